@@ -1,0 +1,200 @@
+"""Every exception agex raises. A class says who is to blame.
+
+::
+
+    Exception
+    └── AgexError
+        ├── DefinitionError      host: an agent, task or registration is declared wrongly   (ValueError)
+        ├── InputError           host: an argument of a task call breaks its annotation     (TypeError)
+        ├── ModelNotConfigured   host: no usable model; says the ways to get one
+        │   └── WeightsCorrupt   host: local model weights do not match their digest
+        ├── IsolationUnavailable host: this machine cannot hold the isolation asked for
+        ├── StateError           host: the store refuses
+        │   ├── StateConflict        another writer moved the head
+        │   ├── StateCorrupt         stored bytes do not match their hash
+        │   └── StateFull            the size limit would be passed
+        ├── TaskError            a task ended without a value; carries ``.run``
+        │   ├── TaskFail             the agent gave up, with its reason
+        │   ├── TaskClarify          the agent needs an answer first
+        │   ├── TaskTimeout          out of turns
+        │   │   └── BudgetExceeded   out of tokens, money, seconds or calls
+        │   ├── TaskCancelled        the host cancelled it
+        │   └── LLMFail              the model or its provider failed, retries included
+        ├── EvalError            guest: the code ran out of a resource (time, memory, ...)
+        └── SandboxError         guest: the code asked for what is not allowed
+            ├── SandboxAttributeError   (AttributeError)
+            ├── SandboxImportError      (ImportError)
+            ├── SandboxNameError        (NameError)
+            ├── SandboxSyntaxError      (SyntaxError)
+            ├── SandboxTypeError        (TypeError)
+            ├── SandboxValueError       (ValueError)
+            └── UnpicklableVariableError  a variable could not be kept from an earlier turn
+
+Guest code sees the ``Sandbox*`` classes and can catch them like the builtin they also
+are. What a guest must never catch (its own time limit, the end of its task) derives from
+``BaseException`` and lives in :mod:`agex.sandbox`; it does not leave that room.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from agex.agent.run import Run
+
+__all__ = [
+    "AgexError",
+    "BudgetExceeded",
+    "DefinitionError",
+    "EvalError",
+    "InputError",
+    "IsolationUnavailable",
+    "LLMFail",
+    "ModelNotConfigured",
+    "SandboxAttributeError",
+    "SandboxError",
+    "SandboxImportError",
+    "SandboxNameError",
+    "SandboxSyntaxError",
+    "SandboxTypeError",
+    "SandboxValueError",
+    "StateConflict",
+    "StateCorrupt",
+    "StateError",
+    "StateFull",
+    "TaskCancelled",
+    "TaskClarify",
+    "TaskError",
+    "TaskFail",
+    "TaskTimeout",
+    "UnpicklableVariableError",
+    "WeightsCorrupt",
+]
+
+
+class AgexError(Exception):
+    """The root of all errors raised by agex."""
+
+    run: Run[Any] | None = None
+    """The run that was going on, with its events and usage; None outside a task."""
+
+
+class DefinitionError(AgexError, ValueError):
+    """An agent, a task or a registration is declared in a way that cannot work."""
+
+
+class InputError(AgexError, TypeError):
+    """An argument of a task call does not fit the parameter's annotation."""
+
+
+class ModelNotConfigured(AgexError):
+    """No model can be used as things stand; the message names the ways to get one."""
+
+
+class WeightsCorrupt(ModelNotConfigured):
+    """The weights of the local model are not the bytes they should be."""
+
+
+class IsolationUnavailable(AgexError):
+    """This machine cannot hold the isolation level that was asked for."""
+
+
+class StateError(AgexError):
+    """A state store refused an operation."""
+
+
+class StateConflict(StateError):
+    """Another writer moved the head since this state was read."""
+
+
+class StateCorrupt(StateError):
+    """Stored bytes are damaged or missing; nothing is answered from them."""
+
+
+class StateFull(StateError):
+    """The commit would pass the store's size limit."""
+
+
+class TaskError(AgexError):
+    """A task ended without a value.
+
+    Attributes:
+        message: what the agent, the model or the limit said.
+        run: the :class:`~agex.Run`, with every event up to the end.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+
+class TaskFail(TaskError):
+    """The agent called ``task_fail``."""
+
+
+class TaskClarify(TaskError):
+    """The agent called ``task_clarify``: it needs an answer before it can go on."""
+
+
+class TaskTimeout(TaskError):
+    """The task used up its turns."""
+
+
+class BudgetExceeded(TaskTimeout):
+    """The task, with all it called, used up its budget."""
+
+
+class TaskCancelled(TaskError):
+    """The host cancelled the task."""
+
+
+class LLMFail(TaskError):
+    """The model gave no usable reply.
+
+    Attributes:
+        provider: who was asked, e.g. ``"openai"`` or ``"local"``.
+        model: the model's name.
+        retries: how often the request was repeated after the first failure.
+    """
+
+    def __init__(self, message: str, provider: str, model: str, retries: int) -> None:
+        super().__init__(message)
+        self.provider = provider
+        self.model = model
+        self.retries = retries
+
+
+class EvalError(AgexError):
+    """Guest code ran out of a resource; ``__cause__`` is the builtin error behind it."""
+
+
+class SandboxError(AgexError):
+    """Guest code asked for something that is not allowed."""
+
+
+class SandboxAttributeError(SandboxError, AttributeError):
+    """An attribute is not allowed."""
+
+
+class SandboxImportError(SandboxError, ImportError):
+    """An import is not allowed."""
+
+
+class SandboxNameError(SandboxError, NameError):
+    """A name is not allowed."""
+
+
+class SandboxSyntaxError(SandboxError, SyntaxError):
+    """A construct is not allowed; carries the line like any SyntaxError."""
+
+
+class SandboxTypeError(SandboxError, TypeError):
+    """An operation on this type is not allowed."""
+
+
+class SandboxValueError(SandboxError, ValueError):
+    """A value asks for something that is not allowed."""
+
+
+class UnpicklableVariableError(SandboxError):
+    """A variable of an earlier turn could not be kept; the message says what to do."""

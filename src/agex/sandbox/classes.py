@@ -1,0 +1,239 @@
+"""Classes that guest code makes, and the metaclasses it may call.
+
+A class statement of a guest builds a real class. What must be known is whether it is
+*pure* (all its bases are built in or the guest's own: the guest may do with its instances
+what it likes) or *mixed* (it inherits from a class of the host: the host's private state
+is on its instances, so the guest may neither read it nor hook how it is read and written).
+
+Calling a metaclass makes a class too: ``type('X', (Vault,), {...})``. So guests never hold
+a metaclass itself but its stand-in, a subclass that registers what it makes and otherwise
+answers for the real one.
+"""
+
+from __future__ import annotations
+
+import abc
+import enum
+import typing
+from collections.abc import Callable
+from typing import Any
+
+from agex.errors import SandboxTypeError
+from agex.sandbox import hostclass, ledger
+from agex.sandbox.context import CURRENT
+
+__all__ = ["ClassRegistry", "GuestType", "real_metaclass", "stand_in"]
+
+_HOOKS = frozenset({"__getattribute__", "__setattr__", "__delattr__", "__init_subclass__", "__class__"})
+"""What a class over a host class may not define: it would see the host's private state pass by."""
+
+_PLAIN = (int, float, complex, bool, str, bytes, list, tuple, dict, set, frozenset, range, type(None))
+"""Types whose uncontested members are known to be harmless."""
+
+_NEVER = frozenset({"__del__", "__reduce__", "__reduce_ex__"})
+"""What no class of a guest may define, however it is made."""
+
+
+class _StandInMeta(type):
+    """The metaclass of stand-ins and of the metaclasses that guests derive from them."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        guards = CURRENT.get()
+        if cls is GuestType and len(args) == 1 and not kwargs:
+            return type_of(args[0])
+        real = _REAL.get(cls)
+        if guards is None or len(args) != 3:
+            return type.__call__(real or cls, *args, **kwargs)
+        return guards.classes.create(lambda *a, **k: type.__call__(real or cls, *a, **k), *args, **kwargs)
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        real = _REAL.get(cls)
+        return isinstance(instance, real) if real else type.__instancecheck__(cls, instance)
+
+    def __subclasscheck__(cls, subclass: type) -> bool:
+        real = _REAL.get(cls)
+        return issubclass(subclass, real) if real else type.__subclasscheck__(cls, subclass)
+
+    def __repr__(cls) -> str:
+        return repr(_REAL.get(cls)) if cls in _REAL else type.__repr__(cls)
+
+
+class GuestType(type, metaclass=_StandInMeta):
+    """What a guest gets as ``type``."""
+
+    def __class_getitem__(cls, item: Any) -> Any:
+        return type[item]
+
+
+_REAL: dict[type, type] = {GuestType: type}
+_STAND_IN: dict[type, type] = {type: GuestType}
+
+
+def stand_in(metaclass: type) -> type:
+    """Give the stand-in of a metaclass."""
+    if metaclass in _REAL or isinstance(metaclass, _StandInMeta):
+        return metaclass
+    found = _STAND_IN.get(metaclass)
+    if found is None:
+        bases = _StandInMeta if type(metaclass) is type else type("_Meta", (_StandInMeta, type(metaclass)), {})
+        found = type.__call__(bases, metaclass.__name__, (metaclass,), {"__module__": metaclass.__module__})
+        _STAND_IN[metaclass] = found
+        _REAL[found] = metaclass
+    return found
+
+
+def real_metaclass(class_: type) -> type:
+    """Give what a stand-in stands for; any other class is returned as it is."""
+    return _REAL.get(class_, class_)
+
+
+def type_of(value: object) -> type:
+    """Do what ``type(value)`` does, without handing out a metaclass or a sealed class."""
+    found = type(value)
+    if issubclass(found, type):
+        return stand_in(found)
+    guards = CURRENT.get()
+    return found if guards is None else guards.shown_class(found)
+
+
+class ClassRegistry:
+    """The classes of one session."""
+
+    def __init__(self, own: set[type]) -> None:
+        self.own = own  # read by compiled code, under the name own!
+        self.trusted = set(_PLAIN)  # likewise, in strict mode, under the name ok!
+        self._pure: dict[int, type] = {}
+        self._mixed: dict[int, type] = {}
+
+    # By identity: a metaclass of the guest could define __hash__ and __eq__.
+    def is_pure(self, class_: type) -> bool:
+        """Tell whether the guest made *class_* without any class of the host."""
+        return self._pure.get(id(class_)) is class_
+
+    def is_mixed(self, class_: type) -> bool:
+        """Tell whether the guest made *class_* over a class of the host."""
+        return self._mixed.get(id(class_)) is class_
+
+    def is_guest(self, class_: type) -> bool:
+        """Tell whether the guest made *class_*."""
+        return self.is_pure(class_) or self.is_mixed(class_)
+
+    def build(self, real: Callable[..., Any]) -> Callable[..., Any]:
+        """Make the ``__build_class__`` of a session."""
+
+        def __build_class__(function: Any, name: str, /, *bases: Any, **kwargs: Any) -> Any:
+            if all(self._is_harmless(base) for base in bases):
+                made = real(function, name, *bases, **kwargs)
+                if isinstance(made, type):
+                    self._check_namespace(vars(made), name)
+                    self.adopt(made)
+                return made
+            return self._build_mixed(real, function, name, bases, kwargs)
+
+        return __build_class__
+
+    def _build_mixed(self, real: Any, function: Any, name: str, bases: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Build a class over host classes: the namespace is checked before the class exists."""
+        import types
+
+        resolved = types.resolve_bases(bases)
+        metaclass = real_metaclass(kwargs.pop("metaclass", type(resolved[0]) if resolved else type))
+        metaclass, _, _ = types.prepare_class(name, resolved, {"metaclass": metaclass, **kwargs})
+
+        def make(name: str, bases: tuple[type, ...], namespace: dict[str, Any], **kw: Any) -> Any:
+            return self.create(metaclass, name, bases, namespace, **kw)
+
+        make.__prepare__ = metaclass.__prepare__  # type: ignore[attr-defined]
+        return real(function, name, *bases, metaclass=make, **kwargs)
+
+    def create(self, metaclass: Callable[..., Any], name: Any, bases: Any, namespace: Any, **kwargs: Any) -> Any:
+        """Call a metaclass, with the namespace checked first and the class registered after."""
+        if isinstance(namespace, dict):
+            self._check_namespace(namespace, name)
+            if isinstance(bases, tuple) and not all(self._is_harmless(base) for base in bases):
+                self._check_mixed(name, bases, namespace)
+        made = metaclass(name, bases, namespace, **kwargs)
+        if isinstance(made, type):
+            self.adopt(made)
+        return made
+
+    def adopt(self, class_: type) -> None:
+        """Register a class that the guest made."""
+        if all(self._is_harmless(base) for base in class_.__mro__[1:]):
+            self._pure[id(class_)] = class_
+            self.own.add(class_)
+            self.trusted.add(class_)
+        else:
+            self._mixed[id(class_)] = class_
+
+    def _is_harmless(self, base: Any) -> bool:
+        if not isinstance(base, type):
+            return type(base).__module__ in _STDLIB_BASES or isinstance(base, typing.NewType)
+        return self.is_pure(base) or all(self._holds_no_secrets(part) for part in base.__mro__)
+
+    def _holds_no_secrets(self, part: type) -> bool:
+        if self.is_guest(part):
+            return self.is_pure(part)
+        return hostclass.is_static(part) or part.__module__ in _STDLIB_BASES
+
+    def _check_namespace(self, namespace: Any, name: Any) -> None:
+        for forbidden in _NEVER:
+            if forbidden in namespace:
+                raise SandboxTypeError(f"class {name} cannot define {forbidden}; use a context manager or a plain method")
+
+    def _check_mixed(self, name: Any, bases: tuple[Any, ...], namespace: dict[str, Any]) -> None:
+        private = self.host_names(*(base for base in bases if isinstance(base, type)))
+        guest_parts = [namespace]
+        for base in bases:
+            if isinstance(base, type):
+                guest_parts += [dict(vars(part)) for part in base.__mro__ if self.is_guest(part)]
+        for part in guest_parts:
+            for member in part:
+                if member in _HOOKS or member in private:
+                    raise SandboxTypeError(
+                        f"class {name} cannot define {member}: it inherits from a class of the host; "
+                        "keep the host object in an attribute instead"
+                    )
+            slots = part.get("__slots__", ())
+            if any(slot in private for slot in ((slots,) if isinstance(slots, str) else tuple(slots))):
+                raise SandboxTypeError(f"class {name} cannot use slots of the host class it inherits from")
+
+    def host_names(self, *class_: type) -> frozenset[str]:
+        """Give the private names of all host classes among *class_* and their bases."""
+        names: set[str] = set()
+        for each in class_:
+            for base in each.__mro__:
+                if not self.is_guest(base):
+                    names |= hostclass.private_names(base)
+        return frozenset(names)
+
+    def may_store_on_class(self, class_: type, name: str) -> bool:
+        """Tell whether the guest may set *name* on a class of its own."""
+        if not self.is_guest(class_):
+            return False
+        if not self._has_mixed(class_):
+            return True
+        return name not in _HOOKS and name not in self.host_names(*self._family(class_))
+
+    def _family(self, class_: type) -> list[type]:
+        family = [class_]
+        for child in type.__subclasses__(class_):
+            family += self._family(child)
+        return family
+
+    def _has_mixed(self, class_: type) -> bool:
+        return any(self.is_mixed(each) for each in self._family(class_))
+
+
+_STDLIB_BASES = frozenset(
+    {
+        "abc", "argparse", "ast", "collections", "collections.abc", "contextlib", "csv", "dataclasses", "decimal",
+        "enum", "fractions", "functools", "html.parser", "io", "json.decoder", "json.encoder", "numbers",
+        "operator", "queue", "random", "re", "statistics", "string", "textwrap", "types", "typing",
+        "typing_extensions", "weakref", "datetime", "_collections_abc", "asyncio", "uuid", "graphlib",
+    }
+)  # fmt: skip
+"""Modules whose classes hold no state of the host's program: a guest may build on them freely."""
+
+for _metaclass in (abc.ABCMeta, enum.EnumType):
+    stand_in(_metaclass)

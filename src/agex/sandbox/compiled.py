@@ -1,0 +1,78 @@
+"""Source to code: parse, rewrite, compile, look a second time, remember.
+
+The second look is independent of the rewriting: whatever names the finished code objects
+mention must be names that the ledger lets guest code say.
+"""
+
+from __future__ import annotations
+
+import ast
+import threading
+import types
+from collections import OrderedDict
+from collections.abc import Iterator
+
+from agex.errors import SandboxSyntaxError
+from agex.sandbox import ledger
+from agex.sandbox.rewrite import HELPERS, Rules, rewrite, rewrite_expression
+
+__all__ = ["compile_expression", "compile_module"]
+
+_CACHE_SIZE = 512  # programs; a turn's code is a few kilobytes of bytecode
+_cache: OrderedDict[tuple[object, ...], types.CodeType] = OrderedDict()
+_lock = threading.Lock()
+
+
+def compile_module(
+    source: str, filename: str, rules: Rules, *, echo: bool = True, top_level_await: bool = False
+) -> types.CodeType:
+    """Compile a program for a session.
+
+    Raises:
+        SyntaxError: it is not Python.
+        SandboxSyntaxError: it is, but something in it is not allowed.
+    """
+    key = (source, filename, rules, echo, top_level_await)
+    with _lock:
+        code = _cache.get(key)
+        if code is not None:
+            _cache.move_to_end(key)
+            return code
+    flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT if top_level_await else 0
+    tree = compile(source, filename, "exec", flags | ast.PyCF_ONLY_AST, dont_inherit=True)
+    rewrite(tree, rules, echo=echo)  # type: ignore[arg-type]
+    code = compile(tree, filename, "exec", flags, dont_inherit=True)
+    _inspect(code)
+    with _lock:
+        _cache[key] = code
+        if len(_cache) > _CACHE_SIZE:
+            _cache.popitem(last=False)
+    return code
+
+
+def compile_expression(source: str, rules: Rules) -> types.CodeType:
+    """Compile an expression for a guest's own ``eval``."""
+    tree = ast.parse(source.strip(" \t"), "<eval>", "eval")
+    code = compile(rewrite_expression(tree, rules), "<eval>", "eval", dont_inherit=True)
+    _inspect(code)
+    return code
+
+
+_SAYABLE = frozenset(HELPERS) | ledger.DUNDERS | ledger.DEFINABLE | ledger.NAMES | ledger.STORABLE
+_COMPILER = frozenset({"__conditional_annotations__", "__classdict__", "__annotate__", "__classdictcell__", "__future__"})
+"""Names that the compiler itself puts into code."""
+
+
+def _inspect(code: types.CodeType) -> None:
+    """Refuse code that mentions a name no guest may say."""
+    for each in _all_code(code):
+        for name in each.co_names:
+            if name in ledger.DENIED or (ledger.is_dunder(name) and name not in _SAYABLE | _COMPILER):
+                raise SandboxSyntaxError(f"the name '{name}' is not available")
+
+
+def _all_code(code: types.CodeType) -> Iterator[types.CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _all_code(constant)

@@ -1,0 +1,596 @@
+"""The checks that guarded code calls, and the builtins it runs with.
+
+One :class:`Guards` serves one session. Its ``builtins`` are an exact dict (a subclass
+would cost every global lookup its specialisation) that holds the allowed builtins, the
+guarded ones and the helpers of :mod:`agex.sandbox.rewrite`.
+
+A check gets a receiver and a name and gives back what the attribute is then read from:
+the receiver itself, or a *door*, an object whose one attribute is the guarded version of
+what was asked for. It raises :class:`~agex.errors.SandboxAttributeError` otherwise.
+
+Whatever is refused here is refused by raising; nothing is answered with a default.
+"""
+
+from __future__ import annotations
+
+import builtins as host
+import functools
+import string
+import sys
+import types
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn
+
+from agex.errors import SandboxAttributeError, SandboxError, SandboxImportError, SandboxTypeError
+from agex.sandbox import classes, compiled, format, ledger
+from agex.sandbox.output import CAPTURE
+from agex.sandbox.policy import Policy
+
+__all__ = ["Guards"]
+
+_SAFE_BUILTINS = (
+    "abs all any ascii bin bool bytearray bytes callable chr classmethod complex dict divmod enumerate filter "
+    "float frozenset hash hex id int isinstance issubclass iter len list map max memoryview min next object oct "
+    "ord pow property range repr reversed round set slice sorted staticmethod str sum super tuple zip "
+    "aiter anext format True False None Ellipsis NotImplemented __debug__"
+).split()
+"""Builtins that are handed out as they are."""
+
+_EXCEPTIONS = [
+    name
+    for name, value in vars(host).items()
+    if isinstance(value, type) and issubclass(value, BaseException) and name not in ("KeyboardInterrupt",)
+]
+"""All exceptions but KeyboardInterrupt, which belongs to whoever sits at the keyboard."""
+
+_STATIC: dict[str, Any] = {name: getattr(host, name) for name in (*_SAFE_BUILTINS, *_EXCEPTIONS)}
+
+
+class _Door:
+    """Answers the one attribute it is asked for with a guarded value."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: Any) -> None:
+        object.__setattr__(self, "_value", value)
+
+    def __getattribute__(self, name: str) -> Any:
+        return object.__getattribute__(self, "_value")
+
+
+class Guards:
+    """The checks and builtins of one session."""
+
+    def __init__(self, policy: Policy, stop: Callable[[], NoReturn], caught: Callable[[], None]) -> None:
+        self.policy = policy
+        own: set[type] = set()
+        self.classes = classes.ClassRegistry(own)
+        self.builtins: dict[str, Any] = {
+            **_STATIC,
+            "stop!": False,
+            "trip!": stop,
+            "caught!": caught,
+            "type!": type,
+            "own!": own,
+            "ok!": self.classes.trusted,
+            "check!": self.check,
+            "store!": self.check_store,
+            "delete!": self.check_delete,
+            "pattern!": self.pattern,
+            "value!": None,
+            "__build_class__": self.classes.build(host.__build_class__),
+            "__import__": self.import_,
+            "type": classes.GuestType,
+            "getattr": self.getattr,
+            "hasattr": self.hasattr,
+            "setattr": self.setattr,
+            "delattr": self.delattr,
+            "vars": self.vars,
+            "dir": self.dir,
+            "globals": self.globals,
+            "locals": self.locals,
+            "eval": self.eval,
+            "exec": self.exec,
+            "print": _print,
+            "open": _no_open,
+            "input": _no_input,
+        }
+        self.builtins.update(self._shown(policy.names))
+
+    def _shown(self, names: Mapping[str, Any]) -> dict[str, Any]:
+        return {n: self.shown_class(v) if isinstance(v, type) else v for n, v in names.items()}
+
+    def shown_class(self, class_: type) -> type:
+        """Give a class as the guest may hold it: a sealed one cannot be called."""
+        return _sealed(class_) if self.policy.is_sealed(class_) else class_
+
+    # -- loads ---------------------------------------------------------------------
+
+    def check(self, receiver: Any, name: str) -> Any:
+        """Decide about reading *name*, a private or contested one, of *receiver*."""
+        class_ = type(receiver)
+        if ledger.is_private(name):
+            if not self._owns_private(receiver, name):
+                raise _refusal(receiver, name)
+            return receiver
+        subject = receiver if isinstance(receiver, type) and not issubclass(class_, classes.GuestType) else class_
+        if self.policy.denies(subject, name) and not self.classes.is_pure(subject):
+            raise _refusal(receiver, name)
+        door = _DOORS.get(name)
+        return receiver if door is None else door(self, receiver, name)
+
+    def _owns_private(self, receiver: Any, name: str) -> bool:
+        """Tell whether a private name of *receiver* is the guest's own."""
+        if isinstance(receiver, types.FunctionType):
+            return self.is_guest_function(receiver)
+        if type(receiver) is super:
+            receiver = _super_self(receiver)
+        owner = receiver if isinstance(receiver, type) else type(receiver)
+        if self.classes.is_pure(owner):
+            return True
+        return self.classes.is_mixed(owner) and name not in self.classes.host_names(owner)
+
+    def is_guest_function(self, function: Any) -> bool:
+        """Tell whether *function* was compiled for this session."""
+        return isinstance(function, types.FunctionType) and function.__builtins__ is self.builtins
+
+    def is_own(self, receiver: Any) -> bool:
+        """Tell whether *receiver* is a pure class of the guest or an instance of one."""
+        return self.classes.is_pure(receiver if isinstance(receiver, type) else type(receiver))
+
+    # -- stores --------------------------------------------------------------------
+
+    def check_store(self, receiver: Any, name: str) -> Any:
+        """Decide about assigning *name* on *receiver*."""
+        if not self._may_write(receiver, name):
+            raise SandboxAttributeError(
+                f"attribute '{name}' of {_described(receiver)} cannot be changed; "
+                "keep your own value in a variable or on an object of a class of your own"
+            )
+        return receiver
+
+    check_delete = check_store
+
+    def _may_write(self, receiver: Any, name: str) -> bool:
+        class_ = type(receiver)
+        if isinstance(receiver, type):
+            return self.classes.may_store_on_class(receiver, name)
+        if isinstance(receiver, types.FunctionType):
+            return self.is_guest_function(receiver)
+        if self.classes.is_pure(class_):
+            return True
+        if self.classes.is_mixed(class_):
+            return not self._hides_method(class_, name) and name not in self.classes.host_names(class_)
+        if ledger.is_dunder(name):
+            return isinstance(receiver, BaseException)
+        if ledger.is_private(name) or isinstance(receiver, types.ModuleType):
+            return False
+        return (
+            self.policy.is_writable(class_)
+            and not self.policy.denies(class_, name)
+            and not self._hides_method(class_, name)
+        )
+
+    def _hides_method(self, class_: type, name: str) -> bool:
+        """Tell whether *name* is a method of a host class among the bases."""
+        for base in class_.__mro__:
+            if name in vars(base):
+                return not self.classes.is_guest(base) and callable(vars(base)[name])
+        return False
+
+    # -- builtins that take names ----------------------------------------------------
+
+    def getattr(self, receiver: Any, name: str, *default: Any) -> Any:
+        """Do what ``getattr`` does, for names that guest code could have written."""
+        name = _name(name)
+        return host.getattr(self._readable(receiver, name), name, *default)
+
+    def _readable(self, receiver: Any, name: str) -> Any:
+        if ledger.is_denied(name):
+            raise _refusal(receiver, name)
+        rules = self.policy.text
+        private = ledger.is_private(name)
+        if private or name in rules.contested:
+            if name in rules.hot or not self.classes.is_pure(type(receiver)):
+                return self.check(receiver, name)
+        return receiver
+
+    def hasattr(self, receiver: Any, name: str) -> bool:
+        """Do what ``hasattr`` does; a name that may not be asked for raises."""
+        name = _name(name)
+        return host.hasattr(self._readable(receiver, name), name)
+
+    def setattr(self, receiver: Any, name: str, value: Any) -> None:
+        """Do what ``setattr`` does, for names that guest code could have written."""
+        name = _name(name)
+        self._check_storable(receiver, name)
+        host.setattr(self.check_store(receiver, name), name, value)
+
+    def delattr(self, receiver: Any, name: str) -> None:
+        """Do what ``delattr`` does, for names that guest code could have written."""
+        name = _name(name)
+        self._check_storable(receiver, name)
+        host.delattr(self.check_delete(receiver, name), name)
+
+    def _check_storable(self, receiver: Any, name: str) -> None:
+        if ledger.is_denied(name) or (ledger.is_dunder(name) and name not in ledger.STORABLE):
+            raise SandboxAttributeError(f"attribute '{name}' of {_described(receiver)} cannot be changed")
+
+    def vars(self, *receiver: Any) -> Any:
+        """Do what ``vars`` does; a module's dict comes read-only, a host object's not at all."""
+        if not receiver:
+            return _own_names(sys._getframe(1).f_locals)
+        (value,) = receiver
+        if isinstance(value, types.ModuleType):
+            return types.MappingProxyType({k: v for k, v in host.vars(value).items() if not ledger.is_dunder(k)})
+        if not (self.is_own(value) or self.is_guest_function(value)):
+            raise SandboxTypeError(f"vars() of {_described(value)} is not available; use dir() and its attributes")
+        return host.vars(value)
+
+    def dir(self, *receiver: Any) -> list[str]:
+        """Do what ``dir`` does, for the names that may be read."""
+        if not receiver:
+            return sorted(_own_names(sys._getframe(1).f_locals))
+        (value,) = receiver
+        if self.is_own(value):
+            return [name for name in host.dir(value) if not ledger.is_denied(name)]
+        return [n for n in host.dir(value) if not n.startswith("_") and not self.policy.denies(type(value), n)]
+
+    def globals(self) -> Mapping[str, Any]:
+        """Give the guest's global names, read-only."""
+        return types.MappingProxyType(_own_names(sys._getframe(1).f_globals))
+
+    def locals(self) -> Mapping[str, Any]:
+        """Give the names of the calling scope; those of a module read-only."""
+        frame = sys._getframe(1)
+        names = _own_names(frame.f_locals)
+        return types.MappingProxyType(names) if frame.f_locals is frame.f_globals else names
+
+    # -- code from strings ---------------------------------------------------------
+
+    def eval(self, source: str, globals: Any = None, locals: Any = None, /) -> Any:
+        """Do what ``eval`` does, through the same rewriting."""
+        code = compiled.compile_expression(_source(source, "eval"), self.policy.text)
+        return self._run(code, globals, locals, sys._getframe(1))
+
+    def exec(self, source: str, globals: Any = None, locals: Any = None, /) -> None:
+        """Do what ``exec`` does, through the same rewriting."""
+        code = compiled.compile_module(_source(source, "exec"), "<exec>", self.policy.text, echo=False)
+        self._run(code, globals, locals, sys._getframe(1))
+
+    def _run(self, code: types.CodeType, globals: Any, locals: Any, caller: types.FrameType) -> Any:
+        """Run code in namespaces that cannot shadow a helper; what it binds is copied back."""
+        for mapping in (globals, locals):
+            if mapping is not None and type(mapping) is not dict:
+                raise SandboxTypeError(f"a namespace must be a dict, got {type(mapping).__name__}")
+        if globals is None:
+            names = caller.f_globals
+            inner = caller.f_locals if locals is None else locals
+            inner = None if inner is names else inner
+        else:
+            names = {**_own_names(globals), "__builtins__": self.builtins, "__name__": "__main__"}
+            inner = locals
+        scope = names if inner is None else _own_names(inner)
+        try:
+            return host.eval(code, names, scope)
+        finally:
+            if globals is not None:
+                globals.update(_own_names(names))
+            if locals is not None:
+                locals.update(_own_names(scope))
+
+    # -- imports -------------------------------------------------------------------
+
+    def import_(self, name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0) -> Any:
+        """Import a granted module.
+
+        ``PyImport_Import``, by which C code imports what it needs itself, passes a *list*
+        of one name; the import statement passes a tuple or None. Guest code cannot call
+        this function: ``__import__`` is not a name it may say.
+        """
+        if type(fromlist) is list:
+            return host.__import__(name, {}, {}, fromlist, 0)
+        if level:
+            raise SandboxImportError("relative imports need a package in the workspace")
+        top = self._module(name)
+        if not fromlist:
+            return self._module(name.partition(".")[0]) if "." in name else top
+        for member in fromlist:
+            if member != "*" and member not in host.vars(top):
+                child = self._submodule(f"{name}.{member}")
+                if child is None:
+                    raise SandboxImportError(f"cannot import name '{member}' from '{name}'{_hint(member, host.vars(top))}")
+                host.vars(top)[member] = child
+        return top
+
+    def _module(self, name: str) -> types.ModuleType:
+        grant = self.policy.modules.get(name)
+        if grant is not None:
+            return grant.copy()
+        found = self._submodule(name)
+        if found is None:
+            raise SandboxImportError(f"import of '{name}' is not allowed{_hint(name, self.policy.modules)}")
+        return found
+
+    def _submodule(self, name: str) -> types.ModuleType | None:
+        parts = name.split(".")
+        for cut in range(len(parts) - 1, 0, -1):
+            grant = self.policy.modules.get(".".join(parts[:cut]))
+            if grant is not None:
+                return grant.submodule(".".join(parts[cut:]))
+        return None
+
+    # -- match ---------------------------------------------------------------------
+
+    def pattern(self, class_: Any, *watched: str) -> Any:
+        """Give the class that a class pattern is matched with.
+
+        The interpreter reads ``__match_args__`` off the class and those attributes off the
+        subject, with no check in between. The stand-in has fixed, checked ``__match_args__``
+        and answers ``isinstance`` for the class.
+        """
+        if not isinstance(class_, type):
+            return class_
+        names = host.getattr(class_, "__match_args__", ())
+        names = names if type(names) is tuple and all(type(n) is str for n in names) else ()
+        for name in (*names, *watched):
+            if ledger.is_denied(name):
+                raise SandboxAttributeError(f"attribute '{name}' cannot be matched")
+        delicate = [n for n in (*names, *watched) if ledger.is_private(n) or n in self.policy.text.contested]
+        if not delicate and (not names or type(class_) is type):
+            static = next((host.vars(b)["__match_args__"] for b in class_.__mro__ if "__match_args__" in host.vars(b)), ())
+            if static is names or static == () == names:
+                return class_
+        return _PatternMeta(class_.__name__, (), {"__match_args__": names, "_match": (self, class_, tuple(delicate))})
+
+    def matches(self, subject: Any, class_: type, delicate: tuple[str, ...]) -> bool:
+        """Do the ``isinstance`` of a class pattern that reads *delicate* names."""
+        if not isinstance(subject, class_):
+            return False
+        for name in delicate:
+            if self._readable(subject, name) is not subject:
+                raise SandboxAttributeError(f"attribute '{name}' of {_described(subject)} cannot be matched")
+        return True
+
+
+class _PatternMeta(type):
+    """The metaclass of the stand-ins of class patterns."""
+
+    _match: tuple[Guards, type, tuple[str, ...]]
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        guards, class_, delicate = cls._match
+        return guards.matches(instance, class_, delicate)
+
+
+class _SealedMeta(type):
+    """The metaclass of the stand-in of a class that may not be instantiated."""
+
+    _real: type
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> NoReturn:
+        raise SandboxTypeError(f"{cls.__name__} cannot be constructed here; use the instances you were given")
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, cls._real)
+
+    def __subclasscheck__(cls, subclass: type) -> bool:
+        return issubclass(subclass, cls._real) or subclass is cls
+
+    def __getattr__(cls, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(cls._real, name)
+
+
+@functools.cache
+def _sealed(class_: type) -> type:
+    return _SealedMeta(class_.__name__, (), {"_real": class_, "__doc__": class_.__doc__, "__module__": class_.__module__})
+
+
+# -- doors: what a contested name gives on the receivers that may not answer it themselves
+
+
+def _format_door(guards: Guards, receiver: Any, name: str) -> Any:
+    safe = format.safe_format if name == "format" else format.safe_format_map
+    if isinstance(receiver, str):
+        return _Door(functools.partial(safe, guards.getattr, receiver))
+    if isinstance(receiver, type) and issubclass(receiver, str):
+        return _Door(functools.partial(safe, guards.getattr))
+    return receiver
+
+
+def _formatter_door(guards: Guards, receiver: Any, name: str) -> Any:
+    if isinstance(receiver, string.Formatter) and not isinstance(receiver, format.SafeFormatter):
+        raise _refusal(receiver, name)
+    return receiver
+
+
+def _obj_door(guards: Guards, receiver: Any, name: str) -> Any:
+    if isinstance(receiver, AttributeError):
+        raise _refusal(receiver, name)
+    return receiver
+
+
+def _graph_door(guards: Guards, receiver: Any, name: str) -> Any:
+    """``__mro__``, ``__bases__``, ``__base__``, ``mro``: not of a metaclass, whose graph ends at ``type``."""
+    if isinstance(receiver, type) and issubclass(receiver, type):
+        raise _refusal(receiver, name)
+    return receiver
+
+
+def _class_door(guards: Guards, receiver: Any, name: str) -> Any:
+    return _Door(classes.type_of(receiver))
+
+
+def _dict_door(guards: Guards, receiver: Any, name: str) -> Any:
+    return _Door(guards.vars(receiver))
+
+
+def _init_door(guards: Guards, receiver: Any, name: str) -> Any:
+    if type(receiver) is super or isinstance(receiver, type) or guards.classes.is_guest(type(receiver)):
+        return receiver
+    raise _refusal(receiver, name)
+
+
+def _own_door(guards: Guards, receiver: Any, name: str) -> Any:
+    """Names that only the guest's own classes and objects, or ``super()`` in them, may answer."""
+    subject = _super_self(receiver) if type(receiver) is super else receiver
+    if guards.is_own(subject):
+        return receiver
+    raise _refusal(receiver, name)
+
+
+def _inherited_door(guards: Guards, receiver: Any, name: str) -> Any:
+    subject = _super_self(receiver) if type(receiver) is super else receiver
+    owner = subject if isinstance(subject, type) else type(subject)
+    if guards.classes.is_guest(owner):
+        return receiver
+    raise _refusal(receiver, name)
+
+
+def _get_door(guards: Guards, receiver: Any, name: str) -> Any:
+    if isinstance(receiver, (types.MemberDescriptorType, types.GetSetDescriptorType)):
+        raise _refusal(receiver, name)
+    return receiver
+
+
+def _wrapped_door(guards: Guards, receiver: Any, name: str) -> Any:
+    value = host.getattr(receiver, name)
+    if guards.is_guest_function(value):
+        return _Door(value)
+    raise _refusal(receiver, name)
+
+
+def _annotations_door(guards: Guards, receiver: Any, name: str) -> Any:
+    if guards.is_own(receiver) or guards.is_guest_function(receiver):
+        return receiver
+    return _Door(dict(host.getattr(receiver, name)))
+
+
+def _new_door(guards: Guards, receiver: Any, name: str) -> Any:
+    real = host.getattr(receiver, name)
+
+    def __new__(cls: type, *args: Any, **kwargs: Any) -> Any:
+        if issubclass(cls, type):
+            return guards.classes.create(functools.partial(real, cls), *args, **kwargs)
+        if not guards.classes.is_guest(cls) and guards.policy.is_sealed(cls):
+            raise SandboxTypeError(f"{cls.__name__} cannot be constructed here")
+        return real(cls, *args, **kwargs)
+
+    return _Door(__new__)
+
+
+def _accessor_door(guards: Guards, receiver: Any, name: str) -> Any:
+    """``object.__setattr__`` and its kin: the real one, after the check of the name it is given."""
+    real = host.getattr(receiver, name)
+    bound = not isinstance(receiver, type)
+    subject = _super_self(receiver) if type(receiver) is super else receiver
+
+    def access(*args: Any) -> Any:
+        target, key, *rest = (subject, *args) if bound else args
+        key = _name(key)
+        if name == "__getattribute__":
+            if guards._readable(target, key) is not target:
+                return guards.getattr(target, key)
+        else:
+            guards._check_storable(target, key)
+            guards.check_store(target, key)
+        return real(key, *rest) if bound else real(target, key, *rest)
+
+    return _Door(access)
+
+
+_DOORS: dict[str, Callable[[Guards, Any, str], Any]] = {
+    "format": _format_door,
+    "format_map": _format_door,
+    "vformat": _formatter_door,
+    "get_field": _formatter_door,
+    "obj": _obj_door,
+    "mro": _graph_door,
+    "__mro__": _graph_door,
+    "__bases__": _graph_door,
+    "__base__": _graph_door,
+    "__class__": _class_door,
+    "__dict__": _dict_door,
+    "__init__": _init_door,
+    "__new__": _new_door,
+    "__init_subclass__": _inherited_door,
+    "__set_name__": _own_door,
+    "__get__": _get_door,
+    "__set__": _own_door,
+    "__delete__": _own_door,
+    "__getattr__": _own_door,
+    "__getattribute__": _accessor_door,
+    "__setattr__": _accessor_door,
+    "__delattr__": _accessor_door,
+    "__wrapped__": _wrapped_door,
+    "__dir__": _own_door,
+    "__getstate__": _own_door,
+    "__setstate__": _own_door,
+    "__subclasshook__": _own_door,
+    "__annotations__": _annotations_door,
+}
+
+
+# -- small parts
+
+
+def _super_self(receiver: Any) -> Any:
+    return super.__dict__["__self__"].__get__(receiver)
+
+
+def _own_names(namespace: Mapping[str, Any]) -> dict[str, Any]:
+    """Give a namespace without the helpers."""
+    return {k: v for k, v in namespace.items() if type(k) is str and "!" not in k and k != "__builtins__"}
+
+
+def _name(name: Any) -> str:
+    if type(name) is str:
+        return name
+    if isinstance(name, str):
+        return str.__str__(name)
+    raise TypeError(f"attribute name must be string, not '{type(name).__name__}'")
+
+
+def _source(source: Any, function: str) -> str:
+    if isinstance(source, str):
+        return str.__str__(source)
+    raise SandboxTypeError(f"{function}() takes source text, got {type(source).__name__}")
+
+
+def _described(receiver: Any) -> str:
+    if isinstance(receiver, types.ModuleType):
+        return f"module '{receiver.__name__}'"
+    if isinstance(receiver, type):
+        return f"class '{receiver.__name__}'"
+    return f"'{type(receiver).__name__}' object"
+
+
+def _refusal(receiver: Any, name: str) -> SandboxAttributeError:
+    return SandboxAttributeError(f"attribute '{name}' of {_described(receiver)} is not accessible")
+
+
+def _hint(name: str, known: Mapping[str, Any]) -> str:
+    """Name what was probably meant."""
+    import difflib
+
+    close = difflib.get_close_matches(name, [k for k in known if not k.startswith("_")], n=1)
+    if close:
+        return f"; did you mean '{close[0]}'?"
+    return ""
+
+
+def _print(*values: Any, sep: str | None = " ", end: str | None = "\n", file: Any = None, flush: bool = False) -> None:
+    """Do what ``print`` does, to the output of the run."""
+    host.print(*values, sep=sep, end=end, file=CAPTURE.get() if file is None else file, flush=False)
+
+
+def _no_open(*args: Any, **kwargs: Any) -> NoReturn:
+    raise SandboxError("open() is not available: this sandbox has no file system")
+
+
+def _no_input(*args: Any) -> NoReturn:
+    raise SandboxError("input() is not available: nobody is there to answer; use the values you were given")
+
+

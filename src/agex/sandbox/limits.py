@@ -1,0 +1,253 @@
+"""How long and how large a run of guest code may grow.
+
+A deadline stops a run by setting its sticky flag (see :mod:`agex.sandbox.rewrite`) and
+by raising in the thread that runs it:
+
+* on the main thread through ``setitimer``, which also ends ``time.sleep``, a lock, a
+  regular expression or a power of large integers: every C call that looks for signals;
+* elsewhere, or where the host uses ``SIGALRM`` itself, from a watchdog thread through an
+  asynchronous exception, which reaches Python code only.
+
+What neither can end is a C call that never looks (``sum(range(10**12))``, a sort, a long
+numpy call): it is reported when it returns. Only a worker process can be killed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import heapq
+import itertools
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+__all__ = ["Deadline", "Limits", "Stop", "TimeLimit", "resource_limits"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """What one run may use."""
+
+    seconds: float | None = 30.0
+    """Wall clock; None for no limit."""
+    memory_mb: int | None = None
+    """Growth of the process's address space, in MiB. POSIX only; shared by all threads."""
+    open_files: int | None = None
+    """File descriptors of the process. POSIX only; shared by all threads."""
+    output_chars: int = 20_000
+    """Characters of printed output that are kept."""
+
+
+class Stop(BaseException):
+    """Ends a run. No handler of the guest sees it: each begins with a stop check."""
+
+
+class TimeLimit(Stop):
+    """The run took longer than its limit."""
+
+
+class Deadline:
+    """Calls *expire* once and raises `Stop` in the present thread when time is up.
+
+    ``pause`` and ``resume`` nest: the clock stands still while the host works for the guest.
+    """
+
+    def __init__(self, seconds: float | None, expire: Callable[[], None], *, signals: bool = True) -> None:
+        self._left = seconds
+        self._expire = expire
+        self._thread = threading.get_ident()
+        self.by_signal = signals and _may_use_alarm()
+        self._pauses = 0
+        self.due = 0.0
+        self.active = False
+        self.fired = False
+
+    def start(self) -> None:
+        """Begin to count."""
+        if self._left is None:
+            return
+        self.due = time.monotonic() + self._left
+        self.active = True
+        (_alarm if self.by_signal else _watchdog).add(self)
+
+    def cancel(self) -> None:
+        """Stop counting for good; may be called again."""
+        self.active = False
+        if self._left is not None:
+            (_alarm if self.by_signal else _watchdog).remove(self)
+
+    def pause(self) -> None:
+        """Let the clock stand still."""
+        self._pauses += 1
+        if self._pauses == 1 and self.active:
+            self.cancel()
+            self._left = max(self.due - time.monotonic(), 0.001)
+
+    def resume(self) -> None:
+        """Go on counting from where `pause` stopped."""
+        self._pauses -= 1
+        if self._pauses == 0 and self._left is not None and not self.fired:
+            self.start()
+
+    def fire(self) -> None:
+        """Set the sticky flag; the caller raises."""
+        self.fired = True
+        self._expire()
+
+
+# Signals interrupt until the guest gives in: code between two stop checks may swallow one.
+_REPEAT = 0.05
+
+
+class _Alarm:
+    """The deadlines of the main thread, behind one interval timer."""
+
+    def __init__(self) -> None:
+        self._deadlines: list[Deadline] = []
+        self._previous: object = None
+
+    def add(self, deadline: Deadline) -> None:
+        if not self._deadlines:
+            self._previous = signal.signal(signal.SIGALRM, self._ring)
+        self._deadlines.append(deadline)
+        self._arm()
+
+    def remove(self, deadline: Deadline) -> None:
+        if deadline not in self._deadlines:
+            return
+        self._deadlines.remove(deadline)
+        if self._deadlines:
+            self._arm()
+        else:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, self._previous)  # type: ignore[arg-type]
+
+    def owns(self) -> bool:
+        return bool(self._deadlines)
+
+    def _arm(self) -> None:
+        due = min(deadline.due for deadline in self._deadlines)
+        signal.setitimer(signal.ITIMER_REAL, max(due - time.monotonic(), 1e-6), _REPEAT)
+
+    def _ring(self, signum: int, frame: object) -> None:
+        now = time.monotonic()
+        late = [d for d in self._deadlines if d.active and d.due <= now]
+        for deadline in late:
+            deadline.fire()
+        if late:
+            raise TimeLimit
+
+
+class _Watchdog:
+    """The deadlines of all other threads, behind one daemon thread."""
+
+    def __init__(self) -> None:
+        self._reset()
+
+    def _reset(self) -> None:
+        self._condition = threading.Condition()
+        self._heap: list[tuple[float, int, Deadline]] = []
+        self._count = itertools.count()
+        self._thread: threading.Thread | None = None
+
+    def add(self, deadline: Deadline) -> None:
+        with self._condition:
+            heapq.heappush(self._heap, (deadline.due, next(self._count), deadline))
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._watch, name="agex-watchdog", daemon=True)
+                self._thread.start()
+            if self._heap[0][2] is deadline:
+                self._condition.notify()
+
+    def remove(self, deadline: Deadline) -> None:
+        with self._condition:  # the watchdog is not in the middle of firing
+            if deadline.fired:
+                _raise_in(deadline._thread, None)
+
+    def _watch(self) -> None:
+        with self._condition:
+            while True:
+                while self._heap and not self._heap[0][2].active:
+                    heapq.heappop(self._heap)
+                if not self._heap:
+                    self._condition.wait()
+                    continue
+                due, _, deadline = self._heap[0]
+                wait = due - time.monotonic()
+                if wait > 0:
+                    self._condition.wait(wait)
+                    continue
+                heapq.heappop(self._heap)
+                deadline.fire()
+                _raise_in(deadline._thread, TimeLimit)
+                deadline.due = time.monotonic() + _REPEAT
+                heapq.heappush(self._heap, (deadline.due, next(self._count), deadline))
+
+
+def _raise_in(thread: int, exception: type[BaseException] | None) -> None:
+    """Make *thread* raise at its next bytecode; None takes back what is still pending."""
+    argument = None if exception is None else ctypes.py_object(exception)
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), argument)
+
+
+def _may_use_alarm() -> bool:
+    """Tell whether this is the main thread of a host that leaves SIGALRM alone."""
+    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
+        return False
+    if _alarm.owns():
+        return True
+    free = signal.getsignal(signal.SIGALRM) in (signal.SIG_DFL, signal.SIG_IGN)
+    return free and signal.getitimer(signal.ITIMER_REAL)[0] == 0
+
+
+_alarm = _Alarm()
+_watchdog = _Watchdog()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_watchdog._reset)  # threads do not survive a fork
+
+
+@contextlib.contextmanager
+def resource_limits(limits: Limits) -> Iterator[None]:
+    """Hold the process to *limits* of memory and open files for the length of a run."""
+    if limits.memory_mb is None and limits.open_files is None:
+        yield
+        return
+    if sys.platform == "win32":
+        raise OSError("max_memory_mb and max_open_files need a POSIX system; leave them None here")
+    with contextlib.ExitStack() as stack:
+        import resource
+
+        if limits.memory_mb is not None:
+            stack.enter_context(_soft_limit(resource.RLIMIT_AS, _address_space() + (limits.memory_mb << 20)))
+        if limits.open_files is not None:
+            stack.enter_context(_soft_limit(resource.RLIMIT_NOFILE, limits.open_files))
+        yield
+
+
+@contextlib.contextmanager
+def _soft_limit(which: int, value: int) -> Iterator[None]:
+    import resource
+
+    soft, hard = resource.getrlimit(which)
+    ceilings = [limit for limit in (soft, hard) if limit != resource.RLIM_INFINITY]
+    resource.setrlimit(which, (min([value, *ceilings]), hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(which, (soft, hard))
+
+
+def _address_space() -> int:
+    """Measure the address space of this process, in bytes."""
+    import resource
+
+    try:
+        with open("/proc/self/statm", "rb") as statm:
+            return int(statm.read().split()[0]) * resource.getpagesize()
+    except FileNotFoundError:  # no /proc: macOS counts resident memory in bytes
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -1,0 +1,152 @@
+"""Modules as guest code sees them: plain copies of what is allowed.
+
+A guest never holds a module of the host. ``import m`` gives an ordinary ``ModuleType``
+filled with the allowed members, so that access runs at native speed, a write would hit the
+copy, and a module is reached through another one only inside a registered package.
+Mutable data (lists, dicts, sets) is copied as well.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import types
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from fnmatch import fnmatchcase
+from typing import Any, TypeAlias
+
+from agex.sandbox import classes
+
+__all__ = ["ModuleGrant", "Pattern", "matches"]
+
+Pattern: TypeAlias = str | Iterable[str] | Callable[[str], bool]
+"""A glob, several globs, or a predicate over a name."""
+
+_DATA = (list, dict, set, bytearray)
+
+
+def matches(pattern: Pattern, name: str) -> bool:
+    """Tell whether *name* fits a pattern. Dotted globs speak of members and do not fit a plain name."""
+    if isinstance(pattern, str):
+        return fnmatchcase(name, pattern)
+    if callable(pattern):
+        return bool(pattern(name))
+    return any(fnmatchcase(name, each) for each in pattern)
+
+
+class ModuleGrant:
+    """One importable module, and the copies that guests get of it and of its submodules.
+
+    Args:
+        module: the module, or its name, to be imported when a guest first asks for it.
+        include: what may be seen.
+        exclude: what may not; wins over *include*.
+        recursive: whether submodules of the same package are part of the grant.
+        replace: members that are handed out in place of the module's own.
+    """
+
+    def __init__(
+        self,
+        module: types.ModuleType | str,
+        *,
+        include: Pattern = "*",
+        exclude: Pattern = ("_*", "*._*"),
+        recursive: bool = True,
+        replace: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._module = module
+        self._include = include if isinstance(include, str) or callable(include) else tuple(include)
+        self._exclude = exclude if isinstance(exclude, str) or callable(exclude) else tuple(exclude)
+        self._recursive = recursive
+        self._replace = dict(replace or {})
+        self._copies: dict[str, types.ModuleType] = {}
+        self.module_name = module if isinstance(module, str) else module.__name__
+        self.root = self.module_name.partition(".")[0]
+
+    def copy(self) -> types.ModuleType:
+        """Give the copy of the module itself."""
+        if isinstance(self._module, str):
+            self._module = importlib.import_module(self._module)
+        return self._copy_of(self._module)
+
+    def submodule(self, path: str) -> types.ModuleType | None:
+        """Give the copy of a submodule, e.g. ``"linalg"``; None if the grant does not hold it."""
+        if not self._recursive:
+            return None
+        copy = self.copy()
+        real = self._module
+        for part in path.split("."):
+            full = f"{real.__name__}.{part}"  # type: ignore[union-attr]
+            if not self._allows(part) or not self._import(full):
+                return None
+            real = sys.modules[full]
+            child = self._copy_of(real)
+            vars(copy).setdefault(part, child)
+            copy = vars(copy)[part]
+        return copy
+
+    def _import(self, full: str) -> bool:
+        if full not in sys.modules:
+            try:
+                importlib.import_module(full)
+            except ImportError:
+                return False
+        return True
+
+    def _allows(self, name: str) -> bool:
+        return matches(self._include, name) and not matches(self._exclude, name)
+
+    def _copy_of(self, module: types.ModuleType) -> types.ModuleType:
+        copy = self._copies.get(module.__name__)
+        if copy is None:
+            copy = self._copies[module.__name__] = types.ModuleType(module.__name__, module.__doc__)
+            vars(copy).update(self._members(module))
+        return copy
+
+    def _members(self, module: types.ModuleType) -> Iterator[tuple[str, Any]]:
+        public = getattr(module, "__all__", ())
+        top = module.__name__ == self.module_name
+        for name, value in list(vars(module).items()):
+            if not self._allows(name):
+                continue
+            if top and name in self._replace:
+                yield name, self._replace[name]
+            elif isinstance(value, types.ModuleType):
+                if self._recursive and value.__name__.startswith(self.module_name + "."):
+                    yield name, self._copy_of(value)
+            elif name in public or not self._is_foreign(value):
+                yield name, _handed_out(value)
+        if isinstance(public, (list, tuple)):
+            yield "__all__", [name for name in public if self._allows(name)]
+        if isinstance(version := vars(module).get("__version__"), str):
+            yield "__version__", version
+
+    def _is_foreign(self, value: Any) -> bool:
+        """Tell whether a function or class was imported from elsewhere in the standard library."""
+        if not isinstance(value, (types.FunctionType, types.BuiltinFunctionType, type)):
+            return False
+        home = str(getattr(value, "__module__", None) or "").partition(".")[0].lstrip("_")
+        return home != self.root.lstrip("_") and (home in sys.stdlib_module_names or f"_{home}" in sys.stdlib_module_names)
+
+    def class_exclusions(self) -> Iterator[tuple[type, tuple[str, ...]]]:
+        """Give, for dotted patterns such as ``"DataFrame.to_*"``, each class with its excluded members."""
+        if callable(self._exclude):
+            return
+        patterns = (self._exclude,) if isinstance(self._exclude, str) else self._exclude
+        dotted = [p.rpartition(".")[::2] for p in patterns if "." in p]
+        owners = [(owner, member) for owner, member in dotted if not (owner == "*" and member == "_*")]
+        if not owners:
+            return
+        for name, value in vars(self.copy()).items():
+            members = tuple(member for owner, member in owners if fnmatchcase(name, owner))
+            if members and isinstance(value, type):
+                yield value, members
+
+
+def _handed_out(value: Any) -> Any:
+    """Give what a guest gets for a module's member."""
+    if type(value) in _DATA:
+        return value.copy()
+    if isinstance(value, type) and issubclass(value, type):
+        return classes.stand_in(value)
+    return value

@@ -1,0 +1,111 @@
+"""What guest code prints: bounded while it is produced.
+
+The first half of the limit and the last half are kept; what lies between is counted and
+dropped, so that a program that prints without end costs a fixed amount of memory.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+import threading
+from collections import deque
+from contextvars import ContextVar
+from typing import Any
+
+__all__ = ["CAPTURE", "Output", "capture_stdout", "release_stdout"]
+
+
+class Output(io.TextIOBase):
+    """A text stream that keeps at most *limit* characters: the beginning and the end."""
+
+    def __init__(self, limit: int) -> None:
+        self._head_room = limit - limit // 2
+        self._tail_limit = limit // 2
+        self._head: list[str] = []
+        self._tail: deque[str] = deque()
+        self._tail_size = 0
+        self._dropped = 0
+
+    def writable(self) -> bool:
+        """Say that this stream takes text."""
+        return True
+
+    def write(self, text: str) -> int:
+        """Take *text*; raise TypeError for anything else, as a file does."""
+        if type(text) is not str:
+            if not isinstance(text, str):
+                raise TypeError(f"write() argument must be str, not {type(text).__name__}")
+            text = str.__str__(text)
+        size = len(text)
+        if self._head_room:
+            self._head.append(text[: self._head_room])
+            text = text[self._head_room :]
+            self._head_room -= len(self._head[-1])
+        if text:
+            self._keep_tail(text)
+        return size
+
+    def _keep_tail(self, text: str) -> None:
+        if len(text) > self._tail_limit:
+            cut = len(text) - self._tail_limit
+            self._dropped += cut
+            text = text[cut:]
+        self._tail.append(text)
+        self._tail_size += len(text)
+        while self._tail_size > self._tail_limit:
+            first = self._tail.popleft()
+            cut = min(len(first), self._tail_size - self._tail_limit)
+            if cut < len(first):
+                self._tail.appendleft(first[cut:])
+            self._dropped += cut
+            self._tail_size -= cut
+
+    def text(self) -> str:
+        """Give what was kept, with a note where something was cut."""
+        note = f"\n... [{self._dropped:,} characters cut] ...\n" if self._dropped else ""
+        return "".join(self._head) + note + "".join(self._tail)
+
+
+CAPTURE: ContextVar[Output | None] = ContextVar("agex_capture", default=None)
+"""The output of the guest code running in this context; None outside."""
+
+
+class _Router(io.TextIOBase):
+    """Stands at ``sys.stdout`` while guest code runs: host code called by a guest prints to the guest."""
+
+    def __init__(self, original: Any) -> None:
+        self.original = original
+
+    def write(self, text: str) -> int:
+        target = CAPTURE.get()
+        return int((self.original if target is None else target).write(text))
+
+    def flush(self) -> None:
+        if CAPTURE.get() is None:
+            self.original.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.original, name)
+
+
+_lock = threading.Lock()
+_users = 0
+
+
+def capture_stdout() -> None:
+    """Route ``sys.stdout`` by context until `release_stdout`. Calls nest and may come from any thread."""
+    global _users
+    with _lock:
+        _users += 1
+        if not isinstance(sys.stdout, _Router):
+            sys.stdout = _Router(sys.stdout)
+
+
+def release_stdout() -> None:
+    """Undo one `capture_stdout`; the last one puts the original stream back."""
+    global _users
+    with _lock:
+        _users -= 1
+        if _users == 0 and isinstance(sys.stdout, _Router):
+            sys.stdout = sys.stdout.original

@@ -1,0 +1,600 @@
+"""Turn guest source into guarded source: one verdict for each kind of node.
+
+The tree is changed in place and stays ordinary Python: functions, classes and generators
+remain real ones, compiled by CPython. Four things are added:
+
+* **Receiver guards.** An attribute whose name says nothing is loaded natively. A store, a
+  delete, a ``_private`` name or a contested name first looks at its receiver::
+
+      self._x  ->  (self if type!(self) in own! else check!(self, '_x'))._x
+
+  ``own!`` is the set of classes that the guest made, so the common case is one inline set
+  lookup. The guard is an expression that yields the receiver: it serves loads, stores,
+  deletes, ``+=``, tuple targets and loop targets alike, and evaluates the receiver once.
+* **Stop checks.** ``if stop!: trip!()`` at loop heads, function entries, comprehensions,
+  exception handlers, ``finally`` blocks and behind ``with`` and ``try``. The flag stays
+  set, so code that swallows the exception meets it again at once.
+* **Pattern guards.** A class pattern reads attributes by names that may only be known at
+  run time (``__match_args__``); such a pattern is matched through a stand-in class.
+* **Echo.** The value of a last expression statement is kept in ``value!``.
+
+Helper names contain ``!``: no identifier can, so no guest can name them.
+
+A node type without a verdict is refused: a new Python must be reviewed before its new
+syntax runs.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from agex.errors import SandboxSyntaxError
+from agex.sandbox import ledger
+from agex.sandbox.format import is_plain_format
+
+__all__ = ["HELPERS", "Rules", "rewrite"]
+
+HELPERS = (
+    "stop!", "trip!", "caught!", "type!", "own!", "ok!", "check!", "store!", "delete!", "pattern!", "value!",
+)  # fmt: skip
+"""Every name the rewriting adds, apart from the temporaries ``tmp!`` and ``case!N``."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rules:
+    """What a policy means for the text of a program. Hashable: part of the cache key."""
+
+    contested: frozenset[str] = ledger.CONTESTED
+    """Names whose receiver is checked."""
+    hot: frozenset[str] = frozenset()
+    """Private names that host classes use, which a guest may inherit from: never taken on trust."""
+    strict: bool = False
+    """Check every receiver."""
+
+
+def rewrite(tree: ast.Module, rules: Rules, *, echo: bool = True) -> ast.Module:
+    """Guard a parsed module, in place.
+
+    Raises:
+        SandboxSyntaxError: the program says something that is not allowed.
+    """
+    _Rewriter(rules).module(tree, echo=echo)
+    return tree
+
+
+def rewrite_expression(tree: ast.Expression, rules: Rules) -> ast.Expression:
+    """Guard a parsed expression, in place; for a guest's own ``eval``."""
+    rewriter = _Rewriter(rules)
+    rewriter.scope = _CLASS  # no temporaries: they would become variables of the caller
+    tree.body = rewriter.expr(tree.body)
+    return tree
+
+
+# Scopes differ in where a temporary may live: only a function has locals of its own.
+_MODULE, _CLASS, _FUNCTION = "module", "class", "function"
+
+_PLAIN: dict[str, tuple[str, ...]] = {
+    # statements
+    "Return": ("value",),
+    "Assign": ("targets", "value"),
+    "AugAssign": ("target", "value"),
+    "Delete": ("targets",),
+    "If": ("test", "body", "orelse"),
+    "Raise": ("exc", "cause"),
+    "Assert": ("test", "msg"),
+    "Expr": ("value",),
+    "Pass": (),
+    "Break": (),
+    "Continue": (),
+    # expressions
+    "BoolOp": ("values",),
+    "NamedExpr": ("target", "value"),
+    "BinOp": ("left", "right"),
+    "UnaryOp": ("operand",),
+    "IfExp": ("test", "body", "orelse"),
+    "Dict": ("keys", "values"),
+    "Set": ("elts",),
+    "Await": ("value",),
+    "Yield": ("value",),
+    "YieldFrom": ("value",),
+    "Compare": ("left", "comparators"),
+    "Call": ("func", "args", "keywords"),
+    "keyword": ("value",),
+    "FormattedValue": ("value", "format_spec"),
+    "JoinedStr": ("values",),
+    "Constant": (),
+    "Subscript": ("value", "slice"),
+    "Starred": ("value",),
+    "List": ("elts",),
+    "Tuple": ("elts",),
+    "Slice": ("lower", "upper", "step"),
+    "withitem": ("context_expr", "optional_vars"),
+    # patterns
+    "MatchValue": ("value",),
+    "MatchSingleton": (),
+    "MatchSequence": ("patterns",),
+    "MatchOr": ("patterns",),
+    # template strings, Python 3.14: a value object, rendered by whoever reads it
+    "TemplateStr": ("values",),
+    "Interpolation": ("value", "format_spec"),
+}
+"""Node types that are allowed as they are, with the fields that hold children."""
+
+
+class _Rewriter:
+    def __init__(self, rules: Rules) -> None:
+        self.rules = rules
+        self.scope = _MODULE
+        self.bare = 0  # > 0 where a walrus is a syntax error or would leak: comprehensions, annotations
+        self.classes: list[str] = []  # enclosing class names, for private name mangling
+        self.cases = 0
+
+    # -- walking -------------------------------------------------------------------
+
+    def expr(self, node: Any) -> Any:
+        """Rewrite a node that stays one node."""
+        name = type(node).__name__
+        visit = _SPECIAL.get(name)
+        if visit is not None:
+            return visit(self, node)
+        fields = _PLAIN.get(name)
+        if fields is None:
+            self.refuse(node, f"{name} is not supported here", "use plainer Python")
+        for field in fields:
+            child = getattr(node, field)
+            if child is None:
+                continue
+            if type(child) is list:
+                if child:
+                    self.children(child)
+            else:
+                setattr(node, field, self.expr(child))
+        return node
+
+    def children(self, nodes: list[Any]) -> None:
+        """Rewrite a list in place; a statement list may grow."""
+        if isinstance(nodes[0], ast.stmt):
+            nodes[:] = self.statements(nodes)
+            return
+        for i, child in enumerate(nodes):
+            if child is not None:
+                nodes[i] = self.expr(child)
+
+    def statements(self, nodes: Sequence[ast.stmt]) -> list[ast.stmt]:
+        """Rewrite a block; behind a statement that can swallow an exception stands a stop check."""
+        out: list[ast.stmt] = []
+        for node in nodes:
+            out.append(self.expr(node))
+            if isinstance(node, (ast.With, ast.AsyncWith, ast.Try, *_TRYSTAR)):
+                out.append(_stop_check(node))
+        return out
+
+    def optional(self, node: Any) -> Any:
+        return None if node is None else self.expr(node)
+
+    def refuse(self, node: Any, what: str, instead: str) -> NoReturn:
+        """Raise the refusal of *node*, with its line and what to write instead."""
+        line = getattr(node, "lineno", None)
+        error = SandboxSyntaxError(f"{what}; {instead}" + (f" (line {line})" if line else ""))
+        error.lineno = line
+        error.offset = (getattr(node, "col_offset", 0) or 0) + 1
+        raise error
+
+    # -- names ---------------------------------------------------------------------
+
+    def bind(self, node: Any, name: str | None) -> None:
+        """Refuse to bind a dunder that means something to the interpreter."""
+        if name is not None and ledger.is_dunder(name) and name not in ledger.DEFINABLE:
+            self.refuse(node, f"the name '{name}' cannot be defined", "choose a name without the double underscores")
+
+    def name(self, node: ast.Name) -> ast.Name:
+        """Allow; dunder names only from the ledger."""
+        if isinstance(node.ctx, ast.Load):
+            if ledger.is_dunder(node.id) and node.id not in _READABLE:
+                self.refuse(node, f"the name '{node.id}' is not available", "use an import or a builtin by its plain name")
+        else:
+            self.bind(node, node.id)
+        return node
+
+    def global_(self, node: ast.Global | ast.Nonlocal) -> Any:
+        """Allow ``global`` and ``nonlocal`` of names that may be bound."""
+        for name in node.names:
+            self.bind(node, name)
+        return node
+
+    def import_(self, node: ast.Import | ast.ImportFrom) -> Any:
+        """Allow: what may be imported is decided when it runs, by the guarded import."""
+        for alias in node.names:
+            self.bind(node, alias.asname or alias.name.partition(".")[0])
+            if isinstance(node, ast.ImportFrom) and ledger.is_denied(alias.name):
+                self.refuse(node, f"'{alias.name}' cannot be imported", "import a public name")
+        return node
+
+    # -- attributes ----------------------------------------------------------------
+
+    def attribute(self, node: ast.Attribute) -> ast.Attribute:
+        """Allow by name; guard the receiver where the name is contested."""
+        receiver = node.value
+        node.value = self.expr(receiver)
+        name = node.attr
+        if ledger.is_denied(name):
+            self.refuse(node, f"attribute '{name}' is not accessible", "use the object's public methods")
+        if isinstance(node.ctx, ast.Load):
+            self.load(node, receiver)
+        else:
+            self.store(node)
+        return node
+
+    def load(self, node: ast.Attribute, receiver: ast.expr) -> None:
+        name, rules = node.attr, self.rules
+        if ledger.is_private(name):
+            mangled = self.mangle(name)
+            if name in rules.hot or mangled in rules.hot:
+                node.value = _call("check!", node, node.value, _text(mangled, node))
+            else:
+                node.value = self.guard("own!", "check!", node, mangled)
+        elif name in rules.contested:
+            if name == "format" and isinstance(receiver, ast.Constant) and is_plain_format(receiver.value):
+                return
+            node.value = self.guard("own!", "check!", node, name)
+        elif rules.strict:
+            node.value = self.guard("ok!", "check!", node, name)
+
+    def store(self, node: ast.Attribute) -> None:
+        name = node.attr
+        if ledger.is_dunder(name) and name not in ledger.STORABLE:
+            self.refuse(node, f"attribute '{name}' cannot be changed", "define it in the class body")
+        mangled = self.mangle(name)
+        check = "store!" if isinstance(node.ctx, ast.Store) else "delete!"
+        if name in self.rules.hot or mangled in self.rules.hot or ledger.is_dunder(name):
+            node.value = _call(check, node, node.value, _text(mangled, node))
+        else:
+            node.value = self.guard("own!", check, node, mangled)
+
+    def mangle(self, name: str) -> str:
+        """Give the name that CPython will compile for *name* in the present class."""
+        if not name.startswith("__") or name.endswith("__") or not self.classes:
+            return name
+        owner = self.classes[-1].lstrip("_")
+        return f"_{owner}{name}" if owner else name
+
+    def guard(self, trusted: str, check: str, node: ast.Attribute, name: str) -> ast.expr:
+        """Build ``(r if type!(r) in trusted else check(r, name))`` for the receiver of *node*."""
+        receiver = node.value
+        if isinstance(receiver, ast.Name):
+            first, again = receiver, receiver
+        elif self.scope is _FUNCTION and not self.bare:
+            again = ast.Name("tmp!", _LOAD, **_at(node))
+            first = ast.NamedExpr(ast.Name("tmp!", ast.Store(), **_at(node)), receiver, **_at(node))  # type: ignore[assignment]
+        else:
+            return _call(check, node, receiver, _text(name, node))
+        test = ast.Compare(
+            _call("type!", node, first), [ast.In()], [ast.Name(trusted, _LOAD, **_at(node))], **_at(node)
+        )
+        return ast.IfExp(test, again, _call(check, node, again, _text(name, node)), **_at(node))
+
+    def call(self, node: ast.Call) -> ast.Call:
+        """Allow: a call is as safe as the function it reaches."""
+        node.func = self.expr(node.func)
+        if node.args:
+            self.children(node.args)
+        if node.keywords:
+            self.children(node.keywords)
+        return node
+
+    # -- blocks --------------------------------------------------------------------
+
+    def loop(self, node: ast.For | ast.AsyncFor | ast.While) -> Any:
+        """Allow with a stop check at the head of the body."""
+        if isinstance(node, ast.While):
+            node.test = self.expr(node.test)
+        else:
+            node.iter = self.expr(node.iter)
+            node.target = self.expr(node.target)
+        node.body = [_stop_check(node), *self.statements(node.body)]
+        node.orelse = self.statements(node.orelse)
+        return node
+
+    def with_(self, node: ast.With | ast.AsyncWith) -> Any:
+        """Allow; a stop check follows (see `statements`)."""
+        self.children(node.items)
+        node.body = self.statements(node.body)
+        return node
+
+    def try_(self, node: Any) -> Any:
+        """Allow with stop checks where an exception could be swallowed."""
+        node.body = self.statements(node.body)
+        for handler in node.handlers:
+            self.handler(handler)
+        node.orelse = self.statements(node.orelse)
+        if node.finalbody:
+            node.finalbody = [_stop_check(node), *self.statements(node.finalbody)]
+        return node
+
+    def handler(self, node: ast.ExceptHandler) -> None:
+        self.bind(node, node.name)
+        check = _stop_check(node) if _is_narrow(node.type) else ast.Expr(_call("caught!", node), **_at(node))
+        node.type = self.optional(node.type)
+        node.body = [check, *self.statements(node.body)]
+
+    def function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Any:
+        """Allow with a stop check at entry."""
+        self.bind(node, node.name)
+        for i, decorator in enumerate(node.decorator_list):
+            node.decorator_list[i] = self.expr(decorator)
+        self.signature(node.args)
+        node.returns = self.annotation(node.returns)
+        self.type_params(node)
+        node.body = self.body(_FUNCTION, node.body, node)
+        return node
+
+    def lambda_(self, node: ast.Lambda) -> ast.Lambda:
+        """Allow with a stop check at entry."""
+        self.signature(node.args)
+        outer, bare = self.scope, self.bare
+        self.scope, self.bare = _FUNCTION, 0
+        body = self.expr(node.body)
+        self.scope, self.bare = outer, bare
+        stop = ast.Name("stop!", _LOAD, **_at(node.body))
+        node.body = ast.IfExp(stop, _call("trip!", node.body), body, **_at(node.body))
+        return node
+
+    def signature(self, args: ast.arguments) -> None:
+        for arg in (*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg):
+            if arg is not None:
+                self.bind(arg, arg.arg)
+                arg.annotation = self.annotation(arg.annotation)
+        for defaults in (args.defaults, args.kw_defaults):
+            if defaults:
+                self.children(defaults)
+
+    def annotation(self, node: ast.expr | None) -> ast.expr | None:
+        if node is None:
+            return None
+        self.bare += 1
+        node = self.expr(node)
+        self.bare -= 1
+        return node
+
+    def type_params(self, node: Any) -> None:
+        for param in getattr(node, "type_params", ()):  # Python 3.12
+            self.bind(param, param.name)
+            for field in ("bound", "default_value"):
+                if getattr(param, field, None) is not None:
+                    setattr(param, field, self.annotation(getattr(param, field)))
+
+    def body(self, scope: str, nodes: list[ast.stmt], owner: ast.stmt) -> list[ast.stmt]:
+        """Rewrite the body of a new scope, with a stop check behind its docstring."""
+        outer, bare = self.scope, self.bare
+        self.scope, self.bare = scope, 0
+        out = self.statements(nodes)
+        self.scope, self.bare = outer, bare
+        start = 1 if _is_docstring(nodes[0]) else 0
+        if scope is _FUNCTION:
+            out.insert(start, _stop_check(owner))
+        else:
+            # A metaclass may prepare any mapping as namespace: the helpers must not be asked of it.
+            out.insert(start, self.helpers(out[0]))
+        return out
+
+    def helpers(self, node: ast.stmt) -> ast.stmt:
+        """Build the declaration that the helper names are globals, never names of this scope."""
+        return ast.Global([*HELPERS, *(f"case!{i}" for i in range(self.cases))], **_at(node))
+
+    def class_(self, node: ast.ClassDef) -> ast.ClassDef:
+        """Allow: a real class, registered as the guest's own when it is built."""
+        self.bind(node, node.name)
+        for i, decorator in enumerate(node.decorator_list):
+            node.decorator_list[i] = self.expr(decorator)
+        for field in (node.bases, node.keywords):
+            if field:
+                self.children(field)
+        self.type_params(node)
+        self.classes.append(node.name)
+        node.body = self.body(_CLASS, node.body, node)
+        self.classes.pop()
+        return node
+
+    def ann_assign(self, node: ast.AnnAssign) -> ast.AnnAssign:
+        """Allow annotated assignments."""
+        node.target = self.expr(node.target)
+        node.annotation = self.annotation(node.annotation)  # type: ignore[assignment]
+        node.value = self.optional(node.value)
+        return node
+
+    def type_alias(self, node: Any) -> Any:
+        """Allow ``type X = ...`` (Python 3.12)."""
+        node.name = self.expr(node.name)
+        self.type_params(node)
+        node.value = self.annotation(node.value)
+        return node
+
+    def comprehension(self, node: Any) -> Any:
+        """Allow with a stop check for each element."""
+        self.bare += 1
+        for field in ("elt", "key", "value"):
+            if hasattr(node, field):
+                setattr(node, field, self.expr(getattr(node, field)))
+        for generator in node.generators:
+            generator.iter = self.expr(generator.iter)
+            generator.target = self.expr(generator.target)
+            if generator.ifs:
+                self.children(generator.ifs)
+        self.bare -= 1
+        first = node.generators[0]
+        running = ast.UnaryOp(ast.Not(), ast.Name("stop!", _LOAD, **_at(node)), **_at(node))
+        first.ifs.insert(0, ast.BoolOp(ast.Or(), [running, _call("trip!", node)], **_at(node)))
+        return node
+
+    # -- match ---------------------------------------------------------------------
+
+    def match(self, node: ast.Match) -> ast.Match:
+        """Allow; class patterns that name attributes at run time go through a stand-in."""
+        node.subject = self.expr(node.subject)
+        cases: list[ast.match_case] = []
+        for case in node.cases:
+            guarded: list[ast.expr] = []
+            self.pattern(case.pattern, guarded)
+            if guarded:
+                cases.append(_prologue(guarded, case))
+            case.guard = self.optional(case.guard)
+            case.body = self.statements(case.body)
+            cases.append(case)
+        node.cases = cases
+        return node
+
+    def pattern(self, node: Any, guarded: list[ast.expr]) -> None:
+        """Rewrite a pattern; collect the assignments of stand-ins that must run before it."""
+        if isinstance(node, ast.MatchClass):
+            self.class_pattern(node, guarded)
+        elif isinstance(node, ast.MatchMapping):
+            self.bind(node, node.rest)
+            node.keys[:] = [self.expr(key) for key in node.keys]
+        elif isinstance(node, (ast.MatchAs, ast.MatchStar)):
+            self.bind(node, node.name)
+        elif isinstance(node, ast.MatchValue):
+            node.value = self.pattern_value(node.value)
+        elif not isinstance(node, (ast.MatchSequence, ast.MatchOr, ast.MatchSingleton)):
+            self.refuse(node, f"the pattern {type(node).__name__} is not supported", "use if and elif")
+        for child in (*getattr(node, "patterns", ()), *getattr(node, "kwd_patterns", ())):
+            self.pattern(child, guarded)
+        if isinstance(node, ast.MatchAs) and node.pattern is not None:
+            self.pattern(node.pattern, guarded)
+
+    def pattern_value(self, node: ast.expr) -> ast.expr:
+        """Check a dotted name or literal of a pattern: it cannot carry a guard."""
+        for part in ast.walk(node):
+            if isinstance(part, ast.Attribute):
+                name = part.attr
+                if ledger.is_denied(name) or ledger.is_private(name) or name in self.rules.contested:
+                    self.refuse(part, f"attribute '{name}' cannot be read in a pattern", "compare it in a guard: case x if x == ...")
+            elif isinstance(part, ast.Name):
+                self.name(part)
+        return node
+
+    def class_pattern(self, node: ast.MatchClass, guarded: list[ast.expr]) -> None:
+        for name in node.kwd_attrs:
+            if ledger.is_denied(name):
+                self.refuse(node, f"attribute '{name}' is not accessible", "match public attributes only")
+        self.pattern_value(node.cls)
+        names = [self.mangle(n) for n in node.kwd_attrs]
+        watched = [n for n in names if ledger.is_private(n) or n in self.rules.contested]
+        if not node.patterns and not watched and not self.rules.strict:
+            return
+        stand_in = f"case!{self.cases}"
+        self.cases += 1
+        arguments = [_text(n, node) for n in (names if self.rules.strict else watched)]
+        value = _call("pattern!", node, node.cls, *arguments)
+        guarded.append(value)
+        value.stand_in = stand_in  # type: ignore[attr-defined]
+        node.cls = ast.Name(stand_in, _LOAD, **_at(node))
+
+    # -- the whole -----------------------------------------------------------------
+
+    def module(self, tree: ast.Module, *, echo: bool) -> None:
+        last = tree.body[-1] if tree.body else None
+        if echo and isinstance(last, ast.Expr):
+            target = ast.Name("value!", ast.Store(), **_at(last))
+            tree.body[-1] = ast.Assign([target], last.value, **_at(last))
+        start = _prelude_length(tree.body)
+        tree.body = self.statements(tree.body)
+        # LOAD_GLOBAL is specialised, LOAD_NAME is not: module-level loops pay for the difference.
+        if tree.body:
+            tree.body.insert(start, self.helpers(tree.body[0]))
+
+
+_LOAD = ast.Load()
+_READABLE = ledger.NAMES | ledger.DEFINABLE
+_TRYSTAR: tuple[type[ast.stmt], ...] = (ast.TryStar,)
+
+_SPECIAL: dict[str, Callable[[_Rewriter, Any], Any]] = {
+    "Name": _Rewriter.name,
+    "Attribute": _Rewriter.attribute,
+    "Call": _Rewriter.call,
+    "Global": _Rewriter.global_,
+    "Nonlocal": _Rewriter.global_,
+    "Import": _Rewriter.import_,
+    "ImportFrom": _Rewriter.import_,
+    "For": _Rewriter.loop,
+    "AsyncFor": _Rewriter.loop,
+    "While": _Rewriter.loop,
+    "With": _Rewriter.with_,
+    "AsyncWith": _Rewriter.with_,
+    "Try": _Rewriter.try_,
+    "TryStar": _Rewriter.try_,
+    "FunctionDef": _Rewriter.function,
+    "AsyncFunctionDef": _Rewriter.function,
+    "Lambda": _Rewriter.lambda_,
+    "ClassDef": _Rewriter.class_,
+    "AnnAssign": _Rewriter.ann_assign,
+    "TypeAlias": _Rewriter.type_alias,
+    "ListComp": _Rewriter.comprehension,
+    "SetComp": _Rewriter.comprehension,
+    "DictComp": _Rewriter.comprehension,
+    "GeneratorExp": _Rewriter.comprehension,
+    "Match": _Rewriter.match,
+}
+"""Node types that get more than a look at their children."""
+
+
+def _at(node: Any) -> dict[str, int]:
+    """Give the position of *node*, for a node that takes its place."""
+    return {
+        "lineno": node.lineno,
+        "col_offset": node.col_offset,
+        "end_lineno": node.end_lineno,
+        "end_col_offset": node.end_col_offset,
+    }
+
+
+def _text(value: str, node: Any) -> ast.Constant:
+    return ast.Constant(value, **_at(node))
+
+
+def _call(helper: str, node: Any, *args: ast.expr) -> ast.Call:
+    return ast.Call(ast.Name(helper, _LOAD, **_at(node)), list(args), [], **_at(node))
+
+
+def _stop_check(node: Any) -> ast.stmt:
+    """Build ``if stop!: trip!()`` at the position of *node*."""
+    trip = ast.Expr(_call("trip!", node), **_at(node))
+    return ast.If(ast.Name("stop!", _LOAD, **_at(node)), [trip], [], **_at(node))
+
+
+def _is_narrow(node: ast.expr | None) -> bool:
+    """Tell whether a handler reads as one that no interrupt of the host can reach."""
+    return isinstance(node, ast.Name) and node.id.endswith("Error")
+
+
+def _is_docstring(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+
+
+def _prelude_length(body: list[ast.stmt]) -> int:
+    """Count the statements that must stay first: the docstring and the future imports."""
+    count = 1 if body and _is_docstring(body[0]) else 0
+    while count < len(body):
+        node = body[count]
+        if not (isinstance(node, ast.ImportFrom) and node.module == "__future__"):
+            break
+        count += 1
+    return count
+
+
+def _prologue(guarded: list[ast.expr], case: ast.match_case) -> ast.match_case:
+    """Build a case that never matches and binds the stand-ins of the next one on the way.
+
+    A guard is evaluated in the order of the cases, so a class that an earlier case makes
+    unreachable is not looked up, as in plain Python.
+    """
+    steps: list[ast.expr] = []
+    for value in guarded:
+        target = ast.Name(value.stand_in, ast.Store(), **_at(value))  # type: ignore[attr-defined]
+        bound = ast.NamedExpr(target, value, **_at(value))
+        steps.append(ast.Compare(bound, [ast.Is()], [ast.Constant(None, **_at(value))], **_at(value)))
+    never = steps[0] if len(steps) == 1 else ast.BoolOp(ast.Or(), steps, **_at(value))
+    passing = ast.Pass(**_at(value))
+    return ast.match_case(ast.MatchAs(pattern=None, name=None, **_at(value)), never, [passing])

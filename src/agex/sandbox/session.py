@@ -1,0 +1,316 @@
+"""One namespace in which guest code runs, as often as wanted."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import inspect
+import time
+import types
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+from agex.errors import EvalError, SandboxError
+from agex.sandbox import ledger
+from agex.sandbox.compiled import compile_module
+from agex.sandbox.context import CURRENT
+from agex.sandbox.echo import echo_text
+from agex.sandbox.guards import Guards
+from agex.sandbox.limits import Deadline, Limits, Stop, resource_limits
+from agex.sandbox.output import CAPTURE, Output, capture_stdout, release_stdout
+from agex.sandbox.policy import Policy
+from agex.sandbox.tracebacks import format_error
+
+__all__ = ["Enforcement", "Result", "Session"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Enforcement:
+    """What really held during a run."""
+
+    isolation: str = "none"
+    """The level: ``"none"`` is the interpreter of the host, behind the guards."""
+    time: str = "none"
+    """``"signal"`` also ends C calls that look for signals; ``"flag"`` ends Python code; ``"none"``."""
+    memory: bool = False
+    """Whether the address space was limited."""
+
+
+@dataclass(kw_only=True)
+class Result:
+    """What a run came to. Never holds a live frame of the guest unless an error does."""
+
+    value: Any = None
+    """The value of a last expression, or what the called function returned."""
+    echo: str | None = None
+    """Its bounded repr, made inside the limits; None for None."""
+    stdout: str = ""
+    """What was printed, bounded."""
+    error: Exception | None = None
+    """What the guest raised; an `EvalError` for a limit."""
+    traceback: str = ""
+    """The guest's own frames, with lines; empty without an error."""
+    stopped: BaseException | None = None
+    """What a host function ended the run with."""
+    namespace: dict[str, Any] = field(default_factory=dict)
+    """The guest's names after the run."""
+    duration: float = 0.0
+    """Seconds of wall clock."""
+    enforcement: Enforcement = field(default_factory=Enforcement)
+
+
+class Session:
+    """A namespace, its guards and its limits.
+
+    Functions of an earlier run see the variables of a later one, as in a REPL. A session
+    is for one thread at a time; `interrupt` may be called from any.
+    """
+
+    def __init__(self, policy: Policy, limits: Limits, namespace: Mapping[str, Any]) -> None:
+        self._policy = policy
+        self._limits = limits
+        self._guards = Guards(policy, self._trip, self._caught)
+        self._builtins = self._guards.builtins
+        self._sources: dict[str, list[str]] = {}
+        self._ending: BaseException | None = None
+        self._deadline: Deadline | None = None
+        self._bound: set[str] = set()
+        self.defined: frozenset[str] = frozenset()
+        """Names that the last run bound by ``def`` or ``class`` at its top level."""
+        self.globals: dict[str, Any] = {"__name__": "__main__", "__doc__": None, "__builtins__": self._builtins}
+        for name, value in namespace.items():
+            self._check_name(name)
+            self.globals[name] = value
+
+    # -- names ---------------------------------------------------------------------
+
+    @property
+    def namespace(self) -> dict[str, Any]:
+        """The guest's own names: neither helpers nor what `bind` gave, unless rebound."""
+        return {k: v for k, v in self.globals.items() if "!" not in k and k not in _MODULE_NAMES}
+
+    def bind(self, name: str, value: Any) -> None:
+        """Give the guest a name, as a builtin is: it can be shadowed and is not part of `namespace`."""
+        self._check_name(name)
+        self._builtins[name] = value
+
+    def _check_name(self, name: str) -> None:
+        if not name.isidentifier() or (ledger.is_dunder(name) and name not in ledger.DEFINABLE):
+            raise SandboxError(f"{name!r} cannot be a variable of guest code; choose another name")
+
+    def is_guest_function(self, value: object) -> bool:
+        """Tell whether *value* is a function that the guest wrote."""
+        return self._guards.is_guest_function(value)
+
+    # -- ending a run --------------------------------------------------------------
+
+    def stop(self, ending: BaseException) -> NoReturn:
+        """End the run from a host function that the guest called; the result carries *ending*."""
+        self.interrupt(ending)
+        raise Stop
+
+    def interrupt(self, ending: BaseException) -> None:
+        """End the run from anywhere: at the guest's next stop check."""
+        if self._ending is None:
+            self._ending = ending
+        self._builtins["stop!"] = True
+
+    def _trip(self) -> NoReturn:
+        raise Stop
+
+    def _caught(self) -> None:
+        """Stand at the head of a handler that catches more than errors."""
+        import sys
+
+        if self._builtins["stop!"]:
+            raise Stop
+        error = sys.exc_info()[1]
+        if isinstance(error, KeyboardInterrupt):
+            self.interrupt(error)
+            raise error
+
+    @contextlib.contextmanager
+    def paused(self) -> Iterator[None]:
+        """Let the clock of the run stand still while the host works for the guest."""
+        deadline = self._deadline
+        capture = CAPTURE.set(None)
+        guest = CURRENT.set(None)
+        if deadline is not None:
+            deadline.pause()
+        try:
+            yield
+        finally:
+            if deadline is not None:
+                deadline.resume()
+            CURRENT.reset(guest)
+            CAPTURE.reset(capture)
+
+    # -- running -------------------------------------------------------------------
+
+    def run(self, source: str, filename: str = "<agent>", *, echo: bool = True) -> Result:
+        """Run a program. Whatever the guest does is in the result; nothing of it is raised."""
+
+        def work(result: Result) -> None:
+            exec(self._compile(source, filename, echo=echo), self.globals)  # noqa: S102 - rewritten code
+            self._take_value(result)
+
+        return self._guarded(work)
+
+    async def arun(self, source: str, filename: str = "<agent>", *, echo: bool = True) -> Result:
+        """Like `run`, with ``await`` allowed at the top level, in the caller's event loop."""
+
+        async def work(result: Result) -> None:
+            code = self._compile(source, filename, echo=echo, top_level_await=True)
+            value = eval(code, self.globals)  # noqa: S307 - rewritten code
+            if inspect.iscoroutine(value):
+                await value
+            self._take_value(result)
+
+        return await self._aguarded(work)
+
+    def call(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Result:
+        """Call what the guest made, under the same limits."""
+
+        def work(result: Result) -> None:
+            result.value = function(*args, **kwargs)
+
+        return self._guarded(work)
+
+    async def acall(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Result:
+        """Like `call`; an awaitable that the function gives back is awaited."""
+
+        async def work(result: Result) -> None:
+            value = function(*args, **kwargs)
+            result.value = await value if inspect.isawaitable(value) else value
+
+        return await self._aguarded(work)
+
+    def _compile(self, source: str, filename: str, *, echo: bool, top_level_await: bool = False) -> types.CodeType:
+        self._sources[filename] = source.splitlines()
+        code = compile_module(source, filename, self._policy.text, echo=echo, top_level_await=top_level_await)
+        self.defined = frozenset(_defined(code))
+        return code
+
+    def _take_value(self, result: Result) -> None:
+        result.value = self.globals.pop("value!", None)
+        if result.value is not None:
+            result.echo = echo_text(result.value, self._limits.output_chars)
+
+    def _guarded(self, work: Callable[[Result], None]) -> Result:
+        with self._prepared(signals=True) as (result, deadline):
+            try:
+                try:
+                    with resource_limits(self._limits):
+                        deadline.start()
+                        work(result)
+                finally:
+                    deadline.cancel()
+            except BaseException as error:
+                deadline.cancel()  # an alarm may have struck on the way out
+                self._settle(result, error)
+        return result
+
+    async def _aguarded(self, work: Callable[[Result], Any]) -> Result:
+        with self._prepared(signals=False) as (result, deadline):
+            try:
+                try:
+                    with resource_limits(self._limits):
+                        deadline.start()
+                        async with asyncio.timeout(self._limits.seconds):
+                            await work(result)
+                finally:
+                    deadline.cancel()
+            except asyncio.CancelledError:
+                raise
+            except TimeoutError as error:
+                if self._ending is None and error.__traceback__ is not None and error.__cause__ is not None:
+                    self._expire()
+                self._settle(result, error)
+            except BaseException as error:
+                deadline.cancel()
+                self._settle(result, error)
+        return result
+
+    @contextlib.contextmanager
+    def _prepared(self, *, signals: bool) -> Iterator[tuple[Result, Deadline]]:
+        """Set up one run, and fill in what every result says."""
+        output = Output(self._limits.output_chars)
+        result = Result()
+        self._ending = None
+        self._builtins["stop!"] = False
+        outer, self._deadline = self._deadline, Deadline(self._limits.seconds, self._expire, signals=signals)
+        capture, guest = CAPTURE.set(output), CURRENT.set(self._guards)
+        capture_stdout()
+        start = time.perf_counter()
+        try:
+            yield result, self._deadline
+            if self._ending is not None and result.error is None and result.stopped is None:  # it was swallowed
+                self._settle(result, Stop())
+        finally:
+            release_stdout()
+            CURRENT.reset(guest)
+            CAPTURE.reset(capture)
+            result.enforcement = self._enforcement(self._deadline)
+            self._deadline = outer
+            self._builtins["stop!"] = False
+            result.duration = time.perf_counter() - start
+            result.stdout = output.text()
+            result.namespace = self.namespace
+
+    def _enforcement(self, deadline: Deadline) -> Enforcement:
+        how = "none" if self._limits.seconds is None else "signal" if deadline.by_signal else "flag"
+        return Enforcement(time=how, memory=self._limits.memory_mb is not None)
+
+    def _expire(self) -> None:
+        seconds = self._limits.seconds
+        self.interrupt(TimeoutError(f"the code ran longer than {seconds:g} s; do less in one step"))
+
+    # -- settling ------------------------------------------------------------------
+
+    def _settle(self, result: Result, error: BaseException) -> None:
+        """Put an exception that ended the run where it belongs, or raise it to the host."""
+        ending = self._ending
+        if ending is not None:
+            result.value, result.echo = None, None
+            if isinstance(ending, KeyboardInterrupt):
+                raise ending
+            if isinstance(ending, TimeoutError):
+                self._fail(result, _wrapped(ending), error)
+            else:
+                result.stopped = ending
+        elif isinstance(error, (Stop, KeyboardInterrupt, asyncio.CancelledError)):
+            raise error  # of another session or of the host
+        elif isinstance(error, MemoryError):
+            self._fail(result, _wrapped(error), error)
+        elif isinstance(error, Exception):
+            self._fail(result, error, error)
+        else:
+            refusal = SandboxError(f"{type(error).__name__} is not available to end a program; return or raise an Exception")
+            refusal.__cause__ = error
+            self._fail(result, refusal, error)
+
+    def _fail(self, result: Result, error: Exception, raised: BaseException) -> None:
+        result.error = error
+        shown = error.with_traceback(raised.__traceback__)
+        try:
+            result.traceback = format_error(shown, self._builtins, self._sources)
+        except BaseException as broken:  # the guest's own __str__ may do anything
+            result.traceback = f"{type(error).__name__}: (its text could not be made: {type(broken).__name__})"
+
+
+_MODULE_NAMES = frozenset({"__name__", "__doc__", "__builtins__", "__annotations__", "__conditional_annotations__"})
+
+
+def _wrapped(cause: Exception) -> EvalError:
+    text = str(cause) or "out of memory; process the data in smaller parts"
+    error = EvalError(f"{type(cause).__name__}: {text}")
+    error.__cause__ = cause
+    return error
+
+
+def _defined(code: types.CodeType) -> Iterator[str]:
+    """Give the names of the functions and classes that a module's code makes."""
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType) and constant.co_name.isidentifier():
+            yield constant.co_name

@@ -1,0 +1,190 @@
+"""The standard set: what of the standard library guest code may import unasked.
+
+One line a module, with the members that are left out or replaced, and why. What is not
+listed is not importable until the host registers it. A module belongs here when nothing
+in it reads or writes files, sockets, processes or the interpreter, and nothing takes an
+attribute's name as a string; members that do are named and dropped or replaced.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn
+
+from agex.errors import SandboxAttributeError, SandboxTypeError
+from agex.sandbox import ledger
+from agex.sandbox.context import CURRENT
+from agex.sandbox.format import SafeFormatter
+from agex.sandbox.modules import ModuleGrant
+
+__all__ = ["grants"]
+
+_WHOLE = """
+    __future__ abc array base64 binascii bisect calendar cmath collections collections.abc colorsys copy datetime
+    decimal difflib enum fractions graphlib heapq html itertools json math numbers
+    pprint random re reprlib secrets statistics struct textwrap time typing unicodedata uuid zlib zoneinfo
+""".split()
+"""Modules that are granted by their public names, less those in `_WITHOUT`."""
+
+_WITHOUT: dict[str, tuple[str, ...]] = {
+    "abc": ("update_abstractmethods",),
+    "base64": ("main", "test", "encode", "decode"),  # command line; work on files
+    "calendar": ("main", "TextCalendar.prmonth", "different_locale", "sys", "locale"),
+    "copy": ("dispatch_table",),
+    "decimal": ("DefaultContext", "setcontext", "BasicContext", "ExtendedContext"),  # shared with the host
+    "enum": ("property", "pickle_by_enum_name", "pickle_by_global_name", "global_enum", "global_enum_repr"),
+    "fractions": ("sys",),
+    "json": ("load", "dump", "detect_encoding"),
+    "random": ("SystemRandom", "seed", "setstate", "getstate"),  # the host draws from the same generator
+    "re": ("purge", "template"),
+    "time": ("clock_settime", "clock_settime_ns", "tzset", "pthread_getcpuclockid"),
+    "typing": ("get_type_hints", "ForwardRef", "no_type_check_decorator"),  # evaluate text as code
+    "uuid": ("getnode", "uuid1", "main"),  # the machine's hardware address
+    "zoneinfo": ("reset_tzpath", "TZPATH"),
+    "pprint": (),
+    "collections": ("abc",),
+}
+
+_ONLY: dict[str, tuple[str, ...]] = {
+    "contextlib": (
+        "AbstractContextManager", "AbstractAsyncContextManager", "AsyncExitStack", "ContextDecorator", "ExitStack",
+        "asynccontextmanager", "closing", "contextmanager", "nullcontext", "suppress", "aclosing",
+    ),
+    "csv": ("reader", "writer", "DictReader", "DictWriter", "QUOTE_ALL", "QUOTE_MINIMAL", "QUOTE_NONE",
+            "QUOTE_NONNUMERIC", "Error", "Sniffer", "Dialect", "excel", "excel_tab", "unix_dialect"),
+    "dataclasses": ("dataclass", "field", "fields", "Field", "FrozenInstanceError", "InitVar", "KW_ONLY", "MISSING",
+                    "asdict", "astuple", "is_dataclass", "replace"),
+    "functools": ("cache", "cached_property", "cmp_to_key", "lru_cache", "partial", "partialmethod", "reduce",
+                  "total_ordering"),
+    "hashlib": ("md5", "sha1", "sha224", "sha256", "sha384", "sha512", "blake2b", "blake2s", "sha3_224", "sha3_256",
+                "sha3_384", "sha3_512", "shake_128", "shake_256", "new", "algorithms_available",
+                "algorithms_guaranteed", "pbkdf2_hmac"),
+    "io": ("StringIO", "BytesIO", "UnsupportedOperation", "SEEK_SET", "SEEK_CUR", "SEEK_END"),
+    "operator": tuple(
+        "abs add and_ concat contains countOf delitem eq floordiv ge getitem gt iadd iand iconcat ifloordiv ilshift "
+        "imatmul imod imul index indexOf inv invert ior ipow irshift is_ is_not isub itemgetter itruediv ixor le "
+        "length_hint lshift lt matmul mod mul ne neg not_ or_ pos pow rshift setitem sub truediv truth xor".split()
+    ),
+    "string": ("ascii_letters", "ascii_lowercase", "ascii_uppercase", "capwords", "digits", "hexdigits", "octdigits",
+               "printable", "punctuation", "whitespace", "Template"),
+    "types": ("SimpleNamespace", "MappingProxyType", "NoneType", "GenericAlias", "EllipsisType",
+              "NotImplementedType", "UnionType", "DynamicClassAttribute", "coroutine"),
+    "queue": ("Empty", "Full", "LifoQueue", "PriorityQueue", "Queue", "SimpleQueue"),
+    "asyncio": ("sleep", "gather", "wait_for", "wait", "as_completed", "Queue", "LifoQueue", "PriorityQueue", "Lock",
+                "Event", "Semaphore", "Condition", "TimeoutError", "CancelledError", "TaskGroup", "timeout",
+                "create_task", "FIRST_COMPLETED", "ALL_COMPLETED", "FIRST_EXCEPTION", "iscoroutinefunction"),
+    "warnings": ("warn",),
+    "sys": ("maxsize", "float_info", "int_info", "version_info", "version", "byteorder", "maxunicode", "getsizeof",
+            "getrecursionlimit", "hash_info", "implementation"),
+    "collections.abc": (),
+}  # fmt: skip
+"""Modules of which only the named members are granted."""
+
+
+@functools.cache
+def grants() -> Mapping[str, ModuleGrant]:
+    """Give the grants of the standard set. Nothing is imported before a guest asks for it."""
+    replaced = _replacements()
+    found: dict[str, ModuleGrant] = {}
+    for name in _WHOLE:
+        exclude = ("_*", "*._*", *_WITHOUT.get(name, ()))
+        found[name] = ModuleGrant(name, exclude=exclude, recursive=False, replace=replaced.get(name))
+    for name, members in _ONLY.items():
+        if members:
+            replace = replaced.get(name, {})
+            found[name] = ModuleGrant(name, include=(*members, *replace), recursive=False, replace=replace)
+    return found
+
+
+def _replacements() -> dict[str, dict[str, Any]]:
+    return {
+        "functools": {"wraps": _wraps, "update_wrapper": _update_wrapper, "singledispatch": _singledispatch},
+        "operator": {"attrgetter": _attrgetter, "methodcaller": _methodcaller},
+        "string": {"Formatter": _GuestFormatter},
+        "typing": {"get_type_hints": _get_type_hints},
+    }
+
+
+def _guarded_getattr() -> Callable[[Any, str], Any]:
+    guards = CURRENT.get()
+    if guards is None:
+        raise SandboxAttributeError("attributes by name can be read while the sandbox runs, not after")
+    return guards.getattr
+
+
+class _attrgetter:  # noqa: N801 - it stands for operator.attrgetter
+    """Do what ``operator.attrgetter`` does, through the guarded ``getattr``."""
+
+    def __init__(self, attribute: str, /, *more: str) -> None:
+        for name in (attribute, *more):
+            if not isinstance(name, str):
+                raise TypeError("attribute name must be a string")
+        self._paths = tuple(tuple(str.__str__(name).split(".")) for name in (attribute, *more))
+
+    def __call__(self, subject: Any, /) -> Any:
+        read = _guarded_getattr()
+        values = tuple(functools.reduce(read, path, subject) for path in self._paths)
+        return values[0] if len(values) == 1 else values
+
+
+class _methodcaller:  # noqa: N801 - it stands for operator.methodcaller
+    """Do what ``operator.methodcaller`` does, through the guarded ``getattr``."""
+
+    def __init__(self, name: str, /, *args: Any, **kwargs: Any) -> None:
+        if not isinstance(name, str):
+            raise TypeError("method name must be a string")
+        self._name, self._args, self._kwargs = str.__str__(name), args, kwargs
+
+    def __call__(self, subject: Any, /) -> Any:
+        return _guarded_getattr()(subject, self._name)(*self._args, **self._kwargs)
+
+
+class _GuestFormatter(SafeFormatter):
+    """Do what ``string.Formatter`` does, through the guarded ``getattr``."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda subject, name: _guarded_getattr()(subject, name))
+
+
+def _update_wrapper(wrapper: Any, wrapped: Any, assigned: Any = None, updated: Any = None) -> Any:
+    """Do what ``functools.update_wrapper`` does, onto functions and classes of the guest only."""
+    guards = CURRENT.get()
+    if guards is None or not (guards.is_guest_function(wrapper) or guards.is_own(wrapper)):
+        raise SandboxTypeError("update_wrapper() and wraps() need a function of your own to write to")
+    names = tuple(assigned if assigned is not None else functools.WRAPPER_ASSIGNMENTS)
+    if any(ledger.is_dunder(name) and name not in functools.WRAPPER_ASSIGNMENTS for name in names):
+        raise SandboxAttributeError("wraps() copies the name, docstring and annotations only")
+    for name in names:
+        if hasattr(wrapped, name):
+            value = getattr(wrapped, name)
+            setattr(wrapper, name, dict(value) if type(value) is dict else value)
+    if guards.is_guest_function(wrapped):
+        vars(wrapper).update(vars(wrapped))
+        wrapper.__wrapped__ = wrapped
+    return wrapper
+
+
+def _wraps(wrapped: Any, assigned: Any = None, updated: Any = None) -> Callable[[Any], Any]:
+    """Do what ``functools.wraps`` does, onto functions and classes of the guest only."""
+    return lambda wrapper: _update_wrapper(wrapper, wrapped, assigned, updated)
+
+
+def _singledispatch(function: Any) -> Any:
+    """Do what ``functools.singledispatch`` does; ``register`` wants the class spelled out."""
+    dispatcher = functools.singledispatch(function)
+    register = dispatcher.register
+
+    def explicit(cls: Any, func: Any = None) -> Any:
+        if not isinstance(cls, type):
+            raise SandboxTypeError("write @f.register(int): the annotation of the function is not evaluated here")
+        return register(cls, func) if func is not None else register(cls)
+
+    dispatcher.register = explicit  # type: ignore[method-assign,assignment]
+    return dispatcher
+
+
+def _get_type_hints(*args: Any, **kwargs: Any) -> NoReturn:
+    raise SandboxTypeError("get_type_hints() is not available: it evaluates text as code; read __annotations__")
+
+
