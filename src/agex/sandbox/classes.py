@@ -19,7 +19,7 @@ from collections.abc import Callable
 from typing import Any
 
 from agex.errors import SandboxTypeError
-from agex.sandbox import hostclass, ledger
+from agex.sandbox import hostclass
 from agex.sandbox.context import CURRENT
 
 __all__ = ["ClassRegistry", "GuestType", "real_metaclass", "stand_in"]
@@ -75,7 +75,9 @@ def stand_in(metaclass: type) -> type:
         return metaclass
     found = _STAND_IN.get(metaclass)
     if found is None:
-        bases = _StandInMeta if type(metaclass) is type else type("_Meta", (_StandInMeta, type(metaclass)), {})
+        bases = (
+            _StandInMeta if type(metaclass) is type else type("_Meta", (_StandInMeta, type(metaclass)), {})
+        )
         found = type.__call__(bases, metaclass.__name__, (metaclass,), {"__module__": metaclass.__module__})
         _STAND_IN[metaclass] = found
         _REAL[found] = metaclass
@@ -121,7 +123,7 @@ class ClassRegistry:
     def build(self, real: Callable[..., Any]) -> Callable[..., Any]:
         """Make the ``__build_class__`` of a session."""
 
-        def __build_class__(function: Any, name: str, /, *bases: Any, **kwargs: Any) -> Any:
+        def build_class(function: Any, name: str, /, *bases: Any, **kwargs: Any) -> Any:
             if all(self._is_harmless(base) for base in bases):
                 made = real(function, name, *bases, **kwargs)
                 if isinstance(made, type):
@@ -130,9 +132,11 @@ class ClassRegistry:
                 return made
             return self._build_mixed(real, function, name, bases, kwargs)
 
-        return __build_class__
+        return build_class
 
-    def _build_mixed(self, real: Any, function: Any, name: str, bases: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _build_mixed(
+        self, real: Any, function: Any, name: str, bases: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
         """Build a class over host classes: the namespace is checked before the class exists."""
         import types
 
@@ -146,7 +150,9 @@ class ClassRegistry:
         make.__prepare__ = metaclass.__prepare__  # type: ignore[attr-defined]
         return real(function, name, *bases, metaclass=make, **kwargs)
 
-    def create(self, metaclass: Callable[..., Any], name: Any, bases: Any, namespace: Any, **kwargs: Any) -> Any:
+    def create(
+        self, metaclass: Callable[..., Any], name: Any, bases: Any, namespace: Any, **kwargs: Any
+    ) -> Any:
         """Call a metaclass, with the namespace checked first and the class registered after."""
         if isinstance(namespace, dict):
             self._check_namespace(namespace, name)
@@ -179,7 +185,9 @@ class ClassRegistry:
     def _check_namespace(self, namespace: Any, name: Any) -> None:
         for forbidden in _NEVER:
             if forbidden in namespace:
-                raise SandboxTypeError(f"class {name} cannot define {forbidden}; use a context manager or a plain method")
+                raise SandboxTypeError(
+                    f"class {name} cannot define {forbidden}; use a context manager or a plain method"
+                )
 
     def _check_mixed(self, name: Any, bases: tuple[Any, ...], namespace: dict[str, Any]) -> None:
         private = self.host_names(*(base for base in bases if isinstance(base, type)))
@@ -217,6 +225,7 @@ class ClassRegistry:
 
     def _family(self, class_: type) -> list[type]:
         family = [class_]
+        child: type
         for child in type.__subclasses__(class_):
             family += self._family(child)
         return family
@@ -227,7 +236,8 @@ class ClassRegistry:
 
 _STDLIB_BASES = frozenset(
     {
-        "abc", "argparse", "ast", "collections", "collections.abc", "contextlib", "csv", "dataclasses", "decimal",
+        "abc", "argparse", "ast", "collections", "collections.abc", "contextlib", "csv", "dataclasses",
+        "decimal",
         "enum", "fractions", "functools", "html.parser", "io", "json.decoder", "json.encoder", "numbers",
         "operator", "queue", "random", "re", "statistics", "string", "textwrap", "types", "typing",
         "typing_extensions", "weakref", "datetime", "_collections_abc", "asyncio", "uuid", "graphlib",

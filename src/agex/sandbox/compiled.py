@@ -34,14 +34,13 @@ def compile_module(
     """
     key = (source, filename, rules, echo, top_level_await)
     with _lock:
-        code = _cache.get(key)
-        if code is not None:
+        if key in _cache:
             _cache.move_to_end(key)
-            return code
+            return _cache[key]
     flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT if top_level_await else 0
     tree = compile(source, filename, "exec", flags | ast.PyCF_ONLY_AST, dont_inherit=True)
-    rewrite(tree, rules, echo=echo)  # type: ignore[arg-type]
-    code = compile(tree, filename, "exec", flags, dont_inherit=True)
+    rewrite(tree, rules, echo=echo)
+    code: types.CodeType = compile(tree, filename, "exec", flags, dont_inherit=True)
     _inspect(code)
     with _lock:
         _cache[key] = code
@@ -53,13 +52,22 @@ def compile_module(
 def compile_expression(source: str, rules: Rules) -> types.CodeType:
     """Compile an expression for a guest's own ``eval``."""
     tree = ast.parse(source.strip(" \t"), "<eval>", "eval")
-    code = compile(rewrite_expression(tree, rules), "<eval>", "eval", dont_inherit=True)
+    code: types.CodeType = compile(rewrite_expression(tree, rules), "<eval>", "eval", dont_inherit=True)
     _inspect(code)
     return code
 
 
 _SAYABLE = frozenset(HELPERS) | ledger.DUNDERS | ledger.DEFINABLE | ledger.NAMES | ledger.STORABLE
-_COMPILER = frozenset({"__conditional_annotations__", "__classdict__", "__annotate__", "__classdictcell__", "__future__"})
+_COMPILER = frozenset(
+    {
+        "__annotate__",
+        "__classcell__",
+        "__classdict__",
+        "__classdictcell__",
+        "__conditional_annotations__",
+        "__future__",
+    }
+)
 """Names that the compiler itself puts into code."""
 
 

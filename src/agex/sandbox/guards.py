@@ -14,23 +14,23 @@ Whatever is refused here is refused by raising; nothing is answered with a defau
 from __future__ import annotations
 
 import builtins as host
-import functools
-import string
 import sys
 import types
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
 from agex.errors import SandboxAttributeError, SandboxError, SandboxImportError, SandboxTypeError
-from agex.sandbox import classes, compiled, format, ledger
+from agex.sandbox import classes, compiled, doors, ledger
 from agex.sandbox.output import CAPTURE
 from agex.sandbox.policy import Policy
 
 __all__ = ["Guards"]
 
 _SAFE_BUILTINS = (
-    "abs all any ascii bin bool bytearray bytes callable chr classmethod complex dict divmod enumerate filter "
-    "float frozenset hash hex id int isinstance issubclass iter len list map max memoryview min next object oct "
+    "abs all any ascii bin bool bytearray bytes callable chr classmethod complex dict divmod enumerate "
+    "filter "
+    "float frozenset hash hex id int isinstance issubclass iter len list map max memoryview min next "
+    "object oct "
     "ord pow property range repr reversed round set slice sorted staticmethod str sum super tuple zip "
     "aiter anext format True False None Ellipsis NotImplemented __debug__"
 ).split()
@@ -39,23 +39,14 @@ _SAFE_BUILTINS = (
 _EXCEPTIONS = [
     name
     for name, value in vars(host).items()
-    if isinstance(value, type) and issubclass(value, BaseException) and name not in ("KeyboardInterrupt",)
+    if isinstance(value, type) and issubclass(value, BaseException) and value is not KeyboardInterrupt
 ]
 """All exceptions but KeyboardInterrupt, which belongs to whoever sits at the keyboard."""
 
 _STATIC: dict[str, Any] = {name: getattr(host, name) for name in (*_SAFE_BUILTINS, *_EXCEPTIONS)}
 
 
-class _Door:
-    """Answers the one attribute it is asked for with a guarded value."""
-
-    __slots__ = ("_value",)
-
-    def __init__(self, value: Any) -> None:
-        object.__setattr__(self, "_value", value)
-
-    def __getattribute__(self, name: str) -> Any:
-        return object.__getattribute__(self, "_value")
+_BUILTINS_OF = types.FunctionType.__dict__["__builtins__"].__get__
 
 
 class Guards:
@@ -102,7 +93,7 @@ class Guards:
 
     def shown_class(self, class_: type) -> type:
         """Give a class as the guest may hold it: a sealed one cannot be called."""
-        return _sealed(class_) if self.policy.is_sealed(class_) else class_
+        return doors.sealed(class_) if self.policy.is_sealed(class_) else class_
 
     # -- loads ---------------------------------------------------------------------
 
@@ -111,12 +102,14 @@ class Guards:
         class_ = type(receiver)
         if ledger.is_private(name):
             if not self._owns_private(receiver, name):
-                raise _refusal(receiver, name)
+                raise doors.refusal(receiver, name)
             return receiver
-        subject = receiver if isinstance(receiver, type) and not issubclass(class_, classes.GuestType) else class_
+        subject = (
+            receiver if isinstance(receiver, type) and not issubclass(class_, classes.GuestType) else class_
+        )
         if self.policy.denies(subject, name) and not self.classes.is_pure(subject):
-            raise _refusal(receiver, name)
-        door = _DOORS.get(name)
+            raise doors.refusal(receiver, name)
+        door = doors.DOORS.get(name)
         return receiver if door is None else door(self, receiver, name)
 
     def _owns_private(self, receiver: Any, name: str) -> bool:
@@ -124,7 +117,7 @@ class Guards:
         if isinstance(receiver, types.FunctionType):
             return self.is_guest_function(receiver)
         if type(receiver) is super:
-            receiver = _super_self(receiver)
+            receiver = doors.super_self(receiver)
         owner = receiver if isinstance(receiver, type) else type(receiver)
         if self.classes.is_pure(owner):
             return True
@@ -132,7 +125,7 @@ class Guards:
 
     def is_guest_function(self, function: Any) -> bool:
         """Tell whether *function* was compiled for this session."""
-        return isinstance(function, types.FunctionType) and function.__builtins__ is self.builtins
+        return isinstance(function, types.FunctionType) and _BUILTINS_OF(function) is self.builtins
 
     def is_own(self, receiver: Any) -> bool:
         """Tell whether *receiver* is a pure class of the guest or an instance of one."""
@@ -144,7 +137,7 @@ class Guards:
         """Decide about assigning *name* on *receiver*."""
         if not self._may_write(receiver, name):
             raise SandboxAttributeError(
-                f"attribute '{name}' of {_described(receiver)} cannot be changed; "
+                f"attribute '{name}' of {doors.described(receiver)} cannot be changed; "
                 "keep your own value in a variable or on an object of a class of your own"
             )
         return receiver
@@ -182,39 +175,41 @@ class Guards:
 
     def getattr(self, receiver: Any, name: str, *default: Any) -> Any:
         """Do what ``getattr`` does, for names that guest code could have written."""
-        name = _name(name)
-        return host.getattr(self._readable(receiver, name), name, *default)
+        name = doors.exact_name(name)
+        return host.getattr(self.readable(receiver, name), name, *default)
 
-    def _readable(self, receiver: Any, name: str) -> Any:
+    def readable(self, receiver: Any, name: str) -> Any:
         if ledger.is_denied(name):
-            raise _refusal(receiver, name)
+            raise doors.refusal(receiver, name)
         rules = self.policy.text
         private = ledger.is_private(name)
-        if private or name in rules.contested:
-            if name in rules.hot or not self.classes.is_pure(type(receiver)):
-                return self.check(receiver, name)
+        watched = private or name in rules.contested
+        if watched and (name in rules.hot or not self.classes.is_pure(type(receiver))):
+            return self.check(receiver, name)
         return receiver
 
     def hasattr(self, receiver: Any, name: str) -> bool:
         """Do what ``hasattr`` does; a name that may not be asked for raises."""
-        name = _name(name)
-        return host.hasattr(self._readable(receiver, name), name)
+        name = doors.exact_name(name)
+        return host.hasattr(self.readable(receiver, name), name)
 
     def setattr(self, receiver: Any, name: str, value: Any) -> None:
         """Do what ``setattr`` does, for names that guest code could have written."""
-        name = _name(name)
-        self._check_storable(receiver, name)
+        name = doors.exact_name(name)
+        self.check_storable(receiver, name)
         host.setattr(self.check_store(receiver, name), name, value)
 
     def delattr(self, receiver: Any, name: str) -> None:
         """Do what ``delattr`` does, for names that guest code could have written."""
-        name = _name(name)
-        self._check_storable(receiver, name)
+        name = doors.exact_name(name)
+        self.check_storable(receiver, name)
         host.delattr(self.check_delete(receiver, name), name)
 
-    def _check_storable(self, receiver: Any, name: str) -> None:
+    def check_storable(self, receiver: Any, name: str) -> None:
         if ledger.is_denied(name) or (ledger.is_dunder(name) and name not in ledger.STORABLE):
-            raise SandboxAttributeError(f"attribute '{name}' of {_described(receiver)} cannot be changed")
+            raise SandboxAttributeError(
+                f"attribute '{name}' of {doors.described(receiver)} cannot be changed"
+            )
 
     def vars(self, *receiver: Any) -> Any:
         """Do what ``vars`` does; a module's dict comes read-only, a host object's not at all."""
@@ -222,9 +217,13 @@ class Guards:
             return _own_names(sys._getframe(1).f_locals)
         (value,) = receiver
         if isinstance(value, types.ModuleType):
-            return types.MappingProxyType({k: v for k, v in host.vars(value).items() if not ledger.is_dunder(k)})
+            return types.MappingProxyType(
+                {k: v for k, v in host.vars(value).items() if not ledger.is_dunder(k)}
+            )
         if not (self.is_own(value) or self.is_guest_function(value)):
-            raise SandboxTypeError(f"vars() of {_described(value)} is not available; use dir() and its attributes")
+            raise SandboxTypeError(
+                f"vars() of {doors.described(value)} is not available; use dir() and its attributes"
+            )
         return host.vars(value)
 
     def dir(self, *receiver: Any) -> list[str]:
@@ -234,7 +233,9 @@ class Guards:
         (value,) = receiver
         if self.is_own(value):
             return [name for name in host.dir(value) if not ledger.is_denied(name)]
-        return [n for n in host.dir(value) if not n.startswith("_") and not self.policy.denies(type(value), n)]
+        return [
+            n for n in host.dir(value) if not n.startswith("_") and not self.policy.denies(type(value), n)
+        ]
 
     def globals(self) -> Mapping[str, Any]:
         """Give the guest's global names, read-only."""
@@ -281,7 +282,9 @@ class Guards:
 
     # -- imports -------------------------------------------------------------------
 
-    def import_(self, name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0) -> Any:
+    def import_(
+        self, name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0
+    ) -> Any:
         """Import a granted module.
 
         ``PyImport_Import``, by which C code imports what it needs itself, passes a *list*
@@ -299,7 +302,9 @@ class Guards:
             if member != "*" and member not in host.vars(top):
                 child = self._submodule(f"{name}.{member}")
                 if child is None:
-                    raise SandboxImportError(f"cannot import name '{member}' from '{name}'{_hint(member, host.vars(top))}")
+                    raise SandboxImportError(
+                        f"cannot import name '{member}' from '{name}'{_hint(member, host.vars(top))}"
+                    )
                 host.vars(top)[member] = child
         return top
 
@@ -338,18 +343,25 @@ class Guards:
                 raise SandboxAttributeError(f"attribute '{name}' cannot be matched")
         delicate = [n for n in (*names, *watched) if ledger.is_private(n) or n in self.policy.text.contested]
         if not delicate and (not names or type(class_) is type):
-            static = next((host.vars(b)["__match_args__"] for b in class_.__mro__ if "__match_args__" in host.vars(b)), ())
+            static = next(
+                (host.vars(b)["__match_args__"] for b in class_.__mro__ if "__match_args__" in host.vars(b)),
+                (),
+            )
             if static is names or static == () == names:
                 return class_
-        return _PatternMeta(class_.__name__, (), {"__match_args__": names, "_match": (self, class_, tuple(delicate))})
+        return _PatternMeta(
+            class_.__name__, (), {"__match_args__": names, "_match": (self, class_, tuple(delicate))}
+        )
 
     def matches(self, subject: Any, class_: type, delicate: tuple[str, ...]) -> bool:
         """Do the ``isinstance`` of a class pattern that reads *delicate* names."""
         if not isinstance(subject, class_):
             return False
         for name in delicate:
-            if self._readable(subject, name) is not subject:
-                raise SandboxAttributeError(f"attribute '{name}' of {_described(subject)} cannot be matched")
+            if self.readable(subject, name) is not subject:
+                raise SandboxAttributeError(
+                    f"attribute '{name}' of {doors.described(subject)} cannot be matched"
+                )
         return True
 
 
@@ -363,181 +375,7 @@ class _PatternMeta(type):
         return guards.matches(instance, class_, delicate)
 
 
-class _SealedMeta(type):
-    """The metaclass of the stand-in of a class that may not be instantiated."""
-
-    _real: type
-
-    def __call__(cls, *args: Any, **kwargs: Any) -> NoReturn:
-        raise SandboxTypeError(f"{cls.__name__} cannot be constructed here; use the instances you were given")
-
-    def __instancecheck__(cls, instance: object) -> bool:
-        return isinstance(instance, cls._real)
-
-    def __subclasscheck__(cls, subclass: type) -> bool:
-        return issubclass(subclass, cls._real) or subclass is cls
-
-    def __getattr__(cls, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        return getattr(cls._real, name)
-
-
-@functools.cache
-def _sealed(class_: type) -> type:
-    return _SealedMeta(class_.__name__, (), {"_real": class_, "__doc__": class_.__doc__, "__module__": class_.__module__})
-
-
-# -- doors: what a contested name gives on the receivers that may not answer it themselves
-
-
-def _format_door(guards: Guards, receiver: Any, name: str) -> Any:
-    safe = format.safe_format if name == "format" else format.safe_format_map
-    if isinstance(receiver, str):
-        return _Door(functools.partial(safe, guards.getattr, receiver))
-    if isinstance(receiver, type) and issubclass(receiver, str):
-        return _Door(functools.partial(safe, guards.getattr))
-    return receiver
-
-
-def _formatter_door(guards: Guards, receiver: Any, name: str) -> Any:
-    if isinstance(receiver, string.Formatter) and not isinstance(receiver, format.SafeFormatter):
-        raise _refusal(receiver, name)
-    return receiver
-
-
-def _obj_door(guards: Guards, receiver: Any, name: str) -> Any:
-    if isinstance(receiver, AttributeError):
-        raise _refusal(receiver, name)
-    return receiver
-
-
-def _graph_door(guards: Guards, receiver: Any, name: str) -> Any:
-    """``__mro__``, ``__bases__``, ``__base__``, ``mro``: not of a metaclass, whose graph ends at ``type``."""
-    if isinstance(receiver, type) and issubclass(receiver, type):
-        raise _refusal(receiver, name)
-    return receiver
-
-
-def _class_door(guards: Guards, receiver: Any, name: str) -> Any:
-    return _Door(classes.type_of(receiver))
-
-
-def _dict_door(guards: Guards, receiver: Any, name: str) -> Any:
-    return _Door(guards.vars(receiver))
-
-
-def _init_door(guards: Guards, receiver: Any, name: str) -> Any:
-    if type(receiver) is super or isinstance(receiver, type) or guards.classes.is_guest(type(receiver)):
-        return receiver
-    raise _refusal(receiver, name)
-
-
-def _own_door(guards: Guards, receiver: Any, name: str) -> Any:
-    """Names that only the guest's own classes and objects, or ``super()`` in them, may answer."""
-    subject = _super_self(receiver) if type(receiver) is super else receiver
-    if guards.is_own(subject):
-        return receiver
-    raise _refusal(receiver, name)
-
-
-def _inherited_door(guards: Guards, receiver: Any, name: str) -> Any:
-    subject = _super_self(receiver) if type(receiver) is super else receiver
-    owner = subject if isinstance(subject, type) else type(subject)
-    if guards.classes.is_guest(owner):
-        return receiver
-    raise _refusal(receiver, name)
-
-
-def _get_door(guards: Guards, receiver: Any, name: str) -> Any:
-    if isinstance(receiver, (types.MemberDescriptorType, types.GetSetDescriptorType)):
-        raise _refusal(receiver, name)
-    return receiver
-
-
-def _wrapped_door(guards: Guards, receiver: Any, name: str) -> Any:
-    value = host.getattr(receiver, name)
-    if guards.is_guest_function(value):
-        return _Door(value)
-    raise _refusal(receiver, name)
-
-
-def _annotations_door(guards: Guards, receiver: Any, name: str) -> Any:
-    if guards.is_own(receiver) or guards.is_guest_function(receiver):
-        return receiver
-    return _Door(dict(host.getattr(receiver, name)))
-
-
-def _new_door(guards: Guards, receiver: Any, name: str) -> Any:
-    real = host.getattr(receiver, name)
-
-    def __new__(cls: type, *args: Any, **kwargs: Any) -> Any:
-        if issubclass(cls, type):
-            return guards.classes.create(functools.partial(real, cls), *args, **kwargs)
-        if not guards.classes.is_guest(cls) and guards.policy.is_sealed(cls):
-            raise SandboxTypeError(f"{cls.__name__} cannot be constructed here")
-        return real(cls, *args, **kwargs)
-
-    return _Door(__new__)
-
-
-def _accessor_door(guards: Guards, receiver: Any, name: str) -> Any:
-    """``object.__setattr__`` and its kin: the real one, after the check of the name it is given."""
-    real = host.getattr(receiver, name)
-    bound = not isinstance(receiver, type)
-    subject = _super_self(receiver) if type(receiver) is super else receiver
-
-    def access(*args: Any) -> Any:
-        target, key, *rest = (subject, *args) if bound else args
-        key = _name(key)
-        if name == "__getattribute__":
-            if guards._readable(target, key) is not target:
-                return guards.getattr(target, key)
-        else:
-            guards._check_storable(target, key)
-            guards.check_store(target, key)
-        return real(key, *rest) if bound else real(target, key, *rest)
-
-    return _Door(access)
-
-
-_DOORS: dict[str, Callable[[Guards, Any, str], Any]] = {
-    "format": _format_door,
-    "format_map": _format_door,
-    "vformat": _formatter_door,
-    "get_field": _formatter_door,
-    "obj": _obj_door,
-    "mro": _graph_door,
-    "__mro__": _graph_door,
-    "__bases__": _graph_door,
-    "__base__": _graph_door,
-    "__class__": _class_door,
-    "__dict__": _dict_door,
-    "__init__": _init_door,
-    "__new__": _new_door,
-    "__init_subclass__": _inherited_door,
-    "__set_name__": _own_door,
-    "__get__": _get_door,
-    "__set__": _own_door,
-    "__delete__": _own_door,
-    "__getattr__": _own_door,
-    "__getattribute__": _accessor_door,
-    "__setattr__": _accessor_door,
-    "__delattr__": _accessor_door,
-    "__wrapped__": _wrapped_door,
-    "__dir__": _own_door,
-    "__getstate__": _own_door,
-    "__setstate__": _own_door,
-    "__subclasshook__": _own_door,
-    "__annotations__": _annotations_door,
-}
-
-
 # -- small parts
-
-
-def _super_self(receiver: Any) -> Any:
-    return super.__dict__["__self__"].__get__(receiver)
 
 
 def _own_names(namespace: Mapping[str, Any]) -> dict[str, Any]:
@@ -545,30 +383,10 @@ def _own_names(namespace: Mapping[str, Any]) -> dict[str, Any]:
     return {k: v for k, v in namespace.items() if type(k) is str and "!" not in k and k != "__builtins__"}
 
 
-def _name(name: Any) -> str:
-    if type(name) is str:
-        return name
-    if isinstance(name, str):
-        return str.__str__(name)
-    raise TypeError(f"attribute name must be string, not '{type(name).__name__}'")
-
-
 def _source(source: Any, function: str) -> str:
     if isinstance(source, str):
         return str.__str__(source)
     raise SandboxTypeError(f"{function}() takes source text, got {type(source).__name__}")
-
-
-def _described(receiver: Any) -> str:
-    if isinstance(receiver, types.ModuleType):
-        return f"module '{receiver.__name__}'"
-    if isinstance(receiver, type):
-        return f"class '{receiver.__name__}'"
-    return f"'{type(receiver).__name__}' object"
-
-
-def _refusal(receiver: Any, name: str) -> SandboxAttributeError:
-    return SandboxAttributeError(f"attribute '{name}' of {_described(receiver)} is not accessible")
 
 
 def _hint(name: str, known: Mapping[str, Any]) -> str:
@@ -581,7 +399,9 @@ def _hint(name: str, known: Mapping[str, Any]) -> str:
     return ""
 
 
-def _print(*values: Any, sep: str | None = " ", end: str | None = "\n", file: Any = None, flush: bool = False) -> None:
+def _print(
+    *values: Any, sep: str | None = " ", end: str | None = "\n", file: Any = None, flush: bool = False
+) -> None:
     """Do what ``print`` does, to the output of the run."""
     host.print(*values, sep=sep, end=end, file=CAPTURE.get() if file is None else file, flush=False)
 
@@ -592,5 +412,3 @@ def _no_open(*args: Any, **kwargs: Any) -> NoReturn:
 
 def _no_input(*args: Any) -> NoReturn:
     raise SandboxError("input() is not available: nobody is there to answer; use the values you were given")
-
-

@@ -57,9 +57,9 @@ def _functions(member: object) -> Iterator[types.FunctionType]:
         member = member.__func__
     parts = (member.fget, member.fset, member.fdel) if isinstance(member, property) else (member,)
     for part in parts:
-        part = getattr(part, "__wrapped__", part)
-        if isinstance(part, types.FunctionType):
-            yield part
+        function = getattr(part, "__wrapped__", part)
+        if isinstance(function, types.FunctionType):
+            yield function
 
 
 def _code_names(code: types.CodeType) -> Iterator[str]:

@@ -117,7 +117,8 @@ _NEVER_DEFINED = frozenset(
         "__del__",  # runs whenever the collector likes, outside every limit
         "__class__",  # would lie to isinstance in host code
         "__reduce__", "__reduce_ex__", "__getnewargs__", "__getnewargs_ex__",  # name what unpickling will call
-        "__dict__", "__weakref__", "__mro_entries__", "__builtins__", "__globals__", "__code__", "__closure__",
+        "__dict__", "__weakref__", "__mro_entries__", "__builtins__", "__globals__", "__code__",
+        "__closure__",
         "__buffer__", "__release_buffer__",
     }
 )  # fmt: skip
@@ -126,9 +127,11 @@ DEFINABLE = (
     OPERATORS
     | frozenset(
         {
-            "__all__", "__annotations__", "__author__", "__class_getitem__", "__delattr__", "__delete__", "__dir__",
+            "__all__", "__annotations__", "__author__", "__class_getitem__", "__delattr__",
+            "__delete__", "__dir__",
             "__doc__", "__fspath__", "__get__", "__getattr__", "__getattribute__", "__getstate__", "__hash__",
-            "__init__", "__init_subclass__", "__match_args__", "__module__", "__name__", "__new__", "__order__",
+            "__init__", "__init_subclass__", "__match_args__", "__module__", "__name__", "__new__",
+            "__order__",
             "__post_init__", "__prepare__", "__qualname__", "__set__", "__set_name__", "__setattr__",
             "__setstate__", "__slots__", "__subclasshook__", "__version__", "__array__", "__array_priority__",
             "__signature__", "__replace__", "__rich__", "__orig_bases__", "__firstlineno__",

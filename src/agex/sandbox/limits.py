@@ -25,6 +25,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 __all__ = ["Deadline", "Limits", "Stop", "TimeLimit", "resource_limits"]
 
@@ -55,13 +56,16 @@ class Deadline:
     """Calls *expire* once and raises `Stop` in the present thread when time is up.
 
     ``pause`` and ``resume`` nest: the clock stands still while the host works for the guest.
+
+    With *raises* false it only calls *expire*: where an event loop takes turns with the
+    guest, an exception could strike the loop.
     """
 
-    def __init__(self, seconds: float | None, expire: Callable[[], None], *, signals: bool = True) -> None:
+    def __init__(self, seconds: float | None, expire: Callable[[], None], *, raises: bool = True) -> None:
         self._left = seconds
         self._expire = expire
-        self._thread = threading.get_ident()
-        self.by_signal = signals and _may_use_alarm()
+        self._thread = threading.get_ident() if raises else None
+        self.by_signal = raises and _may_use_alarm()
         self._pauses = 0
         self.due = 0.0
         self.active = False
@@ -166,7 +170,7 @@ class _Watchdog:
 
     def remove(self, deadline: Deadline) -> None:
         with self._condition:  # the watchdog is not in the middle of firing
-            if deadline.fired:
+            if deadline.fired and deadline._thread is not None:
                 _raise_in(deadline._thread, None)
 
     def _watch(self) -> None:
@@ -184,6 +188,8 @@ class _Watchdog:
                     continue
                 heapq.heappop(self._heap)
                 deadline.fire()
+                if deadline._thread is None:
+                    continue
                 _raise_in(deadline._thread, TimeLimit)
                 deadline.due = time.monotonic() + _REPEAT
                 heapq.heappush(self._heap, (deadline.due, next(self._count), deadline))
@@ -247,7 +253,6 @@ def _address_space() -> int:
     import resource
 
     try:
-        with open("/proc/self/statm", "rb") as statm:
-            return int(statm.read().split()[0]) * resource.getpagesize()
+        return int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     except FileNotFoundError:  # no /proc: macOS counts resident memory in bytes
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

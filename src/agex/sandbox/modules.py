@@ -126,7 +126,9 @@ class ModuleGrant:
         if not isinstance(value, (types.FunctionType, types.BuiltinFunctionType, type)):
             return False
         home = str(getattr(value, "__module__", None) or "").partition(".")[0].lstrip("_")
-        return home != self.root.lstrip("_") and (home in sys.stdlib_module_names or f"_{home}" in sys.stdlib_module_names)
+        return home != self.root.lstrip("_") and (
+            home in sys.stdlib_module_names or f"_{home}" in sys.stdlib_module_names
+        )
 
     def class_exclusions(self) -> Iterator[tuple[type, tuple[str, ...]]]:
         """Give, for dotted patterns such as ``"DataFrame.to_*"``, each class with its excluded members."""

@@ -89,23 +89,24 @@ class _Router(io.TextIOBase):
         return getattr(self.original, name)
 
 
-_lock = threading.Lock()
-_users = 0
+class _Users:
+    """How many runs need the routing."""
+
+    lock = threading.Lock()
+    count = 0
 
 
 def capture_stdout() -> None:
     """Route ``sys.stdout`` by context until `release_stdout`. Calls nest and may come from any thread."""
-    global _users
-    with _lock:
-        _users += 1
+    with _Users.lock:
+        _Users.count += 1
         if not isinstance(sys.stdout, _Router):
             sys.stdout = _Router(sys.stdout)
 
 
 def release_stdout() -> None:
     """Undo one `capture_stdout`; the last one puts the original stream back."""
-    global _users
-    with _lock:
-        _users -= 1
-        if _users == 0 and isinstance(sys.stdout, _Router):
+    with _Users.lock:
+        _Users.count -= 1
+        if _Users.count == 0 and isinstance(sys.stdout, _Router):
             sys.stdout = sys.stdout.original

@@ -130,7 +130,7 @@ class Policy:
             self._grant(name, module, module)
             return module
         curated = stdlib.grants().get(module.__name__)
-        plain = include == "*" and tuple(exclude) == ("_*", "*._*") and not configure
+        plain = include == "*" and exclude == ("_*", "*._*") and not configure
         if curated is not None and plain:
             self.modules[name or module.__name__] = curated
             return module
@@ -147,7 +147,9 @@ class Policy:
         self.names[name] = value
         self._text = None
 
-    def _rule(self, class_: type, include: Pattern, exclude: Pattern, configure: Mapping[str, MemberSpec]) -> None:
+    def _rule(
+        self, class_: type, include: Pattern, exclude: Pattern, configure: Mapping[str, MemberSpec]
+    ) -> None:
         configured = frozenset(configure)
         rule = _ClassRule(include, exclude, configured)
         self._rules[class_] = rule
@@ -202,5 +204,3 @@ def _plain_function(function: Callable[..., Any]) -> Callable[..., Any]:
     call.__name__ = call.__qualname__ = getattr(function.func, "__name__", "partial")
     call.__doc__ = function.func.__doc__
     return call
-
-

@@ -32,8 +32,8 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from agex.errors import SandboxSyntaxError
-from agex.sandbox import ledger
-from agex.sandbox.format import is_plain_format
+from agex.sandbox import ledger, nodes
+from agex.sandbox.formatting import is_plain_format
 
 __all__ = ["HELPERS", "Rules", "rewrite"]
 
@@ -154,22 +154,22 @@ class _Rewriter:
                 setattr(node, field, self.expr(child))
         return node
 
-    def children(self, nodes: list[Any]) -> None:
+    def children(self, block: list[Any]) -> None:
         """Rewrite a list in place; a statement list may grow."""
-        if isinstance(nodes[0], ast.stmt):
-            nodes[:] = self.statements(nodes)
+        if isinstance(block[0], ast.stmt):
+            block[:] = self.statements(block)
             return
-        for i, child in enumerate(nodes):
+        for i, child in enumerate(block):
             if child is not None:
-                nodes[i] = self.expr(child)
+                block[i] = self.expr(child)
 
-    def statements(self, nodes: Sequence[ast.stmt]) -> list[ast.stmt]:
+    def statements(self, block: Sequence[ast.stmt]) -> list[ast.stmt]:
         """Rewrite a block; behind a statement that can swallow an exception stands a stop check."""
         out: list[ast.stmt] = []
-        for node in nodes:
+        for node in block:
             out.append(self.expr(node))
             if isinstance(node, (ast.With, ast.AsyncWith, ast.Try, *_TRYSTAR)):
-                out.append(_stop_check(node))
+                out.append(nodes.stop_check(node))
         return out
 
     def optional(self, node: Any) -> Any:
@@ -188,13 +188,19 @@ class _Rewriter:
     def bind(self, node: Any, name: str | None) -> None:
         """Refuse to bind a dunder that means something to the interpreter."""
         if name is not None and ledger.is_dunder(name) and name not in ledger.DEFINABLE:
-            self.refuse(node, f"the name '{name}' cannot be defined", "choose a name without the double underscores")
+            self.refuse(
+                node, f"the name '{name}' cannot be defined", "choose a name without the double underscores"
+            )
 
     def name(self, node: ast.Name) -> ast.Name:
         """Allow; dunder names only from the ledger."""
         if isinstance(node.ctx, ast.Load):
             if ledger.is_dunder(node.id) and node.id not in _READABLE:
-                self.refuse(node, f"the name '{node.id}' is not available", "use an import or a builtin by its plain name")
+                self.refuse(
+                    node,
+                    f"the name '{node.id}' is not available",
+                    "use an import or a builtin by its plain name",
+                )
         else:
             self.bind(node, node.id)
         return node
@@ -233,7 +239,7 @@ class _Rewriter:
         if ledger.is_private(name):
             mangled = self.mangle(name)
             if name in rules.hot or mangled in rules.hot:
-                node.value = _call("check!", node, node.value, _text(mangled, node))
+                node.value = nodes.call("check!", node, node.value, nodes.text(mangled, node))
             else:
                 node.value = self.guard("own!", "check!", node, mangled)
         elif name in rules.contested:
@@ -250,7 +256,7 @@ class _Rewriter:
         mangled = self.mangle(name)
         check = "store!" if isinstance(node.ctx, ast.Store) else "delete!"
         if name in self.rules.hot or mangled in self.rules.hot or ledger.is_dunder(name):
-            node.value = _call(check, node, node.value, _text(mangled, node))
+            node.value = nodes.call(check, node, node.value, nodes.text(mangled, node))
         else:
             node.value = self.guard("own!", check, node, mangled)
 
@@ -267,14 +273,19 @@ class _Rewriter:
         if isinstance(receiver, ast.Name):
             first, again = receiver, receiver
         elif self.scope is _FUNCTION and not self.bare:
-            again = ast.Name("tmp!", _LOAD, **_at(node))
-            first = ast.NamedExpr(ast.Name("tmp!", ast.Store(), **_at(node)), receiver, **_at(node))  # type: ignore[assignment]
+            again = ast.Name("tmp!", nodes.LOAD, **nodes.at(node))
+            first = ast.NamedExpr(ast.Name("tmp!", ast.Store(), **nodes.at(node)), receiver, **nodes.at(node))  # type: ignore[assignment]
         else:
-            return _call(check, node, receiver, _text(name, node))
+            return nodes.call(check, node, receiver, nodes.text(name, node))
         test = ast.Compare(
-            _call("type!", node, first), [ast.In()], [ast.Name(trusted, _LOAD, **_at(node))], **_at(node)
+            nodes.call("type!", node, first),
+            [ast.In()],
+            [ast.Name(trusted, nodes.LOAD, **nodes.at(node))],
+            **nodes.at(node),
         )
-        return ast.IfExp(test, again, _call(check, node, again, _text(name, node)), **_at(node))
+        return ast.IfExp(
+            test, again, nodes.call(check, node, again, nodes.text(name, node)), **nodes.at(node)
+        )
 
     def call(self, node: ast.Call) -> ast.Call:
         """Allow: a call is as safe as the function it reaches."""
@@ -294,7 +305,7 @@ class _Rewriter:
         else:
             node.iter = self.expr(node.iter)
             node.target = self.expr(node.target)
-        node.body = [_stop_check(node), *self.statements(node.body)]
+        node.body = [nodes.stop_check(node), *self.statements(node.body)]
         node.orelse = self.statements(node.orelse)
         return node
 
@@ -311,12 +322,16 @@ class _Rewriter:
             self.handler(handler)
         node.orelse = self.statements(node.orelse)
         if node.finalbody:
-            node.finalbody = [_stop_check(node), *self.statements(node.finalbody)]
+            node.finalbody = [nodes.stop_check(node), *self.statements(node.finalbody)]
         return node
 
     def handler(self, node: ast.ExceptHandler) -> None:
         self.bind(node, node.name)
-        check = _stop_check(node) if _is_narrow(node.type) else ast.Expr(_call("caught!", node), **_at(node))
+        check = (
+            nodes.stop_check(node)
+            if nodes.is_narrow(node.type)
+            else ast.Expr(nodes.call("caught!", node), **nodes.at(node))
+        )
         node.type = self.optional(node.type)
         node.body = [check, *self.statements(node.body)]
 
@@ -338,8 +353,8 @@ class _Rewriter:
         self.scope, self.bare = _FUNCTION, 0
         body = self.expr(node.body)
         self.scope, self.bare = outer, bare
-        stop = ast.Name("stop!", _LOAD, **_at(node.body))
-        node.body = ast.IfExp(stop, _call("trip!", node.body), body, **_at(node.body))
+        stop = ast.Name("stop!", nodes.LOAD, **nodes.at(node.body))
+        node.body = ast.IfExp(stop, nodes.call("trip!", node.body), body, **nodes.at(node.body))
         return node
 
     def signature(self, args: ast.arguments) -> None:
@@ -366,15 +381,15 @@ class _Rewriter:
                 if getattr(param, field, None) is not None:
                     setattr(param, field, self.annotation(getattr(param, field)))
 
-    def body(self, scope: str, nodes: list[ast.stmt], owner: ast.stmt) -> list[ast.stmt]:
+    def body(self, scope: str, block: list[ast.stmt], owner: ast.stmt) -> list[ast.stmt]:
         """Rewrite the body of a new scope, with a stop check behind its docstring."""
         outer, bare = self.scope, self.bare
         self.scope, self.bare = scope, 0
-        out = self.statements(nodes)
+        out = self.statements(block)
         self.scope, self.bare = outer, bare
-        start = 1 if _is_docstring(nodes[0]) else 0
+        start = 1 if nodes.is_docstring(block[0]) else 0
         if scope is _FUNCTION:
-            out.insert(start, _stop_check(owner))
+            out.insert(start, nodes.stop_check(owner))
         else:
             # A metaclass may prepare any mapping as namespace: the helpers must not be asked of it.
             out.insert(start, self.helpers(out[0]))
@@ -382,7 +397,7 @@ class _Rewriter:
 
     def helpers(self, node: ast.stmt) -> ast.stmt:
         """Build the declaration that the helper names are globals, never names of this scope."""
-        return ast.Global([*HELPERS, *(f"case!{i}" for i in range(self.cases))], **_at(node))
+        return ast.Global([*HELPERS, *(f"case!{i}" for i in range(self.cases))], **nodes.at(node))
 
     def class_(self, node: ast.ClassDef) -> ast.ClassDef:
         """Allow: a real class, registered as the guest's own when it is built."""
@@ -425,8 +440,8 @@ class _Rewriter:
                 self.children(generator.ifs)
         self.bare -= 1
         first = node.generators[0]
-        running = ast.UnaryOp(ast.Not(), ast.Name("stop!", _LOAD, **_at(node)), **_at(node))
-        first.ifs.insert(0, ast.BoolOp(ast.Or(), [running, _call("trip!", node)], **_at(node)))
+        running = ast.UnaryOp(ast.Not(), ast.Name("stop!", nodes.LOAD, **nodes.at(node)), **nodes.at(node))
+        first.ifs.insert(0, ast.BoolOp(ast.Or(), [running, nodes.call("trip!", node)], **nodes.at(node)))
         return node
 
     # -- match ---------------------------------------------------------------------
@@ -439,7 +454,7 @@ class _Rewriter:
             guarded: list[ast.expr] = []
             self.pattern(case.pattern, guarded)
             if guarded:
-                cases.append(_prologue(guarded, case))
+                cases.append(nodes.prologue(guarded, case))
             case.guard = self.optional(case.guard)
             case.body = self.statements(case.body)
             cases.append(case)
@@ -470,7 +485,11 @@ class _Rewriter:
             if isinstance(part, ast.Attribute):
                 name = part.attr
                 if ledger.is_denied(name) or ledger.is_private(name) or name in self.rules.contested:
-                    self.refuse(part, f"attribute '{name}' cannot be read in a pattern", "compare it in a guard: case x if x == ...")
+                    self.refuse(
+                        part,
+                        f"attribute '{name}' cannot be read in a pattern",
+                        "compare it in a guard: case x if x == ...",
+                    )
             elif isinstance(part, ast.Name):
                 self.name(part)
         return node
@@ -486,27 +505,26 @@ class _Rewriter:
             return
         stand_in = f"case!{self.cases}"
         self.cases += 1
-        arguments = [_text(n, node) for n in (names if self.rules.strict else watched)]
-        value = _call("pattern!", node, node.cls, *arguments)
+        arguments = [nodes.text(n, node) for n in (names if self.rules.strict else watched)]
+        value = nodes.call("pattern!", node, node.cls, *arguments)
         guarded.append(value)
         value.stand_in = stand_in  # type: ignore[attr-defined]
-        node.cls = ast.Name(stand_in, _LOAD, **_at(node))
+        node.cls = ast.Name(stand_in, nodes.LOAD, **nodes.at(node))
 
     # -- the whole -----------------------------------------------------------------
 
     def module(self, tree: ast.Module, *, echo: bool) -> None:
         last = tree.body[-1] if tree.body else None
         if echo and isinstance(last, ast.Expr):
-            target = ast.Name("value!", ast.Store(), **_at(last))
-            tree.body[-1] = ast.Assign([target], last.value, **_at(last))
-        start = _prelude_length(tree.body)
+            target = ast.Name("value!", ast.Store(), **nodes.at(last))
+            tree.body[-1] = ast.Assign([target], last.value, **nodes.at(last))
+        start = nodes.prelude_length(tree.body)
         tree.body = self.statements(tree.body)
         # LOAD_GLOBAL is specialised, LOAD_NAME is not: module-level loops pay for the difference.
         if tree.body:
             tree.body.insert(start, self.helpers(tree.body[0]))
 
 
-_LOAD = ast.Load()
 _READABLE = ledger.NAMES | ledger.DEFINABLE
 _TRYSTAR: tuple[type[ast.stmt], ...] = (ast.TryStar,)
 
@@ -538,63 +556,3 @@ _SPECIAL: dict[str, Callable[[_Rewriter, Any], Any]] = {
     "Match": _Rewriter.match,
 }
 """Node types that get more than a look at their children."""
-
-
-def _at(node: Any) -> dict[str, int]:
-    """Give the position of *node*, for a node that takes its place."""
-    return {
-        "lineno": node.lineno,
-        "col_offset": node.col_offset,
-        "end_lineno": node.end_lineno,
-        "end_col_offset": node.end_col_offset,
-    }
-
-
-def _text(value: str, node: Any) -> ast.Constant:
-    return ast.Constant(value, **_at(node))
-
-
-def _call(helper: str, node: Any, *args: ast.expr) -> ast.Call:
-    return ast.Call(ast.Name(helper, _LOAD, **_at(node)), list(args), [], **_at(node))
-
-
-def _stop_check(node: Any) -> ast.stmt:
-    """Build ``if stop!: trip!()`` at the position of *node*."""
-    trip = ast.Expr(_call("trip!", node), **_at(node))
-    return ast.If(ast.Name("stop!", _LOAD, **_at(node)), [trip], [], **_at(node))
-
-
-def _is_narrow(node: ast.expr | None) -> bool:
-    """Tell whether a handler reads as one that no interrupt of the host can reach."""
-    return isinstance(node, ast.Name) and node.id.endswith("Error")
-
-
-def _is_docstring(node: ast.stmt) -> bool:
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
-
-
-def _prelude_length(body: list[ast.stmt]) -> int:
-    """Count the statements that must stay first: the docstring and the future imports."""
-    count = 1 if body and _is_docstring(body[0]) else 0
-    while count < len(body):
-        node = body[count]
-        if not (isinstance(node, ast.ImportFrom) and node.module == "__future__"):
-            break
-        count += 1
-    return count
-
-
-def _prologue(guarded: list[ast.expr], case: ast.match_case) -> ast.match_case:
-    """Build a case that never matches and binds the stand-ins of the next one on the way.
-
-    A guard is evaluated in the order of the cases, so a class that an earlier case makes
-    unreachable is not looked up, as in plain Python.
-    """
-    steps: list[ast.expr] = []
-    for value in guarded:
-        target = ast.Name(value.stand_in, ast.Store(), **_at(value))  # type: ignore[attr-defined]
-        bound = ast.NamedExpr(target, value, **_at(value))
-        steps.append(ast.Compare(bound, [ast.Is()], [ast.Constant(None, **_at(value))], **_at(value)))
-    never = steps[0] if len(steps) == 1 else ast.BoolOp(ast.Or(), steps, **_at(value))
-    passing = ast.Pass(**_at(value))
-    return ast.match_case(ast.MatchAs(pattern=None, name=None, **_at(value)), never, [passing])

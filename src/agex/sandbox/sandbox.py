@@ -18,7 +18,7 @@ class Sandbox:
     Example::
 
         sandbox = Sandbox(Policy.default(), limits=Limits(seconds=5.0))
-        result = sandbox.exec("import math\\nmath.sqrt(x)", namespace={"x": 9})
+        result = sandbox.exec("import math; math.sqrt(x)", namespace={"x": 9})
         result.value  # 3.0
     """
 

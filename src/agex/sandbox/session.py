@@ -78,7 +78,11 @@ class Session:
         self._bound: set[str] = set()
         self.defined: frozenset[str] = frozenset()
         """Names that the last run bound by ``def`` or ``class`` at its top level."""
-        self.globals: dict[str, Any] = {"__name__": "__main__", "__doc__": None, "__builtins__": self._builtins}
+        self.globals: dict[str, Any] = {
+            "__name__": "__main__",
+            "__doc__": None,
+            "__builtins__": self._builtins,
+        }
         for name, value in namespace.items():
             self._check_name(name)
             self.globals[name] = value
@@ -186,7 +190,9 @@ class Session:
 
         return await self._aguarded(work)
 
-    def _compile(self, source: str, filename: str, *, echo: bool, top_level_await: bool = False) -> types.CodeType:
+    def _compile(
+        self, source: str, filename: str, *, echo: bool, top_level_await: bool = False
+    ) -> types.CodeType:
         self._sources[filename] = source.splitlines()
         code = compile_module(source, filename, self._policy.text, echo=echo, top_level_await=top_level_await)
         self.defined = frozenset(_defined(code))
@@ -198,7 +204,7 @@ class Session:
             result.echo = echo_text(result.value, self._limits.output_chars)
 
     def _guarded(self, work: Callable[[Result], None]) -> Result:
-        with self._prepared(signals=True) as (result, deadline):
+        with self._prepared(raises=True) as (result, deadline):
             try:
                 try:
                     with resource_limits(self._limits):
@@ -206,46 +212,45 @@ class Session:
                         work(result)
                 finally:
                     deadline.cancel()
-            except BaseException as error:
+            except BaseException as error:  # noqa: BLE001 - whatever a guest raises; settled by kind
                 deadline.cancel()  # an alarm may have struck on the way out
                 self._settle(result, error)
         return result
 
     async def _aguarded(self, work: Callable[[Result], Any]) -> Result:
-        with self._prepared(signals=False) as (result, deadline):
+        timeout: asyncio.Timeout | None = None
+        with self._prepared(raises=False) as (result, deadline):
             try:
                 try:
                     with resource_limits(self._limits):
                         deadline.start()
-                        async with asyncio.timeout(self._limits.seconds):
+                        async with asyncio.timeout(self._limits.seconds) as timeout:
                             await work(result)
                 finally:
                     deadline.cancel()
+                    if timeout is not None and timeout.expired():
+                        self._expire()
             except asyncio.CancelledError:
                 raise
-            except TimeoutError as error:
-                if self._ending is None and error.__traceback__ is not None and error.__cause__ is not None:
-                    self._expire()
-                self._settle(result, error)
-            except BaseException as error:
+            except BaseException as error:  # noqa: BLE001 - whatever a guest raises; settled by kind
                 deadline.cancel()
                 self._settle(result, error)
         return result
 
     @contextlib.contextmanager
-    def _prepared(self, *, signals: bool) -> Iterator[tuple[Result, Deadline]]:
+    def _prepared(self, *, raises: bool) -> Iterator[tuple[Result, Deadline]]:
         """Set up one run, and fill in what every result says."""
         output = Output(self._limits.output_chars)
         result = Result()
         self._ending = None
         self._builtins["stop!"] = False
-        outer, self._deadline = self._deadline, Deadline(self._limits.seconds, self._expire, signals=signals)
+        outer, self._deadline = self._deadline, Deadline(self._limits.seconds, self._expire, raises=raises)
         capture, guest = CAPTURE.set(output), CURRENT.set(self._guards)
         capture_stdout()
         start = time.perf_counter()
         try:
             yield result, self._deadline
-            if self._ending is not None and result.error is None and result.stopped is None:  # it was swallowed
+            if self._was_swallowed(result):
                 self._settle(result, Stop())
         finally:
             release_stdout()
@@ -257,6 +262,9 @@ class Session:
             result.duration = time.perf_counter() - start
             result.stdout = output.text()
             result.namespace = self.namespace
+
+    def _was_swallowed(self, result: Result) -> bool:
+        return self._ending is not None and result.error is None and result.stopped is None
 
     def _enforcement(self, deadline: Deadline) -> Enforcement:
         how = "none" if self._limits.seconds is None else "signal" if deadline.by_signal else "flag"
@@ -286,7 +294,9 @@ class Session:
         elif isinstance(error, Exception):
             self._fail(result, error, error)
         else:
-            refusal = SandboxError(f"{type(error).__name__} is not available to end a program; return or raise an Exception")
+            refusal = SandboxError(
+                f"{type(error).__name__} is not available to end a program; return or raise an Exception"
+            )
             refusal.__cause__ = error
             self._fail(result, refusal, error)
 
@@ -295,11 +305,15 @@ class Session:
         shown = error.with_traceback(raised.__traceback__)
         try:
             result.traceback = format_error(shown, self._builtins, self._sources)
-        except BaseException as broken:  # the guest's own __str__ may do anything
-            result.traceback = f"{type(error).__name__}: (its text could not be made: {type(broken).__name__})"
+        except BaseException as broken:  # noqa: BLE001 - the guest's own __str__ may do anything
+            result.traceback = (
+                f"{type(error).__name__}: (its text could not be made: {type(broken).__name__})"
+            )
 
 
-_MODULE_NAMES = frozenset({"__name__", "__doc__", "__builtins__", "__annotations__", "__conditional_annotations__"})
+_MODULE_NAMES = frozenset(
+    {"__name__", "__doc__", "__builtins__", "__annotations__", "__conditional_annotations__"}
+)
 
 
 def _wrapped(cause: Exception) -> EvalError:

@@ -8,14 +8,16 @@ attribute's name as a string; members that do are named and dropped or replaced.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
+import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
 from agex.errors import SandboxAttributeError, SandboxTypeError
 from agex.sandbox import ledger
 from agex.sandbox.context import CURRENT
-from agex.sandbox.format import SafeFormatter
+from agex.sandbox.formatting import SafeFormatter
 from agex.sandbox.modules import ModuleGrant
 
 __all__ = ["grants"]
@@ -48,34 +50,43 @@ _WITHOUT: dict[str, tuple[str, ...]] = {
 
 _ONLY: dict[str, tuple[str, ...]] = {
     "contextlib": (
-        "AbstractContextManager", "AbstractAsyncContextManager", "AsyncExitStack", "ContextDecorator", "ExitStack",
+        "AbstractContextManager", "AbstractAsyncContextManager", "AsyncExitStack", "ContextDecorator",
+        "ExitStack",
         "asynccontextmanager", "closing", "contextmanager", "nullcontext", "suppress", "aclosing",
     ),
     "csv": ("reader", "writer", "DictReader", "DictWriter", "QUOTE_ALL", "QUOTE_MINIMAL", "QUOTE_NONE",
             "QUOTE_NONNUMERIC", "Error", "Sniffer", "Dialect", "excel", "excel_tab", "unix_dialect"),
-    "dataclasses": ("dataclass", "field", "fields", "Field", "FrozenInstanceError", "InitVar", "KW_ONLY", "MISSING",
+    "dataclasses": ("dataclass", "field", "fields", "Field", "FrozenInstanceError", "InitVar",
+    "KW_ONLY", "MISSING",
                     "asdict", "astuple", "is_dataclass", "replace"),
     "functools": ("cache", "cached_property", "cmp_to_key", "lru_cache", "partial", "partialmethod", "reduce",
                   "total_ordering"),
-    "hashlib": ("md5", "sha1", "sha224", "sha256", "sha384", "sha512", "blake2b", "blake2s", "sha3_224", "sha3_256",
+    "hashlib": ("md5", "sha1", "sha224", "sha256", "sha384", "sha512", "blake2b", "blake2s",
+    "sha3_224", "sha3_256",
                 "sha3_384", "sha3_512", "shake_128", "shake_256", "new", "algorithms_available",
                 "algorithms_guaranteed", "pbkdf2_hmac"),
     "io": ("StringIO", "BytesIO", "UnsupportedOperation", "SEEK_SET", "SEEK_CUR", "SEEK_END"),
     "operator": tuple(
-        "abs add and_ concat contains countOf delitem eq floordiv ge getitem gt iadd iand iconcat ifloordiv ilshift "
-        "imatmul imod imul index indexOf inv invert ior ipow irshift is_ is_not isub itemgetter itruediv ixor le "
-        "length_hint lshift lt matmul mod mul ne neg not_ or_ pos pow rshift setitem sub truediv truth xor".split()
+        "abs add and_ concat contains countOf delitem eq floordiv ge getitem gt iadd iand iconcat "
+        "ifloordiv ilshift "
+        "imatmul imod imul index indexOf inv invert ior ipow irshift is_ is_not isub itemgetter "
+        "itruediv ixor le "
+        "length_hint lshift lt matmul mod mul ne neg not_ or_ pos pow rshift setitem sub truediv truth "
+        "xor".split()
     ),
-    "string": ("ascii_letters", "ascii_lowercase", "ascii_uppercase", "capwords", "digits", "hexdigits", "octdigits",
+    "string": ("ascii_letters", "ascii_lowercase", "ascii_uppercase", "capwords", "digits",
+    "hexdigits", "octdigits",
                "printable", "punctuation", "whitespace", "Template"),
     "types": ("SimpleNamespace", "MappingProxyType", "NoneType", "GenericAlias", "EllipsisType",
               "NotImplementedType", "UnionType", "DynamicClassAttribute", "coroutine"),
     "queue": ("Empty", "Full", "LifoQueue", "PriorityQueue", "Queue", "SimpleQueue"),
-    "asyncio": ("sleep", "gather", "wait_for", "wait", "as_completed", "Queue", "LifoQueue", "PriorityQueue", "Lock",
+    "asyncio": ("sleep", "gather", "wait_for", "wait", "as_completed", "Queue", "LifoQueue",
+    "PriorityQueue", "Lock",
                 "Event", "Semaphore", "Condition", "TimeoutError", "CancelledError", "TaskGroup", "timeout",
                 "create_task", "FIRST_COMPLETED", "ALL_COMPLETED", "FIRST_EXCEPTION", "iscoroutinefunction"),
     "warnings": ("warn",),
-    "sys": ("maxsize", "float_info", "int_info", "version_info", "version", "byteorder", "maxunicode", "getsizeof",
+    "sys": ("maxsize", "float_info", "int_info", "version_info", "version", "byteorder", "maxunicode",
+    "getsizeof",
             "getrecursionlimit", "hash_info", "implementation"),
     "collections.abc": (),
 }  # fmt: skip
@@ -99,6 +110,7 @@ def grants() -> Mapping[str, ModuleGrant]:
 
 def _replacements() -> dict[str, dict[str, Any]]:
     return {
+        "dataclasses": {"dataclass": _dataclass},
         "functools": {"wraps": _wraps, "update_wrapper": _update_wrapper, "singledispatch": _singledispatch},
         "operator": {"attrgetter": _attrgetter, "methodcaller": _methodcaller},
         "string": {"Formatter": _GuestFormatter},
@@ -111,6 +123,24 @@ def _guarded_getattr() -> Callable[[Any, str], Any]:
     if guards is None:
         raise SandboxAttributeError("attributes by name can be read while the sandbox runs, not after")
     return guards.getattr
+
+
+def _dataclass(cls: Any = None, /, **options: Any) -> Any:
+    """Do what ``dataclasses.dataclass`` does, to a class of the guest only."""
+    if cls is None:
+        return functools.partial(_dataclass, **options)
+    guards = CURRENT.get()
+    if guards is None or not (isinstance(cls, type) and guards.classes.is_guest(cls)):
+        raise SandboxTypeError("dataclass() changes the class it is given; use it on a class of your own")
+    for name in inspect.get_annotations(cls):
+        if not (type(name) is str and name.isidentifier()):
+            raise SandboxTypeError(
+                f"field names must be identifiers, got {name!r}"
+            )  # they become source code
+    made: type = dataclasses.dataclass(cls, **options)
+    if made is not cls:  # slots=True builds the class anew
+        guards.classes.adopt(made)
+    return made
 
 
 class _attrgetter:  # noqa: N801 - it stands for operator.attrgetter
@@ -144,7 +174,11 @@ class _GuestFormatter(SafeFormatter):
     """Do what ``string.Formatter`` does, through the guarded ``getattr``."""
 
     def __init__(self) -> None:
-        super().__init__(lambda subject, name: _guarded_getattr()(subject, name))
+        super().__init__(_read)
+
+
+def _read(subject: Any, name: str) -> Any:
+    return _guarded_getattr()(subject, name)
 
 
 def _update_wrapper(wrapper: Any, wrapped: Any, assigned: Any = None, updated: Any = None) -> Any:
@@ -177,14 +211,16 @@ def _singledispatch(function: Any) -> Any:
 
     def explicit(cls: Any, func: Any = None) -> Any:
         if not isinstance(cls, type):
-            raise SandboxTypeError("write @f.register(int): the annotation of the function is not evaluated here")
+            raise SandboxTypeError(
+                "write @f.register(int): the annotation of the function is not evaluated here"
+            )
         return register(cls, func) if func is not None else register(cls)
 
-    dispatcher.register = explicit  # type: ignore[method-assign,assignment]
+    dispatcher.register = explicit  # type: ignore[method-assign]
     return dispatcher
 
 
 def _get_type_hints(*args: Any, **kwargs: Any) -> NoReturn:
-    raise SandboxTypeError("get_type_hints() is not available: it evaluates text as code; read __annotations__")
-
-
+    raise SandboxTypeError(
+        "get_type_hints() is not available: it evaluates text as code; read __annotations__"
+    )

@@ -20,16 +20,17 @@ def format_error(error: BaseException, builtins: Mapping[str, Any], sources: Map
     parts: list[str] = []
     seen: set[int] = set()
     current: BaseException | None = error
-    while current is not None and id(current) not in seen and len(parts) < _CAUSES:
+    while current is not None and id(current) not in seen and len(parts) < 2 * _CAUSES:
         seen.add(id(current))
         cause = None if isinstance(current, EvalError) else current.__cause__  # its text says it all
         context = None if current.__suppress_context__ else current.__context__
-        text = _format_one(current, builtins, sources)
-        link = "direct cause of" if cause is not None else "error being handled before"
-        parts.append(text if not parts else f"{text}\n(the {link_before} the next error)\n")
-        link_before = link
+        parts.append(_format_one(current, builtins, sources))
+        if cause is not None:
+            parts.append("\nThe above exception was the direct cause of the following exception:\n")
+        elif context is not None:
+            parts.append("\nDuring handling of the above exception, another exception occurred:\n")
         current = cause or context
-    return "\n".join(reversed(parts))
+    return "\n".join(reversed(parts if len(parts) % 2 else parts[:-1]))
 
 
 def _format_one(error: BaseException, builtins: Mapping[str, Any], sources: Mapping[str, list[str]]) -> str:

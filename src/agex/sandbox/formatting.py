@@ -50,7 +50,7 @@ class SafeFormatter(string.Formatter):
 
 
 def _split_field(field_name: str) -> tuple[int | str, Any]:
-    import _string  # the parser behind str.format itself
+    import _string  # type: ignore[import-not-found]  # the parser behind str.format itself
 
     first, rest = _string.formatter_field_name_split(field_name)
     return first, rest

@@ -1,0 +1,232 @@
+"""Doors: what a contested name gives on the receivers that may not answer it themselves.
+
+A door function gets the session's guards, the receiver and the name. It returns what the
+attribute is then read from, or raises. One function, one verdict.
+"""
+
+from __future__ import annotations
+
+import builtins as host
+import functools
+import string
+import types
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from agex.errors import SandboxAttributeError, SandboxTypeError
+from agex.sandbox import classes, formatting
+
+if TYPE_CHECKING:
+    from agex.sandbox.guards import Guards
+
+__all__ = ["DOORS", "described", "exact_name", "refusal", "sealed", "super_self"]
+
+
+class _Door:
+    """Answers the one attribute it is asked for with a guarded value."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: Any) -> None:
+        object.__setattr__(self, "_value", value)
+
+    def __getattribute__(self, name: str) -> Any:
+        return object.__getattribute__(self, "_value")
+
+
+class _SealedMeta(type):
+    """The metaclass of the stand-in of a class that may not be instantiated."""
+
+    _real: type
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> NoReturn:
+        raise SandboxTypeError(f"{cls.__name__} cannot be constructed here; use the instances you were given")
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, cls._real)
+
+    def __subclasscheck__(cls, subclass: type) -> bool:
+        return issubclass(subclass, cls._real) or subclass is cls
+
+    def __getattr__(cls, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(cls._real, name)
+
+
+@functools.cache
+def sealed(class_: type) -> type:
+    """Give the stand-in of a class that may not be instantiated."""
+    return _SealedMeta(
+        class_.__name__, (), {"_real": class_, "__doc__": class_.__doc__, "__module__": class_.__module__}
+    )
+
+
+def _format_door(guards: Guards, receiver: Any, name: str) -> Any:
+    safe = formatting.safe_format if name == "format" else formatting.safe_format_map
+    if isinstance(receiver, str):
+        return _Door(functools.partial(safe, guards.getattr, receiver))
+    if isinstance(receiver, type) and issubclass(receiver, str):
+        return _Door(functools.partial(safe, guards.getattr))
+    return receiver
+
+
+def _formatter_door(guards: Guards, receiver: Any, name: str) -> Any:
+    if isinstance(receiver, string.Formatter) and not isinstance(receiver, formatting.SafeFormatter):
+        raise refusal(receiver, name)
+    return receiver
+
+
+def _obj_door(guards: Guards, receiver: Any, name: str) -> Any:
+    if isinstance(receiver, AttributeError):
+        raise refusal(receiver, name)
+    return receiver
+
+
+def _graph_door(guards: Guards, receiver: Any, name: str) -> Any:
+    """``__mro__``, ``__bases__``, ``__base__``, ``mro``: not of a metaclass, whose graph ends at ``type``."""
+    if isinstance(receiver, type) and issubclass(receiver, type):
+        raise refusal(receiver, name)
+    return receiver
+
+
+def _class_door(guards: Guards, receiver: Any, name: str) -> Any:
+    return _Door(classes.type_of(receiver))
+
+
+def _dict_door(guards: Guards, receiver: Any, name: str) -> Any:
+    return _Door(guards.vars(receiver))
+
+
+def _init_door(guards: Guards, receiver: Any, name: str) -> Any:
+    if type(receiver) is super or isinstance(receiver, type) or guards.classes.is_guest(type(receiver)):
+        return receiver
+    raise refusal(receiver, name)
+
+
+def _own_door(guards: Guards, receiver: Any, name: str) -> Any:
+    """Names that only the guest's own classes and objects, or ``super()`` in them, may answer."""
+    subject = super_self(receiver) if type(receiver) is super else receiver
+    if guards.is_own(subject):
+        return receiver
+    raise refusal(receiver, name)
+
+
+def _inherited_door(guards: Guards, receiver: Any, name: str) -> Any:
+    subject = super_self(receiver) if type(receiver) is super else receiver
+    owner = subject if isinstance(subject, type) else type(subject)
+    if guards.classes.is_guest(owner):
+        return receiver
+    raise refusal(receiver, name)
+
+
+def _get_door(guards: Guards, receiver: Any, name: str) -> Any:
+    if isinstance(receiver, (types.MemberDescriptorType, types.GetSetDescriptorType)):
+        raise refusal(receiver, name)
+    return receiver
+
+
+def _wrapped_door(guards: Guards, receiver: Any, name: str) -> Any:
+    value = host.getattr(receiver, name)
+    if guards.is_guest_function(value):
+        return _Door(value)
+    raise refusal(receiver, name)
+
+
+def _annotations_door(guards: Guards, receiver: Any, name: str) -> Any:
+    if guards.is_own(receiver) or guards.is_guest_function(receiver):
+        return receiver
+    return _Door(dict(host.getattr(receiver, name)))
+
+
+def _new_door(guards: Guards, receiver: Any, name: str) -> Any:
+    real = host.getattr(receiver, name)
+
+    def new(cls: type, *args: Any, **kwargs: Any) -> Any:
+        if issubclass(cls, type):
+            return guards.classes.create(functools.partial(real, cls), *args, **kwargs)
+        if isinstance(cls, _SealedMeta) or guards.policy.is_sealed(cls):
+            raise SandboxTypeError(f"{cls.__name__} cannot be constructed here")
+        return real(cls, *args, **kwargs)
+
+    return _Door(new)
+
+
+def _accessor_door(guards: Guards, receiver: Any, name: str) -> Any:
+    """``object.__setattr__`` and its kin: the real one, after the check of the name it is given."""
+    real = host.getattr(receiver, name)
+    bound = not isinstance(receiver, type)
+    subject = super_self(receiver) if type(receiver) is super else receiver
+
+    def access(*args: Any) -> Any:
+        target, key, *rest = (subject, *args) if bound else args
+        key = exact_name(key)
+        if name == "__getattribute__":
+            if guards.readable(target, key) is not target:
+                return guards.getattr(target, key)
+        else:
+            guards.check_storable(target, key)
+            guards.check_store(target, key)
+        return real(key, *rest) if bound else real(target, key, *rest)
+
+    return _Door(access)
+
+
+DOORS: dict[str, Callable[[Guards, Any, str], Any]] = {
+    "format": _format_door,
+    "format_map": _format_door,
+    "vformat": _formatter_door,
+    "get_field": _formatter_door,
+    "obj": _obj_door,
+    "mro": _graph_door,
+    "__mro__": _graph_door,
+    "__bases__": _graph_door,
+    "__base__": _graph_door,
+    "__class__": _class_door,
+    "__dict__": _dict_door,
+    "__init__": _init_door,
+    "__new__": _new_door,
+    "__init_subclass__": _inherited_door,
+    "__set_name__": _own_door,
+    "__get__": _get_door,
+    "__set__": _own_door,
+    "__delete__": _own_door,
+    "__getattr__": _own_door,
+    "__getattribute__": _accessor_door,
+    "__setattr__": _accessor_door,
+    "__delattr__": _accessor_door,
+    "__wrapped__": _wrapped_door,
+    "__dir__": _own_door,
+    "__getstate__": _own_door,
+    "__setstate__": _own_door,
+    "__subclasshook__": _own_door,
+    "__annotations__": _annotations_door,
+}
+
+
+def super_self(receiver: Any) -> Any:
+    """Give the object that a ``super`` object speaks for."""
+    return super.__dict__["__self__"].__get__(receiver)
+
+
+def exact_name(name: Any) -> str:
+    """Give an attribute's name as a plain str; raise TypeError as ``getattr`` does."""
+    if type(name) is str:
+        return name
+    if isinstance(name, str):
+        return str.__str__(name)
+    raise TypeError(f"attribute name must be string, not '{type(name).__name__}'")
+
+
+def described(receiver: Any) -> str:
+    """Name an object in an error message, without asking it."""
+    if isinstance(receiver, types.ModuleType):
+        return f"module '{receiver.__name__}'"
+    if isinstance(receiver, type):
+        return f"class '{receiver.__name__}'"
+    return f"'{type(receiver).__name__}' object"
+
+
+def refusal(receiver: Any, name: str) -> SandboxAttributeError:
+    """Make the error that refuses *name*."""
+    return SandboxAttributeError(f"attribute '{name}' of {described(receiver)} is not accessible")

@@ -1,0 +1,87 @@
+"""The pieces of tree that guarding adds, each at the position of the node it stands for."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+__all__ = [
+    "LOAD",
+    "at",
+    "call",
+    "is_docstring",
+    "is_narrow",
+    "prelude_length",
+    "prologue",
+    "stop_check",
+    "text",
+]
+
+LOAD = ast.Load()
+
+
+def at(node: Any) -> Any:
+    """Give the position of *node*, as keyword arguments of a node that takes its place."""
+    return {
+        "lineno": node.lineno,
+        "col_offset": node.col_offset,
+        "end_lineno": node.end_lineno,
+        "end_col_offset": node.end_col_offset,
+    }
+
+
+def text(value: str, node: Any) -> ast.Constant:
+    """Build a string constant."""
+    return ast.Constant(value, **at(node))
+
+
+def call(helper: str, node: Any, *args: ast.expr) -> ast.Call:
+    """Build a call of a helper."""
+    return ast.Call(ast.Name(helper, LOAD, **at(node)), list(args), [], **at(node))
+
+
+def stop_check(node: Any) -> ast.stmt:
+    """Build ``if stop!: trip!()`` at the position of *node*."""
+    trip = ast.Expr(call("trip!", node), **at(node))
+    return ast.If(ast.Name("stop!", LOAD, **at(node)), [trip], [], **at(node))
+
+
+def is_narrow(node: ast.expr | None) -> bool:
+    """Tell whether a handler reads as one that no interrupt of the host can reach."""
+    return isinstance(node, ast.Name) and node.id.endswith("Error")
+
+
+def is_docstring(node: ast.stmt) -> bool:
+    """Tell whether a statement is a string by itself."""
+    return (
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    )
+
+
+def prelude_length(body: list[ast.stmt]) -> int:
+    """Count the statements that must stay first: the docstring and the future imports."""
+    count = 1 if body and is_docstring(body[0]) else 0
+    while count < len(body):
+        node = body[count]
+        if not (isinstance(node, ast.ImportFrom) and node.module == "__future__"):
+            break
+        count += 1
+    return count
+
+
+def prologue(guarded: list[ast.expr], case: ast.match_case) -> ast.match_case:
+    """Build a case that never matches and binds the stand-ins of the next one on the way.
+
+    A guard is evaluated in the order of the cases, so a class that an earlier case makes
+    unreachable is not looked up, as in plain Python.
+    """
+    steps: list[ast.expr] = []
+    for value in guarded:
+        target = ast.Name(value.stand_in, ast.Store(), **at(value))  # type: ignore[attr-defined]
+        bound = ast.NamedExpr(target, value, **at(value))
+        steps.append(ast.Compare(bound, [ast.Is()], [ast.Constant(None, **at(value))], **at(value)))
+    never = steps[0] if len(steps) == 1 else ast.BoolOp(ast.Or(), steps, **at(value))
+    passing = ast.Pass(**at(value))
+    return ast.match_case(ast.MatchAs(pattern=None, name=None, **at(value)), never, [passing])

@@ -1,0 +1,365 @@
+"""What the sandbox runs, it runs as CPython does."""
+
+import asyncio
+import io
+import textwrap
+from contextlib import redirect_stdout
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agex.sandbox import Sandbox
+
+SANDBOX = Sandbox()
+
+SNIPPETS = {
+    "private attributes": """
+        class Counter:
+            __slots__ = ("_n", "__secret")
+            def __init__(self): self._n = 0; self.__secret = [1]
+            def tick(self): self._n += 1; self.__secret += [self._n]; return self.__secret
+        c = Counter(); c.tick(); print(c.tick(), c._n, sorted(n for n in dir(c) if "n" in n and n[:2] != "__"))
+        """,
+    "in-place operators keep the object": """
+        class A: pass
+        a = A(); a.l = []; alias = a.l; a.l += [1]; print(alias is a.l, alias)
+        """,
+    "attribute targets anywhere": """
+        class A: pass
+        a = A()
+        a.x, (a.y, *a.z) = 1, iter([2, 3, 4])
+        for a.i in range(3): pass
+        with __import_free() as a.w: pass
+        [0 for a.j in [7]]
+        print(a.x, a.y, a.z, a.i, a.w, a.j)
+        """.replace("__import_free()", "Ctx()").replace(
+        "class A: pass",
+        "class A: pass\n        class Ctx:\n            def __enter__(self): return 5\n            def __exit__(self, *e): pass",
+    ),
+    "evaluation happens once": """
+        class A: pass
+        a = A(); calls = []
+        def get(): calls.append(1); return a
+        get()._x = 1; get()._x += 1; del get()._x
+        def f(): get()._y = 3; return get()._y
+        print(f(), len(calls))
+        """,
+    "generators": """
+        def inner(): 
+            got = yield 1
+            print("got", got)
+            return "done"
+        def outer():
+            result = yield from inner()
+            yield result
+        g = outer(); print(next(g), g.send("hello")); g.close()
+        print(list(x * y for x in range(3) for y in range(x) if x), {k: v for k, v in zip("ab", (1, 2))})
+        """,
+    "closures, global and nonlocal": """
+        n = 0
+        def make():
+            m = 10
+            def bump():
+                global n
+                nonlocal m
+                n += 1; m += 1
+                return n, m
+            return bump
+        b = make(); b(); print(b(), n)
+        """,
+    "dataclasses, enums, named tuples, protocols": """
+        from dataclasses import dataclass, field, asdict, replace
+        from enum import Enum, auto
+        from typing import NamedTuple, Protocol
+        from collections import namedtuple
+        @dataclass(order=True, frozen=True, slots=True)
+        class P:
+            x: int
+            y: list = field(default_factory=list, compare=False)
+        class Color(Enum):
+            RED = auto()
+            BLUE = auto()
+        class N(NamedTuple):
+            a: int
+            b: str = "x"
+        T = namedtuple("T", "a b")
+        class HasArea(Protocol):
+            def area(self) -> float: ...
+        print(P(1) < P(2), asdict(P(3)), replace(P(3), x=4), Color["RED"], list(Color), N(1)._replace(a=2), T(1, 2)._asdict())
+        try: P(1).x = 2
+        except AttributeError as e: print(type(e).__name__, e)
+        """,
+    "metaclasses and descriptors": """
+        class Meta(type):
+            def __new__(mcls, name, bases, ns, **kw):
+                ns["tag"] = kw.get("tag", "none")
+                return super().__new__(mcls, name, bases, ns)
+            def __init__(cls, name, bases, ns, **kw): super().__init__(name, bases, ns)
+            def __call__(cls, *a): obj = super().__call__(*a); obj.made = True; return obj
+        class Base(metaclass=Meta, tag="t"): pass
+        class Positive:
+            def __set_name__(self, owner, name): self.name = "_" + name
+            def __get__(self, obj, t=None): return self if obj is None else getattr(obj, self.name)
+            def __set__(self, obj, v):
+                if v < 0: raise ValueError(f"{self.name} must be positive")
+                setattr(obj, self.name, v)
+        class Child(Base):
+            size = Positive()
+            def __init__(self, n): self.size = n
+        print(Child(3).size, Child.tag, Base.tag, type(Child).__name__, isinstance(Child, Meta), isinstance(Meta, type), Child(1).made)
+        try: Child(-1)
+        except ValueError as e: print(e)
+        print(type(3) is int, type(int) is type, type("X", (Child,), {"extra": 1})(2).extra, issubclass(Meta, type))
+        """,
+    "exceptions": """
+        class MyError(ValueError):
+            def __init__(self, code): super().__init__(f"code {code}"); self.code = code
+        try:
+            try: raise MyError(3)
+            except MyError as e: raise RuntimeError("outer") from e
+            finally: print("finally")
+        except RuntimeError as e: print(e, repr(e.__cause__), e.__cause__.code)
+        try:
+            raise ExceptionGroup("g", [ValueError(1), TypeError(2)])
+        except* ValueError as g: print("v", g.exceptions)
+        except* TypeError as g: print("t", g.exceptions)
+        def f():
+            for i in range(5):
+                try: continue
+                finally:
+                    if i == 3: return i
+        print(f())
+        try: {}["missing"]
+        except: print("bare")
+        else: print("no")
+        """,
+    "match": """
+        from dataclasses import dataclass
+        @dataclass
+        class P:
+            x: int
+            _y: int = 5
+        def kind(v):
+            match v:
+                case 0 | 1: return "small"
+                case int(n) if n > 100: return f"big {n}"
+                case str() as s: return s.upper()
+                case [first, *rest]: return (first, rest)
+                case {"k": [a, b], **more}: return (a, b, more)
+                case P(0, _y=y): return ("zero", y)
+                case P(x, y): return (x, y)
+                case None: return "none"
+                case _: return "other"
+        print([kind(v) for v in (0, 500, "s", [1, 2, 3], {"k": [1, 2], "z": 3}, P(0), P(4), None, 2.5)])
+        """,
+    "with statements and context managers": """
+        from contextlib import contextmanager, suppress, ExitStack
+        @contextmanager
+        def ctx(n):
+            print("in", n)
+            try: yield n
+            finally: print("out", n)
+        with ctx(1) as a, ctx(2) as b: print(a + b)
+        with suppress(KeyError): {}["x"]
+        with ExitStack() as stack: stack.enter_context(ctx(3))
+        """,
+    "functions": """
+        import functools
+        def f(a, /, b=2, *args, c, d=4, **kw): return a, b, args, c, d, kw
+        print(f(1, c=3), f(1, 2, 3, c=4, z=5), (lambda *a, k=1: (a, k))(1, 2))
+        @functools.lru_cache
+        def fib(n): return n if n < 2 else fib(n - 1) + fib(n - 2)
+        def deco(g):
+            @functools.wraps(g)
+            def inner(*a): inner.calls += 1; return g(*a)
+            inner.calls = 0
+            return inner
+        @deco
+        def named(x): "doc"; return x
+        named(1); print(fib(50), named.__name__, named.__doc__, named.calls, named.__wrapped__(3))
+        print(functools.reduce(lambda p, q: p * q, range(1, 6)), sorted("bca", key=lambda s: -ord(s)))
+        """,
+    "strings": """
+        name, width = "x", 8
+        print(f"{name!r:>{width}}|{3.14159:.2f}|{1000000:,}|{ {'a': 1}['a'] }")
+        print("{0:>{1}} {a[k]} {b.real}".format("r", 5, a={"k": 1}, b=3), "%s %05.1f" % ("s", 2.5), "{:.1%}".format(0.25))
+        print("{x}".format_map({"x": 1}), str.format("{}", 2), list(map("{}!".format, "ab")))
+        """,
+    "scopes": """
+        x = "global"
+        class A:
+            x = "class"
+            y = [x for _ in range(1)]
+            def f(self): return x
+        def g():
+            print(sorted(locals()), "x" in globals())
+            if (n := 10) > 5: return n
+        print(A.y, A().f(), g(), [z := 3, z ** 2], z)
+        del x
+        try: x
+        except NameError as e: print(e)
+        """,
+    "builtin types as bases": """
+        class Stack(list):
+            def push(self, v): self.append(v); return self
+        class D(dict):
+            def __missing__(self, k): return k * 2
+        class Int(int):
+            def __add__(self, o): return Int(int(self) + o + 1)
+        print(Stack().push(1).push(2), D()["ab"], Int(3) + 4, issubclass(Stack, list), D(a=1).get("a"))
+        """,
+    "abstract classes": """
+        from abc import ABC, ABCMeta, abstractmethod
+        class Shape(ABC):
+            @abstractmethod
+            def area(self): ...
+            @property
+            def name(self): return type(self).__name__
+        class Square(Shape):
+            def __init__(self, s): self._s = s
+            def area(self): return self._s ** 2
+        try: Shape()
+        except TypeError as e: print("abstract" in str(e))
+        class Other(metaclass=ABCMeta): pass
+        Shape.register(Other)
+        print(Square(3).area(), Square(3).name, isinstance(Other(), Shape), isinstance(3, type), isinstance(Shape, type))
+        """,
+    "eval and exec of text": """
+        x = 3
+        def f(y): return eval("x + y") + eval("a * b", {"a": 2}, {"b": 5})
+        ns = {}
+        exec("def g(n):\\n    return n + 1\\nz = g(1)", ns)
+        print(f(4), ns["z"], sorted(k for k in ns if not k.startswith("__")))
+        """,
+}
+
+
+def native(source: str) -> str:
+    out = io.StringIO()
+    with redirect_stdout(out):
+        exec(compile(source, "<agent>", "exec", dont_inherit=True), {"__name__": "__main__"})
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("name", SNIPPETS)
+def test_a_program_prints_what_cpython_prints(name: str) -> None:
+    source = textwrap.dedent(SNIPPETS[name])
+    result = SANDBOX.exec(source)
+
+    assert result.traceback == ""
+    assert result.stdout == native(source)
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["1/0", "undefined", "{}['k']", "[].nope", "int('x')", "def f(a): pass\nf()", "x = 1\nx()", "raise ValueError('v')",
+     "assert 1 == 2, 'msg'", "a, b = 1", "import math\nmath.nope", "class A:\n  __slots__ = ('a',)\nA().b = 1"],
+)  # fmt: skip
+def test_an_error_is_the_one_of_cpython(source: str) -> None:
+    with pytest.raises(Exception) as expected:
+        native(source)
+    error = SANDBOX.exec(source).error
+
+    assert (type(error), str(error)) == (type(expected.value), str(expected.value))
+
+
+def test_a_syntax_error_shows_line_and_caret() -> None:
+    result = SANDBOX.exec("x = 1\nif x = 2: pass\n")
+
+    assert isinstance(result.error, SyntaxError)
+    assert "line 2" in result.traceback and "if x = 2" in result.traceback and "^" in result.traceback
+
+
+def test_a_traceback_shows_the_guests_own_frames_and_lines() -> None:
+    result = SANDBOX.session().run("def f(x):\n    return 10 / x\n\nprint('a')\nf(0)\n", "<turn 1>")
+
+    assert result.stdout == "a\n"
+    assert result.traceback.splitlines() == [
+        "Traceback (most recent call last):",
+        '  File "<turn 1>", line 5, in <module>',
+        "    f(0)",
+        '  File "<turn 1>", line 2, in f',
+        "    return 10 / x",
+        "ZeroDivisionError: division by zero",
+    ]
+
+
+def test_the_value_of_a_last_expression_is_echoed() -> None:
+    result = SANDBOX.exec("x = [1, 2]\nx")
+
+    assert (result.value, result.echo, result.namespace) == ([1, 2], "[1, 2]", {"x": [1, 2]})
+
+
+def test_names_live_on_in_a_session_and_functions_see_later_values() -> None:
+    session = SANDBOX.session({"factor": 2})
+    session.run("def scale(x):\n    return x * factor")
+    session.run("factor = 10")
+
+    assert session.run("scale(3)").value == 30
+    assert sorted(session.namespace) == ["factor", "scale"]
+
+
+def test_a_sandbox_keeps_no_names_between_programs() -> None:
+    SANDBOX.exec("leftover = 1")
+
+    assert isinstance(SANDBOX.exec("leftover").error, NameError)
+
+
+async def test_top_level_await_runs_in_the_callers_loop() -> None:
+    async def fetch(n: int) -> int:
+        await asyncio.sleep(0)
+        return n + 1
+
+    result = await SANDBOX.aexec(
+        "import asyncio\nawait asyncio.gather(*(fetch(i) for i in range(3)))", {"fetch": fetch}
+    )
+
+    assert result.value == [1, 2, 3]
+
+
+def test_recursion_goes_as_deep_as_in_cpython() -> None:
+    source = "def f(n):\n    return 0 if n == 0 else 1 + f(n - 1)\nf(900)"
+
+    assert SANDBOX.exec(source).value == 900
+    assert isinstance(SANDBOX.exec("def f(n): return f(n)\nf(1)").error, RecursionError)
+
+
+def test_a_guest_function_runs_in_the_host_after_the_run() -> None:
+    double = SANDBOX.exec("def double(x):\n    return [v * 2 for v in x]").namespace["double"]
+
+    assert double([1, 2]) == [2, 4]
+
+
+expressions = st.recursive(
+    st.integers(-5, 5).map(str) | st.sampled_from(["x", "y", "'s'", "None", "True", "[]"]),
+    lambda inner: (
+        st.tuples(inner, st.sampled_from(["+", "*", "-", "==", "and", "or", "in", "is not"]), inner).map(
+            lambda t: f"({t[0]} {t[1]} {t[2]})"
+        )
+        | st.tuples(inner, inner).map(lambda t: f"[{t[0]}, *[{t[1]}]]")
+        | st.tuples(inner, inner).map(lambda t: f"({t[0]} if {t[1]} else x)")
+        | inner.map(lambda e: f"(lambda x: {e})(2)")
+        | inner.map(lambda e: f"[x for x in [{e}] if x]")
+    ),
+    max_leaves=8,
+)
+
+
+@pytest.mark.filterwarnings("ignore::SyntaxWarning")
+@settings(max_examples=150, deadline=None)
+@given(expressions)
+def test_a_random_expression_has_the_value_or_the_error_of_cpython(expression: str) -> None:
+    def outcome(run: Any) -> object:
+        try:
+            return run()
+        except Exception as error:
+            return type(error), str(error)
+
+    names = {"x": 1, "y": [2]}
+    expected = outcome(lambda: eval(expression, dict(names)))
+    result = SANDBOX.exec(expression, dict(names))
+    actual = (type(result.error), str(result.error)) if result.error else result.value
+
+    assert actual == expected

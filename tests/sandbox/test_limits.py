@@ -1,0 +1,146 @@
+"""A run ends at its limit, whatever it does, and the host can tell why."""
+
+import signal
+import sys
+import threading
+
+import pytest
+
+from agex.errors import EvalError
+from agex.sandbox import Limits, Result, Sandbox
+
+QUICK = Limits(seconds=0.3)
+
+RUNAWAYS = {
+    "loop": "while True: pass",
+    "comprehension": "[0 for _ in iter(int, 1)]",
+    "generator": "def g():\n    while True: yield 1\nfor _ in g(): pass",
+    "lambda in a C loop": "any(map(lambda x: False, iter(int, 1)))",
+    "recursion": "def f(n):\n    try: f(n)\n    except RecursionError: f(n)\nf(1)",
+    "bare except": "while True:\n    try:\n        while True: pass\n    except: pass",
+    "finally": "while True:\n    try:\n        while True: pass\n    finally: continue",
+    "exit": "class C:\n    def __enter__(self): pass\n    def __exit__(self, *e): return True\nwhile True:\n    with C():\n        while True: pass",
+}
+
+
+def check_timed_out(result: Result) -> None:
+    assert isinstance(result.error, EvalError)
+    assert isinstance(result.error.__cause__, TimeoutError)
+    assert "0.3 s" in str(result.error)
+    assert result.duration < 5
+
+
+@pytest.mark.parametrize("name", RUNAWAYS)
+def test_a_runaway_ends_on_the_main_thread(name: str) -> None:
+    check_timed_out(Sandbox(limits=QUICK).exec(RUNAWAYS[name]))
+
+
+@pytest.mark.parametrize("name", RUNAWAYS)
+def test_a_runaway_ends_on_another_thread(name: str) -> None:
+    results: list[Result] = []
+    thread = threading.Thread(target=lambda: results.append(Sandbox(limits=QUICK).exec(RUNAWAYS[name])))
+    thread.start()
+    thread.join(20)
+
+    check_timed_out(results[0])
+    assert results[0].enforcement.time == "flag"
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["import time\ntime.sleep(60)", "10**10**8", "import re\nre.match('(a+)+$', 'a' * 50 + 'b')",
+     "import time\nwhile True:\n    try: time.sleep(60)\n    except BaseException: pass"],
+)  # fmt: skip
+def test_a_c_call_that_looks_for_signals_ends_on_the_main_thread(source: str) -> None:
+    result = Sandbox(limits=QUICK).exec(source)
+
+    check_timed_out(result)
+    assert result.enforcement.time == "signal"
+
+
+async def test_an_awaiting_program_ends() -> None:
+    check_timed_out(await Sandbox(limits=QUICK).aexec("import asyncio\nawait asyncio.sleep(60)"))
+    check_timed_out(
+        await Sandbox(limits=QUICK).aexec("import asyncio\nawait asyncio.sleep(0)\nwhile True: pass")
+    )
+
+
+def test_the_host_lives_on_with_its_signals_as_they_were() -> None:
+    before = signal.getsignal(signal.SIGALRM)
+    Sandbox(limits=QUICK).exec("while True: pass")
+
+    assert signal.getsignal(signal.SIGALRM) == before
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+
+
+def test_a_session_runs_again_after_a_limit() -> None:
+    session = Sandbox(limits=QUICK).session()
+    session.run("x = 1\nwhile True: pass")
+
+    assert session.run("x + 1").value == 2
+
+
+def test_a_limit_inside_a_nested_run_ends_the_right_one() -> None:
+    outer = Sandbox(limits=Limits(seconds=5)).session()
+    outer.bind("inner", lambda: type(Sandbox(limits=QUICK).exec("while True: pass").error).__name__)
+
+    assert outer.run("inner()").value == "EvalError"
+
+
+def test_paused_time_does_not_count() -> None:
+    session = Sandbox(limits=QUICK).session()
+
+    def slow() -> int:
+        with session.paused():
+            threading.Event().wait(0.5)
+        return 7
+
+    session.bind("slow", slow)
+
+    assert session.run("slow() + 1").value == 8
+
+
+def test_an_interrupt_from_another_thread_ends_a_run() -> None:
+    class Cancelled(BaseException):
+        pass
+
+    session = Sandbox(limits=Limits(seconds=20)).session()
+    session.bind("started", lambda: threading.Thread(target=session.interrupt, args=(Cancelled(),)).start())
+
+    assert type(session.run("started()\nwhile True: pass").stopped) is Cancelled
+
+
+def test_output_is_bounded_while_it_is_produced() -> None:
+    result = Sandbox(limits=Limits(output_chars=1_000)).exec(
+        "for i in range(100_000): print(i)\nprint('the end')"
+    )
+
+    assert len(result.stdout) < 1_100
+    assert (
+        result.stdout.startswith("0\n1\n")
+        and result.stdout.endswith("the end\n")
+        and "characters cut" in result.stdout
+    )
+
+
+def test_the_echo_of_a_huge_value_is_bounded() -> None:
+    result = Sandbox(limits=Limits(output_chars=1_000)).exec("list(range(10**6))")
+
+    assert result.echo is not None and len(result.echo) < 1_100 and "1,000,000 elements" in result.echo
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="address space limits need a POSIX system")
+def test_an_allocation_beyond_the_memory_limit_is_an_error() -> None:
+    result = Sandbox(limits=Limits(memory_mb=500)).exec("data = bytearray(1024 * 1024 * 1024)")
+
+    assert isinstance(result.error, EvalError) and isinstance(result.error.__cause__, MemoryError)
+    assert result.enforcement.memory
+    assert len(bytearray(1 << 30)) == 1 << 30
+
+
+def test_what_host_code_prints_for_a_guest_goes_to_the_guest(capsys: pytest.CaptureFixture[str]) -> None:
+    result = Sandbox().exec("show()\nprint('mine')", {"show": lambda: print("from the host")})
+    print("outside")
+
+    assert result.stdout == "from the host\nmine\n"
+    assert capsys.readouterr().out == "outside\n"
