@@ -1,13 +1,130 @@
 """agex: a language model writes the body of a typed function, next to your own objects.
 
-Two rings. The inner one (``sandbox``, later ``values state files shell isolation``) needs
-the standard library only and knows nothing of agents; the outer one (``contract agent
-models tinyagent cli testing``) builds on it, on pydantic and on pydantic-ai. Imports go
-outward to inward. This package imports lazily: a bare ``import agex`` loads no provider,
-no pandas, no numpy and none of the rooms.
+Two rings. The inner one (``sandbox``, ``state``) needs the standard library only and knows
+nothing of agents; the outer one (``contract``, ``agent``, ``models``, ``testing``, ``cli``)
+builds on it, on pydantic and on pydantic-ai. Imports go outward to inward.
+
+Names are imported when they are first used: a bare ``import agex`` loads no provider, no
+pandas, no numpy and none of the rooms.
 """
 
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from agex.agent import (
+        ActionEvent,
+        Agent,
+        AsyncTask,
+        Budget,
+        CancelledEvent,
+        ClarifyEvent,
+        ErrorEvent,
+        Event,
+        FailEvent,
+        FileEvent,
+        OutputEvent,
+        Run,
+        SuccessEvent,
+        SystemNoteEvent,
+        Task,
+        TaskStartEvent,
+        Token,
+        event_from_json,
+        events,
+        pprint_events,
+        pprint_tokens,
+        view,
+    )
+    from agex.errors import (
+        AgexError,
+        BudgetExceeded,
+        DefinitionError,
+        EvalError,
+        InputError,
+        IsolationUnavailable,
+        LLMFail,
+        ModelNotConfigured,
+        SandboxError,
+        StateConflict,
+        StateCorrupt,
+        StateFull,
+        TaskCancelled,
+        TaskClarify,
+        TaskError,
+        TaskFail,
+        TaskTimeout,
+        UnpicklableVariableError,
+        WeightsCorrupt,
+    )
+    from agex.models import Usage
+    from agex.sandbox import MemberSpec
+    from agex.state import Live
+
+__all__ = [
+    "ActionEvent",
+    "Agent",
+    "AgexError",
+    "AsyncTask",
+    "Budget",
+    "BudgetExceeded",
+    "CancelledEvent",
+    "ClarifyEvent",
+    "DefinitionError",
+    "ErrorEvent",
+    "EvalError",
+    "Event",
+    "FailEvent",
+    "FileEvent",
+    "InputError",
+    "IsolationUnavailable",
+    "LLMFail",
+    "Live",
+    "MemberSpec",
+    "ModelNotConfigured",
+    "OutputEvent",
+    "Run",
+    "SandboxError",
+    "StateConflict",
+    "StateCorrupt",
+    "StateFull",
+    "SuccessEvent",
+    "SystemNoteEvent",
+    "Task",
+    "TaskCancelled",
+    "TaskClarify",
+    "TaskError",
+    "TaskFail",
+    "TaskStartEvent",
+    "TaskTimeout",
+    "Token",
+    "UnpicklableVariableError",
+    "Usage",
+    "WeightsCorrupt",
+    "event_from_json",
+    "events",
+    "pprint_events",
+    "pprint_tokens",
+    "view",
+]
+
+_ELSEWHERE = {"Live": "agex.state", "MemberSpec": "agex.sandbox", "Usage": "agex.models"}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("agex")
+    if name not in __all__:
+        raise AttributeError(f"module 'agex' has no attribute {name!r}")
+    errors = importlib.import_module("agex.errors")
+    home = "agex.errors" if name in errors.__all__ else _ELSEWHERE.get(name, "agex.agent")
+    value = globals()[name] = getattr(importlib.import_module(home), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -1,0 +1,34 @@
+"""A typed signature as inputs and a checked result.
+
+This room reads a task's signature, checks what goes in and what comes out against its
+annotations at full depth, and reads the examples that bind it. It never runs guest code,
+never asks a model, and never imports numpy, pandas or plotly: it looks at values of theirs
+only when somebody else has imported them.
+"""
+
+from agex.contract.checker import Checker
+from agex.contract.equality import same_value
+from agex.contract.examples import (
+    Example,
+    describe_failure,
+    doc_examples,
+    given_examples,
+    outcome_matches,
+)
+from agex.contract.mismatch import ContractError
+from agex.contract.preview import preview, short_repr
+from agex.contract.signature import TaskSignature
+
+__all__ = [
+    "Checker",
+    "ContractError",
+    "Example",
+    "TaskSignature",
+    "describe_failure",
+    "doc_examples",
+    "given_examples",
+    "outcome_matches",
+    "preview",
+    "same_value",
+    "short_repr",
+]

@@ -1,0 +1,143 @@
+"""Checks of what ``Annotated`` adds: bounds, patterns, lengths, pydantic's own validators."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from types import UnionType
+from typing import Annotated, Any, Union, get_origin
+
+import annotated_types
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ConfigDict,
+    FailFast,
+    PlainValidator,
+    PydanticSchemaGenerationError,
+    PydanticUserError,
+    Strict,
+    TypeAdapter,
+    ValidationError,
+    WrapValidator,
+)
+from pydantic.fields import FieldInfo
+
+from agex.contract.containers import size_check
+from agex.contract.mismatch import Mismatch
+from agex.contract.realtype import numpy_number
+from agex.contract.records import from_pydantic
+from agex.contract.walk import Check, Walk
+from agex.errors import DefinitionError
+
+__all__ = ["constrained_check", "has_validators", "pydantic_check"]
+
+_SCALARS = (bool, int, float, complex, str, bytes)
+_MODES = (Strict, FailFast)
+"""How pydantic checks, not what: ours is always strict."""
+_VALIDATORS = (BeforeValidator, AfterValidator, WrapValidator, PlainValidator)
+
+
+def has_validators(metadata: Iterable[Any]) -> bool:
+    """Tell whether validators may have put another type in place of the annotated one."""
+    return any(isinstance(each, _VALIDATORS) for each in _flat(metadata))
+
+
+def constrained_check(
+    annotation: Any, base: Any, metadata: Iterable[Any], check: Check, expected: str
+) -> Check:
+    """Make the check of ``Annotated[base, ...]``: *check* first, then the constraints.
+
+    Metadata that pydantic does not know constrains nothing. With a validator that runs before
+    or instead of the type, pydantic decides alone.
+
+    Raises:
+        DefinitionError: a constraint cannot be applied to this type.
+    """
+    known = [each for each in _flat(metadata) if _constrains(each) and not isinstance(each, _MODES)]
+    if any(_replaces(each) for each in known):
+        return pydantic_check(annotation, expected)
+    lengths = [each for each in known if isinstance(each, annotated_types.MinLen | annotated_types.MaxLen)]
+    checks = [check, *map(_length_check, lengths)]
+    others = [each for each in known if each not in lengths]
+    if others:
+        checks.append(_pydantic_constraints(base, others, expected))
+    return checks[0] if len(checks) == 1 else _all_of(checks)
+
+
+def _flat(metadata: Iterable[Any]) -> Iterator[Any]:
+    for each in metadata:
+        if isinstance(each, FieldInfo):
+            yield from _flat(each.metadata)
+        elif isinstance(each, annotated_types.GroupedMetadata):
+            yield from _flat(each)
+        else:
+            yield each
+
+
+def _constrains(metadata: Any) -> bool:
+    known = isinstance(metadata, annotated_types.BaseMetadata)
+    own = type(metadata).__module__.startswith("pydantic.")
+    return known or own or hasattr(metadata, "__get_pydantic_core_schema__")
+
+
+def _replaces(metadata: Any) -> bool:
+    if isinstance(metadata, AfterValidator | annotated_types.BaseMetadata):
+        return False
+    return isinstance(metadata, _VALIDATORS) or hasattr(metadata, "__get_pydantic_core_schema__")
+
+
+def _length_check(bound: annotated_types.MinLen | annotated_types.MaxLen) -> Check:
+    if isinstance(bound, annotated_types.MinLen):
+        return size_check(bound.min_length, None, f"expected length >= {bound.min_length}")
+    return size_check(0, bound.max_length, f"expected length <= {bound.max_length}")
+
+
+def _pydantic_constraints(base: Any, constraints: list[Any], expected: str) -> Check:
+    # Over Any, pydantic hands the same object on; a scalar it must know to apply patterns and bounds,
+    # a union to leave None alone.
+    known = base in _SCALARS or get_origin(base) in (Union, UnionType)
+    parts: Any = (base if known else Any, *constraints)
+    validate = pydantic_check(Annotated[parts], expected)
+    if any(type(each).__module__ != annotated_types.__name__ for each in constraints):
+        return validate  # One of pydantic's own, which may build another value.
+
+    def check(value: Any, walk: Walk) -> Any:
+        number = numpy_number(value)
+        validate(value if number is None else number, walk)
+        return value
+
+    return check
+
+
+def pydantic_check(annotation: Any, expected: str) -> Check:
+    """Make a check of a type that only pydantic knows, in strict mode.
+
+    Raises:
+        DefinitionError: pydantic does not know it either.
+    """
+    try:
+        adapter: TypeAdapter[Any] = TypeAdapter(annotation, config=ConfigDict(arbitrary_types_allowed=True))
+    except (PydanticSchemaGenerationError, PydanticUserError, TypeError, RuntimeError) as error:
+        told = str(error).partition("\n")[0]
+        raise DefinitionError(f"{expected.removeprefix('expected ')} cannot be checked: {told}") from error
+
+    def check(value: Any, walk: Walk) -> Any:
+        try:
+            result = adapter.validate_python(value, strict=True)
+        except ValidationError as error:
+            raise from_pydantic(error) from error
+        except TypeError as error:  # A bound meets a value it cannot be compared with.
+            raise Mismatch.of(f"{expected} ({error})", value) from error
+        same = type(result) is type(value) and type(value) in _SCALARS and result == value
+        return value if same else result
+
+    return check
+
+
+def _all_of(checks: list[Check]) -> Check:
+    def check(value: Any, walk: Walk) -> Any:
+        for each in checks:
+            value = each(value, walk)
+        return value
+
+    return check

@@ -1,0 +1,214 @@
+"""Examples that bind a task: a call, and what must come of it."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import copy
+import doctest
+import re
+import textwrap
+import traceback
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from agex.contract.equality import same_value
+from agex.contract.preview import short_repr
+from agex.errors import DefinitionError
+
+__all__ = ["Example", "describe_failure", "doc_examples", "given_examples", "outcome_matches"]
+
+_UNSET: Any = object()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Example:
+    """One call of the task and its outcome."""
+
+    source: str
+    """The call as text, e.g. ``f(2)``."""
+    expected_text: str
+    """The outcome as text: a repr, or ``ValueError: message``."""
+    expected: Any = field(default=_UNSET, repr=False)
+    """The value itself, for an example given as objects."""
+    error: str | None = None
+    """The last line of the traceback expected, for an example that raises."""
+    flags: int = field(default=0, repr=False)
+    """doctest option flags."""
+    _call: tuple[tuple[Any, ...], Mapping[str, Any]] | None = field(default=None, repr=False)
+
+    @property
+    def is_doctest(self) -> bool:
+        """Whether it was read from a docstring."""
+        return self.expected is _UNSET
+
+    def arguments(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Return fresh ``(args, kwargs)`` of the call.
+
+        Arguments of a doctest are evaluated with the builtins and nothing else; whatever that
+        raises comes through.
+        """
+        if self._call is not None:
+            args, kwargs = copy.deepcopy(self._call)
+            return args, dict(kwargs)
+        call = _task_call(self.source)
+        call.func = ast.Name("", ast.Load())
+        tree = ast.fix_missing_locations(ast.Expression(call))
+        code = compile(tree, "<example>", "eval")
+        # The host's own docstring; the names it may use were looked at when it was read.
+        found: tuple[tuple[Any, ...], dict[str, Any]] = eval(code, {"": _capture})  # noqa: S307
+        return found
+
+
+def _capture(*args: Any, **kwargs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    return args, kwargs
+
+
+def doc_examples(doc: str | None, name: str) -> tuple[Example, ...]:
+    """Read the doctest examples of a docstring that are calls of the task *name*.
+
+    Left alone: what is skipped, what is no call of the task itself, what uses names that are
+    not builtins, what states no outcome, and what is malformed.
+    """
+    found = [each for each in _parsed(doc or "") if each.options.get(doctest.SKIP) is not True]
+    return tuple(_from_doctest(each) for each in found if _binds(each, name))
+
+
+def _parsed(doc: str) -> list[doctest.Example]:
+    """Parse a docstring; a malformed one example by example, leaving out the broken ones."""
+    try:
+        return doctest.DocTestParser().get_examples(doc)
+    except ValueError:
+        pieces = re.split(r"^(?=[ \t]*>>>)", doc, flags=re.MULTILINE)
+        return [each for piece in pieces if len(pieces) > 2 for each in _parsed(piece)]
+
+
+def _binds(example: doctest.Example, name: str) -> bool:
+    try:
+        call = _task_call(example.source)
+    except (SyntaxError, ValueError):
+        return False
+    if not isinstance(call.func, ast.Name) or call.func.id != name:
+        return False
+    names = [node for arg in (*call.args, *call.keywords) for node in ast.walk(arg)]
+    bound = {n.id for n in names if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    bound |= {n.arg for n in names if isinstance(n, ast.arg)}
+    used = {n.id for n in names if isinstance(n, ast.Name)}
+    return bool(example.want) and all(each in bound or hasattr(builtins, each) for each in used)
+
+
+def _task_call(source: str) -> ast.Call:
+    tree: ast.expr = ast.parse(source.strip(), mode="eval").body
+    if isinstance(tree, ast.Await):
+        tree = tree.value
+    if isinstance(tree, ast.Call):
+        return tree
+    raise ValueError(f"{source.strip()!r} is not a call")
+
+
+def _from_doctest(example: doctest.Example) -> Example:
+    flags = sum(flag for flag, on in example.options.items() if on)
+    error = example.exc_msg
+    return Example(
+        source=ast.unparse(_task_call(example.source)),
+        expected_text=(example.want if error is None else error).rstrip("\n"),
+        error=error,
+        flags=flags,
+    )
+
+
+def given_examples(examples: Iterable[object], name: str = "f") -> tuple[Example, ...]:
+    """Read examples given as ``((args, kwargs), expected)``.
+
+    Raises:
+        DefinitionError: one of them has another form.
+    """
+    return tuple(_from_given(example, name) for example in examples)
+
+
+def _from_given(example: object, name: str) -> Example:
+    match example:
+        case (((tuple() | list()) as args, dict() as kwargs), expected) if all(
+            isinstance(key, str) for key in kwargs
+        ):
+            pass
+        case _:
+            raise DefinitionError(
+                f"an example has the form ((args, kwargs), expected), got {short_repr(example)};\n"
+                f"for {name}(2, base=10) == 4 write examples=[(((2,), {{'base': 10}}), 4)]"
+            )
+    shown = [short_repr(a, 200) for a in args] + [f"{k}={short_repr(v, 200)}" for k, v in kwargs.items()]
+    return Example(
+        source=f"{name}({', '.join(shown)})",
+        expected_text=short_repr(expected, 200),
+        expected=expected,
+        _call=(tuple(args), kwargs),
+    )
+
+
+def outcome_matches(
+    example: Example, *, value: Any = None, error: BaseException | None = None, value_repr: str | None = None
+) -> bool:
+    """Tell whether what came of an example's call is what it says.
+
+    Args:
+        example: the example.
+        value: what the call returned.
+        error: what the call raised instead.
+        value_repr: the repr of *value*, where it should not be asked here.
+    """
+    if example.error is not None:
+        return error is not None and _error_matches(example, error)
+    if error is not None:
+        return False
+    if not example.is_doctest:
+        return same_value(value, example.expected)
+    if _text_matches(example, repr(value) if value_repr is None else value_repr):
+        return True
+    try:
+        expected = ast.literal_eval(example.expected_text)
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return False
+    return _is_plain(value) and same_value(value, expected)
+
+
+def _text_matches(example: Example, got: str) -> bool:
+    flags = example.flags | doctest.DONT_ACCEPT_TRUE_FOR_1
+    return doctest.OutputChecker().check_output(f"{example.expected_text}\n", f"{got}\n", flags)
+
+
+_PLAIN = (int, float, complex, bool, str, bytes, type(None), type(...))
+
+
+def _is_plain(value: Any) -> bool:
+    if type(value) in (list, tuple, set, frozenset):
+        return all(map(_is_plain, value))
+    if type(value) is dict:
+        return all(_is_plain(key) and _is_plain(each) for key, each in value.items())
+    return type(value) in _PLAIN
+
+
+def _error_matches(example: Example, error: BaseException) -> bool:
+    want = (example.error or "").strip()
+    got = traceback.format_exception_only(error)[-1].strip()
+    kind, colon, message = want.partition(":")
+    names = {cls.__name__ for cls in type(error).__mro__}
+    if kind.rpartition(".")[2] not in names:
+        return False
+    if example.flags & doctest.IGNORE_EXCEPTION_DETAIL or not colon:
+        return True
+    said = got.partition(":")[2]
+    return doctest.OutputChecker().check_output(message.strip() + "\n", said.strip() + "\n", example.flags)
+
+
+def describe_failure(example: Example, got: str) -> str:
+    """Write a failed example for the model: the call, what was expected, what came.
+
+    Args:
+        example: the example.
+        got: the repr of the value, or ``ValueError: message`` for an error.
+    """
+    lines = {"call": example.source, "expected": example.expected_text, "got": got}
+    told = [f"  {name + ':':<10}{textwrap.indent(text, ' ' * 12).strip()}" for name, text in lines.items()]
+    return "\n".join(["example failed", *told])

@@ -1,0 +1,292 @@
+"""Bounded text for any value, without running the hooks of its class.
+
+``short_repr`` is for error messages, ``preview`` for showing inputs in a prompt.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields, is_dataclass, replace
+from enum import Enum
+from itertools import islice
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+from agex.contract.realtype import (
+    class_attribute,
+    class_name,
+    is_subclass,
+    own_attributes,
+    real_attribute,
+    real_iter,
+    real_len,
+)
+
+__all__ = ["preview", "short_repr"]
+
+_DEPTH = 4
+"""Levels of nesting shown: deeper structure is rarely read in a prompt."""
+_ROWS = 5
+"""Rows of a table shown, as pandas' own ``head``."""
+_BITS = 1024
+"""Longest integer written out: past 4300 digits ``str`` itself refuses."""
+
+
+def short_repr(value: object, limit: int = 80) -> str:
+    """Write *value* on one line of at most *limit* characters."""
+    return _cut(" ".join(_Room(limit=limit).text(value).split("\n")), limit)
+
+
+def preview(value: object, limit: int = 1000) -> str:
+    """Write what a reader needs to know of *value*, in at most *limit* characters.
+
+    Tables and arrays show shape, types and their first rows; long collections their first and
+    last items and their length; other objects their class and public attributes.
+    """
+    for show in (_table, _array):
+        text = show(value, limit)
+        if text:
+            return _cut(text, limit)
+    return _cut(_Room(limit=limit).text(value), limit)
+
+
+def _cut(text: str, limit: int) -> str:
+    mark = " ... "
+    if len(text) <= limit:
+        return text
+    if limit < 3 * len(mark):
+        return text[: max(limit, 0)]
+    head = (limit - len(mark)) * 2 // 3
+    return text[:head] + mark + text[head + len(mark) - limit :]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Room:
+    """Where a part of a value is written: how much text, how deep, inside what."""
+
+    limit: int
+    depth: int = _DEPTH
+    above: frozenset[int] = frozenset()
+
+    def text(self, value: Any) -> str:
+        """Write *value*, in about ``limit`` characters."""
+        kind = type(value)
+        for cls, write in _WRITERS.items():
+            if kind is cls:
+                return write(value, self)
+        if is_subclass(kind, Enum):
+            return f"{class_name(kind)}.{value._name_}"
+        if id(value) in self.above:
+            return "..."
+        if self.depth == 0:
+            return f"<{class_name(kind)}>"
+        return _structure(value, replace(self, depth=self.depth - 1, above=self.above | {id(value)}))
+
+    def part(self, value: Any, share: int) -> str:
+        """Write a part of a value in one *share*-th of the room."""
+        limit = max(self.limit // share, 24)
+        return _cut(replace(self, limit=limit).text(value), limit)
+
+
+def _integer(value: int, room: _Room) -> str:
+    return repr(value) if value.bit_length() <= _BITS else f"<int of {value.bit_length()} bits>"
+
+
+def _string(value: str | bytes | bytearray, room: _Room) -> str:
+    if len(value) + 2 <= max(room.limit, 16):
+        return repr(value)
+    told = f" (length {len(value)})"
+    keep = max(room.limit - len(told) - 8, 8)
+    return f"{value[: keep * 2 // 3]!r}...{value[-(keep // 3) :]!r}{told}"
+
+
+def _plain(value: object, room: _Room) -> str:
+    return repr(value)
+
+
+def _function(value: Any, room: _Room) -> str:
+    return f"<function {value.__name__}>"
+
+
+_WRITERS: Mapping[type, Callable[[Any, _Room], str]] = {
+    int: _integer,
+    str: _string,
+    bytes: _string,
+    bytearray: _string,
+    **dict.fromkeys((float, complex, bool, type(None), type(...), type(NotImplemented), range), _plain),
+    **dict.fromkeys((FunctionType, BuiltinFunctionType, MethodType), _function),
+    ModuleType: lambda value, room: f"<module {value.__name__}>",
+}
+_BRACKETS: Mapping[type, str] = {list: "[]", deque: "[]", tuple: "()", dict: "{}", set: "{}", frozenset: "{}"}
+_PLAIN_OF: Mapping[type, Callable[[Any], Any]] = {
+    str: str.__str__,
+    int: int.__int__,
+    float: float.__float__,
+    bytes: bytes.__bytes__,
+}
+"""How a value of a derived class becomes the builtin, past overrides."""
+_PRINTED = ("datetime", "decimal", "fractions", "pathlib", "uuid", "re", "pandas", "numpy")
+"""Modules whose scalar values are known by their own, short repr."""
+
+
+def _structure(value: Any, room: _Room) -> str:
+    kind = type(value)
+    shaped = _library_value(value)
+    if shaped:
+        return shaped
+    names = _field_names(kind)
+    if names:
+        return f"{class_name(kind)}({', '.join(_attributes(value, names, room))})"
+    for base, brackets in _BRACKETS.items():
+        if is_subclass(kind, base):
+            text = _collection(value, brackets, room)
+            return text if kind is base and base is not frozenset else f"{class_name(kind)}({text})"
+    if is_subclass(kind, type):
+        return f"<class {class_name(value, dotted=True)}>"
+    for base, plain in _PLAIN_OF.items():
+        if is_subclass(kind, base):
+            return f"{class_name(kind)}({room.text(plain(value))})"
+    return _object(value, room)
+
+
+def _field_names(kind: type) -> list[str]:
+    if is_dataclass(kind):
+        return [each.name for each in fields(kind) if each.repr]
+    named = class_attribute(kind, "_fields" if is_subclass(kind, tuple) else "__pydantic_fields__")
+    return [name for name in named if type(name) is str] if type(named) in (tuple, dict) else []
+
+
+def _attributes(value: Any, names: Iterable[str], room: _Room) -> Iterator[str]:
+    left = room.limit
+    for name in names:
+        try:
+            text = f"{name}={room.part(real_attribute(value, name), 3)}"
+        except AttributeError:
+            continue
+        left -= len(text) + 2
+        if left < 0:
+            yield "..."
+            return
+        yield text
+
+
+def _collection(value: Any, brackets: str, room: _Room) -> str:
+    size = real_len(value)
+    if not size:
+        return "set()" if type(value) is set else brackets
+    texts = _pairs(value, room) if brackets == "{}" and is_subclass(type(value), dict) else None
+    taken, complete = _fill(texts or (room.part(each, 3) for each in real_iter(value)), size, room.limit)
+    if not complete:
+        return f"{brackets[0]}{', '.join([*taken, '...', *_last(value, room)])}{brackets[1]} (length {size})"
+    comma = "," if brackets == "()" and size == 1 else ""
+    return f"{brackets[0]}{', '.join(taken)}{comma}{brackets[1]}"
+
+
+def _pairs(value: dict[Any, Any], room: _Room) -> Iterator[str]:
+    return (f"{room.part(key, 6)}: {room.part(each, 3)}" for key, each in dict.items(value))
+
+
+def _last(value: Any, room: _Room) -> Iterator[str]:
+    for base in (list, tuple):
+        if is_subclass(type(value), base):
+            yield room.part(base.__getitem__(value, -1), 4)
+    if is_subclass(type(value), dict):
+        for key in islice(dict.__reversed__(value), 1):
+            yield f"{room.part(key, 6)}: {room.part(dict.__getitem__(value, key), 4)}"
+
+
+def _fill(texts: Iterator[str], size: int, limit: int) -> tuple[list[str], bool]:
+    """Take texts while they fit, keeping room for the last item and the length."""
+    taken: list[str] = []
+    used = 2
+    for text in texts:
+        used += len(text) + 2
+        whole = len(taken) + 1 == size and used <= limit + 2
+        if taken and not whole and used > limit * 3 // 4 - 20:
+            return taken, False
+        taken.append(text)
+    return taken, True
+
+
+def _object(value: Any, room: _Room) -> str:
+    kind = type(value)
+    if _is_printed(kind):
+        return repr(value)
+    public = [name for name in own_attributes(value) if type(name) is str and not name.startswith("_")]
+    told = ", ".join(_attributes(value, public, room))
+    return f"<{class_name(kind, dotted=True)} object{': ' + told if told else ''}>"
+
+
+def _is_printed(kind: type) -> bool:
+    """Tell whether *kind* really is what its module calls by its name, and prints shortly."""
+    if type(kind) is not type or kind.__module__.partition(".")[0] not in _PRINTED:
+        return False
+    return getattr(sys.modules.get(kind.__module__), kind.__name__, None) is kind
+
+
+def _library_value(value: Any) -> str | None:
+    """Write the shape of an array or a table that stands inside another value."""
+    numpy: Any = sys.modules.get("numpy")
+    pandas: Any = sys.modules.get("pandas")
+    kind = type(value)
+    if numpy is not None and is_subclass(kind, numpy.generic):
+        return repr(value) if _is_printed(kind) and value.nbytes <= 64 else None
+    if numpy is not None and is_subclass(kind, numpy.ndarray):
+        return f"<{class_name(kind)} shape={value.shape} dtype={value.dtype}>"
+    tables = (pandas.DataFrame, pandas.Series, pandas.Index) if pandas is not None else ()
+    shaped = any(is_subclass(kind, each) for each in tables)
+    return f"<{class_name(kind)} shape={value.shape}>" if shaped else None
+
+
+def _table(value: Any, limit: int) -> str | None:
+    pandas: Any = sys.modules.get("pandas")
+    if pandas is None:
+        return None
+    if is_subclass(type(value), pandas.DataFrame):
+        types = ", ".join(f"{short_repr(name, 40)}: {t}" for name, t in islice(value.dtypes.items(), 50))
+        rows, columns = value.shape
+        head = value.iloc[:_ROWS, :20].map(_cell)
+        told = f"DataFrame, {rows} rows x {columns} columns\ncolumns {_cut(types, limit // 2)}"
+        return _with_lines(told, head.to_string() if value.size else "", limit)
+    if is_subclass(type(value), pandas.Series):
+        head = value.iloc[:_ROWS].map(_cell)
+        told = f"Series {short_repr(value.name, 40)}, length {len(value)}, dtype {value.dtype}"
+        return _with_lines(told, head.to_string() if value.size else "", limit)
+    if is_subclass(type(value), pandas.Index):
+        items = ", ".join(str(_cell(each)) for each in value[:_ROWS])
+        return f"{class_name(type(value))}, length {len(value)}, dtype {value.dtype}: {items}"
+    return None
+
+
+def _with_lines(text: str, rows: str, limit: int) -> str:
+    """Add as many whole rows as fit."""
+    for line in rows.splitlines():
+        if len(text) + 1 + len(line) > limit:
+            break
+        text += f"\n{line}"
+    return text
+
+
+def _cell(value: object) -> object:
+    """Return what a table shows of a cell: numbers as they are, so that pandas aligns them."""
+    if type(value) is str:
+        return _cut(value, 40)
+    if type(value) in (int, float, bool):
+        return value
+    return str(value) if _is_printed(type(value)) else short_repr(value, 40)
+
+
+def _array(value: Any, limit: int) -> str | None:
+    numpy: Any = sys.modules.get("numpy")
+    if numpy is None or not is_subclass(type(value), numpy.ndarray):
+        return None
+    told = f"{class_name(type(value))} shape={value.shape} dtype={value.dtype}"
+    if value.size == 0:
+        return told
+    flat = [short_repr(each, 24) for each in value.flat[: 2 * _ROWS].tolist()]
+    if value.size > len(flat):
+        flat += ["...", short_repr(value.flat[value.size - 1].item(), 24)]
+    order = "first values" if value.ndim > 1 else "values"
+    return f"{told} {order} [{', '.join(flat)}]"

@@ -1,0 +1,218 @@
+"""Checks of values with named parts: models, dataclasses, TypedDict, NamedTuple."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import RootModel, ValidationError
+
+from agex.contract.mismatch import Mismatch, Tally, attribute, item
+from agex.contract.realtype import is_subclass, real_attribute, real_items
+from agex.contract.walk import Check, Walk, once
+
+__all__ = [
+    "UNSET",
+    "Field",
+    "from_pydantic",
+    "named_tuple_check",
+    "record_check",
+    "root_model_check",
+    "typed_dict_check",
+    "unchanged_check",
+]
+
+
+UNSET: Any = object()
+"""Stands for no default."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Field:
+    """One named part."""
+
+    check: Check
+    expected: str
+    required: bool = True
+    keys: tuple[str, ...] = ()
+    """The keys it may have in a dict, aliases included; empty: it cannot be given."""
+    default: Any = UNSET
+    """Its default, which is never checked: ``x: int = None`` is the author's own business."""
+
+
+def record_check(
+    cls: type,
+    fields: Mapping[str, Field],
+    build: Callable[[dict[str, Any]], Any],
+    *,
+    extra: bool,
+    prechecked: bool = True,
+) -> Check:
+    """Make the check of a dataclass or a model: its fields, at full depth; a dict is built.
+
+    Args:
+        cls: the class.
+        fields: its fields.
+        build: makes an instance of a dict of checked values.
+        extra: whether a dict may have keys that are no fields (*build* then decides).
+        prechecked: whether a dict's values are checked before *build* sees them.
+    """
+    expected = f"expected {cls.__name__}"
+
+    def check(value: Any, walk: Walk) -> Any:
+        if is_subclass(type(value), cls):
+            return _checked_instance(value, cls, fields, walk)
+        if not is_subclass(type(value), dict):
+            raise Mismatch.of(expected, value)
+        within = walk.building()
+        given = _checked_keys(value, fields, within, expected, extra=extra) if prechecked else value
+        return _built(lambda: build(given), expected)
+
+    return once(check)
+
+
+def _checked_instance(value: Any, cls: type, fields: Mapping[str, Field], walk: Walk) -> Any:
+    tally = Tally()
+    news: dict[str, Any] = {}
+    # The class itself is the host's; only a subclass can hold hooks of a guest.
+    read = getattr if type(value) is cls else real_attribute
+    for name, field in fields.items():
+        try:
+            old = read(value, name)
+            new = old if old is field.default else field.check(old, walk)
+        except AttributeError:
+            tally.note(f"expected {field.expected}, found no value", path=attribute(name))
+        except Mismatch as mismatch:
+            tally.add(mismatch, attribute(name))
+        else:
+            if new is not old:
+                news[name] = new
+    tally.settle()
+    return _replaced(value, cls, news) if news else value
+
+
+def _replaced(value: Any, cls: Any, news: dict[str, Any]) -> Any:
+    expected = f"expected {cls.__name__} whose fields already fit"
+    if type(value) is not cls:
+        raise Mismatch.of(expected, value)
+    if dataclasses.is_dataclass(cls):
+        return _built(lambda: dataclasses.replace(value, **news), expected)
+    return _built(lambda: value.model_copy(update=news), expected)
+
+
+def _checked_keys(
+    value: Any, fields: Mapping[str, Field], walk: Walk, expected: str, *, extra: bool
+) -> dict[str, Any]:
+    """Check the items of a dict against the fields; return them with what had to be built."""
+    by_key = {key: (name, field) for name, field in fields.items() for key in field.keys}
+    tally = Tally()
+    given: dict[str, Any] = {}
+    found: set[str] = set()
+    for key, old in real_items(value):
+        name, field = by_key.get(key, ("", None)) if type(key) is str else ("", None)
+        if field is None:
+            given[key] = old
+            if not extra:
+                tally.note(f"{expected}, which has no key {item(key)[1:-1]}")
+            continue
+        found.add(name)
+        try:
+            given[key] = field.check(old, walk)
+        except Mismatch as mismatch:
+            tally.add(mismatch, item(key))
+    for name, field in fields.items():
+        if field.required and field.keys and name not in found:
+            tally.note(f"{expected}, the key {field.keys[0]!r} ({field.expected}) is missing")
+    tally.settle()
+    return given
+
+
+def _built(build: Callable[[], Any], expected: str) -> Any:
+    """Call the host's own constructor; what its validation says is a mismatch."""
+    try:
+        return build()
+    except ValidationError as error:
+        raise from_pydantic(error) from error
+    except Exception as error:  # Any exception of the host's `__init__` means: not these values.
+        raise Mismatch.of(f"{expected}, but building it raised {type(error).__name__}: {error}") from error
+
+
+def from_pydantic(error: ValidationError) -> Mismatch:
+    """Turn pydantic's errors into ours."""
+    tally = Tally()
+    for each in error.errors(include_url=False, include_context=False):
+        path = "".join(item(step) for step in each["loc"])
+        tally.note(_lowered(each["msg"]), each["input"], path)
+    return Mismatch(tally.problems, tally.count)
+
+
+def _lowered(message: str) -> str:
+    return message[:1].lower() + message[1:] if message[1:2].islower() else message
+
+
+def typed_dict_check(fields: Mapping[str, Field], expected: str) -> Check:
+    """Make the check of a TypedDict: a dict with its keys and no others."""
+
+    def check(value: Any, walk: Walk) -> Any:
+        if not is_subclass(type(value), dict):
+            raise Mismatch.of(expected, value)
+        given = _checked_keys(value, fields, walk, expected, extra=False)
+        return value if all(old is given[key] for key, old in real_items(value)) else given
+
+    return once(check)
+
+
+def named_tuple_check(cls: type, fields: Mapping[str, Field], expected: str) -> Check:
+    """Make the check of a NamedTuple: an instance of it; a dict is built, a plain tuple is not."""
+
+    def check(value: Any, walk: Walk) -> Any:
+        if is_subclass(type(value), dict):
+            given = _checked_keys(value, fields, walk.building(), expected, extra=False)
+            return _built(lambda: cls(**given), expected)
+        if not is_subclass(type(value), cls):
+            raise Mismatch.of(expected, value)
+        old = dict(zip(fields, tuple.__iter__(value), strict=False))
+        if len(old) != len(fields) or tuple.__len__(value) != len(fields):
+            raise Mismatch.of(f"{expected} of {len(fields)} fields", value)
+        new = _named(old, fields, walk)
+        return value if all(old[n] is new[n] for n in fields) else _built(lambda: cls(**new), expected)
+
+    return once(check)
+
+
+def _named(old: Mapping[str, Any], fields: Mapping[str, Field], walk: Walk) -> dict[str, Any]:
+    tally = Tally()
+    new: dict[str, Any] = {}
+    for name, value in old.items():
+        try:
+            new[name] = fields[name].check(value, walk)
+        except Mismatch as mismatch:
+            tally.add(mismatch, attribute(name))
+    tally.settle()
+    return new
+
+
+def root_model_check(cls: type[RootModel[Any]], root: Field) -> Check:
+    """Make the check of a RootModel: an instance, or a value that fits its root, which is built."""
+    of_instance = record_check(cls, {"root": root}, cls.model_validate, extra=True)
+
+    def check(value: Any, walk: Walk) -> Any:
+        if is_subclass(type(value), cls):
+            return of_instance(value, walk)
+        fitting = root.check(value, walk)
+        return _built(lambda: cls(fitting), f"expected {cls.__name__}")
+
+    return once(check)
+
+
+def unchanged_check(checks: Sequence[Check], expected: str) -> Check:
+    """Make a check that all of *checks* let the value through as it is: it cannot be built anew."""
+
+    def check(value: Any, walk: Walk) -> Any:
+        if any(each(value, walk) is not value for each in checks):
+            raise Mismatch.of(f"{expected} whose elements already fit", value)
+        return value
+
+    return check
