@@ -55,7 +55,8 @@ class _StandInMeta(type):
         return issubclass(subclass, real) if real else type.__subclasscheck__(cls, subclass)
 
     def __repr__(cls) -> str:
-        return repr(_REAL.get(cls)) if cls in _REAL else type.__repr__(cls)
+        real = _REAL.get(cls)
+        return repr(real) if real else type.__repr__(cls)
 
 
 class GuestType(type, metaclass=_StandInMeta):

@@ -46,7 +46,7 @@ class _SealedMeta(type):
         return isinstance(instance, cls._real)
 
     def __subclasscheck__(cls, subclass: type) -> bool:
-        return issubclass(subclass, cls._real) or subclass is cls
+        return issubclass(subclass, cls._real) or id(subclass) == id(cls)
 
     def __getattr__(cls, name: str) -> Any:
         if name.startswith("_"):

@@ -46,6 +46,11 @@ _EXCEPTIONS = [
 _STATIC: dict[str, Any] = {name: getattr(host, name) for name in (*_SAFE_BUILTINS, *_EXCEPTIONS)}
 
 
+def _caller() -> types.FrameType:
+    """Give the frame that called a builtin of ours: the guest's."""
+    return sys._getframe(2)  # pyright: ignore[reportPrivateUsage] - eval() and locals() are about their caller
+
+
 _BUILTINS_OF = types.FunctionType.__dict__["__builtins__"].__get__
 
 
@@ -214,7 +219,7 @@ class Guards:
     def vars(self, *receiver: Any) -> Any:
         """Do what ``vars`` does; a module's dict comes read-only, a host object's not at all."""
         if not receiver:
-            return _own_names(sys._getframe(1).f_locals)
+            return _own_names(_caller().f_locals)
         (value,) = receiver
         if isinstance(value, types.ModuleType):
             return types.MappingProxyType(
@@ -229,7 +234,7 @@ class Guards:
     def dir(self, *receiver: Any) -> list[str]:
         """Do what ``dir`` does, for the names that may be read."""
         if not receiver:
-            return sorted(_own_names(sys._getframe(1).f_locals))
+            return sorted(_own_names(_caller().f_locals))
         (value,) = receiver
         if self.is_own(value):
             return [name for name in host.dir(value) if not ledger.is_denied(name)]
@@ -239,11 +244,11 @@ class Guards:
 
     def globals(self) -> Mapping[str, Any]:
         """Give the guest's global names, read-only."""
-        return types.MappingProxyType(_own_names(sys._getframe(1).f_globals))
+        return types.MappingProxyType(_own_names(_caller().f_globals))
 
     def locals(self) -> Mapping[str, Any]:
         """Give the names of the calling scope; those of a module read-only."""
-        frame = sys._getframe(1)
+        frame = _caller()
         names = _own_names(frame.f_locals)
         return types.MappingProxyType(names) if frame.f_locals is frame.f_globals else names
 
@@ -252,12 +257,12 @@ class Guards:
     def eval(self, source: str, globals: Any = None, locals: Any = None, /) -> Any:
         """Do what ``eval`` does, through the same rewriting."""
         code = compiled.compile_expression(_source(source, "eval"), self.policy.text)
-        return self._run(code, globals, locals, sys._getframe(1))
+        return self._run(code, globals, locals, _caller())
 
     def exec(self, source: str, globals: Any = None, locals: Any = None, /) -> None:
         """Do what ``exec`` does, through the same rewriting."""
         code = compiled.compile_module(_source(source, "exec"), "<exec>", self.policy.text, echo=False)
-        self._run(code, globals, locals, sys._getframe(1))
+        self._run(code, globals, locals, _caller())
 
     def _run(self, code: types.CodeType, globals: Any, locals: Any, caller: types.FrameType) -> Any:
         """Run code in namespaces that cannot shadow a helper; what it binds is copied back."""

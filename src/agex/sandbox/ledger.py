@@ -116,7 +116,7 @@ _NEVER_DEFINED = frozenset(
     {
         "__del__",  # runs whenever the collector likes, outside every limit
         "__class__",  # would lie to isinstance in host code
-        "__reduce__", "__reduce_ex__", "__getnewargs__", "__getnewargs_ex__",  # name what unpickling will call
+        "__reduce__", "__reduce_ex__", "__getnewargs__", "__getnewargs_ex__",  # name what unpickling calls
         "__dict__", "__weakref__", "__mro_entries__", "__builtins__", "__globals__", "__code__",
         "__closure__",
         "__buffer__", "__release_buffer__",

@@ -64,7 +64,7 @@ class Deadline:
     def __init__(self, seconds: float | None, expire: Callable[[], None], *, raises: bool = True) -> None:
         self._left = seconds
         self._expire = expire
-        self._thread = threading.get_ident() if raises else None
+        self.thread = threading.get_ident() if raises else None
         self.by_signal = raises and _may_use_alarm()
         self._pauses = 0
         self.due = 0.0
@@ -151,9 +151,9 @@ class _Watchdog:
     """The deadlines of all other threads, behind one daemon thread."""
 
     def __init__(self) -> None:
-        self._reset()
+        self.reset()
 
-    def _reset(self) -> None:
+    def reset(self) -> None:
         self._condition = threading.Condition()
         self._heap: list[tuple[float, int, Deadline]] = []
         self._count = itertools.count()
@@ -170,8 +170,8 @@ class _Watchdog:
 
     def remove(self, deadline: Deadline) -> None:
         with self._condition:  # the watchdog is not in the middle of firing
-            if deadline.fired and deadline._thread is not None:
-                _raise_in(deadline._thread, None)
+            if deadline.fired and deadline.thread is not None:
+                _raise_in(deadline.thread, None)
 
     def _watch(self) -> None:
         with self._condition:
@@ -188,17 +188,20 @@ class _Watchdog:
                     continue
                 heapq.heappop(self._heap)
                 deadline.fire()
-                if deadline._thread is None:
+                if deadline.thread is None:
                     continue
-                _raise_in(deadline._thread, TimeLimit)
+                _raise_in(deadline.thread, TimeLimit)
                 deadline.due = time.monotonic() + _REPEAT
                 heapq.heappush(self._heap, (deadline.due, next(self._count), deadline))
+
+
+_set_async_exc = ctypes.pythonapi.PyThreadState_SetAsyncExc
 
 
 def _raise_in(thread: int, exception: type[BaseException] | None) -> None:
     """Make *thread* raise at its next bytecode; None takes back what is still pending."""
     argument = None if exception is None else ctypes.py_object(exception)
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), argument)
+    _set_async_exc(ctypes.c_ulong(thread), argument)
 
 
 def _may_use_alarm() -> bool:
@@ -214,7 +217,7 @@ def _may_use_alarm() -> bool:
 _alarm = _Alarm()
 _watchdog = _Watchdog()
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_watchdog._reset)  # threads do not survive a fork
+    os.register_at_fork(after_in_child=_watchdog.reset)  # threads do not survive a fork
 
 
 @contextlib.contextmanager

@@ -78,10 +78,11 @@ def prologue(guarded: list[ast.expr], case: ast.match_case) -> ast.match_case:
     unreachable is not looked up, as in plain Python.
     """
     steps: list[ast.expr] = []
+    here = guarded[-1]
     for value in guarded:
         target = ast.Name(value.stand_in, ast.Store(), **at(value))  # type: ignore[attr-defined]
         bound = ast.NamedExpr(target, value, **at(value))
         steps.append(ast.Compare(bound, [ast.Is()], [ast.Constant(None, **at(value))], **at(value)))
-    never = steps[0] if len(steps) == 1 else ast.BoolOp(ast.Or(), steps, **at(value))
-    passing = ast.Pass(**at(value))
-    return ast.match_case(ast.MatchAs(pattern=None, name=None, **at(value)), never, [passing])
+    never = steps[0] if len(steps) == 1 else ast.BoolOp(ast.Or(), steps, **at(here))
+    passing = ast.Pass(**at(here))
+    return ast.match_case(ast.MatchAs(pattern=None, name=None, **at(here)), never, [passing])

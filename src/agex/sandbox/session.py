@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from agex.errors import EvalError, SandboxError
-from agex.sandbox import ledger
+from agex.sandbox import ledger, wall
 from agex.sandbox.compiled import compile_module
 from agex.sandbox.context import CURRENT
 from agex.sandbox.echo import echo_text
@@ -68,6 +68,7 @@ class Session:
     """
 
     def __init__(self, policy: Policy, limits: Limits, namespace: Mapping[str, Any]) -> None:
+        wall.install()
         self._policy = policy
         self._limits = limits
         self._guards = Guards(policy, self._trip, self._caught)
@@ -207,9 +208,8 @@ class Session:
         with self._prepared(raises=True) as (result, deadline):
             try:
                 try:
-                    with resource_limits(self._limits):
-                        deadline.start()
-                        work(result)
+                    deadline.start()
+                    work(result)
                 finally:
                     deadline.cancel()
             except BaseException as error:  # noqa: BLE001 - whatever a guest raises; settled by kind
@@ -222,10 +222,9 @@ class Session:
         with self._prepared(raises=False) as (result, deadline):
             try:
                 try:
-                    with resource_limits(self._limits):
-                        deadline.start()
-                        async with asyncio.timeout(self._limits.seconds) as timeout:
-                            await work(result)
+                    deadline.start()
+                    async with asyncio.timeout(self._limits.seconds) as timeout:
+                        await work(result)
                 finally:
                     deadline.cancel()
                     if timeout is not None and timeout.expired():
@@ -245,23 +244,31 @@ class Session:
         self._ending = None
         self._builtins["stop!"] = False
         outer, self._deadline = self._deadline, Deadline(self._limits.seconds, self._expire, raises=raises)
-        capture, guest = CAPTURE.set(output), CURRENT.set(self._guards)
         capture_stdout()
         start = time.perf_counter()
         try:
-            yield result, self._deadline
-            if self._was_swallowed(result):
-                self._settle(result, Stop())
+            with resource_limits(self._limits), self._inside(output):
+                yield result, self._deadline
+                if self._was_swallowed(result):
+                    self._settle(result, Stop())
         finally:
             release_stdout()
-            CURRENT.reset(guest)
-            CAPTURE.reset(capture)
             result.enforcement = self._enforcement(self._deadline)
             self._deadline = outer
             self._builtins["stop!"] = False
             result.duration = time.perf_counter() - start
             result.stdout = output.text()
             result.namespace = self.namespace
+
+    @contextlib.contextmanager
+    def _inside(self, output: Output) -> Iterator[None]:
+        """Mark this context as the guest's: output is caught, the second wall stands."""
+        capture, guest = CAPTURE.set(output), CURRENT.set(self._guards)
+        try:
+            yield
+        finally:
+            CURRENT.reset(guest)
+            CAPTURE.reset(capture)
 
     def _was_swallowed(self, result: Result) -> bool:
         return self._ending is not None and result.error is None and result.stopped is None

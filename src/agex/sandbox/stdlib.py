@@ -23,8 +23,8 @@ from agex.sandbox.modules import ModuleGrant
 __all__ = ["grants"]
 
 _WHOLE = """
-    __future__ abc array base64 binascii bisect calendar cmath collections collections.abc colorsys copy datetime
-    decimal difflib enum fractions graphlib heapq html itertools json math numbers
+    __future__ abc array base64 binascii bisect calendar cmath collections collections.abc colorsys copy
+    datetime decimal difflib enum fractions graphlib heapq html itertools json math numbers
     pprint random re reprlib secrets statistics struct textwrap time typing unicodedata uuid zlib zoneinfo
 """.split()
 """Modules that are granted by their public names, less those in `_WITHOUT`."""

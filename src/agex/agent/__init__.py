@@ -1,0 +1,55 @@
+"""Agents: what their code may use, their tasks, and the loop that carries a task out.
+
+This room decides what a model is told and what its answers mean. It never asks a provider
+itself (``models``), never runs code itself (``sandbox``), never decides what fits a type
+(``contract``).
+"""
+
+from __future__ import annotations
+
+from agex.agent.agent import Agent
+from agex.agent.budget import Budget
+from agex.agent.call import Token
+from agex.agent.display import pprint_events, pprint_tokens
+from agex.agent.event import (
+    ActionEvent,
+    CancelledEvent,
+    ClarifyEvent,
+    ErrorEvent,
+    Event,
+    FailEvent,
+    FileEvent,
+    OutputEvent,
+    SuccessEvent,
+    SystemNoteEvent,
+    TaskStartEvent,
+    event_from_json,
+)
+from agex.agent.inspection import events, view
+from agex.agent.run import Run
+from agex.agent.task import AsyncTask, Task
+
+__all__ = [
+    "ActionEvent",
+    "Agent",
+    "AsyncTask",
+    "Budget",
+    "CancelledEvent",
+    "ClarifyEvent",
+    "ErrorEvent",
+    "Event",
+    "FailEvent",
+    "FileEvent",
+    "OutputEvent",
+    "Run",
+    "SuccessEvent",
+    "SystemNoteEvent",
+    "Task",
+    "TaskStartEvent",
+    "Token",
+    "event_from_json",
+    "events",
+    "pprint_events",
+    "pprint_tokens",
+    "view",
+]

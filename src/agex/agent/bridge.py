@@ -1,0 +1,145 @@
+"""Host functions that need the task around them: async functions, and the tasks of other agents."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable, Coroutine, Mapping
+from concurrent.futures import Future, wait
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+
+from agex.agent.call import Call, runs_on
+from agex.agent.registration import Registration
+from agex.errors import InputError, TaskError
+
+if TYPE_CHECKING:
+    from agex.sandbox import Session
+
+__all__ = ["HostFault", "bridged"]
+
+_Packed: TypeAlias = Callable[[tuple[Any, ...], Mapping[str, Any]], Any]
+"""A function of arguments and keyword arguments, as a tuple and a mapping."""
+
+POLL = 0.05
+"""Seconds between two looks at whether the action was stopped while it waits for a coroutine."""
+
+
+class HostFault(BaseException):
+    """Carries an error that is the host's to see through code that must not catch it."""
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__(error)
+        self.error = error
+
+
+def bridged(one: Registration, session: Session, call: Call) -> Callable[..., Any]:
+    """Return what the agent's code gets for an async function or a task.
+
+    Args:
+        one: the registration.
+        session: where the code runs.
+        call: the call of the task that the code works on.
+
+    In an async task an async function is called like a sync one and gives its result; only
+    code that itself runs on the event loop, because it awaits, gets something to await.
+    """
+    function = _for_guest(one, session, call)
+    shown = {"__name__": one.name, "__qualname__": one.name, "__doc__": one.doc}
+    for name, value in (*shown.items(), ("__signature__", inspect.signature(one.target))):
+        setattr(function, name, value)
+    return function
+
+
+def _for_guest(one: Registration, session: Session, call: Call) -> Callable[..., Any]:
+    if not one.is_async:
+        return _guarded(one.target.call_from_agent, session)
+    if call.loop is None:
+        return _refusal(one.name)
+    if one.kind == "task":
+        return _guarded(_on_loop(one.target.call_from_agent, call, call.loop), session)
+    return _unpacked(_on_loop(_with_doors(one), call, call.loop))
+
+
+def _with_doors(one: Registration) -> _Packed:
+    """Return the async function, with what it was granted open for its length."""
+    from agex.sandbox import wall
+
+    async def arun(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        with wall.opened(*one.doors):
+            return await one.target(*args, **kwargs)
+
+    return arun
+
+
+def _refusal(name: str) -> Callable[..., Any]:
+    def refuse(*args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError(f"'{name}' is an async function and cannot be called from a sync task.")
+
+    return refuse
+
+
+def _on_loop(function: _Packed, call: Call, loop: asyncio.AbstractEventLoop) -> _Packed:
+    async def awaited(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        return await function(args, kwargs)
+
+    def bridge(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        coroutine = awaited(args, kwargs)
+        if runs_on(loop):
+            return coroutine
+        return _result(asyncio.run_coroutine_threadsafe(coroutine, loop), call)
+
+    return bridge
+
+
+def _result(future: Future[Any], call: Call) -> Any:
+    """Wait for *future*; cancel it when the action is stopped meanwhile."""
+    try:
+        while not future.done():
+            call.check()
+            wait([future], timeout=POLL)
+    except BaseException:
+        future.cancel()
+        raise
+    return future.result()
+
+
+def _unpacked(function: _Packed) -> Callable[..., Any]:
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return function(args, kwargs)
+
+    return call
+
+
+def _guarded(task: _Packed, session: Session) -> Callable[..., Any]:
+    """Let a task's own failure, and no other error, reach the code that called it."""
+
+    async def guarded(coroutine: Coroutine[Any, Any, Any]) -> Any:
+        try:
+            return await coroutine
+        except Exception as error:  # noqa: BLE001 - sorted out there, never swallowed
+            _pass_on(error, session)
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            answer = task(args, kwargs)
+        except Exception as error:  # noqa: BLE001 - sorted out there, never swallowed
+            _pass_on(error, session)
+        return guarded(answer) if inspect.iscoroutine(answer) else answer
+
+    return call
+
+
+def _pass_on(error: Exception, session: Session) -> NoReturn:
+    if isinstance(error, TaskError):
+        raise _without_run(error) from None
+    if isinstance(error, InputError):
+        raise error
+    session.stop(HostFault(error))
+    raise HostFault(error)
+
+
+def _without_run(error: TaskError) -> TaskError:
+    """Return the same error without the run: its state may hold what the caller was never granted."""
+    copy = type(error).__new__(type(error), *error.args)
+    vars(copy).update({name: value for name, value in vars(error).items() if name != "run"})
+    return copy

@@ -1,0 +1,107 @@
+"""What a task may spend, with everything it calls."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields
+
+from agex.errors import BudgetExceeded, DefinitionError
+from agex.models.base import Usage
+
+__all__ = ["Budget", "Ledger"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Budget:
+    """Limit a task and all the tasks it calls, together. None means no limit.
+
+    It is checked before each request to a model, so the request that crosses a limit is
+    still paid and answered; the next one is not sent. Where ``usd`` is set, a reply whose
+    price is unknown ends the task at once, before anything of it is executed.
+    """
+
+    tokens: int | None = None
+    """Input and output tokens."""
+    usd: float | None = None
+    """US dollars."""
+    seconds: float | None = None
+    """Wall seconds since the task was called."""
+    calls: int | None = None
+    """Requests to models, failed ones included."""
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            limit = getattr(self, field.name)
+            if limit is not None and not limit > 0:
+                raise DefinitionError(
+                    f"Budget({field.name}={limit!r}) leaves nothing to spend; give more than 0."
+                )
+
+
+class Ledger:
+    """Count what one call spends, against its own budget and those of its callers."""
+
+    def __init__(
+        self,
+        budget: Budget | None = None,
+        *,
+        parent: Ledger | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.budget = budget or Budget()
+        self.parent = parent
+        self._clock = clock
+        self._started = clock()
+        self._used = Usage()
+        self._lock = threading.Lock()
+
+    @property
+    def used(self) -> Usage:
+        """What this call and all below it have used so far."""
+        with self._lock:
+            return self._used
+
+    @property
+    def seconds(self) -> float:
+        """Wall seconds since the call began."""
+        return self._clock() - self._started
+
+    def admit(self) -> None:
+        """Let the next request pass, or raise BudgetExceeded."""
+        for ledger in self._chain():
+            ledger._check()
+
+    def charge(self, usage: Usage) -> None:
+        """Book *usage* here and with every caller; an unknown price breaks a limit in dollars.
+
+        Raises:
+            BudgetExceeded: the price is unknown and ``usd`` is limited.
+        """
+        for ledger in self._chain():
+            with ledger._lock:
+                ledger._used += usage
+        if usage.cost is None and any(ledger.budget.usd is not None for ledger in self._chain()):
+            raise BudgetExceeded(
+                "The price of a model request is unknown, so the budget in dollars cannot be kept; "
+                "limit tokens= instead of usd=, or use a model with a known price."
+            )
+
+    def _chain(self) -> Iterator[Ledger]:
+        ledger: Ledger | None = self
+        while ledger is not None:
+            yield ledger
+            ledger = ledger.parent
+
+    def _check(self) -> None:
+        used, budget = self.used, self.budget
+        spent = (
+            ("tokens", used.tokens, budget.tokens),
+            ("usd", used.cost, budget.usd),
+            ("seconds", round(self.seconds, 3), budget.seconds),
+            ("calls", used.requests, budget.calls),
+        )
+        for name, amount, limit in spent:
+            if limit is not None and (amount is None or amount >= limit):
+                raise BudgetExceeded(f"The budget of {limit} {name} is used up: {amount} {name} so far.")

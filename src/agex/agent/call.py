@@ -1,0 +1,197 @@
+"""One task call in progress: what it spends, what it records, who called it.
+
+Calls form a tree, from a task to the tasks that its agent's code calls. The current call is
+kept in a context variable, so a task finds its caller also through a host function.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
+
+from agex.agent.budget import Ledger
+from agex.agent.event import Event
+from agex.errors import TaskCancelled
+
+if TYPE_CHECKING:
+    from agex.sandbox import Session
+    from agex.state import Live
+
+__all__ = ["Call", "OnEvent", "OnToken", "Token", "current_call", "host_time", "runs_on"]
+
+
+class Token(str):
+    """A piece of text as the model writes it, and where it comes from."""
+
+    __slots__ = ("agent", "task", "turn")
+
+    agent: str
+    task: str
+    turn: int
+
+    def __new__(cls, text: str, *, agent: str, task: str, turn: int) -> Self:
+        token = super().__new__(cls, text)
+        token.agent, token.task, token.turn = agent, task, turn
+        return token
+
+
+OnEvent: TypeAlias = Callable[[Any], None] | Callable[[Any], Awaitable[None]]
+"""Told each event as it happens; may be async in an async task."""
+OnToken: TypeAlias = Callable[[Token], None]
+"""Told each piece of text, perhaps in another thread."""
+
+_current: ContextVar[Call | None] = ContextVar("agex_call", default=None)
+
+
+def current_call() -> Call | None:
+    """Return the call that this code runs in, if any."""
+    return _current.get()
+
+
+def host_time(call: Call | None) -> AbstractContextManager[None]:
+    """Let the clock of a call's action stand still while the host works, with the host's own powers."""
+    session = call.session if call is not None else None
+    return session.paused() if session is not None else nullcontext()
+
+
+class Call:
+    """A task call, from its first event to its last.
+
+    Attributes:
+        events: all events of this call and of those below it, in order.
+        ledger: what they spend.
+        session: where this call's code runs, once there is such a place.
+        loop: the event loop of an async task.
+    """
+
+    def __init__(
+        self,
+        *,
+        ledger: Ledger,
+        parent: Call | None = None,
+        state: Live | None = None,
+        on_event: OnEvent | None = None,
+        on_token: OnToken | None = None,
+        loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        self.ledger = ledger
+        self.parent = parent
+        self.state = state
+        self.on_event = on_event
+        self.on_token = on_token
+        self.loop = loop
+        self.session: Session | None = None
+        self.events: list[Event] = []
+        self._late: list[Event] = []
+        self._cancelled = False
+        self._below: list[Call] = []
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def entered(self) -> Iterator[None]:
+        """Make this the current call, on the host's time and not on the caller's action's."""
+        token = _current.set(self)
+        try:
+            with self._known_to_parent(), host_time(self.parent):
+                yield
+        finally:
+            _current.reset(token)
+
+    @contextmanager
+    def _known_to_parent(self) -> Iterator[None]:
+        parent = self.parent
+        if parent is None:
+            yield
+            return
+        with parent._lock:
+            parent._below.append(self)
+        try:
+            yield
+        finally:
+            with parent._lock:
+                parent._below.remove(self)
+
+    def cancel(self, reason: BaseException) -> None:
+        """End this call and those below it, from any thread, as soon as may be."""
+        with self._lock:
+            self._cancelled = True
+            below = list(self._below)
+        for call in below:
+            call.cancel(reason)
+        if self.session is not None:
+            self.session.interrupt(reason)
+
+    def check(self) -> None:
+        """Go on, or raise TaskCancelled because the call above was cancelled."""
+        if self._cancelled:
+            raise TaskCancelled("The task that called this one was cancelled.")
+
+    def tell(self, event: Event) -> None:
+        """Record *event* and call the handlers, here and up the tree."""
+        for call in self._record(event):
+            call._handle(event)
+
+    async def atell(self, event: Event) -> None:
+        """Like :meth:`tell`, awaiting async handlers."""
+        for call in self._record(event):
+            if call.loop is not asyncio.get_running_loop():
+                call._handle(event)
+                continue
+            while call._late:
+                await call._handle_here(call._late.pop(0))
+            await call._handle_here(event)
+
+    def _record(self, event: Event) -> list[Call]:
+        """Append *event* to every run and state above; return the calls with a handler."""
+        states: list[Live] = []
+        for call in self._chain():
+            call.events.append(event)
+            if call.state is not None and not any(call.state is state for state in states):
+                call.state.events.append(event)
+                states.append(call.state)
+        return [call for call in self._chain() if call.on_event is not None]
+
+    async def _handle_here(self, event: Event) -> None:
+        answer = self.on_event(event) if self.on_event is not None else None
+        if inspect.isawaitable(answer):
+            await answer
+
+    def _handle(self, event: Event) -> None:
+        if self.loop is None or not inspect.iscoroutinefunction(self.on_event):
+            if self.on_event is not None:
+                self.on_event(event)
+        elif runs_on(self.loop):
+            self._late.append(event)  # waiting for our own loop would never end
+        else:
+            asyncio.run_coroutine_threadsafe(self._handle_here(event), self.loop).result()
+
+    def tokens(self, agent: str, task: str, turn: int) -> Callable[[str], None] | None:
+        """Return what to call with each piece of text of a model, or None if nobody listens."""
+        listeners = [call.on_token for call in self._chain() if call.on_token is not None]
+        if not listeners:
+            return None
+
+        def on_text(text: str) -> None:
+            for listener in listeners:
+                listener(Token(text, agent=agent, task=task, turn=turn))
+
+        return on_text
+
+    def _chain(self) -> Iterator[Call]:
+        call: Call | None = self
+        while call is not None:
+            yield call
+            call = call.parent
+
+
+def runs_on(loop: asyncio.AbstractEventLoop) -> bool:
+    """Tell whether this code runs in a coroutine or callback of *loop*."""
+    try:
+        return asyncio.get_running_loop() is loop
+    except RuntimeError:
+        return False

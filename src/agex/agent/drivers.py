@@ -1,0 +1,94 @@
+"""Carrying out the effects of the loop, with blocking calls or with ``await``."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from agex.agent.call import Call
+from agex.agent.event import CancelledEvent
+from agex.agent.execution import Execution
+from agex.agent.loop import Ask, Effect, Emit, Execute, Loop, Plan, Wait
+from agex.errors import TaskCancelled
+from agex.models.base import Model, ModelError
+
+__all__ = ["adrive", "drive"]
+
+
+@dataclass(frozen=True)
+class _Done:
+    value: Any
+
+
+def drive(loop: Loop[Any], plan: Plan, call: Call, model: Model, place: Execution) -> Any:
+    """Run *loop* to its end with blocking calls; return its value."""
+    effect = _advance(loop, None)
+    while not isinstance(effect, _Done):
+        try:
+            call.check()
+            answer = _perform(effect, plan, call, model, place)
+        except ModelError as error:
+            effect = _fail(loop, error)
+        except TaskCancelled as error:
+            call.tell(plan.event(CancelledEvent, 0, message=error.message).event)
+            raise
+        else:
+            effect = _advance(loop, answer)
+    return effect.value
+
+
+def _perform(effect: Effect, plan: Plan, call: Call, model: Model, place: Execution) -> Any:
+    match effect:
+        case Ask(request, turn):
+            return model.ask(request, call.tokens(plan.agent, plan.task, turn))
+        case Execute(action, turn):
+            return place.run(action, turn)
+        case Emit(event):
+            return call.tell(event)
+        case Wait(seconds):
+            return time.sleep(seconds)
+
+
+async def adrive(loop: Loop[Any], plan: Plan, call: Call, model: Model, place: Execution) -> Any:
+    """Run *loop* to its end without blocking the event loop; return its value."""
+    effect = _advance(loop, None)
+    while not isinstance(effect, _Done):
+        try:
+            call.check()
+            answer = await _aperform(effect, plan, call, model, place)
+        except ModelError as error:
+            effect = _fail(loop, error)
+        except (TaskCancelled, asyncio.CancelledError) as error:
+            await call.atell(plan.event(CancelledEvent, 0, message=str(error) or "cancelled").event)
+            raise
+        else:
+            effect = _advance(loop, answer)
+    return effect.value
+
+
+async def _aperform(effect: Effect, plan: Plan, call: Call, model: Model, place: Execution) -> Any:
+    match effect:
+        case Ask(request, turn):
+            return await model.aask(request, call.tokens(plan.agent, plan.task, turn))
+        case Execute(action, turn):
+            return await place.arun(action, turn)
+        case Emit(event):
+            return await call.atell(event)
+        case Wait(seconds):
+            return await asyncio.sleep(seconds)
+
+
+def _advance(loop: Loop[Any], answer: Any) -> Effect | _Done:
+    try:
+        return loop.send(answer)
+    except StopIteration as stop:
+        return _Done(stop.value)
+
+
+def _fail(loop: Loop[Any], error: ModelError) -> Effect | _Done:
+    try:
+        return loop.throw(error)
+    except StopIteration as stop:
+        return _Done(stop.value)

@@ -1,0 +1,358 @@
+"""A task's place to run: one session, the names in it, and the ways to end the task.
+
+What to run, and what its result means, is written once, as a generator of steps that a
+driver carries out in this thread or in another.
+"""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import inspect
+import sys
+from collections.abc import Callable, Generator, Iterator, Mapping
+from dataclasses import dataclass
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from agex.agent.bridge import HostFault, bridged
+from agex.agent.call import Call
+from agex.agent.inputs import Inputs
+from agex.agent.listing import documentation, overview
+from agex.agent.loop import Clarification, Ending, Failure, Observation, Success
+from agex.agent.observation import cut_middle, exact, last_lines, result_text
+from agex.agent.registration import Registration
+from agex.agent.thread import in_thread
+from agex.contract import Example, TaskSignature, describe_failure, outcome_matches
+from agex.models.actions import Action, PythonAction
+
+if TYPE_CHECKING:
+    from agex.sandbox import Result, Session
+
+__all__ = ["Check", "Execution", "Terms"]
+
+Check: TypeAlias = Callable[[Any, Any], Any]
+"""``check(value, inputs)``: returns None or True, or raises or returns a message."""
+
+GRACE = 1.0
+"""Seconds a cancelled action gets to end before its task goes on without it."""
+GOT_CHARS = 500
+"""What a failed example shows of the value it got."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Terms:
+    """What a task's value must satisfy."""
+
+    signature: TaskSignature
+    checks: tuple[Check, ...] = ()
+    examples: tuple[Example, ...] = ()
+
+
+@dataclass(frozen=True)
+class RunCode:
+    """Run source in the session."""
+
+    source: str
+    filename: str
+
+
+@dataclass(frozen=True)
+class CallGuest:
+    """Call a function under the session's limits."""
+
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+
+
+Step: TypeAlias = RunCode | CallGuest
+Steps: TypeAlias = "Generator[Step, Result, Observation]"
+
+
+class _End(BaseException):
+    """Ends the agent's code: the task has its ending."""
+
+    def __init__(self, ending: Ending) -> None:
+        super().__init__(ending)
+        self.ending = ending
+
+
+class Execution:
+    """Where the code of one task call runs.
+
+    Args:
+        session: the sandbox session; it has the inputs and the state's variables by name.
+        terms: what the value must satisfy.
+        values: the inputs by name.
+        call: the task call.
+        registrations: what the agent's code may use.
+        output_chars: bound of an observation's text.
+
+    Attributes:
+        solution: the code that solved the task, once its own function did.
+    """
+
+    def __init__(
+        self,
+        *,
+        session: Session,
+        terms: Terms,
+        values: Mapping[str, Any],
+        call: Call,
+        registrations: tuple[Registration, ...] = (),
+        output_chars: int = 20_000,
+    ) -> None:
+        self.session = session
+        self.terms = terms
+        self.call = call
+        self.solution: str | None = None
+        self._worked: list[str] = []
+        self._values = dict(values)
+        self._inputs = Inputs(values)
+        self._registrations = registrations
+        self._output_chars = output_chars
+        self._known = session.namespace
+        self._ran: dict[int, int] = {}
+        self._bind()
+
+    def run(self, action: Action, turn: int) -> Observation:
+        """Carry out an action in this thread."""
+        return self._perform(self._act(action, turn))
+
+    async def arun(self, action: Action, turn: int) -> Observation:
+        """Carry out an action in a worker thread; on this event loop if it awaits."""
+        return await self._aperform(self._act(action, turn))
+
+    # -- names -----------------------------------------------------------------------------
+
+    def _bind(self) -> None:
+        cache = self.call.state.cache if self.call.state is not None else {}
+        names: dict[str, Any] = {
+            "inputs": self._inputs,
+            "cache": cache,
+            "task_success": self._task_success,
+            "task_fail": self._task_fail,
+            "task_clarify": self._task_clarify,
+            "help": self._help,
+        }
+        for one in self._registrations:
+            if one.kind == "task" or one.is_async:
+                names[one.name] = bridged(one, self.session, self.call)
+        for name, value in names.items():
+            self.session.bind(name, value)
+
+    def _task_success(self, value: Any = None) -> None:
+        """End the task with its value."""
+        self.session.stop(_End(Success(self._accept(value))))
+
+    def _task_fail(self, message: str) -> None:
+        """End the task: it cannot be done, for the reason given."""
+        self.session.stop(_End(Failure(exact(str(message)))))
+
+    def _task_clarify(self, message: str) -> None:
+        """End the task: an answer is needed first."""
+        self.session.stop(_End(Clarification(exact(str(message)))))
+
+    def _help(self, thing: Any = None) -> None:
+        """Print how to use a thing, or without one, the names of all that is registered."""
+        about = overview(self._registrations) if thing is None else documentation(thing, self._registrations)
+        sys.stdout.write(f"{about}\n")  # captured, while the agent's code runs
+
+    def _accept(self, value: Any) -> Any:
+        """Return *value* as the task's result, or raise what is wrong with it."""
+        checked = self.terms.signature.check_result(value)
+        for check in self.terms.checks:
+            verdict = check(checked, self._inputs)
+            if verdict is not None and verdict is not True:
+                name = getattr(check, "__name__", "check")
+                said = "not met" if verdict is False else verdict
+                raise ValueError(f"the result does not pass {name}: {said}")
+        return checked
+
+    # -- what an action does ---------------------------------------------------------------
+
+    def _act(self, action: Action, turn: int) -> Steps:
+        if not isinstance(action, PythonAction):
+            raise NotImplementedError(
+                f"{action.kind} was let through by the loop; only python_action is offered"
+            )
+        result = yield RunCode(action.code, self._filename(turn))
+        self._write_back()
+        if result.stopped is not None:
+            return self._stopped(result)
+        if result.error is not None:
+            return self._seen(result, failed=True)
+        if turn:
+            self._worked.append(action.code)
+        name = self.terms.signature.name
+        function = self.session.namespace.get(name) if name in self.session.defined else None
+        if function is None:
+            return self._seen(result)
+        observation = yield from self._finish(function, result)
+        self._write_back()
+        if isinstance(observation.ending, Success):
+            earlier = self._worked[:-1] if turn else self._worked
+            self.solution = "\n".join([*map(definitions, earlier), action.code])
+        return observation
+
+    def _filename(self, turn: int) -> str:
+        """Return a name for the next action's source, which tracebacks show; each but once."""
+        number = self._ran[turn] = self._ran.get(turn, 0) + 1
+        again = f", action {number}" if number > 1 else ""
+        return f"<turn {turn}{again}>" if turn else f"<before turn 1{again}>"
+
+    def _stopped(self, result: Result) -> Observation:
+        if isinstance(result.stopped, _End):
+            shown = cut_middle(result.stdout.rstrip("\n"), self._output_chars)
+            return Observation(text=shown, ending=result.stopped.ending, seconds=result.duration)
+        assert result.stopped is not None
+        raise _unwrapped(result.stopped)
+
+    def _seen(self, result: Result, *notes: str, failed: bool = False) -> Observation:
+        text = result_text(result, self._output_chars, notes)
+        brief = "\n".join([*notes, *last_lines(result.traceback)]) if failed or notes else ""
+        return Observation(text=text, failed=failed, brief=brief, seconds=result.duration)
+
+    def _write_back(self) -> None:
+        if self.call.state is not None:
+            now = self.session.namespace
+            self.call.state.write_back(self._known, now)
+            self._known = now
+
+    # -- ending the task by its own function -----------------------------------------------
+
+    def _finish(self, function: Any, result: Result) -> Steps:
+        """Call the function that the agent wrote for the task, once the examples hold."""
+        problem = self._unfit(function)
+        if problem is not None:
+            return self._seen(result, problem)
+        for example in self.terms.examples:
+            failure = yield from self._try_example(function, example)
+            if failure is not None:
+                return self._seen(result, failure, failed=True)
+        args, kwargs = self.terms.signature.arguments(self._values)
+        outcome = yield CallGuest(function, args, kwargs)
+        if outcome.stopped is not None:
+            return self._stopped(outcome)
+        if outcome.error is not None:
+            note = f"{function.__name__} was called with the inputs and raised:"
+            return self._seen(outcome, note, failed=True)
+        verdict = yield CallGuest(self._accept, (outcome.value,), {})
+        if verdict.stopped is not None:
+            return self._stopped(verdict)
+        if verdict.error is not None:
+            return self._seen(verdict, f"{function.__name__} returned a wrong value:", failed=True)
+        printed = cut_middle(result.stdout + outcome.stdout, self._output_chars)
+        return Observation(text=printed.rstrip("\n"), ending=Success(verdict.value), seconds=result.duration)
+
+    def _unfit(self, function: Any) -> str | None:
+        signature = self.terms.signature
+        if not isinstance(function, FunctionType):
+            return f"{signature.name} is not a function, so the task goes on."
+        if not signature.accepts(function):
+            return (
+                f"Your {signature.name} does not take the inputs of the task, so the task goes on. "
+                f"To finish with it, define:\n{signature.render()}"
+            )
+        if inspect.iscoroutinefunction(function) and not signature.is_async:
+            return f"{signature.name} must be a plain function: write def instead of async def."
+        return None
+
+    def _try_example(self, function: Any, example: Example) -> Generator[Step, Result, str | None]:
+        """Return how *function* fails the example, or None."""
+        args, kwargs = example.arguments()
+        outcome = yield CallGuest(function, args, kwargs)
+        if isinstance(outcome.stopped, _End):
+            return describe_failure(example, "no value: the call ended the task instead of returning")
+        if outcome.stopped is not None:
+            raise _unwrapped(outcome.stopped)
+        shown = yield from self._repr(outcome)
+        verdict = yield CallGuest(_matches, (example, outcome, shown), {})
+        if verdict.value is True:
+            return None
+        where = "\n".join(last_lines(outcome.traceback)[:-1])
+        return f"{describe_failure(example, cut_middle(shown, GOT_CHARS))}\n{where}".rstrip()
+
+    def _repr(self, outcome: Result) -> Generator[Step, Result, str]:
+        if outcome.error is not None:
+            return "".join(last_lines(outcome.traceback, 1))
+        shown = yield CallGuest(repr, (outcome.value,), {})
+        if not isinstance(shown.value, str):
+            return f"<{type(outcome.value).__name__} without a repr>"
+        return exact(shown.value)
+
+    # -- carrying out steps ----------------------------------------------------------------
+
+    def _perform(self, steps: Steps) -> Observation:
+        try:
+            step = next(steps)
+            while True:
+                step = steps.send(self._do(step))
+        except StopIteration as stop:
+            observation: Observation = stop.value
+            return observation
+
+    async def _aperform(self, steps: Steps) -> Observation:
+        try:
+            step = next(steps)
+            while True:
+                step = steps.send(await self._ado(step))
+        except StopIteration as stop:
+            observation: Observation = stop.value
+            return observation
+
+    def _do(self, step: Step) -> Result:
+        if isinstance(step, RunCode):
+            return self.session.run(step.source, filename=step.filename)
+        return self.session.call(step.function, *step.args, **step.kwargs)
+
+    async def _ado(self, step: Step) -> Result:
+        if isinstance(step, RunCode) and awaits(step.source):
+            return await self.session.arun(step.source, filename=step.filename)
+        if isinstance(step, CallGuest) and inspect.iscoroutinefunction(step.function):
+            return await self.session.acall(step.function, *step.args, **step.kwargs)
+        work = in_thread(lambda: self._do(step))
+        try:
+            return await asyncio.shield(work)
+        except asyncio.CancelledError as cancelled:
+            self.call.cancel(cancelled)
+            await asyncio.wait({work}, timeout=GRACE)
+            raise
+
+
+def _matches(example: Example, outcome: Result, shown: str) -> bool:
+    return outcome_matches(example, value=outcome.value, error=outcome.error, value_repr=shown)
+
+
+def _unwrapped(stopped: BaseException) -> BaseException:
+    return stopped.error if isinstance(stopped, HostFault) else stopped
+
+
+def definitions(source: str) -> str:
+    """Return the imports, functions and classes of *source* without what else it did."""
+    kinds = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    kept: list[ast.stmt] = [node for node in ast.parse(source).body if isinstance(node, kinds)]
+    return ast.unparse(ast.Module(body=kept, type_ignores=[]))
+
+
+def awaits(source: str) -> bool:
+    """Tell whether *source* awaits outside of any function."""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return any(_suspends(node) for node in _top_level(tree))
+
+
+def _suspends(node: ast.AST) -> bool:
+    if isinstance(node, ast.comprehension):
+        return bool(node.is_async)
+    return isinstance(node, ast.Await | ast.AsyncFor | ast.AsyncWith)
+
+
+def _top_level(node: ast.AST) -> Iterator[ast.AST]:
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
+            yield child
+            yield from _top_level(child)

@@ -1,0 +1,221 @@
+"""One call of a task, from its arguments to its record."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from agex.agent.budget import Budget, Ledger
+from agex.agent.call import Call, OnEvent, OnToken, current_call
+from agex.agent.completion import CompletionConversation
+from agex.agent.drivers import adrive, drive
+from agex.agent.event import ErrorEvent, OutputEvent, TaskStartEvent
+from agex.agent.execution import Execution, Terms
+from agex.agent.loop import Conversation, Execute, Loop, Observation, Plan, solve
+from agex.agent.prompt import Brief, FullConversation
+from agex.agent.registration import is_async
+from agex.agent.run import Run
+from agex.errors import AgexError, DefinitionError, TaskFail
+from agex.models.actions import PythonAction
+from agex.models.base import Model
+from agex.state import Live
+
+if TYPE_CHECKING:
+    from agex.agent.agent import Agent
+
+__all__ = ["UNSET", "CallOptions", "Definition", "Invocation"]
+
+UNSET: Any = type("UNSET", (), {"__repr__": lambda self: "UNSET"})()
+"""Not given; None is something else."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Definition:
+    """What a task is declared with."""
+
+    terms: Terms
+    primer: str | None = None
+    """Instructions beside the docstring."""
+    setup: str | None = None
+    """Code run before the first turn, in the same place."""
+    reuse: bool = False
+    """Keep the code that solved the task and try it first next time."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CallOptions:
+    """What a caller may add to one call."""
+
+    state: Live | None = UNSET
+    """Where variables live on; None for nowhere; the agent's own if not given."""
+    on_event: OnEvent | None = None
+    on_token: OnToken | None = None
+    budget: Budget | None = None
+    """In place of the agent's own."""
+
+    def taken_from(self, kwargs: Mapping[str, Any]) -> tuple[CallOptions, dict[str, Any]]:
+        """Return these options with those in *kwargs* set, and the other keywords."""
+        own = {name: kwargs[name] for name in ("state", "on_event", "on_token", "budget") if name in kwargs}
+        rest = {name: value for name, value in kwargs.items() if name not in own}
+        return replace(self, **own), rest
+
+
+class Invocation:
+    """One call of a task. Its arguments are checked, and its model is known, once it is made.
+
+    Raises:
+        InputError: an argument does not fit.
+        ModelNotConfigured: there is no model to ask.
+        DefinitionError: an option cannot work here.
+    """
+
+    def __init__(
+        self,
+        agent: Agent,
+        definition: Definition,
+        args: tuple[Any, ...],
+        kwargs: Mapping[str, Any],
+        options: CallOptions,
+        *,
+        kept_code: str | None = None,
+        loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        signature = definition.terms.signature
+        _require_usable(options, signature.is_async)
+        self.values = signature.bind(args, kwargs)
+        self.model: Model = agent.resolved_model()
+        self.definition = definition
+        self.registrations = agent.registrations
+        self.state: Live | None = agent.state if options.state is UNSET else options.state
+        parent = current_call()
+        self.ledger = Ledger(
+            options.budget or agent.budget, parent=parent.ledger if parent is not None else None
+        )
+        self.call = Call(
+            ledger=self.ledger,
+            parent=parent,
+            state=self.state,
+            on_event=options.on_event,
+            on_token=options.on_token,
+            loop=loop if signature.is_async else None,
+        )
+        self.plan = Plan(
+            agent=agent.name,
+            task=signature.name,
+            provider=self.model.provider,
+            model=self.model.name,
+            max_iterations=agent.max_iterations,
+            llm_retries=agent.llm_retries,
+            kept_code=kept_code,
+        )
+        self._agent_primer = agent.primer
+        self._variables = self.state.snapshot() if self.state is not None else {}
+        session = agent.sandbox().session(namespace={**self._variables, **self.values})
+        self.call.session = session
+        self.execution = Execution(
+            session=session,
+            terms=definition.terms,
+            values=self.values,
+            call=self.call,
+            registrations=self.registrations,
+            output_chars=agent.max_output_chars,
+        )
+
+    def run(self) -> Run[Any]:
+        """Carry it out in this thread."""
+        try:
+            with self.call.entered():
+                value = drive(self._steps(), self.plan, self.call, self.model, self.execution)
+        except AgexError as error:
+            self._attach_record(error)
+            raise
+        return self._record(value=value)
+
+    async def arun(self) -> Run[Any]:
+        """Carry it out without blocking the event loop."""
+        try:
+            with self.call.entered():
+                value = await adrive(self._steps(), self.plan, self.call, self.model, self.execution)
+        except AgexError as error:
+            self._attach_record(error)
+            raise
+        return self._record(value=value)
+
+    def _steps(self) -> Loop[Any]:
+        yield self.plan.event(TaskStartEvent, 0, inputs=self.values)
+        shown = (yield from self._set_up(self.definition.setup)) if self.definition.setup else ""
+        return (yield from solve(self.plan, self._conversation(shown), self.ledger))
+
+    def _set_up(self, setup: str) -> Loop[str]:
+        """Run the setup code; return what it showed."""
+        seen: Observation = yield Execute(PythonAction(code=setup), 0)
+        yield self.plan.event(OutputEvent, 0, text=seen.text, error=seen.failed, seconds=seen.seconds)
+        if seen.failed or seen.ending is not None:
+            problem = seen.text if seen.failed else "it ended the task"
+            message = f"The setup code of task {self.plan.task!r} failed before the first turn: {problem}"
+            yield self.plan.event(ErrorEvent, 0, message=message, error="TaskFail")
+            raise TaskFail(message)
+        return seen.text
+
+    def _conversation(self, setup_shown: str) -> Conversation:
+        brief = Brief(
+            terms=self.definition.terms,
+            inputs=self.values,
+            variables={name: value for name, value in self._variables.items() if name not in self.values},
+            registrations=self.registrations,
+            agent_primer=self._agent_primer,
+            task_primer=self.definition.primer,
+            setup=self.definition.setup,
+            setup_shown=setup_shown,
+            turns=self.plan.max_iterations,
+            actions=self.plan.actions,
+        )
+        if self.model.profile.style == "completion":
+            return CompletionConversation(brief)
+        return FullConversation(brief, self.model.profile)
+
+    def _attach_record(self, error: AgexError) -> None:
+        if error.run is None:
+            error.run = self._record(error=error)
+
+    def _record(self, *, value: Any = None, error: BaseException | None = None) -> Run[Any]:
+        return Run(
+            run_id=self.plan.run_id,
+            agent=self.plan.agent,
+            task=self.plan.task,
+            value=value,
+            code=self.execution.solution,
+            error=error,
+            events=tuple(self.call.events),
+            usage=self.ledger.used,
+            state=self.state,
+            duration=self.ledger.seconds,
+        )
+
+
+def _require_usable(options: CallOptions, in_async_task: bool) -> None:
+    """Refuse options that could only be dropped silently later."""
+    _require("state", options.state, (Live, type(None), type(UNSET)), "state=Live() or None")
+    _require("budget", options.budget, (Budget, type(None)), "budget=Budget(tokens=...)")
+    for name, handler in (("on_event", options.on_event), ("on_token", options.on_token)):
+        if handler is None:
+            continue
+        if not callable(handler):
+            raise DefinitionError(f"{name}={handler!r} is not callable; give a function of one argument.")
+        if is_async(handler) and not (in_async_task and name == "on_event"):
+            where = "on_token is" if name == "on_token" else "the on_event of a sync task is"
+            raise DefinitionError(
+                f"{name}={_name(handler)} is async, but {where} called synchronously; use def."
+            )
+
+
+def _require(name: str, value: object, kinds: tuple[type, ...], right: str) -> None:
+    if not isinstance(value, kinds):
+        raise DefinitionError(f"{name}={value!r} is not possible; give {right}.")
+
+
+def _name(handler: Callable[..., Any]) -> str:
+    return getattr(inspect.unwrap(handler), "__name__", type(handler).__name__)

@@ -1,0 +1,353 @@
+"""The turns of a task, without any input or output of their own.
+
+:func:`solve` is a generator. It yields effects and is sent their results; a driver carries
+them out, synchronously or not, and tests do it by hand.
+
+========================  ==================================================
+effect                    what it is answered with
+========================  ==================================================
+``Ask(request, turn)``    a ``Reply``; or a ``ModelError`` is thrown in
+``Execute(action, turn)`` an ``Observation``
+``Emit(event)``           nothing
+``Wait(seconds)``         nothing
+========================  ==================================================
+
+A turn is: ask the model, execute its actions in order, show it what happened. An action
+that fails, or that ends the task, stops those after it. An answer that was cut is not
+executed at all. The generator returns the task's value or raises a ``TaskError``.
+
+A versioned state will add one effect, ``Commit``, after each ``Execute``.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol, TypeAlias, TypeVar
+from uuid import uuid4
+
+from agex.agent.budget import Ledger
+from agex.agent.event import (
+    ActionEvent,
+    ClarifyEvent,
+    ErrorEvent,
+    Event,
+    FailEvent,
+    OutputEvent,
+    SuccessEvent,
+    SystemNoteEvent,
+)
+from agex.errors import BudgetExceeded, LLMFail, TaskClarify, TaskFail, TaskTimeout
+from agex.models.actions import Action, PythonAction
+from agex.models.base import Image, ModelError, Reply, Request, Usage
+
+__all__ = [
+    "Ask",
+    "Clarification",
+    "Conversation",
+    "Effect",
+    "Emit",
+    "Ending",
+    "Execute",
+    "Failure",
+    "Loop",
+    "Observation",
+    "Plan",
+    "Success",
+    "Wait",
+    "solve",
+]
+
+FIRST_BACKOFF = 0.5
+"""Seconds before the first retry of a request; doubled for each further one."""
+LAST_BACKOFF = 30.0
+"""No pause grows past this."""
+
+
+@dataclass(frozen=True)
+class Success:
+    """The task has its value, checked."""
+
+    value: Any
+
+
+@dataclass(frozen=True)
+class Failure:
+    """The agent called ``task_fail``."""
+
+    message: str
+
+
+@dataclass(frozen=True)
+class Clarification:
+    """The agent called ``task_clarify``."""
+
+    message: str
+
+
+Ending: TypeAlias = Success | Failure | Clarification
+
+
+@dataclass(frozen=True, kw_only=True)
+class Observation:
+    """What came of an action, as the model is shown it."""
+
+    text: str = ""
+    images: tuple[Image, ...] = ()
+    failed: bool = False
+    """The code raised, or the action could not be executed."""
+    brief: str = ""
+    """The problem alone, in a few lines, where there is one."""
+    ending: Ending | None = None
+    """How the action ended the task, if it did."""
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Ask:
+    """Send this request to the model."""
+
+    request: Request
+    turn: int
+
+
+@dataclass(frozen=True)
+class Execute:
+    """Carry out this action where the task runs."""
+
+    action: Action
+    turn: int
+
+
+@dataclass(frozen=True)
+class Emit:
+    """Record this event and tell the handlers."""
+
+    event: Event
+
+
+@dataclass(frozen=True)
+class Wait:
+    """Let this many seconds pass."""
+
+    seconds: float
+
+
+Effect: TypeAlias = Ask | Execute | Emit | Wait
+T = TypeVar("T")
+Loop: TypeAlias = Generator[Effect, Any, T]
+E = TypeVar("E", bound=Event)
+
+
+class Conversation(Protocol):
+    """What the model is told, turn by turn; one implementation for each prompt style.
+
+    ``request`` gives the request of a turn. ``add`` takes in an answer and what the model is
+    shown of its effect.
+    """
+
+    def request(self, turn: int, turns_left: int) -> Request: ...
+
+    def add(self, reply: Reply, seen: Observation) -> None: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What the loop needs to know of a task."""
+
+    agent: str
+    task: str
+    provider: str = ""
+    model: str = ""
+    max_iterations: int = 10
+    """Turns."""
+    llm_retries: int = 2
+    """How often a request that may succeed later is repeated."""
+    actions: tuple[str, ...] = ("python_action",)
+    """The actions offered; any other is refused and the model is told."""
+    kept_code: str | None = None
+    """Code that solved this task before: tried first, before any model is asked."""
+    run_id: str = field(default_factory=lambda: uuid4().hex)
+
+    def event(self, kind: type[E], turn: int, **fields: Any) -> Emit:
+        """Return the effect that records an event of this task."""
+        return Emit(kind(agent=self.agent, task=self.task, run_id=self.run_id, turn=turn, **fields))
+
+
+def solve(plan: Plan, conversation: Conversation, ledger: Ledger) -> Loop[Any]:
+    """Run a task's turns to its end.
+
+    Returns:
+        The value of the task.
+
+    Raises:
+        TaskFail: the agent gave up.
+        TaskClarify: the agent needs an answer.
+        TaskTimeout: the turns are used up, or (BudgetExceeded) the budget is.
+        LLMFail: the model could not be asked.
+    """
+    ending = (yield from _try_kept_code(plan)) if plan.kept_code is not None else None
+    last = ""
+    turn = 0
+    while ending is None:
+        if turn == plan.max_iterations:
+            late = TaskTimeout(_out_of_turns(plan, last))
+            yield plan.event(ErrorEvent, turn, message=late.message, error="TaskTimeout")
+            raise late
+        turn += 1
+        request = conversation.request(turn, plan.max_iterations - turn)
+        reply = yield from _ask(plan, request, ledger, turn)
+        ending, shown = yield from _act(plan, reply, turn)
+        last = shown.text if shown.failed else ""
+        conversation.add(reply, shown)
+    return (yield from _conclude(plan, ending, turn))
+
+
+def _try_kept_code(plan: Plan) -> Loop[Ending | None]:
+    observation: Observation = yield Execute(PythonAction(code=plan.kept_code or ""), 0)
+    if isinstance(observation.ending, Success):
+        note = "Solved by the code kept from an earlier call; no model was asked."
+        yield plan.event(SystemNoteEvent, 0, message=note)
+        return observation.ending
+    note = (
+        f"The code kept from an earlier call did not solve this one; the model is asked.\n{observation.text}"
+    )
+    yield plan.event(SystemNoteEvent, 0, message=note.strip())
+    return None
+
+
+def _ask(plan: Plan, request: Request, ledger: Ledger, turn: int) -> Loop[Reply]:
+    retries = 0
+    while True:
+        yield from _within_budget(plan, turn, ledger.admit)
+        started = ledger.seconds
+        try:
+            reply: Reply = yield Ask(request, turn)
+        except ModelError as error:
+            yield from _within_budget(plan, turn, ledger.charge, Usage(requests=1))
+            again = error.retryable and retries < plan.llm_retries
+            yield plan.event(
+                ErrorEvent, turn, message=str(error), error=type(error).__name__, recoverable=again
+            )
+            if not again:
+                raise LLMFail(_no_reply(plan, error, retries), plan.provider, plan.model, retries) from error
+            yield Wait(_backoff(retries))
+            retries += 1
+        else:
+            yield plan.event(
+                ActionEvent,
+                turn,
+                actions=reply.actions,
+                text=reply.text,
+                truncated=reply.truncated,
+                usage=reply.usage,
+                seconds=ledger.seconds - started,
+            )
+            yield from _within_budget(plan, turn, ledger.charge, reply.usage)
+            return reply
+
+
+def _within_budget(plan: Plan, turn: int, book: Callable[..., None], *args: Usage) -> Loop[None]:
+    try:
+        book(*args)
+    except BudgetExceeded as error:
+        yield plan.event(ErrorEvent, turn, message=error.message, error="BudgetExceeded")
+        raise
+
+
+def _act(plan: Plan, reply: Reply, turn: int) -> Loop[tuple[Ending | None, Observation]]:
+    refusal = _refusal(plan, reply)
+    if refusal is not None:
+        yield plan.event(OutputEvent, turn, text=refusal, error=True)
+        return None, Observation(text=refusal, failed=True, brief=refusal)
+    seen: list[Observation] = []
+    for number, action in enumerate(reply.actions, start=1):
+        observation: Observation = yield Execute(action, turn)
+        skipped = len(reply.actions) - number
+        if observation.failed and skipped:
+            observation = replace(observation, text=f"{observation.text}\n{_not_executed(skipped)}")
+        if observation.ending is None or observation.text:
+            yield plan.event(
+                OutputEvent,
+                turn,
+                text=observation.text,
+                images=observation.images,
+                error=observation.failed,
+                seconds=observation.seconds,
+            )
+        seen.append(observation)
+        if observation.failed or observation.ending is not None:
+            break
+    return seen[-1].ending, _together(seen, reply.notes)
+
+
+def _refusal(plan: Plan, reply: Reply) -> str | None:
+    """Return why nothing of this reply may be executed, or None."""
+    notes = "".join(f"\n{note}" for note in reply.notes)
+    if reply.truncated:
+        return (
+            "Your answer was cut off at the output limit, so nothing of it was executed. "
+            f"Answer again, shorter: take a smaller step.{notes}"
+        )
+    unknown = sorted({action.kind for action in reply.actions} - set(plan.actions))
+    if unknown:
+        return (
+            f"{', '.join(unknown)} is not available here, so nothing of your answer was executed. "
+            f"Available: {', '.join(plan.actions)}.{notes}"
+        )
+    if not reply.actions:
+        said = "Your answer was empty." if not reply.text.strip() else "Your answer contained no code to run."
+        return f"{said} Answer with Python code in one block:\n```python\n...\n```{notes}"
+    return None
+
+
+def _not_executed(count: int) -> str:
+    return (
+        "The action after this one was not executed."
+        if count == 1
+        else f"The {count} after this were not executed."
+    )
+
+
+def _together(seen: list[Observation], notes: tuple[str, ...]) -> Observation:
+    """Return one observation that shows all of them."""
+    if len(seen) == 1:
+        texts = [seen[0].text]
+    else:
+        texts = [f"[action {number}]\n{one.text}" for number, one in enumerate(seen, start=1)]
+    return Observation(
+        text="\n".join([*texts, *notes]).strip(),
+        images=tuple(image for one in seen for image in one.images),
+        failed=any(one.failed for one in seen),
+        brief=seen[-1].brief,
+    )
+
+
+def _conclude(plan: Plan, ending: Ending, turn: int) -> Loop[Any]:
+    match ending:
+        case Success(value):
+            yield plan.event(SuccessEvent, turn, result=value)
+            return value
+        case Failure(message):
+            yield plan.event(FailEvent, turn, message=message)
+            raise TaskFail(message)
+        case Clarification(message):
+            yield plan.event(ClarifyEvent, turn, message=message)
+            raise TaskClarify(message)
+
+
+def _backoff(retries: int) -> float:
+    """Return the pause before the next retry: exponential, with half of it left to chance."""
+    pause = min(FIRST_BACKOFF * 2.0**retries, LAST_BACKOFF)
+    return pause * random.uniform(0.5, 1.0)  # noqa: S311 - it spreads load, it guards nothing
+
+
+def _no_reply(plan: Plan, error: ModelError, retries: int) -> str:
+    times = f" after {retries} retr{'y' if retries == 1 else 'ies'}" if retries else ""
+    return f"{plan.provider}:{plan.model} gave no usable reply{times}: {error}"
+
+
+def _out_of_turns(plan: Plan, last: str) -> str:
+    message = f"Task {plan.task!r} was not finished in {plan.max_iterations} turns (max_iterations)."
+    return f"{message} The last error was:\n{last}" if last else message

@@ -1,0 +1,161 @@
+"""What an agent's code may use, as records; and the sandbox policy made from them."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import keyword
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+
+from agex.errors import DefinitionError
+
+if TYPE_CHECKING:
+    from agex.sandbox import Policy
+
+__all__ = ["Isolation", "Kind", "Pattern", "Registration", "Visibility", "add", "is_async", "policy_for"]
+
+Visibility: TypeAlias = Literal["high", "medium", "low"]
+"""How much the prompt shows: signature and docstring, the signature, nothing."""
+Isolation: TypeAlias = Literal["none", "process", "kernel", "container"]
+"""Where an agent's code runs."""
+Kind: TypeAlias = Literal["function", "task", "class", "module", "object"]
+Pattern: TypeAlias = str | Iterable[str] | Callable[[str], bool]
+"""Which members: globs, or a predicate of the name."""
+
+TAKEN = frozenset(
+    {"cache", "dir", "help", "inputs", "print", "task_clarify", "task_fail", "task_success", "view_image"}
+)
+"""Names that the agent's code already has."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Registration:
+    """One thing that an agent's code may use. Checked when made."""
+
+    kind: Kind
+    name: str
+    """What the agent's code calls it; for a module, its import name."""
+    target: Any = field(repr=False)
+    visibility: Visibility = "high"
+    docstring: str | None = None
+    """Replaces the target's own in the prompt and in ``help``."""
+    constructable: bool = True
+    """Whether the agent may call the class."""
+    include: Pattern = "*"
+    exclude: Pattern = "_*"
+    configure: Mapping[str, Any] = field(default_factory=dict)
+    """Settings of single members: name to ``MemberSpec``."""
+    recursive: bool = True
+    """Whether a module brings its submodules."""
+    host_fs_access: bool = False
+    network_access: bool = False
+
+    def __post_init__(self) -> None:
+        parts = self.name.split(".") if self.kind == "module" else [self.name]
+        if not all(part.isidentifier() and not keyword.iskeyword(part) for part in parts):
+            raise DefinitionError(
+                f"{self.name!r} cannot be a name in the agent's code; give another, e.g. name='lookup'."
+            )
+        if self.name in TAKEN:
+            raise DefinitionError(
+                f"The agent's code already has a {self.name!r} of its own; register under another name."
+            )
+        for patterns in ("include", "exclude"):
+            object.__setattr__(self, patterns, _settled(getattr(self, patterns)))
+        if self.visibility not in get_args(Visibility):
+            raise DefinitionError(
+                f"visibility={self.visibility!r} is none of: {', '.join(get_args(Visibility))}."
+            )
+
+    @property
+    def doc(self) -> str:
+        """What it is for, in its own words or the host's."""
+        own = inspect.getdoc(self.target) if self.docstring is None else inspect.cleandoc(self.docstring)
+        return own or ""
+
+    @property
+    def doors(self) -> tuple[str, ...]:
+        """Which doors of the sandbox's second wall it opens."""
+        granted = (("files", self.host_fs_access), ("network", self.network_access))
+        return tuple(door for door, is_granted in granted if is_granted)
+
+    @property
+    def is_async(self) -> bool:
+        """Whether calling it gives something to await."""
+        return self.kind in ("function", "task") and is_async(self.target)
+
+
+def _settled(pattern: Pattern) -> Pattern:
+    """Return a pattern that can be read more than once."""
+    return pattern if isinstance(pattern, str) or callable(pattern) else tuple(pattern)
+
+
+def is_async(function: Any) -> bool:
+    """Tell whether calling *function* gives a coroutine; objects with an async ``__call__`` too."""
+    if inspect.iscoroutinefunction(function):
+        return True
+    return not isinstance(function, FunctionType) and inspect.iscoroutinefunction(type(function).__call__)
+
+
+def add(registrations: tuple[Registration, ...], new: Registration) -> tuple[Registration, ...]:
+    """Return *registrations* with *new*; the same target again replaces its earlier record.
+
+    Raises:
+        DefinitionError: the name stands for something else already.
+    """
+    for old in registrations:
+        if old.name == new.name and old.target is not new.target:
+            raise DefinitionError(
+                f"{new.name!r} is already registered, for another {old.kind}; register this one as name=..."
+            )
+    return (*(old for old in registrations if old.name != new.name), new)
+
+
+def policy_for(registrations: Iterable[Registration]) -> Policy:
+    """Return the standard policy plus what is registered.
+
+    Async functions and tasks are left out: they are bound for each call, see ``execution``.
+    """
+    from agex.sandbox import Policy
+
+    policy = Policy.default()
+    for one in registrations:
+        if one.kind == "class":
+            policy.cls(
+                one.target,
+                name=one.name,
+                constructable=one.constructable,
+                include=one.include,
+                exclude=one.exclude,
+                configure=dict(one.configure),
+            )
+        elif one.kind in ("module", "object"):
+            policy.module(
+                one.target,
+                name=one.name,
+                include=one.include,
+                exclude=one.exclude,
+                configure=dict(one.configure),
+                recursive=one.recursive,
+            )
+        elif one.kind == "function" and not one.is_async:
+            policy.fn(_with_doors(one), name=one.name)
+    return policy
+
+
+def _with_doors(one: Registration) -> Callable[..., Any]:
+    """Return the function itself, or one that opens for its length what it was granted."""
+    if not one.doors:
+        function: Callable[..., Any] = one.target
+        return function
+    from agex.sandbox import wall
+
+    @functools.wraps(one.target)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        with wall.opened(*one.doors):
+            return one.target(*args, **kwargs)
+
+    return call

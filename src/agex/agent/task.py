@@ -1,0 +1,205 @@
+"""Typed functions whose body an agent writes at each call."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import inspect
+import threading
+from collections.abc import Iterable, Mapping
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Self, TypeVar
+
+from agex.agent.call import current_call, host_time
+from agex.agent.invocation import CallOptions, Definition, Invocation
+from agex.agent.run import Run
+
+if TYPE_CHECKING:
+    from agex.agent.agent import Agent
+
+__all__ = ["AnyTask", "AsyncTask", "Task"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class AnyTask(Generic[P, R]):
+    """What sync and async tasks share. Safe to call from many threads and coroutines at once.
+
+    At the call, these keywords may be added to the function's own: ``state=`` (a ``Live``),
+    ``on_event=``, ``on_token=`` and ``budget=``. Type-checkers see the function's own
+    parameters only; :meth:`using` takes the same keywords in a way that they can check.
+    """
+
+    def __init__(self, agent: Agent, function: FunctionType, definition: Definition) -> None:
+        self.agent = agent
+        self.definition = definition
+        self.__name__ = function.__name__
+        self.__qualname__ = function.__qualname__
+        self.__module__ = function.__module__
+        self.__doc__ = function.__doc__
+        self.__signature__ = inspect.signature(function)
+        self._options = CallOptions()
+        self._kept: tuple[object, str] | None = None
+        self._lock = threading.Lock()
+
+    def using(self, **options: Any) -> Self:
+        """Return this task with call-time keywords set for all its calls."""
+        given, unknown = self._options.taken_from(options)
+        if unknown:
+            raise TypeError(f"using() takes state, on_event, on_token, budget; not {', '.join(unknown)}")
+        other = object.__new__(type(self))
+        vars(other).update(vars(self))
+        other._options = given
+        return other
+
+    def __repr__(self) -> str:
+        return f"<agex task {self.agent.name}.{self.__name__}{self.__signature__}>"
+
+    def _invocation(
+        self,
+        args: tuple[Any, ...],
+        kwargs: Mapping[str, Any],
+        loop: asyncio.AbstractEventLoop | None = None,
+    ) -> Invocation:
+        options, kwargs = self._options.taken_from(kwargs)
+        return self._invoke(args, kwargs, options, loop)
+
+    def _invoke(
+        self,
+        args: tuple[Any, ...],
+        kwargs: Mapping[str, Any],
+        options: CallOptions,
+        loop: asyncio.AbstractEventLoop | None,
+    ) -> Invocation:
+        kept = self._kept_code() if self.definition.reuse else None
+        with host_time(current_call()):
+            return Invocation(self.agent, self.definition, args, kwargs, options, kept_code=kept, loop=loop)
+
+    def _kept_code(self) -> str | None:
+        """Return the code that solved this task, if the agent may use the same things as then."""
+        with self._lock:
+            if self._kept is None or self._kept[0] is not self.agent.registrations:
+                return None
+            return self._kept[1]
+
+    def _keep(self, invocation: Invocation) -> None:
+        solution = invocation.execution.solution
+        if self.definition.reuse and solution is not None:
+            with self._lock:
+                self._kept = (invocation.registrations, solution)
+
+
+class Task(AnyTask[P, R]):
+    """A function whose body the agent writes."""
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Have the task done; return its value.
+
+        Raises:
+            InputError: an argument does not fit its annotation.
+            ModelNotConfigured: there is no model to ask.
+            TaskError: the task ended without a value; see :mod:`agex.errors`.
+        """
+        return self.run(*args, **kwargs).value  # type: ignore[return-value]  # an ended run has a value
+
+    def run(self, *args: P.args, **kwargs: P.kwargs) -> Run[R]:
+        """Like calling it, with the whole record as the result."""
+        return self._finish(self._invocation(args, kwargs))
+
+    async def arun(self, *args: P.args, **kwargs: P.kwargs) -> Run[R]:
+        """Like :meth:`run`, without blocking the event loop."""
+        invocation = self._invocation(args, kwargs)
+        run: Run[R] = await invocation.arun()
+        self._keep(invocation)
+        return run
+
+    def map(
+        self, items: Iterable[Any], executor: Executor | None = None, max_workers: int | None = None
+    ) -> list[R]:
+        """Call the task with each item as its one argument, several at a time.
+
+        Args:
+            items: the arguments.
+            executor: where to run; a pool of threads of its own by default.
+            max_workers: how many calls at a time, for that pool.
+
+        Returns:
+            The values, in the order of *items*.
+
+        Raises:
+            TaskError: the first failure in that order; calls not yet begun are dropped.
+        """
+        if executor is not None:
+            return self._map(items, executor)
+        with ThreadPoolExecutor(max_workers) as pool:
+            return self._map(items, pool)
+
+    def call_from_agent(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> R:
+        """Call the task with arguments of an agent's code, which sets no options."""
+        run = self._finish(self._invoke(args, kwargs, self._options, None))
+        return run.value  # type: ignore[return-value]
+
+    def _finish(self, invocation: Invocation) -> Run[R]:
+        run: Run[R] = invocation.run()
+        self._keep(invocation)
+        return run
+
+    def _map(self, items: Iterable[Any], executor: Executor) -> list[R]:
+        futures: list[Future[R]] = []
+        try:
+            for item in items:  # one by one, so that what was begun is known if the next one fails
+                futures += [executor.submit(contextvars.copy_context().run, self, item)]  # type: ignore[arg-type]
+            return [future.result() for future in futures]
+        finally:
+            for future in futures:
+                future.cancel()
+
+
+class AsyncTask(AnyTask[P, R]):
+    """An ``async def`` function whose body the agent writes."""
+
+    async def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Have the task done without blocking the event loop; see :meth:`Task.__call__`."""
+        run = await self.arun(*args, **kwargs)
+        return run.value  # type: ignore[return-value]
+
+    async def arun(self, *args: P.args, **kwargs: P.kwargs) -> Run[R]:
+        """Like calling it, with the whole record as the result."""
+        return await self._finish(self._invocation(args, kwargs, asyncio.get_running_loop()))
+
+    def run(self, *args: P.args, **kwargs: P.kwargs) -> Run[R]:
+        """Like :meth:`arun`, for code that runs no event loop."""
+        return asyncio.run(self.arun(*args, **kwargs))
+
+    async def map(self, items: Iterable[Any], max_workers: int | None = None) -> list[R]:
+        """Call the task with each item as its one argument, at most *max_workers* at a time.
+
+        The values come in the order of *items*; the first failure cancels the other calls.
+        """
+        gate = asyncio.Semaphore(max_workers) if max_workers is not None else None
+
+        async def one(item: Any) -> R:
+            if gate is None:
+                return await self(item)  # type: ignore[call-arg]
+            async with gate:
+                return await self(item)  # type: ignore[call-arg]
+
+        calls = [asyncio.ensure_future(one(item)) for item in items]
+        try:
+            return list(await asyncio.gather(*calls))
+        finally:
+            for call in calls:
+                call.cancel()
+
+    async def call_from_agent(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> R:
+        """Call the task with arguments of an agent's code, which sets no options."""
+        loop = asyncio.get_running_loop()
+        run = await self._finish(self._invoke(args, kwargs, self._options, loop))
+        return run.value  # type: ignore[return-value]
+
+    async def _finish(self, invocation: Invocation) -> Run[R]:
+        run: Run[R] = await invocation.arun()
+        self._keep(invocation)
+        return run

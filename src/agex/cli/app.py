@@ -1,0 +1,116 @@
+"""The commands and their options."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any, Literal, NoReturn
+
+import typer
+
+from agex.errors import AgexError, ModelNotConfigured, TaskError
+
+__all__ = ["main"]
+
+app = typer.Typer(
+    help="agex: a language model writes the body of a typed function, next to your own objects.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+bench = typer.Typer(help="Measure the product against the bare model.", no_args_is_help=True)
+app.add_typer(bench, name="bench")
+
+Model = Annotated[str | None, typer.Option(help="A model string such as 'openai:gpt-5-mini' or 'local'.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+
+
+def main() -> None:
+    """Run the command line."""
+    app()
+
+
+@app.command()
+def demo(model: Model = None, as_json: Json = False) -> None:
+    """Solve three typed tasks over real objects with a real model, and show each turn."""
+    from agex.cli.demo import run_demo
+
+    with _Reporting():
+        report = run_demo(model, quiet=as_json)
+    if as_json:
+        _print_json(report)
+    if not any(task["solved"] for task in report["tasks"]):
+        raise typer.Exit(1)
+
+
+@app.command()
+def run(
+    task: Annotated[str, typer.Argument(help="MODULE:TASK, e.g. reports:summarize.")],
+    arg: Annotated[
+        list[str] | None, typer.Option(help="An argument as name=value; value is JSON or text.")
+    ] = None,
+    model: Model = None,
+    as_json: Json = False,
+) -> None:
+    """Call a task of a module in the current directory or on the path."""
+    from agex.cli.run import call_task
+
+    with _Reporting():
+        result = call_task(task, arg or [], model, quiet=as_json)
+    if as_json:
+        _print_json(result)
+
+
+@app.command()
+def doctor(as_json: Json = False) -> None:
+    """Show which models are usable and which isolation levels hold here."""
+    from agex.cli.doctor import examine, show
+
+    report = examine()
+    if as_json:
+        _print_json(report)
+    else:
+        show(report)
+
+
+@bench.command()
+def humaneval(  # noqa: PLR0917 - typer passes them by name
+    model: Model = "local",
+    limit: Annotated[int, typer.Option(min=1, max=164, help="The first N problems.")] = 164,
+    turns: Annotated[int, typer.Option(min=1, help="Turns of one task.")] = 4,
+    examples: Annotated[bool, typer.Option(help="Let the docstring's examples bind.")] = True,
+    out: Annotated[Path | None, typer.Option(help="Write the figures here as JSON.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Run HumanEval through the product and through the bare model, judged by its own tests."""
+    from agex.cli.humaneval import compare
+
+    with _Reporting():
+        report = compare(model, limit=limit, turns=turns, examples=examples, quiet=as_json)
+    if out is not None:
+        out.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+    if as_json:
+        _print_json(report)
+
+
+class _Reporting:
+    """Turn the library's errors into one line and an exit code."""
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> Literal[False]:
+        if isinstance(error, TaskError):
+            _quit(error, 1)
+        if isinstance(error, ModelNotConfigured | AgexError):
+            _quit(error, 2)
+        return False
+
+
+def _quit(error: AgexError, code: int) -> NoReturn:
+    typer.echo(f"{type(error).__name__}: {error}", err=True)
+    raise typer.Exit(code)
+
+
+def _print_json(document: Any) -> None:
+    typer.echo(json.dumps(document, indent=2, default=str))

@@ -1,0 +1,63 @@
+"""``agex doctor``: what can be used on this machine, found by trying."""
+
+from __future__ import annotations
+
+import platform
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from agex.errors import ModelNotConfigured
+from agex.models import resolve_model
+from agex.sandbox import Limits, Sandbox
+
+__all__ = ["examine", "show"]
+
+_ATTEMPTS = {
+    "read a file of the host": "open('/etc/hostname').read()",
+    "import os": "import os",
+    "reach the interpreter's classes": "().__class__.__base__.__subclasses__()",
+    "run past its time limit": "while True: pass",
+}
+
+
+def examine() -> dict[str, Any]:
+    """Try the default model and what isolation ``"none"`` stops; nothing is sent to a model."""
+    return {
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "model": _model(),
+        "isolation": {"none": _attempts()},
+    }
+
+
+def _model() -> dict[str, Any]:
+    try:
+        model = resolve_model(None)
+    except ModelNotConfigured as error:
+        return {"usable": False, "why": str(error)}
+    return {"usable": True, "provider": model.provider, "name": model.name}
+
+
+def _attempts() -> dict[str, bool]:
+    """Tell for each attempt whether it was stopped."""
+    sandbox = Sandbox(limits=Limits(seconds=0.2))
+    return {what: sandbox.exec(source).error is not None for what, source in _ATTEMPTS.items()}
+
+
+def show(report: dict[str, Any]) -> None:
+    """Print a report as tables."""
+    console = Console()
+    model = report["model"]
+    console.print(f"Python {report['python']} on {report['platform']}")
+    if model["usable"]:
+        console.print(f"Model: {model['provider']}:{model['name']}")
+    else:
+        console.print(f"Model: none. {model['why']}")
+    table = Table("level", "attempt", "stopped", title="Isolation, by trying")
+    for level, attempts in report["isolation"].items():
+        for what, stopped in attempts.items():
+            table.add_row(level, what, "yes" if stopped else "NO")
+    console.print(table)
+    console.print('"none" is a guard rail for cooperative code, not a boundary; see docs/security.md.')

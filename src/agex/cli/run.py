@@ -1,0 +1,63 @@
+"""``agex run MODULE:TASK``: call a task from the shell."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from typing import Any
+
+from rich.console import Console
+
+from agex.agent import AsyncTask, Task, pprint_events
+from agex.errors import DefinitionError
+
+__all__ = ["call_task"]
+
+
+def call_task(address: str, arguments: list[str], model: str | None, *, quiet: bool) -> dict[str, Any]:
+    """Call the task at ``MODULE:TASK``, printing its events unless *quiet*.
+
+    Raises:
+        DefinitionError: the address or an argument cannot be read.
+        TaskError: the task ended without a value.
+    """
+    task = _find(address)
+    if model is not None:
+        task.agent.model = model
+    inputs = dict(_argument(text) for text in arguments)
+    run = (task if quiet else task.using(on_event=pprint_events)).run(**inputs)
+    if not quiet:
+        Console().print(run.value)
+    return {
+        "value": run.value,
+        "turns": run.turns,
+        "tokens": run.usage.tokens,
+        "cost": run.cost,
+        "seconds": round(run.duration, 3),
+        "run_id": run.run_id,
+    }
+
+
+def _find(address: str) -> Any:
+    module, _, name = address.partition(":")
+    if not name:
+        raise DefinitionError(f"{address!r} names no task; write MODULE:TASK, e.g. reports:summarize")
+    sys.path.insert(0, "")
+    try:
+        task = getattr(importlib.import_module(module), name, None)
+    except ModuleNotFoundError as error:
+        raise DefinitionError(f"there is no module {error.name!r} here or on the path") from error
+    if not isinstance(task, Task | AsyncTask):
+        raise DefinitionError(f"{address!r} is not a task; decorate the function with @agent.task")
+    return task
+
+
+def _argument(text: str) -> tuple[str, Any]:
+    name, equals, value = text.partition("=")
+    if not equals or not name.isidentifier():
+        raise DefinitionError(f"--arg {text!r} is not name=value; write e.g. --arg n=3")
+    try:
+        return name, json.loads(value)
+    except json.JSONDecodeError:
+        return name, value

@@ -1,0 +1,303 @@
+"""Any provider, through pydantic-ai, which is imported at the first use (it takes 1.7 s)."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from contextlib import suppress
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any
+
+from agex.errors import ModelNotConfigured
+from agex.models import background
+from agex.models.base import Model, ModelError, OnText, Profile, Reply, Request, Usage
+from agex.models.conversation import to_messages, to_parameters
+from agex.models.parser import Parsed, parse_calls, parse_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pydantic_ai.messages import ModelResponse, ModelResponseStreamEvent
+    from pydantic_ai.models import Model as ProviderModel
+    from pydantic_ai.settings import ModelSettings
+
+__all__ = ["PydanticAIModel"]
+
+
+class PydanticAIModel(Model):
+    """A model of any provider that pydantic-ai knows.
+
+    Args:
+        model: ``"provider:model"``, or a pydantic-ai ``Model``. An instance is asked on a private
+            event loop from then on: do not use its client on another one.
+        seconds: limit of one request, from sending it to the last piece of its answer.
+
+    ``profile`` and the first request raise :class:`~agex.errors.ModelNotConfigured` where the
+    name is unknown, the provider's package is not installed or its key is missing.
+    """
+
+    def __init__(self, model: str | ProviderModel, *, seconds: float = 600.0) -> None:
+        self._spec = model
+        self._seconds = seconds
+        self._lock = threading.Lock()
+        self._made: tuple[int, ProviderModel] | None = None
+        if isinstance(model, str):
+            self.provider, _, self.name = model.partition(":")
+        else:
+            self.provider, self.name = model.system, model.model_name
+
+    @property
+    def profile(self) -> Profile:  # type: ignore[override]
+        """How the model wants to be talked to, from pydantic-ai's own profile of it."""
+        profile: Mapping[str, Any] = self._model().profile
+        return Profile(
+            tools=bool(profile.get("supports_tools", True)),
+            images=bool(profile.get("supports_image_input", True)),
+        )
+
+    def ask(self, request: Request, on_text: OnText | None = None) -> Reply:
+        """Answer a request. Works from any thread, inside a running event loop too.
+
+        ``on_text`` is called in the calling thread.
+        """
+        model = self._model()
+        pieces: SimpleQueue[str | None] = SimpleQueue()
+        future = background.submit(self._request(model, request, pieces.put if on_text else None))
+        future.add_done_callback(lambda _: pieces.put(None))
+        try:
+            while (piece := pieces.get()) is not None:
+                if on_text is not None:
+                    on_text(piece)
+            return future.result()
+        finally:
+            future.cancel()
+
+    async def aask(self, request: Request, on_text: OnText | None = None) -> Reply:
+        """Like :meth:`ask`; cancelling it cancels the request. ``on_text`` is called in this loop."""
+        model = await asyncio.to_thread(self._model)
+        loop = asyncio.get_running_loop()
+        pieces: asyncio.Queue[str | None] = asyncio.Queue()
+
+        def put(piece: str | None) -> None:
+            with suppress(RuntimeError):  # the caller's loop is closed: nobody waits any more
+                loop.call_soon_threadsafe(pieces.put_nowait, piece)
+
+        future = background.submit(self._request(model, request, put if on_text else None))
+        future.add_done_callback(lambda _: put(None))
+        try:
+            while (piece := await pieces.get()) is not None:
+                if on_text is not None:
+                    on_text(piece)
+            return future.result()
+        finally:
+            future.cancel()
+
+    def _model(self) -> ProviderModel:
+        if not isinstance(self._spec, str):
+            return self._spec
+        with self._lock:
+            if self._made is None or self._made[0] != background.generation():
+                self._made = (background.generation(), _infer(self._spec))
+            return self._made[1]
+
+    async def _request(self, model: ProviderModel, request: Request, on_text: OnText | None) -> Reply:
+        try:
+            response = await _respond(model, request, self._settings(model), on_text)
+        except Exception as error:
+            failure = _as_model_error(error, model)
+            if failure is None:
+                raise
+            raise failure from error
+        return _reply(response, request)
+
+    def _settings(self, model: ProviderModel) -> ModelSettings:
+        settings: ModelSettings = {"request_timeout": self._seconds}
+        if "max_retries" not in model.unsupported_settings:
+            settings["max_retries"] = 0  # repeating is the agent's business: it counts, and says so
+        return settings
+
+
+def _infer(name: str) -> ProviderModel:
+    from pydantic_ai.exceptions import UserError
+    from pydantic_ai.models import infer_model
+
+    try:
+        return infer_model(name)
+    except ImportError as error:
+        provider = name.partition(":")[0]
+        raise ModelNotConfigured(
+            f"{name!r} needs a package that is not installed: {error}\n"
+            f'Usually: pip install "pydantic-ai-slim[{provider}]"'
+        ) from error
+    except UserError as error:
+        raise ModelNotConfigured(
+            f"{name!r} cannot be used: {error}\n"
+            'Valid forms: "provider:model" with the provider\'s key set, "local", "local:/path/x.gguf".'
+        ) from error
+
+
+async def _respond(
+    model: ProviderModel, request: Request, settings: ModelSettings, on_text: OnText | None
+) -> ModelResponse:
+    from pydantic_ai.direct import model_request, model_request_stream
+
+    messages = to_messages(request.messages)
+    parameters = to_parameters(request.actions if model.profile.get("supports_tools", True) else ())
+    if on_text is None:
+        return await model_request(
+            model, messages, model_settings=settings, model_request_parameters=parameters
+        )
+    stream = model_request_stream(
+        model, messages, model_settings=settings, model_request_parameters=parameters
+    )
+    deltas = _Deltas(on_text)
+    async with stream as events:
+        async for event in events:
+            deltas.take(event)
+    response = events.get()
+    if _broke_off(response):
+        raise ModelError(f"{model.system}: the stream broke off before its end", retryable=True)
+    return response
+
+
+def _broke_off(response: ModelResponse) -> bool:
+    # Where a stream ends without a reason, pydantic-ai may put "stop", for servers that never give one.
+    # One that left out the usage as well just hung up; doubles, which have no URL, give neither.
+    if response.provider_url is None or (response.provider_details or {}).get("finish_reason"):
+        return False
+    ended = response.finish_reason == "stop" and not response.usage.unmeasured_requests
+    return not ended and response.finish_reason in (None, "stop")
+
+
+class _Deltas:
+    """Makes readable text of a stream of events: words as they are, code out of its JSON."""
+
+    def __init__(self, on_text: OnText) -> None:
+        self._on_text = on_text
+        self._arguments: dict[int, str] = {}
+        self._shown: dict[int, str] = {}
+
+    def take(self, event: ModelResponseStreamEvent) -> None:
+        from pydantic_ai.messages import PartDeltaEvent, PartStartEvent
+
+        if isinstance(event, PartStartEvent):
+            self._take(event.index, event.part)
+        elif isinstance(event, PartDeltaEvent):
+            self._take(event.index, event.delta)
+
+    def _take(self, index: int, piece: object) -> None:
+        from pydantic_ai.messages import TextPart, TextPartDelta, ToolCallPart, ToolCallPartDelta
+
+        if isinstance(piece, TextPart | TextPartDelta):
+            text = piece.content if isinstance(piece, TextPart) else piece.content_delta
+            if text:
+                self._on_text(text)
+        elif isinstance(piece, ToolCallPart | ToolCallPartDelta):
+            self._take_arguments(index, piece.args if isinstance(piece, ToolCallPart) else piece.args_delta)
+
+    def _take_arguments(self, index: int, arguments: str | dict[str, Any] | None) -> None:
+        if isinstance(arguments, str):
+            self._arguments[index] = self._arguments.get(index, "") + arguments
+            arguments = _partial(self._arguments[index])
+        if not arguments:
+            return
+        now = "\n".join(value for value in arguments.values() if isinstance(value, str))
+        before = self._shown.get(index, "")
+        if now.startswith(before) and now != before:
+            self._shown[index] = now
+            self._on_text(now[len(before) :])
+
+
+def _partial(arguments: str) -> dict[str, Any]:
+    from pydantic_core import from_json
+
+    try:
+        data = from_json(arguments, allow_partial="trailing-strings")
+    except ValueError:
+        return {}
+    return data if isinstance(data, dict) else {}
+
+
+def _reply(response: ModelResponse, request: Request) -> Reply:
+    if response.finish_reason == "content_filter":
+        raise ModelError("the provider's content filter withheld the answer", retryable=False)
+    truncated = response.finish_reason == "length" or response.state != "complete"
+    text = response.text or ""
+    parsed = Parsed() if truncated else _parse(response, text, request)
+    return Reply(
+        text=text,
+        actions=parsed.actions,
+        notes=parsed.notes,
+        truncated=truncated,
+        usage=_usage(response),
+        raw=response,
+    )
+
+
+def _parse(response: ModelResponse, text: str, request: Request) -> Parsed:
+    calls = [(call.tool_name, call.args or "") for call in response.tool_calls]
+    if calls:
+        return parse_calls(calls, offered=request.actions)
+    return parse_text(text, offered=request.actions)
+
+
+def _usage(response: ModelResponse) -> Usage:
+    usage = response.usage
+    return Usage(
+        requests=1,
+        input_tokens=usage.input_tokens,
+        output_tokens=usage.output_tokens,
+        cost=_cost(response),
+    )
+
+
+def _cost(response: ModelResponse) -> float | None:
+    if not response.model_name or not response.usage.has_values():
+        return None
+    try:
+        return float(response.cost().total_price)
+    except (LookupError, ValueError):  # no price known for this model or provider
+        return None
+
+
+def _as_model_error(error: Exception, model: ProviderModel) -> ModelError | None:
+    from pydantic_ai import exceptions
+
+    name = f"{model.system}:{model.model_name}"
+    if isinstance(error, exceptions.ModelAPIError):
+        retryable = _may_pass(error)
+        advice = "" if retryable else f" {_advice(error)}"
+        return ModelError(f"{name}: {error}{advice}", retryable=retryable, retry_after=error.retry_after)
+    if isinstance(error, exceptions.ContentFilterError):
+        return ModelError(f"{name}: the content filter withheld the answer: {error}", retryable=False)
+    if isinstance(error, exceptions.UnexpectedModelBehavior):
+        return ModelError(f"{name}: the answer could not be read: {error}", retryable=True)
+    if isinstance(error, exceptions.UserError):
+        return ModelError(f"{name}: {error}", retryable=False)
+    if isinstance(error, OSError):  # connection refused or reset, timeouts
+        return ModelError(f"{name}: {type(error).__name__}: {error}", retryable=True)
+    return None
+
+
+def _may_pass(error: Exception) -> bool:
+    from pydantic_ai import exceptions
+
+    if isinstance(error, exceptions.ModelRequestRejectedError | exceptions.ModelQuotaExceededError):
+        return False
+    if isinstance(error, exceptions.ModelHTTPError):
+        return error.status_code in (408, 409, 425, 429) or error.status_code >= 500
+    return True
+
+
+def _advice(error: Exception) -> str:
+    from pydantic_ai import exceptions
+
+    if isinstance(error, exceptions.ModelAuthenticationError):
+        return "Check the provider's API key in the environment, and that it may use this model."
+    if isinstance(error, exceptions.ModelNotFoundError):
+        return "Check the model's name, and the base URL if you set one."
+    if isinstance(error, exceptions.ModelQuotaExceededError):
+        return "The account's quota or credit is used up."
+    if isinstance(error, exceptions.ModelContextWindowExceededError):
+        return "The conversation is longer than the model reads: shorten primer or inputs."
+    return "The provider refuses the request itself; sending it again will not help."

@@ -1,0 +1,236 @@
+"""The second wall: an audit hook that refuses the outside world to guest code.
+
+The guards decide what guest code may *say*. This wall decides what the process may *do*
+while guest code runs, however the call was reached: through a gap in the guards, or
+through a library that opens files for whoever asks (``pd.read_csv('/etc/passwd')``).
+
+Two kinds of event (PEP 578) are refused:
+
+* *world* events - files, sockets, processes, shared libraries - anywhere below guest code,
+  unless the host opened that door for a registered function;
+* *interpreter* events - frames, the collector, compiled code - when guest code itself is
+  the caller. Libraries raise them in the course of their work.
+
+Reading what the interpreter's own installation consists of (modules, time zones, package
+data) stays possible: importing is reading.
+
+One hook serves the process; it is installed by the first session and cannot be removed.
+It is silent, at the cost of one context lookup, while no guest code runs.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import sysconfig
+import types
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+from agex.errors import SandboxError
+from agex.sandbox.context import CURRENT
+
+__all__ = ["DOORS", "install", "opened"]
+
+DOORS: ContextVar[frozenset[str]] = ContextVar("agex_doors", default=frozenset())
+"""The doors open in this context: ``"files"``, ``"network"``."""
+
+_FILES = frozenset(
+    {
+        "open", "glob.glob", "glob.glob/2", "os.chdir", "os.chflags", "os.chmod", "os.chown",
+        "os.getxattr", "os.link",
+        "os.listdir", "os.listxattr", "os.lockf", "os.mkdir", "os.mkfifo", "os.mknod", "os.remove",
+        "os.removexattr",
+        "os.rename", "os.rmdir", "os.scandir", "os.setxattr", "os.startfile", "os.symlink", "os.truncate",
+        "os.unlink", "os.utime", "os.walk", "os.fwalk", "pathlib.Path.glob", "pathlib.Path.rglob",
+        "shutil.chown",
+        "shutil.copyfile", "shutil.copymode", "shutil.copystat", "shutil.copytree", "shutil.make_archive",
+        "shutil.move", "shutil.rmtree", "shutil.unpack_archive", "sqlite3.connect", "tempfile.mkdtemp",
+        "tempfile.mkstemp", "mmap.__new__", "fcntl.fcntl", "fcntl.flock", "fcntl.ioctl", "fcntl.lockf",
+    }
+)  # fmt: skip
+
+_NETWORK = (
+    "socket.",
+    "urllib.",
+    "http.",
+    "ftplib.",
+    "imaplib.",
+    "poplib.",
+    "smtplib.",
+    "nntplib.",
+    "telnetlib.",
+)
+
+_NEVER = (
+    "subprocess.", "os.exec", "os.fork", "os.forkpty", "os.kill", "os.killpg", "os.posix_spawn", "os.putenv",
+    "os.spawn", "os.system", "os.unsetenv", "os.add_dll_directory", "pty.", "ctypes.", "winreg.", "_winapi.",
+    "msvcrt.", "signal.pthread_kill", "syslog.", "webbrowser.", "resource.", "pickle.find_class",
+
+    "setopencodehook", "cpython.run_", "builtins.breakpoint", "builtins.input", "sys.settrace",
+    "sys.setprofile",
+    "sys.remote_exec", "gc.get_objects", "gc.get_referrers",
+)  # fmt: skip
+"""What no door opens: other processes, native code, unpickling, the machinery of debuggers."""
+
+_INTERPRETER = frozenset(
+    {
+        "code.__new__", "compile", "exec", "function.__new__", "gc.get_referents", "import", "marshal.dumps",
+        "marshal.load", "marshal.loads",
+        "sys._current_exceptions", "sys._current_frames", "sys._getframe", "sys._getframemodulename",
+        "sys.addaudithook",
+        "sys.set_asyncgen_hooks_finalizer", "sys.set_asyncgen_hooks_firstiter", "sys.unraisablehook",
+    }
+)  # fmt: skip
+"""Refused when the frame that raises them is the guest's own.
+
+``object.__getattr__`` is not among them: finding the frame raises it.
+"""
+
+_READ_ONLY = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
+
+
+@contextmanager
+def opened(*doors: str) -> Iterator[None]:
+    """Open doors for the length of a block: what a registered function was promised."""
+    token = DOORS.set(DOORS.get() | frozenset(doors))
+    try:
+        yield
+    finally:
+        DOORS.reset(token)
+
+
+def _hook(event: str, args: tuple[Any, ...]) -> None:
+    guards = CURRENT.get()
+    if guards is None:
+        return
+    verdict = _VERDICTS.get(event)
+    if verdict is None:
+        verdict = _VERDICTS[event] = _judge(event)
+    verdict(event, args)
+
+
+Verdict = Callable[[str, tuple[Any, ...]], None]
+
+
+def _judge(event: str) -> Verdict:
+    """Choose what is done about an event, once for each name."""
+    if event == "open":
+        return _about_open
+    if event in _FILES:
+        return _about_files
+    if event.startswith(_NETWORK):
+        return _about_network
+    if event.startswith(_NEVER):
+        return _refuse
+    if event in _INTERPRETER:
+        return _about_interpreter
+    return _allow
+
+
+def _allow(event: str, args: tuple[Any, ...]) -> None:
+    """Let it pass."""
+
+
+def _refuse(event: str, args: tuple[Any, ...]) -> None:
+    raise SandboxError(f"{event} is not allowed while sandboxed code runs")
+
+
+def _about_open(event: str, args: tuple[Any, ...]) -> None:
+    path, mode, flags = args
+    if "files" in DOORS.get() or _is_installation(path, mode, flags):
+        return
+    raise SandboxError(
+        f"opening {path!r} is not allowed while sandboxed code runs; "
+        "register the function that needs it with host_fs_access=True"
+    )
+
+
+def _about_files(event: str, args: tuple[Any, ...]) -> None:
+    if "files" in DOORS.get():
+        return
+    where = f" of {args[0]!r}" if args and isinstance(args[0], (str, bytes)) else ""
+    raise SandboxError(
+        f"{event}{where} is not allowed while sandboxed code runs; "
+        "register the function that needs it with host_fs_access=True"
+    )
+
+
+def _about_network(event: str, args: tuple[Any, ...]) -> None:
+    if "network" not in DOORS.get():
+        raise SandboxError(
+            f"{event} is not allowed while sandboxed code runs; "
+            "register the function that needs it with network_access=True"
+        )
+
+
+def _about_interpreter(event: str, args: tuple[Any, ...]) -> None:
+    guards = CURRENT.get()
+    frame = _raising_frame()
+    if guards is not None and frame is not None and frame.f_builtins is guards.builtins:
+        if event == "import":
+            return  # the import statement: decided by the guarded import
+        _refuse(event, args)
+
+
+def _raising_frame() -> types.FrameType | None:
+    """Find the frame that raised the event being judged: the first one outside this module."""
+    frame: types.FrameType | None = None
+    try:
+        _raise()
+    except LookupError as here:  # not sys._getframe: that would be an event itself
+        frame = here.__traceback__.tb_frame if here.__traceback__ else None
+    while frame is not None and frame.f_globals is globals():
+        frame = frame.f_back
+    return frame
+
+
+def _raise() -> None:
+    raise LookupError
+
+
+def _is_installation(path: Any, mode: Any, flags: Any) -> bool:
+    """Tell whether a file is part of the interpreter's installation and opened for reading."""
+    if isinstance(mode, str) and set(mode) & set("wax+"):
+        return False
+    if isinstance(flags, int) and flags & ~_READ_ONLY:
+        return False
+    if isinstance(path, int):
+        return False
+    try:
+        real = os.path.realpath(os.fsdecode(path))
+    except (TypeError, ValueError):
+        return False
+    return real.startswith(_ROOTS)
+
+
+def _roots() -> tuple[str, ...]:
+    paths = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+    paths |= {
+        "/sys/fs/cgroup",
+        "/sys/devices/system/cpu",  # how many cores there are
+        "/usr/share/zoneinfo",
+        "/usr/lib/zoneinfo",
+        "/etc/localtime",
+        "/etc/zoneinfo",
+    }
+    return tuple(os.path.realpath(path) + os.sep for path in paths if path)
+
+
+_ROOTS = _roots()
+_VERDICTS: dict[str, Verdict] = {}
+
+
+class _Installed:
+    """Whether the hook stands in this process."""
+
+    done = False
+
+
+def install() -> None:
+    """Put up the wall, once a process."""
+    if not _Installed.done:
+        _Installed.done = True
+        sys.addaudithook(_hook)

@@ -1,0 +1,22 @@
+"""Public doubles and conformance suites, for our tests and for yours.
+
+A scripted model stands wherever a model does; a recorded one replays without a network.
+Nothing here is used by agex itself at run time, and nothing here reaches a network.
+"""
+
+from __future__ import annotations
+
+from agex.models.actions import edit_file, python_action, terminal_action, write_file
+from agex.testing.models import RecordingModel, ReplayMiss, ReplayModel, ScriptedModel, ScriptExhausted
+
+__all__ = [
+    "RecordingModel",
+    "ReplayMiss",
+    "ReplayModel",
+    "ScriptExhausted",
+    "ScriptedModel",
+    "edit_file",
+    "python_action",
+    "terminal_action",
+    "write_file",
+]

@@ -1,0 +1,222 @@
+"""Tasks that are functions of other agents."""
+
+from __future__ import annotations
+
+import pytest
+
+from agex.agent import Agent, Budget, events
+from agex.errors import (
+    BudgetExceeded,
+    DefinitionError,
+    LLMFail,
+    ModelNotConfigured,
+    TaskFail,
+    WeightsCorrupt,
+)
+from agex.models.base import ModelError
+from agex.state import Live
+from agex.testing import ScriptedModel, python_action
+
+
+def scripted(*codes, **settings):
+    model = ScriptedModel([code if isinstance(code, Exception) else [python_action(code)] for code in codes])
+    return Agent(model=model, **settings), model
+
+
+def pair(outer, inner):
+    """Make a task of *outer* that can call a task of *inner*."""
+
+    @outer.fn
+    @inner.task
+    def specialist(topic: str) -> str:
+        """Find out about a topic."""
+
+    @outer.task
+    def boss(x: int) -> str: ...
+
+    return boss
+
+
+def test_a_task_registered_with_another_agent_is_a_function_of_it():
+    inner, _ = scripted("task_success(topic.upper())", name="inner")
+    outer, model = scripted("task_success(specialist('cats'))", name="outer")
+    run = pair(outer, inner).run(1)
+    assert run.value == "CATS"
+    assert "def specialist(topic: str) -> str:" in model.requests[0].messages[0].content
+    assert [(event.agent, type(event).__name__) for event in run.events] == [
+        ("outer", "TaskStartEvent"),
+        ("outer", "ActionEvent"),
+        ("inner", "TaskStartEvent"),
+        ("inner", "ActionEvent"),
+        ("inner", "SuccessEvent"),
+        ("outer", "SuccessEvent"),
+    ]
+    assert run.turns == 1
+    assert run.usage.requests == 2
+
+
+@pytest.mark.parametrize(
+    ("answers", "kind", "says"),
+    [
+        (["task_fail('cannot')"], "TaskFail", "cannot"),
+        (["task_clarify('which?')"], "TaskClarify", "which?"),
+        (["1", "2"], "TaskTimeout", "not finished in 2 turns"),
+        ([ModelError("bad key", retryable=False)], "LLMFail", "bad key"),
+    ],
+)
+def test_the_failure_of_a_sub_task_is_an_exception_the_agent_can_catch(answers, kind, says):
+    inner, _ = scripted(*answers, max_iterations=2)
+    outer, _ = scripted(
+        "try:\n    specialist('x')\nexcept Exception as e:\n    task_success(f'{type(e).__name__}: {e}')"
+    )
+    value = pair(outer, inner)(1)
+    assert value.startswith(f"{kind}: ")
+    assert says in value
+
+
+def test_an_uncaught_failure_of_a_sub_task_is_shown_and_the_task_goes_on():
+    inner, _ = scripted("task_fail('cannot')")
+    outer, model = scripted("specialist('x')", "task_success('alone')")
+    assert pair(outer, inner)(1) == "alone"
+    assert "TaskFail: cannot" in model.requests[1].messages[-1].content
+
+
+def test_the_failure_that_the_agent_sees_does_not_carry_the_sub_tasks_run():
+    inner, _ = scripted("task_fail('cannot')", state=Live({"secret": 1}))
+    outer, _ = scripted("try:\n    specialist('x')\nexcept Exception as e:\n    task_success(str(e.run))")
+    assert pair(outer, inner)(1) == "None"
+
+
+def test_a_wrong_argument_is_the_agents_error():
+    inner, model = scripted("task_success('x')")
+    outer, _ = scripted("try:\n    specialist(5)\nexcept TypeError as e:\n    task_success('TypeError')")
+    assert pair(outer, inner)(1) == "TypeError"
+    assert model.requests == []
+
+
+def test_agent_code_cannot_set_call_time_keywords():
+    inner, model = scripted("task_success('x')")
+    outer, _ = scripted(
+        "try:\n    specialist('x', budget=None)\nexcept TypeError as e:\n    task_success('TypeError')"
+    )
+    assert pair(outer, inner)(1) == "TypeError"
+    assert model.requests == []
+
+
+def test_a_mistake_of_the_host_is_the_hosts_error_and_not_fed_to_the_model():
+    inner = Agent(model="nonsense")
+    outer, model = scripted(
+        "try:\n    specialist('x')\nexcept BaseException:\n    pass", "task_success('no')"
+    )
+    with pytest.raises(ModelNotConfigured) as caught:
+        pair(outer, inner)(1)
+    assert len(model.requests) == 1
+    assert caught.value.run.task == "boss"
+
+
+def test_an_error_in_a_handler_is_the_hosts_error_through_a_sub_task_too():
+    inner, _ = scripted("task_success('x')", name="inner")
+    outer, _ = scripted("try:\n    specialist('x')\nexcept Exception:\n    pass\ntask_success('no')")
+
+    def handler(event):
+        if event.agent == "inner":
+            raise LookupError("mine")
+
+    with pytest.raises(LookupError, match="mine"):
+        pair(outer, inner)(1, on_event=handler)
+
+
+def test_a_budget_holds_for_the_whole_tree():
+    inner, _ = scripted("1", "2", "3")
+    outer, _ = scripted("specialist('x')", "task_success('no')")
+    with pytest.raises(BudgetExceeded, match="3 calls"):
+        pair(outer, inner)(1, budget=Budget(calls=3))
+
+
+def test_the_clock_of_an_action_stands_still_during_a_sub_task():
+    inner = Agent(
+        model=ScriptedModel([[python_action("import time\ntime.sleep(0.6)\ntask_success('done')")]])
+    )
+    outer, _ = scripted("task_success(specialist('x'))", timeout_seconds=0.3)
+    assert pair(outer, inner)(1) == "done"
+
+
+def test_a_host_function_that_calls_a_task_belongs_to_the_tree_too():
+    inner, _ = scripted("task_success(topic)", name="inner")
+    outer, _ = scripted("task_success(via_host('cats'))", name="outer")
+
+    @inner.task
+    def specialist(topic: str) -> str: ...
+
+    @outer.fn
+    def via_host(topic: str) -> str:
+        return specialist(topic)
+
+    @outer.task
+    def boss(x: int) -> str: ...
+
+    run = boss.run(1)
+    assert run.value == "cats"
+    assert [event.agent for event in run.events].count("inner") == 3
+
+
+def test_the_state_of_the_caller_keeps_the_events_of_the_tree():
+    inner, _ = scripted("task_success('x')", name="inner")
+    outer, _ = scripted("task_success(specialist('x'))", state=Live())
+    run = pair(outer, inner).run(1)
+    assert events(outer.state) == list(run.events)
+
+
+def test_an_agent_cannot_have_its_own_task_as_a_function():
+    agent, _ = scripted()
+
+    with pytest.raises(DefinitionError, match="a task of this agent"):
+
+        @agent.fn
+        @agent.task
+        def f() -> int: ...
+
+
+def test_failures_of_a_task_outside_any_other_carry_its_run():
+    inner, _ = scripted("task_fail('cannot')")
+
+    @inner.task
+    def f() -> int: ...
+
+    with pytest.raises(TaskFail) as caught:
+        f()
+    assert caught.value.run.error is caught.value
+
+
+def test_a_model_that_cannot_be_asked_is_an_error_with_all_there_is_to_know():
+    agent, _ = scripted(ModelError("no such model", retryable=False))
+
+    @agent.task
+    def f() -> int: ...
+
+    with pytest.raises(LLMFail) as caught:
+        f()
+    assert (caught.value.provider, caught.value.model) == ("testing", "scripted")
+    assert [type(event).__name__ for event in caught.value.run.events] == ["TaskStartEvent", "ErrorEvent"]
+
+
+def test_a_sub_tasks_model_is_looked_up_with_the_hosts_powers(tmp_path):
+    broken = tmp_path / "broken.gguf"
+    broken.write_bytes(b"not a model")
+    inner = Agent(model=f"local:{broken}")
+    outer, _ = scripted("specialist('x')")
+    with pytest.raises(WeightsCorrupt, match=r"broken\.gguf"):
+        pair(outer, inner)(1)
+
+
+def test_a_sub_tasks_handlers_have_the_hosts_powers(tmp_path):
+    inner, _ = scripted("task_success('x')")
+    outer, _ = scripted("task_success(specialist('x'))")
+    log = tmp_path / "log"
+
+    def handler(event):
+        with log.open("a") as file:
+            file.write(f"{event.task} ")
+
+    pair(outer, inner)(1, on_event=handler)
+    assert log.read_text().split() == ["boss", "boss", "specialist", "specialist", "specialist", "boss"]

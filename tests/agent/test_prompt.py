@@ -1,0 +1,176 @@
+"""What models are told, in both styles, through whole tasks."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agex.agent import Agent, view
+from agex.agent.completion import LIMIT_CHARS, CompletionConversation
+from agex.agent.execution import Terms
+from agex.agent.listing import tokens
+from agex.agent.loop import Observation
+from agex.agent.prompt import Brief, FullConversation, task_prompt
+from agex.contract import TaskSignature, doc_examples, given_examples
+from agex.models.actions import python_action
+from agex.models.base import Profile, Reply
+from agex.testing import ScriptedModel
+
+
+def example(x: int, words: list[str]) -> dict[str, int]:
+    """Count the words.
+
+    >>> example(2, ["a"])
+    {'a': 1}
+    """
+
+
+def brief(function=example, examples=(), **fields):
+    signature = TaskSignature.of(function)
+    found = doc_examples(signature.doc, signature.name) + given_examples(examples)
+    return Brief(terms=Terms(signature=signature, examples=found), **fields)
+
+
+def spoken(text, **fields):
+    return Reply(text=text, **fields)
+
+
+def test_the_prefix_never_changes_and_messages_are_only_appended():
+    conversation = FullConversation(brief(inputs={"x": 1, "words": []}), Profile())
+    sent = []
+    for turn in range(1, 5):
+        sent.append(conversation.request(turn, 5 - turn).messages)
+        conversation.add(spoken(f"answer {turn}"), Observation(text=f"seen {turn}"))
+    for earlier, later in pairwise(sent):
+        assert later[: len(earlier)] == earlier
+    assert [message.role for message in sent[-1]] == ["system", "user", *["assistant", "user"] * 3]
+
+
+def test_the_last_turn_asks_for_an_end():
+    conversation = FullConversation(brief(), Profile())
+    conversation.add(spoken("a"), Observation(text="seen"))
+    assert conversation.request(2, 1).messages[-1].content == "seen"
+    assert conversation.request(2, 0).messages[-1].content.startswith("seen\n\nThis is your last turn")
+
+
+def test_a_reply_goes_back_with_its_own_words():
+    reply = spoken("mine", raw=object())
+    conversation = FullConversation(brief(), Profile())
+    conversation.add(reply, Observation(text="seen"))
+    assert conversation.request(2, 3).messages[2].reply is reply
+
+
+def test_inputs_are_shown_in_short_whatever_their_size():
+    shown = task_prompt(brief(inputs={"x": 1, "words": ["word"] * 10**6}))
+    assert "x: int = 1" in shown
+    assert len(shown) < 8_000
+
+
+def test_many_variables_of_a_state_are_bounded():
+    shown = task_prompt(brief(variables={f"v{n}": "x" * 10**4 for n in range(10_000)}))
+    assert len(shown) < 12_000
+    assert "and 9940 more" in shown
+
+
+def test_the_system_prompt_says_how_to_answer_for_the_model_at_hand():
+    agent = Agent(primer="Mind the gap.")
+    assert "calling python_action" in view(agent, profile=Profile(tools=True))
+    assert "```python" in view(agent, profile=Profile(tools=False))
+    assert view(agent).endswith("Mind the gap.")
+
+
+def test_the_system_prompt_is_short_and_lists_what_is_registered():
+    agent = Agent()
+    assert len(view(agent).splitlines()) <= 60
+    agent.module(math)
+    assert "import math" in view(agent)
+
+
+# -- completion ------------------------------------------------------------------------------
+
+
+def size(request):
+    return sum(len(message.content) for message in request.messages)
+
+
+def test_a_small_model_gets_the_function_to_complete_and_nothing_of_the_machinery():
+    request = CompletionConversation(brief(inputs={"x": 1, "words": ["a"]})).request(1, 3)
+    (message,) = request.messages
+    assert "def example(x: int, words: list[str]) -> dict[str, int]:" in message.content
+    assert ">>> example(2, ['a'])" in message.content or '>>> example(2, ["a"])' in message.content
+    assert "# x = 1" in message.content
+    assert "task_success" not in message.content
+
+
+def test_on_a_later_turn_a_small_model_sees_its_last_code_and_the_problem():
+    conversation = CompletionConversation(brief())
+    conversation.add(Reply(actions=(python_action("def old(): 1"),)), Observation(brief="ValueError: 1"))
+    conversation.add(
+        Reply(actions=(python_action("def example(): 1"),)),
+        Observation(text="long text", brief="ValueError: no"),
+    )
+    _, code, problem = conversation.request(3, 1).messages
+    assert code.content == "```python\ndef example(): 1\n```"
+    assert problem.content == "ValueError: no\nWrite the corrected function."
+    assert "def old" not in str(conversation.request(3, 1))
+
+
+def test_an_attempt_number_lets_a_sampling_model_vary():
+    conversation = CompletionConversation(brief())
+    assert [conversation.request(turn, 1).attempt for turn in (1, 2, 3)] == [0, 1, 2]
+
+
+@given(
+    doc=st.text(max_size=3_000),
+    code=st.text(max_size=3_000),
+    problem=st.text(max_size=3_000),
+    value=st.text(max_size=3_000),
+)
+def test_no_request_to_a_small_model_passes_the_limit(doc, code, problem, value):
+    def f(x: str) -> str: ...
+
+    f.__doc__ = doc
+    conversation = CompletionConversation(brief(f, inputs={"x": value}, task_primer=doc))
+    assert size(conversation.request(1, 2)) <= LIMIT_CHARS
+    conversation.add(
+        Reply(actions=(python_action(code),)), Observation(text=problem, brief=problem, failed=True)
+    )
+    assert size(conversation.request(2, 1)) <= LIMIT_CHARS
+    assert tokens("x" * LIMIT_CHARS) <= 401
+
+
+def test_a_small_model_solves_a_task_over_two_turns():
+    answers = ["```python\ndef f(x):\n    return x + 1\n```", "```python\ndef f(x):\n    return x * 2\n```"]
+    model = ScriptedModel(answers, style="completion")
+    agent = Agent(model=model)
+
+    @agent.task
+    def f(x: int) -> int:
+        """Double it.
+
+        >>> f(2)
+        4
+        """
+
+    assert f(21) == 42
+    first, second = model.requests
+    assert len(first.messages) == 1
+    problem = second.messages[-1].content
+    assert "f(2)" in problem
+    assert len(problem.splitlines()) <= 6
+
+
+@pytest.mark.parametrize("style", ["full", "completion"])
+def test_both_styles_get_the_tasks_primer(style):
+    model = ScriptedModel(["```python\ntask_success(1)\n```"], style=style)
+    agent = Agent(model=model)
+
+    @agent.task("Mind the sign.")
+    def f(x: int) -> int: ...
+
+    f(1)
+    assert "Mind the sign." in str(model.requests[0])

@@ -1,0 +1,51 @@
+"""The layer law, and what a bare import may load."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from importlinter.cli import lint_imports
+
+ROOT = Path(__file__).parents[2]
+HEAVY = ["numpy", "openai", "pandas", "pydantic", "pydantic_ai", "rich", "typer", "xllamacpp"]
+TIME_LIMIT = 0.150  # seconds that `import agex` may add to a bare interpreter
+
+
+def printed_by(code: str) -> str:
+    """Run code in a fresh interpreter."""
+    return subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+
+
+def loaded_by_agex() -> list[str]:
+    """Name every module that a bare `import agex` leaves loaded."""
+    names: list[str] = json.loads(printed_by("import agex, json, sys; print(json.dumps(list(sys.modules)))"))
+    return names
+
+
+def test_imports_go_from_outer_rooms_to_inner_ones(capsys: pytest.CaptureFixture[str]) -> None:
+    broken = lint_imports(config_filename=str(ROOT / "pyproject.toml"), no_cache=True)
+    assert not broken, capsys.readouterr().out
+
+
+def test_a_bare_import_loads_no_provider_and_no_heavy_library() -> None:
+    loaded = printed_by(
+        f"import agex, json, sys; print(json.dumps([m for m in {HEAVY} if m in sys.modules]))"
+    )
+    assert json.loads(loaded) == []
+
+
+def test_a_bare_import_loads_none_of_the_rooms() -> None:
+    loaded = printed_by(
+        "import agex, json, sys; print(json.dumps([m for m in sys.modules if m[:5] == 'agex.']))"
+    )
+    assert json.loads(loaded) == []
+
+
+def test_a_bare_import_is_quick() -> None:
+    timer = "import time; t = time.perf_counter(); import agex; print(time.perf_counter() - t)"
+    # The best of several: the rest is what else the machine was doing.
+    assert min(float(printed_by(timer)) for _ in range(5)) < TIME_LIMIT

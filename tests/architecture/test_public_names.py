@@ -1,0 +1,72 @@
+"""The names a caller may rely on: adding one is a decision, losing one is a break."""
+
+from __future__ import annotations
+
+import pytest
+
+import agex
+
+PUBLIC_NAMES = [
+    "ActionEvent",
+    "Agent",
+    "AgexError",
+    "AsyncTask",
+    "Budget",
+    "BudgetExceeded",
+    "CancelledEvent",
+    "ClarifyEvent",
+    "DefinitionError",
+    "ErrorEvent",
+    "EvalError",
+    "Event",
+    "FailEvent",
+    "FileEvent",
+    "InputError",
+    "IsolationUnavailable",
+    "LLMFail",
+    "Live",
+    "MemberSpec",
+    "ModelNotConfigured",
+    "OutputEvent",
+    "Run",
+    "SandboxError",
+    "StateConflict",
+    "StateCorrupt",
+    "StateFull",
+    "SuccessEvent",
+    "SystemNoteEvent",
+    "Task",
+    "TaskCancelled",
+    "TaskClarify",
+    "TaskError",
+    "TaskFail",
+    "TaskStartEvent",
+    "TaskTimeout",
+    "Token",
+    "UnpicklableVariableError",
+    "Usage",
+    "WeightsCorrupt",
+    "event_from_json",
+    "events",
+    "pprint_events",
+    "pprint_tokens",
+    "view",
+]
+
+
+def test_the_public_names_are_these() -> None:
+    assert list(agex.__all__) == PUBLIC_NAMES
+
+
+@pytest.mark.parametrize("name", agex.__all__)
+def test_a_public_name_can_be_imported(name: str) -> None:
+    assert getattr(agex, name) is not None
+
+
+def test_dir_shows_the_public_names() -> None:
+    assert set(agex.__all__) <= set(dir(agex))
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no_such_name"):
+        agex.no_such_name  # noqa: B018 - the look-up itself is what is tested
