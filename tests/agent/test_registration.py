@@ -137,7 +137,7 @@ def test_a_function_reaches_files_only_when_it_was_granted_them(tmp_path):
         return (tmp_path / "note").read_text()
 
     agent.fn(read, host_fs_access=True)
-    agent.fn(lambda: read(), name="read_without")
+    agent.fn(lambda: str(read()), name="read_without")
     assert run(agent, "read()") == "hello"
     agent.model = model = ScriptedModel(
         [[python_action("read_without()")], [python_action("task_success(1)")]]

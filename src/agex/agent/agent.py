@@ -106,7 +106,7 @@ class Agent:
         self.budget = budget
         self.llm_retries = llm_retries
         self._registrations: tuple[Registration, ...] = ()
-        self._resolved: Model | None = None
+        self._resolved: tuple[object, Model] | None = None
         self._sandbox: tuple[object, Sandbox] | None = None
         self._lock = threading.Lock()
 
@@ -339,7 +339,7 @@ class Agent:
     # -- what a call needs -----------------------------------------------------------------
 
     def resolved_model(self) -> Model:
-        """Return the model to ask, looked up once.
+        """Return the model to ask, looked up once for each value of ``model``.
 
         Raises:
             ModelNotConfigured: there is none.
@@ -347,9 +347,9 @@ class Agent:
         from agex.models.resolve import resolve_model
 
         with self._lock:
-            if self._resolved is None:
-                self._resolved = resolve_model(self.model)
-            return self._resolved
+            if self._resolved is None or self._resolved[0] is not self.model:
+                self._resolved = (self.model, resolve_model(self.model))
+            return self._resolved[1]
 
     def sandbox(self) -> Sandbox:
         """Return the sandbox for what is registered now."""
