@@ -94,7 +94,7 @@ def test_the_system_prompt_is_short_and_lists_what_is_registered():
 
 
 def size(request):
-    return sum(len(message.content) for message in request.messages)
+    return sum(len(message.content) for message in request.messages) + len(request.prefill)
 
 
 def test_a_small_model_gets_the_function_to_complete_and_nothing_of_the_machinery():
@@ -110,13 +110,23 @@ def test_on_a_later_turn_a_small_model_sees_its_last_code_and_the_problem():
     conversation = CompletionConversation(brief())
     conversation.add(Reply(actions=(python_action("def old(): 1"),)), Observation(brief="ValueError: 1"))
     conversation.add(
-        Reply(actions=(python_action("def example(): 1"),)),
+        Reply(actions=(python_action('def example():\n    """Doc."""\n    return 1'),)),
         Observation(text="long text", brief="ValueError: no"),
     )
     _, code, problem = conversation.request(3, 1).messages
-    assert code.content == "```python\ndef example(): 1\n```"
+    assert code.content == "```python\ndef example():\n    return 1\n```"
     assert problem.content == "ValueError: no\nWrite the corrected function."
     assert "def old" not in str(conversation.request(3, 1))
+
+
+def test_the_answer_of_a_small_model_is_begun_for_it():
+    conversation = CompletionConversation(brief())
+    begun = conversation.request(1, 2).prefill
+    assert begun.startswith("```python\ndef example(")
+    assert begun.endswith('"""\n')
+    conversation.add(Reply(actions=(python_action("1"),)), Observation(text="no", failed=True))
+    again = conversation.request(2, 1).prefill
+    assert again == "```python\ndef example(x: int, words: list[str]) -> dict[str, int]:\n"
 
 
 def test_an_attempt_number_lets_a_sampling_model_vary():

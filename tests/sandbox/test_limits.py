@@ -145,3 +145,11 @@ def test_what_host_code_prints_for_a_guest_goes_to_the_guest(capsys: pytest.Capt
 
     assert result.stdout == "from the host\nmine\n"
     assert capsys.readouterr().out == "outside\n"
+
+
+def test_an_error_whose_text_never_ends_is_shown_without_it() -> None:
+    source = "class E(Exception):\n    def __str__(self):\n        while True: pass\nraise E"
+    result = Sandbox(limits=QUICK).exec(source)
+
+    assert type(result.error).__name__ == "E"
+    assert result.traceback.endswith("E: <exception str() failed>")

@@ -113,9 +113,9 @@ class LocalModel(Model):
         return _reply(answer, request)
 
     def _engine(self) -> Any:
+        path = find_weights(self._path, self._environ)  # a broken file is named, runtime or not
         if not is_installed():
             raise ModelNotConfigured('the local model needs its runtime: pip install "agex[local]"')
-        path = find_weights(self._path, self._environ)
         self.name = path.stem
         return _shared_engine(path, self.settings)
 

@@ -76,7 +76,7 @@ class Session:
         self._sources: dict[str, list[str]] = {}
         self._ending: BaseException | None = None
         self._deadline: Deadline | None = None
-        self._bound: set[str] = set()
+        self._raises = True  # whether a deadline may raise in this thread: not beside an event loop
         self.defined: frozenset[str] = frozenset()
         """Names that the last run bound by ``def`` or ``class`` at its top level."""
         self.globals: dict[str, Any] = {
@@ -241,6 +241,7 @@ class Session:
         """Set up one run, and fill in what every result says."""
         output = Output(self._limits.output_chars)
         result = Result()
+        self._raises = raises
         self._ending = None
         self._builtins["stop!"] = False
         outer, self._deadline = self._deadline, Deadline(self._limits.seconds, self._expire, raises=raises)
@@ -310,13 +311,26 @@ class Session:
     def _fail(self, result: Result, error: Exception, raised: BaseException) -> None:
         result.error = error
         shown = error.with_traceback(raised.__traceback__)
+        deadline = Deadline(_TEXT_SECONDS, self._silence, raises=self._raises)
         try:
-            result.traceback = format_error(shown, self._builtins, self._sources)
+            try:
+                deadline.start()
+                result.traceback = format_error(shown, self._builtins, self._sources)
+            finally:
+                deadline.cancel()
         except BaseException as broken:  # noqa: BLE001 - the guest's own __str__ may do anything
+            deadline.cancel()
             result.traceback = (
                 f"{type(error).__name__}: (its text could not be made: {type(broken).__name__})"
             )
 
+    def _silence(self) -> None:
+        """Stop a guest's ``__str__`` that does not come to an end."""
+        self._builtins["stop!"] = True
+
+
+_TEXT_SECONDS = 1.0
+"""What the text of an error may take: the guest writes ``__str__``, after its own time is over."""
 
 _MODULE_NAMES = frozenset(
     {"__name__", "__doc__", "__builtins__", "__annotations__", "__conditional_annotations__"}
