@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import threading
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from types import FrameType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, get_args, overload
+from weakref import WeakKeyDictionary
 
 from agex.agent.budget import Budget
-from agex.agent.execution import Check, Terms
+from agex.agent.execution import Check, Terms, example_inputs
 from agex.agent.invocation import Definition
 from agex.agent.registration import (
     Isolation,
@@ -22,7 +24,7 @@ from agex.agent.registration import (
     policy_for,
 )
 from agex.agent.task import AnyTask, AsyncTask, Task
-from agex.contract import TaskSignature, doc_examples, given_examples
+from agex.contract import TaskSignature, Unresolved, doc_examples, given_examples
 from agex.errors import DefinitionError, IsolationUnavailable
 from agex.models.base import Model
 from agex.state import Live
@@ -107,7 +109,7 @@ class Agent:
         self.llm_retries = llm_retries
         self._registrations: tuple[Registration, ...] = ()
         self._resolved: tuple[object, Model] | None = None
-        self._sandbox: tuple[object, Sandbox] | None = None
+        self._sandboxes: WeakKeyDictionary[TaskSignature, tuple[object, Sandbox]] = WeakKeyDictionary()
         self._lock = threading.Lock()
 
     def __repr__(self) -> str:
@@ -351,21 +353,23 @@ class Agent:
                 self._resolved = (self.model, resolve_model(self.model))
             return self._resolved[1]
 
-    def sandbox(self) -> Sandbox:
-        """Return the sandbox for what is registered now."""
+    def sandbox(self, signature: TaskSignature) -> Sandbox:
+        """Return the sandbox of a task, for what is registered now."""
         from agex.sandbox import Limits, Sandbox
 
         registrations = self._registrations
         with self._lock:
-            if self._sandbox is None or self._sandbox[0] is not registrations:
+            known = self._sandboxes.get(signature)
+            if known is None or known[0] is not registrations:
                 limits = Limits(
                     seconds=self.timeout_seconds,
                     memory_mb=self.max_memory_mb,
                     open_files=self.max_open_files,
                     output_chars=self.max_output_chars,
                 )
-                self._sandbox = (registrations, Sandbox(policy_for(registrations), limits=limits))
-            return self._sandbox[1]
+                sandbox = Sandbox(policy_for(registrations, signature), limits=limits)
+                known = self._sandboxes[signature] = (registrations, sandbox)
+            return known[1]
 
 
 class _TaskDecorator:
@@ -406,11 +410,14 @@ class _TaskDecorator:
         for check in self._checks:
             _require(callable(check), f"checks takes functions f(value, inputs), not {check!r}.")
             _require(not is_async(check), f"The check {_name_of(check)!r} is async; write it with def.")
+        given = given_examples(self._examples, signature.name)
+        with contextlib.suppress(Unresolved):  # then the first call tells
+            for example in given:
+                example_inputs(example, signature)
         terms = Terms(
             signature=signature,
             checks=self._checks,
-            examples=doc_examples(signature.doc, signature.name)
-            + given_examples(self._examples, signature.name),
+            examples=doc_examples(signature.doc, signature.name) + given,
         )
         definition = Definition(terms=terms, primer=self._primer, setup=self._setup, reuse=self._reuse)
         kind = AsyncTask if signature.is_async else Task

@@ -28,6 +28,8 @@ PROBLEM_LINES = 5
 PROBLEM_CHARS = 320
 PREVIEW_CHARS = 160
 """Of each input."""
+SETUP_MARGIN = 40
+"""Of characters left beside the function and the setup code that stands above it."""
 NAMES_CHARS = 200
 """Of the list of registered functions."""
 
@@ -85,11 +87,14 @@ class CompletionConversation:
     def _task(self, limit: int) -> str:
         """Return the task in at most *limit* characters; the docstring's middle goes first."""
         primer = (self._brief.task_primer or "").strip()
+        setup = (self._brief.setup or "").strip()
+        function = self._brief.terms.signature.render(doc=True)
+        if setup and len(_ASK) + len(setup) + len(function) + SETUP_MARGIN <= limit:
+            function = f"{setup}\n\n\n{function}"
         extras = [part for part in (primer, self._inputs(), self._examples(), self._names()) if part]
         while True:
             fixed = "\n".join([_ASK, "```python", "```", *extras])
             room = limit - len(fixed) - 2
-            function = self._brief.terms.signature.render(doc=True)
             if len(function) <= room or not extras:
                 return "\n".join([_ASK, "```python", _cut(function, room), "```", *extras])[:limit]
             extras.pop()

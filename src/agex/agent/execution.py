@@ -11,7 +11,7 @@ import asyncio
 import inspect
 import sys
 from collections.abc import Callable, Generator, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -24,12 +24,13 @@ from agex.agent.observation import cut_middle, exact, last_lines, result_text
 from agex.agent.registration import Registration
 from agex.agent.thread import in_thread
 from agex.contract import Example, TaskSignature, describe_failure, outcome_matches
+from agex.errors import DefinitionError, InputError
 from agex.models.actions import Action, PythonAction
 
 if TYPE_CHECKING:
     from agex.sandbox import Result, Session
 
-__all__ = ["Check", "Execution", "Terms"]
+__all__ = ["Check", "Execution", "Terms", "example_inputs"]
 
 Check: TypeAlias = Callable[[Any, Any], Any]
 """``check(value, inputs)``: returns None or True, or raises or returns a message."""
@@ -261,12 +262,18 @@ class Execution:
 
     def _try_example(self, function: Any, example: Example) -> Generator[Step, Result, str | None]:
         """Return how *function* fails the example, or None."""
-        args, kwargs = example.arguments()
+        inputs = example_inputs(example, self.terms.signature)
+        if inputs is None:
+            return None
+        args, kwargs = self.terms.signature.arguments(inputs)
         outcome = yield CallGuest(function, args, kwargs)
         if isinstance(outcome.stopped, _End):
             return describe_failure(example, "no value: the call ended the task instead of returning")
         if outcome.stopped is not None:
             raise _unwrapped(outcome.stopped)
+        if outcome.error is None:
+            built = yield CallGuest(self.terms.signature.check_result, (outcome.value,), {})
+            outcome = outcome if built.error is not None else replace(outcome, value=built.value)
         shown = yield from self._repr(outcome)
         verdict = yield CallGuest(_matches, (example, outcome, shown), {})
         if verdict.value is True:
@@ -323,6 +330,24 @@ class Execution:
 
 def _matches(example: Example, outcome: Result, shown: str) -> bool:
     return outcome_matches(example, value=outcome.value, error=outcome.error, value_repr=shown)
+
+
+def example_inputs(example: Example, signature: TaskSignature) -> dict[str, Any] | None:
+    """Return the inputs that an example calls the task with; None for a doctest that no call can mean.
+
+    Raises:
+        DefinitionError: the example was given to ``examples=``, and the task cannot be called so.
+    """
+    try:
+        args, kwargs = example.arguments()
+    except Exception:  # noqa: BLE001 - the docstring's own expressions may raise anything
+        return None
+    try:
+        return signature.bind(args, kwargs)
+    except InputError as error:
+        if example.is_doctest:  # it may show what the task refuses
+            return None
+        raise DefinitionError(f"the example {example.source} does not fit the task: {error}") from error
 
 
 def _unwrapped(stopped: BaseException) -> BaseException:

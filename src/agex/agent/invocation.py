@@ -113,7 +113,7 @@ class Invocation:
         )
         self._agent_primer = agent.primer
         self._variables = self.state.snapshot() if self.state is not None else {}
-        session = agent.sandbox().session(namespace={**self._variables, **self.values})
+        session = agent.sandbox(signature).session(namespace={**self._variables, **self.values})
         self.call.session = session
         self.execution = Execution(
             session=session,

@@ -7,9 +7,13 @@ import inspect
 import keyword
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, NewType, TypeAlias, TypeVar, get_args
 
+from annotated_types import BaseMetadata
+
+from agex.contract import TaskSignature, annotation_names, is_record
 from agex.errors import DefinitionError
 
 if TYPE_CHECKING:
@@ -114,14 +118,20 @@ def add(registrations: tuple[Registration, ...], new: Registration) -> tuple[Reg
     return (*(old for old in registrations if old.name != new.name), new)
 
 
-def policy_for(registrations: Iterable[Registration]) -> Policy:
-    """Return the standard policy plus what is registered.
+def policy_for(registrations: Iterable[Registration], signature: TaskSignature) -> Policy:
+    """Return the standard policy, plus what is registered, plus the names the signature says.
 
     Async functions and tasks are left out: they are bound for each call, see ``execution``.
     """
     from agex.sandbox import Policy
 
     policy = Policy.default()
+    _grant_registered(policy, registrations)
+    _grant_named(policy, signature)
+    return policy
+
+
+def _grant_registered(policy: Policy, registrations: Iterable[Registration]) -> None:
     for one in registrations:
         if one.kind == "class":
             policy.cls(
@@ -143,7 +153,26 @@ def policy_for(registrations: Iterable[Registration]) -> Policy:
             )
         elif one.kind == "function" and not one.is_async:
             policy.fn(_with_doors(one), name=one.name)
-    return policy
+
+
+def _grant_named(policy: Policy, signature: TaskSignature) -> None:
+    """Grant what the annotations name, so that the agent's code can repeat them.
+
+    It may make instances of the data it has to return, and of enums. Of other classes that nothing
+    else grants it has the instances it was given.
+    """
+    returned = annotation_names(signature.checker("return").annotation)
+    names = dict(returned)
+    for parameter in signature.parameters:
+        names |= annotation_names(signature.checker(parameter).annotation)
+    for name, value in names.items():
+        if name in TAKEN or name in policy.names:
+            continue
+        if isinstance(value, TypeVar | NewType) or policy.imports(name, value):
+            policy.names[name] = value
+        elif isinstance(value, type):
+            free = is_record(value) and (name in returned or issubclass(value, Enum | BaseMetadata))
+            policy.cls(value, name=name, constructable=free)
 
 
 def _with_doors(one: Registration) -> Callable[..., Any]:

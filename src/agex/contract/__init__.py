@@ -6,6 +6,7 @@ never asks a model, and never imports numpy, pandas or plotly: it looks at value
 only when somebody else has imported them.
 """
 
+from agex.contract.annotations import Unresolved
 from agex.contract.checker import Checker
 from agex.contract.equality import same_value
 from agex.contract.examples import (
@@ -16,6 +17,7 @@ from agex.contract.examples import (
     outcome_matches,
 )
 from agex.contract.mismatch import ContractError
+from agex.contract.names import annotation_names, is_record
 from agex.contract.preview import preview, short_repr
 from agex.contract.signature import TaskSignature
 
@@ -24,9 +26,12 @@ __all__ = [
     "ContractError",
     "Example",
     "TaskSignature",
+    "Unresolved",
+    "annotation_names",
     "describe_failure",
     "doc_examples",
     "given_examples",
+    "is_record",
     "outcome_matches",
     "preview",
     "same_value",

@@ -118,6 +118,8 @@ def _describe_generic(annotation: Any, origin: Any, args: tuple[Any, ...]) -> st
     name = describe(origin) if isinstance(origin, type) else _special_name(annotation, origin)
     if name == "ndarray" and len(args) == 2:
         return f"NDArray[{', '.join(map(describe, typing.get_args(args[1])))}]"
+    if not args and origin is not tuple:
+        return name
     return f"{name}[{', '.join(map(describe, args)) or '()'}]"
 
 

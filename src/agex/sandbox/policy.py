@@ -173,6 +173,13 @@ class Policy:
             return False
         return any(rule.denies(name) for base in class_.__mro__ if (rule := self._rules.get(base)))
 
+    def imports(self, name: str, value: Any) -> bool:
+        """Tell whether a granted module gives *value* itself under *name*."""
+        home = str(getattr(value, "__module__", ""))
+        root = home.partition(".")[0]
+        grants = [grant for grant in list(self.modules.values()) if grant.root == root]
+        return any(vars(grant.copy()).get(name, self) is value for grant in grants)
+
     def is_sealed(self, class_: type) -> bool:
         """Tell whether guest code may not make instances of *class_*."""
         return class_ in self._sealed
