@@ -6,6 +6,7 @@ directory to run in, and no environment. That is enough for a benchmark, and no 
 
 from __future__ import annotations
 
+import secrets
 import subprocess
 import sys
 import tempfile
@@ -20,14 +21,15 @@ _LIMITS = f"import resource as _r; _r.setrlimit(_r.RLIMIT_AS, ({MEMORY_MB} << 20
 
 def passes(program: str, test: str, entry_point: str) -> bool:
     """Tell whether *program* defines *entry_point* such that ``check(entry_point)`` of *test* succeeds."""
-    source = f"{program}\n\n{test}\n\ncheck({entry_point})\nprint('judged: passed')\n"
+    # check() ends the test. A program that exits before it cannot have printed what nobody foresees.
+    done_text = secrets.token_hex(16)
+    source = f"{program}\n\n{test}\n\ncheck({entry_point})\nprint('{done_text}')\n"
     with tempfile.TemporaryDirectory() as empty:
         command = [sys.executable, "-I", "-c", _LIMITS + f"exec(compile({source!r}, 'judged', 'exec'))"]
         try:
-            # check() ends the test, so a program cannot pass by exiting before it.
             done = subprocess.run(  # noqa: S603 - our own interpreter
                 command, cwd=empty, env={}, capture_output=True, text=True, timeout=SECONDS, check=False
             )
         except subprocess.TimeoutExpired:
             return False
-    return done.returncode == 0 and done.stdout.endswith("judged: passed\n")
+    return done.returncode == 0 and done.stdout.endswith(f"{done_text}\n")

@@ -34,7 +34,29 @@ class Problem:
     def text(self, root: str) -> str:
         """Write the problem as one line."""
         got = "" if self.value is _MISSING else f", got {_got(self.value)}"
-        return f"{root}{self.path}: {self.what}{got}"
+        return f"{root}{self.path}: {self.what}{got}{self._advice()}"
+
+    def _advice(self) -> str:
+        """Name the conversion, where there is one way that everybody means."""
+        for kind, conversions in _CONVERSIONS.items():
+            if self.what.startswith(f"expected {kind}"):
+                way = conversions.get(getattr(type(self.value), "__name__", ""))
+                return f"; convert it with {way}" if way else ""
+        return ""
+
+
+_LISTED = ("dict_keys", "dict_values", "dict_items", "map", "filter", "zip", "range", "generator", "reversed")
+_CONVERSIONS: dict[str, dict[str, str]] = {
+    "dict": {"Series": ".to_dict()", "DataFrame": ".to_dict()"},
+    "list": {
+        "Series": ".tolist()",
+        "Index": ".tolist()",
+        "ndarray": ".tolist()",
+        "DataFrame": '.to_dict("records")',
+        **dict.fromkeys(_LISTED, "list()"),
+    },
+}
+"""By what is expected: type names and the call that makes it of them."""
 
 
 def _got(value: object) -> str:

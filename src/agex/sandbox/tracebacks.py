@@ -38,7 +38,15 @@ def _format_one(error: BaseException, builtins: Mapping[str, Any], sources: Mapp
     if len(lines) > 2 * _FRAMES:
         lines[_FRAMES:-_FRAMES] = [f"  ... [{len(lines) - 2 * _FRAMES} frames cut] ..."]
     head = ["Traceback (most recent call last):", *lines] if lines else []
-    return "\n".join([*head, *(part.rstrip("\n") for part in traceback.format_exception_only(error))])
+    return "\n".join([*head, *_last_lines(error)])
+
+
+def _last_lines(error: BaseException) -> Iterator[str]:
+    """Give what the error says; one of ours by its short name, which is how guest code would catch it."""
+    module = type(error).__module__
+    prefix = f"{module}." if module.partition(".")[0] == "agex" else ""
+    for part in traceback.format_exception_only(error):
+        yield part.rstrip("\n").removeprefix(prefix)
 
 
 def _guest_frames(

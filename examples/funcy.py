@@ -1,0 +1,35 @@
+"""A function made from a sentence, and used like any other.
+
+Run it with ``python examples/funcy.py``: with a provider's key in the environment, or with the
+local model (in a checkout: ``pip install ".[local,local-weights]"``).
+"""
+
+import math
+from collections.abc import Callable
+
+from agex import Agent
+
+agent = Agent(name="funcy")
+agent.module(math)
+
+
+def finds_101(finder: Callable[[int], int], inputs: object) -> str | None:
+    """Check what the agent made before anybody uses it."""
+    found = finder(100)
+    return None if found == 101 else f"called with 100 it must return 101, it returned {found!r}"
+
+
+@agent.task(checks=[finds_101])
+def make_function(description: str) -> Callable[[int], int]:  # type: ignore[empty-body]
+    """Make a Python function that does what the description says, and return the function itself."""
+
+
+def main() -> None:
+    """Have the function made, call it, and sort by it."""
+    prime_finder = make_function("find the next prime larger than a given number")
+    print(prime_finder(100))
+    print(sorted([14, 3, 24, 7], key=prime_finder))
+
+
+if __name__ == "__main__":
+    main()

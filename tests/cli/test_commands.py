@@ -1,0 +1,110 @@
+"""The command line from outside: what it prints, and its exit codes (0 done, 1 failed, 2 not possible)."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from agex.cli.app import app
+
+TASKS = '''
+from agex import Agent
+from agex.testing import ScriptedModel, python_action
+
+def scripted(*codes):
+    return Agent(model=ScriptedModel([[python_action(code)] for code in codes]))
+
+@scripted("def double(n: int) -> int:\\n    return n * 2").task
+def double(n: int) -> int:
+    """Double it."""
+
+@scripted("task_success(text)").task
+def echo(text: str) -> str: ...
+
+@scripted("task_fail('too hard')").task
+def fails(n: int) -> int: ...
+
+plain = 3
+'''
+
+
+@pytest.fixture
+def command(tmp_path, monkeypatch):
+    (tmp_path / "shell_tasks.py").write_text(TASKS)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.delitem(sys.modules, "shell_tasks", raising=False)
+    for name in ("AGEX_MODEL", "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "AGEX_LOCAL_MODEL"):
+        monkeypatch.delenv(name, raising=False)
+    yield lambda *args: CliRunner().invoke(app, list(args))
+    sys.modules.pop("shell_tasks", None)
+
+
+def test_run_calls_a_task_with_json_arguments_and_shows_its_turns(command):
+    result = command("run", "shell_tasks:double", "--arg", "n=21")
+    assert result.exit_code == 0
+    assert "return n * 2" in result.output
+    assert result.output.rstrip().endswith("42")
+
+
+def test_run_prints_one_json_document(command):
+    document = json.loads(command("run", "shell_tasks:double", "--arg", "n=21", "--json").stdout)
+    assert (document["value"], document["turns"]) == (42, 1)
+
+
+def test_an_argument_that_is_no_json_is_text(command):
+    document = json.loads(command("run", "shell_tasks:echo", "--arg", "text=two words", "--json").stdout)
+    assert document["value"] == "two words"
+
+
+def test_a_task_that_fails_exits_with_1(command):
+    result = command("run", "shell_tasks:fails", "--arg", "n=1", "--json")
+    assert result.exit_code == 1
+    assert "TaskFail: too hard" in result.stderr
+    assert result.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["shell_tasks"], "names no task"),
+        (["shell_tasks:plain"], "is not a task"),
+        (["shell_tasks:missing"], "is not a task"),
+        (["no_such_module:task"], "no module 'no_such_module'"),
+        (["shell_tasks:double", "--arg", "n"], "not name=value"),
+        (["shell_tasks:double", "--arg", "n=true"], "expected int"),
+        (["shell_tasks:double"], "missing a required argument"),
+        (["shell_tasks:double", "--arg", "n=1", "--model", "no-such-provider:x"], "no-such-provider"),
+    ],
+)
+def test_what_cannot_be_done_exits_with_2_and_says_why(command, arguments, message):
+    result = command("run", *arguments, "--json")
+    assert result.exit_code == 2
+    assert message in result.stderr
+
+
+def test_doctor_tries_what_the_sandbox_stops(command):
+    report = json.loads(command("doctor", "--json").stdout)
+    assert report["isolation"]["none"]
+    assert all(report["isolation"]["none"].values())
+
+
+def test_doctor_prints_tables(command):
+    result = command("doctor")
+    assert result.exit_code == 0
+    assert "import os" in result.output
+    assert "NO" not in result.output
+
+
+def test_a_demo_without_a_model_exits_with_2(command, monkeypatch):
+    monkeypatch.setenv("AGEX_LOCAL_MODEL", "missing.gguf")
+    result = command("demo", "--model", "local")
+    assert result.exit_code == 2
+    assert "ModelNotConfigured" in result.stderr
+
+
+def test_no_command_shows_help(command):
+    assert "demo" in command().output

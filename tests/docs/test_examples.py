@@ -1,0 +1,48 @@
+"""The example programs, with a script in the model's place."""
+
+from __future__ import annotations
+
+import runpy
+import sys
+from pathlib import Path
+
+import pytest
+
+from agex.agent import Agent
+from agex.testing import ScriptedModel, python_action
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+PRIMES = """
+def make_function(description: str) -> Callable[[int], int]:
+    def find(n):
+        n = max(n + 1, 2)
+        while any(n % d == 0 for d in range(2, math.isqrt(n) + 1)):
+            n += 1
+        return n
+    return find
+"""
+BUSIEST = """
+def busiest(sales: DataFrame, count: int) -> dict[str, int]:
+    return sales.groupby("region")["units"].sum().nlargest(count).to_dict()
+"""
+
+SCRIPTS = {
+    "funcy.py": ("import math" + PRIMES, "101\n[3, 7, 14, 24]\n"),
+    "frames.py": (BUSIEST, "{'east': 250, 'north': 190}\n1 turns, "),
+}
+
+
+def test_every_example_is_tested():
+    assert {path.name for path in EXAMPLES.glob("*.py")} == set(SCRIPTS)
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_an_example_runs(name, monkeypatch, capsys):
+    pytest.importorskip("pandas", reason="the extra `test` has pandas")
+    code, printed = SCRIPTS[name]
+    model = ScriptedModel([[python_action(code)]])
+    monkeypatch.setattr(Agent, "resolved_model", lambda self: model)
+    monkeypatch.setattr(sys, "argv", [name])
+    runpy.run_path(str(EXAMPLES / name), run_name="__main__")
+    assert capsys.readouterr().out.startswith(printed)
