@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agex.cli.humaneval import compare
+from agex.cli.humaneval import _arguments, _problems, compare
 from agex.cli.judge import passes
 from agex.testing import ScriptedModel, python_action
 
@@ -57,3 +57,7 @@ CHECK = "def check(candidate):\n    assert candidate(2) == 4\n"
 )
 def test_the_judge_believes_the_tests_only(program, verdict):
     assert passes(program, CHECK, "f") is verdict
+
+
+def test_every_problem_can_be_called():
+    assert all(isinstance(_arguments(problem), tuple) for problem in _problems().values())

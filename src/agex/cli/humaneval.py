@@ -9,6 +9,8 @@ the sandbox. Source: Chen et al., Evaluating Large Language Models Trained on Co
 from __future__ import annotations
 
 import ast
+import doctest
+import inspect
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -18,7 +20,6 @@ from rich.table import Table
 
 from agex.agent import ActionEvent, Agent, Run
 from agex.cli.judge import passes
-from agex.contract import doc_examples
 from agex.errors import DefinitionError, LLMFail, TaskError
 from agex.models import Message, Model, ModelError, PythonAction, Request, resolve_model
 
@@ -81,10 +82,9 @@ def _through_product(model: Model, problem: Problem, *, turns: int, examples: bo
     preamble, function = _split(problem["prompt"], problem["entry_point"])
     source = function if examples else _without_examples(function)
     task = agent.task(setup=preamble or None)(_function(preamble, source, problem["entry_point"]))
-    args, kwargs = _arguments(problem)
     solved = True
     try:
-        run: Run[Any] = task.run(*args, **kwargs)
+        run: Run[Any] = task.run(*_arguments(problem))
     except LLMFail:
         raise
     except TaskError as error:
@@ -130,27 +130,36 @@ def _without_examples(function: str) -> str:
     )
 
 
-def _arguments(problem: Problem) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Give arguments to call a problem's function with: those of its first example, else of its first test.
+def _arguments(problem: Problem) -> tuple[Any, ...]:
+    """Give arguments for a problem: of the first call in its docstring, else in its tests.
 
     A typed task is a call, and a call has arguments. What the call should return is not told.
     """
     name = problem["entry_point"]
     namespace: dict[str, Any] = {}
-    exec(problem["prompt"], namespace)  # noqa: S102 - the benchmark's own text
-    for example in doc_examples(namespace[name].__doc__ or "", name):
-        return example.arguments()
-    calls = [
-        node
-        for node in ast.walk(ast.parse(problem["test"]))
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "candidate"
-    ]
-    for call in calls:
+    exec(compile(problem["prompt"], name, "exec", dont_inherit=True), namespace)  # noqa: S102 - as in _function
+    for call in [*_shown_calls(namespace[name]), *_calls(problem["test"], "candidate")]:
         try:
-            return tuple(_evaluate(arg, namespace) for arg in call.args), {}
+            return tuple(_evaluate(arg, namespace) for arg in call.args)
         except NameError:  # an argument that the test computes
             continue
+    texts = [each.annotation for each in inspect.signature(namespace[name]).parameters.values()]
+    if all(annotation is str for annotation in texts):
+        return tuple("abc" for _ in texts)
     raise DefinitionError(f"{name} has neither an example nor a test with plain arguments")
+
+
+def _shown_calls(function: Any) -> list[ast.Call]:
+    try:
+        shown = doctest.DocTestParser().get_examples(function.__doc__ or "")
+    except ValueError:  # one docstring is not indented as doctest wants it
+        return []
+    return [call for example in shown for call in _calls(example.source, function.__name__)]
+
+
+def _calls(source: str, name: str) -> list[ast.Call]:
+    calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
+    return [call for call in calls if isinstance(call.func, ast.Name) and call.func.id == name]
 
 
 def _evaluate(node: ast.expr, namespace: dict[str, Any]) -> Any:
