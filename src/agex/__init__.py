@@ -1,6 +1,6 @@
 """agex: a language model writes the body of a typed function, next to your own objects.
 
-Two rings. The inner one (``sandbox``, ``state``) needs the standard library only and knows
+Two rings. The inner one (``sandbox``, ``state``, ``files``) needs the standard library only and knows
 nothing of agents; the outer one (``contract``, ``agent``, ``models``, ``testing``, ``cli``)
 builds on it, on pydantic and on pydantic-ai. Imports go outward to inward.
 
@@ -59,6 +59,7 @@ if TYPE_CHECKING:
         UnpicklableVariableError,
         WeightsCorrupt,
     )
+    from agex.files import connect_fs
     from agex.models import Usage
     from agex.sandbox import MemberSpec
     from agex.state import Live
@@ -103,6 +104,7 @@ __all__ = [
     "UnpicklableVariableError",
     "Usage",
     "WeightsCorrupt",
+    "connect_fs",
     "event_from_json",
     "events",
     "pprint_events",
@@ -110,7 +112,12 @@ __all__ = [
     "view",
 ]
 
-_ELSEWHERE = {"Live": "agex.state", "MemberSpec": "agex.sandbox", "Usage": "agex.models"}
+_ELSEWHERE = {
+    "Live": "agex.state",
+    "MemberSpec": "agex.sandbox",
+    "Usage": "agex.models",
+    "connect_fs": "agex.files",
+}
 
 
 def __getattr__(name: str) -> Any:

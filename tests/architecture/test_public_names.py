@@ -46,6 +46,7 @@ PUBLIC_NAMES = [
     "UnpicklableVariableError",
     "Usage",
     "WeightsCorrupt",
+    "connect_fs",
     "event_from_json",
     "events",
     "pprint_events",

@@ -26,10 +26,13 @@ def test_an_awaited_call_is_an_example_of_an_async_task():
 @pytest.mark.parametrize(
     "doc",
     [
-        ">>> sorted(f(2))\n[1]",
-        ">>> f(2) == 4\nTrue",
         ">>> x = f(2)",
-        ">>> f(2)[0]\n4",
+        ">>> f(2) + f(3)\n9",
+        ">>> [f(x) for x in (1, 2)]\n[1, 2]",
+        ">>> (lambda: f(2))()\n4",
+        ">>> map(f, [1])\n4",
+        ">>> print(f, f(2))\n4",
+        ">>> np.round(f(2))\n4",
         ">>> other(2)\n4",
         ">>> o.f(2)\n4",
         ">>> f(f(2))\n16",
@@ -44,8 +47,27 @@ def test_an_awaited_call_is_an_example_of_an_async_task():
         None,
     ],
 )
-def test_what_is_no_call_of_the_task_with_builtins_is_left_alone(doc):
+def test_what_does_not_call_the_task_once_with_builtins_is_left_alone(doc):
     assert doc_examples(doc, "f") == ()
+
+
+@pytest.mark.parametrize(
+    ("source", "value", "seen"),
+    [
+        ("sorted(f(2))", [2, 1], [1, 2]),
+        ("f(2) == 4", 4, True),
+        ("f(2)[0]", [4], 4),
+        ("round(f(2), 1)", 1.26, 1.3),
+        ("f(2).title()", "ab", "Ab"),
+        ("sorted(f(2), key=lambda pair: -pair[0])", [(1,), (2,)], [(2,), (1,)]),
+        ("round(await f(2), 1)", 1.26, 1.3),
+    ],
+)
+def test_an_expression_around_a_call_is_an_example(source, value, seen):
+    (example,) = doc_examples(f">>> {source}\n{seen!r}\n", "f")
+    assert (example.source, example.arguments()) == (source, ((2,), {}))
+    assert example.seen(value) == seen
+    assert outcome_matches(example, value=example.seen(value))
 
 
 @pytest.mark.parametrize("source", ["f(range(3))", "f([x * 2 for x in range(3)])", "f(key=lambda a: -a)"])

@@ -274,6 +274,8 @@ class Execution:
         if outcome.error is None:
             built = yield CallGuest(self.terms.signature.check_result, (outcome.value,), {})
             outcome = outcome if built.error is not None else replace(outcome, value=built.value)
+            if example.around is not None:
+                outcome = yield CallGuest(example.seen, (outcome.value,), {})
         shown = yield from self._repr(outcome)
         verdict = yield CallGuest(_matches, (example, outcome, shown), {})
         if verdict.value is True:

@@ -27,7 +27,7 @@ class Example:
     """One call of the task and its outcome."""
 
     source: str
-    """The call as text, e.g. ``f(2)``."""
+    """The call as text, e.g. ``f(2)``, or an expression around it, e.g. ``round(f(2), 1)``."""
     expected_text: str
     """The outcome as text: a repr, or ``ValueError: message``."""
     expected: Any = field(default=_UNSET, repr=False)
@@ -36,7 +36,10 @@ class Example:
     """The last line of the traceback expected, for an example that raises."""
     flags: int = field(default=0, repr=False)
     """doctest option flags."""
+    around: str | None = field(default=None, repr=False)
+    """What is done with the call's value before it is compared, e.g. ``round(_, 1)``; None for nothing."""
     _call: tuple[tuple[Any, ...], Mapping[str, Any]] | None = field(default=None, repr=False)
+    _source_call: str = field(default="", repr=False)
 
     @property
     def is_doctest(self) -> bool:
@@ -52,13 +55,17 @@ class Example:
         if self._call is not None:
             args, kwargs = copy.deepcopy(self._call)
             return args, dict(kwargs)
-        call = _task_call(self.source)
-        call.func = ast.Name("", ast.Load())
-        tree = ast.fix_missing_locations(ast.Expression(call))
-        code = compile(tree, "<example>", "eval")
-        # The host's own docstring; the names it may use were looked at when it was read.
-        found: tuple[tuple[Any, ...], dict[str, Any]] = eval(code, {"": _capture})  # noqa: S307
+        found: tuple[tuple[Any, ...], dict[str, Any]] = _evaluate(self._source_call, "_", _capture)
         return found
+
+    def seen(self, value: Any) -> Any:
+        """Return what is compared: *value*, or what the expression around the call makes of it."""
+        return value if self.around is None else _evaluate(self.around, "_", value)
+
+
+def _evaluate(source: str, name: str, value: Any) -> Any:
+    """Evaluate the host's own docstring; the names it may use were looked at when it was read."""
+    return eval(compile(source, "<example>", "eval"), {name: value})  # noqa: S307
 
 
 def _capture(*args: Any, **kwargs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -68,11 +75,12 @@ def _capture(*args: Any, **kwargs: Any) -> tuple[tuple[Any, ...], dict[str, Any]
 def doc_examples(doc: str | None, name: str) -> tuple[Example, ...]:
     """Read the doctest examples of a docstring that are calls of the task *name*.
 
-    Left alone: what is skipped, what is no call of the task itself, what uses names that are
-    not builtins, what states no outcome, and what is malformed.
+    An expression around one call counts too, e.g. ``round(f(2), 1)``. Left alone: what is skipped,
+    what does not call the task just once, what uses names that are not builtins, what states no
+    outcome, and what is malformed.
     """
     found = [each for each in _parsed(doc or "") if each.options.get(doctest.SKIP) is not True]
-    return tuple(_from_doctest(each) for each in found if _binds(each, name))
+    return tuple(_from_doctest(each, name) for each in found if _binds(each, name))
 
 
 def _parsed(doc: str) -> list[doctest.Example]:
@@ -86,35 +94,60 @@ def _parsed(doc: str) -> list[doctest.Example]:
 
 def _binds(example: doctest.Example, name: str) -> bool:
     try:
-        call = _task_call(example.source)
+        tree = ast.parse(example.source.strip(), mode="eval").body
     except (SyntaxError, ValueError):
         return False
-    if not isinstance(call.func, ast.Name) or call.func.id != name:
+    if len(_calls(tree, name)) != 1 or any(isinstance(node, _REPEATED) for node in _above(tree, name)):
         return False
-    names = [node for arg in (*call.args, *call.keywords) for node in ast.walk(arg)]
-    bound = {n.id for n in names if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-    bound |= {n.arg for n in names if isinstance(n, ast.arg)}
-    used = {n.id for n in names if isinstance(n, ast.Name)}
-    return bool(example.want) and all(each in bound or hasattr(builtins, each) for each in used)
+    nodes = list(ast.walk(tree))
+    bound = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    bound |= {n.arg for n in nodes if isinstance(n, ast.arg)}
+    used = {n.id for n in nodes if isinstance(n, ast.Name)} - {name}
+    said_once = sum(isinstance(n, ast.Name) and n.id == name for n in nodes) == 1
+    return said_once and bool(example.want) and all(each in bound or hasattr(builtins, each) for each in used)
 
 
-def _task_call(source: str) -> ast.Call:
-    tree: ast.expr = ast.parse(source.strip(), mode="eval").body
-    if isinstance(tree, ast.Await):
-        tree = tree.value
-    if isinstance(tree, ast.Call):
-        return tree
-    raise ValueError(f"{source.strip()!r} is not a call")
+_REPEATED = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+"""A call inside one of these is made any number of times, or later."""
 
 
-def _from_doctest(example: doctest.Example) -> Example:
+def _calls(tree: ast.AST, name: str) -> list[ast.Call]:
+    """Return the calls of *name*."""
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    return [call for call in calls if isinstance(call.func, ast.Name) and call.func.id == name]
+
+
+def _above(tree: ast.AST, name: str) -> list[ast.AST]:
+    """Return the nodes that the call of *name* is a part of."""
+    return [node for node in ast.walk(tree) if not isinstance(node, ast.Name) and _calls(node, name)]
+
+
+class _Hole(ast.NodeTransformer):
+    """Puts ``_`` where the call is."""
+
+    def __init__(self, call: ast.Call) -> None:
+        self.call = call
+
+    def visit(self, node: ast.AST) -> Any:
+        awaited = isinstance(node, ast.Await) and node.value is self.call
+        return ast.Name("_", ast.Load()) if awaited or node is self.call else self.generic_visit(node)
+
+
+def _from_doctest(example: doctest.Example, name: str) -> Example:
     flags = sum(flag for flag, on in example.options.items() if on)
     error = example.exc_msg
+    tree = ast.parse(example.source.strip(), mode="eval").body
+    [call] = _calls(tree, name)
+    whole = ast.unparse(tree).removeprefix("await ")
+    around = ast.unparse(_Hole(call).visit(tree))
+    call.func = ast.Name("_", ast.Load())
     return Example(
-        source=ast.unparse(_task_call(example.source)),
+        source=whole,
         expected_text=(example.want if error is None else error).rstrip("\n"),
         error=error,
         flags=flags,
+        around=None if around == "_" else around,
+        _source_call=ast.unparse(call),
     )
 
 
