@@ -106,17 +106,36 @@ def test_a_small_model_gets_the_function_to_complete_and_nothing_of_the_machiner
     assert "task_success" not in message.content
 
 
-def test_on_a_later_turn_a_small_model_sees_its_last_code_and_the_problem():
+def test_on_the_second_turn_a_small_model_sees_its_last_code_and_the_problem():
     conversation = CompletionConversation(brief())
     conversation.add(Reply(actions=(python_action("def old(): 1"),)), Observation(brief="ValueError: 1"))
     conversation.add(
         Reply(actions=(python_action('def example():\n    """Doc."""\n    return 1'),)),
         Observation(text="long text", brief="ValueError: no"),
     )
-    _, code, problem = conversation.request(3, 1).messages
+    _, code, problem = conversation.request(2, 1).messages
     assert code.content == "```python\ndef example():\n    return 1\n```"
     assert problem.content == "ValueError: no\nWrite the corrected function."
-    assert "def old" not in str(conversation.request(3, 1))
+    assert "def old" not in str(conversation.request(2, 1))
+
+
+def test_from_the_third_turn_on_a_small_model_begins_again():
+    conversation = CompletionConversation(brief())
+    first = conversation.request(1, 3)
+    conversation.add(Reply(actions=(python_action("1"),)), Observation(brief="example failed", failed=True))
+    again = conversation.request(3, 1)
+    assert (again.messages, again.prefill) == (first.messages, first.prefill)
+
+
+def test_a_new_beginning_is_told_what_no_example_says():
+    def f(x: int) -> int: ...
+
+    conversation = CompletionConversation(brief(f))
+    conversation.add(Reply(actions=(python_action("1"),)), Observation(brief="expected int", failed=True))
+    (message,) = conversation.request(3, 1).messages
+    assert message.content.endswith(
+        "An earlier answer was wrong:\nexpected int\nWrite the corrected function."
+    )
 
 
 def test_the_answer_of_a_small_model_is_begun_for_it():
@@ -150,6 +169,7 @@ def test_no_request_to_a_small_model_passes_the_limit(doc, code, problem, value)
         Reply(actions=(python_action(code),)), Observation(text=problem, brief=problem, failed=True)
     )
     assert size(conversation.request(2, 1)) <= LIMIT_CHARS
+    assert size(conversation.request(3, 1)) <= LIMIT_CHARS
     assert tokens("x" * LIMIT_CHARS) <= 401
 
 

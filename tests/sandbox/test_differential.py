@@ -1,0 +1,121 @@
+"""Guest code does exactly what CPython does, or is refused by name: a corpus, one file to a family of syntax.
+
+A snippet begins with ``# --- name``; behind the name may stand ``since: 3.12`` (and ``until: 3.12``) for
+the versions that know its syntax, and ``refused: why`` for what the sandbox does not run on purpose.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+HERE = Path(__file__).parent / "differential"
+HEAD = re.compile(
+    r"# --- (?P<name>.+?)"
+    r"(?:\s+since: (?P<since>\d+\.\d+))?(?:\s+until: (?P<until>\d+\.\d+))?(?:\s+refused: (?P<refused>.+))?"
+)
+
+
+def _load(name: str) -> Any:
+    # Tests are imported by path (--import-mode=importlib), so a neighbour has no package to come from.
+    spec = importlib.util.spec_from_file_location(f"agex_tests_{name}", HERE / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = sys.modules.setdefault(spec.name, importlib.util.module_from_spec(spec))
+    spec.loader.exec_module(module)
+    return module
+
+
+twin = _load("twin")
+
+
+@dataclass(frozen=True)
+class Snippet:
+    family: str
+    name: str
+    source: str
+    since: tuple[int, ...]
+    until: tuple[int, ...]
+    refused: str | None
+
+    @property
+    def applies(self) -> bool:
+        """Whether this interpreter knows the syntax."""
+        return self.since <= sys.version_info[:2] <= self.until
+
+
+def _version(text: str | None, otherwise: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in (text or otherwise).split("."))
+
+
+def snippets(path: Path) -> list[Snippet]:
+    found: list[Snippet] = []
+    for part in re.split(r"^(?=# --- )", path.read_text("utf-8"), flags=re.MULTILINE):
+        head, _, source = part.partition("\n")
+        if not head:
+            continue
+        fields = HEAD.fullmatch(head)
+        assert fields is not None, f"{path.name}: not a head of a snippet: {head!r}"
+        found.append(
+            Snippet(
+                path.stem,
+                fields["name"],
+                source,
+                _version(fields["since"], "3.11"),
+                _version(fields["until"], "3.99"),
+                fields["refused"],
+            )
+        )
+    return found
+
+
+SNIPPETS = [snippet for path in sorted((HERE / "snippets").glob("*.txt")) for snippet in snippets(path)]
+EQUAL = [s for s in SNIPPETS if s.applies and s.refused is None]
+REFUSED = [s for s in SNIPPETS if s.applies and s.refused is not None]
+
+
+def _name(snippet: Snippet) -> str:
+    return f"{snippet.family}: {snippet.name}"
+
+
+@pytest.mark.parametrize("snippet", EQUAL, ids=_name)
+def test_a_snippet_does_what_it_does_in_cpython(snippet: Snippet) -> None:
+    expected = twin.run_native(snippet.source)
+    actual, _ = twin.run_guest(snippet.source)
+
+    assert str(actual) == str(expected)
+    assert actual == expected
+
+
+@pytest.mark.parametrize("snippet", REFUSED, ids=_name)
+def test_what_is_refused_is_refused_with_its_line_and_what_to_do(snippet: Snippet) -> None:
+    _, refusal = twin.run_guest(snippet.source)
+
+    assert refusal is not None
+    assert refusal.names_a_line, refusal.traceback
+    assert refusal.says_what_to_do, refusal.message
+
+
+@pytest.mark.parametrize("snippet", REFUSED, ids=_name)
+def test_what_is_refused_does_the_same_as_in_cpython_up_to_there(snippet: Snippet) -> None:
+    expected = twin.run_native(snippet.source)
+    actual, _ = twin.run_guest(snippet.source)
+
+    assert actual.stdout == expected.stdout[: len(actual.stdout)]
+
+
+def test_no_two_snippets_share_a_name() -> None:
+    names = [_name(snippet) for snippet in SNIPPETS]
+
+    assert [name for name in set(names) if names.count(name) > 1] == []
+
+
+def test_the_corpus_covers_the_families_of_the_language() -> None:
+    assert len(SNIPPETS) >= 500
+    assert len({snippet.family for snippet in SNIPPETS}) >= 40
