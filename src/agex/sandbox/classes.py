@@ -30,6 +30,9 @@ _HOOKS = frozenset({"__getattribute__", "__setattr__", "__delattr__", "__init_su
 _PLAIN = (int, float, complex, bool, str, bytes, list, tuple, dict, set, frozenset, range, type(None))
 """Types whose uncontested members are known to be harmless."""
 
+_NAMESPACE = type.__dict__["__dict__"].__get__
+"""A class's namespace, without asking a metaclass of the guest."""
+
 _NEVER = frozenset({"__del__", "__reduce__", "__reduce_ex__"})
 """What no class of a guest may define, however it is made."""
 
@@ -66,6 +69,9 @@ class GuestType(type, metaclass=_StandInMeta):
         return type[item]
 
 
+GuestType.__name__ = GuestType.__qualname__ = "type"
+GuestType.__module__ = "builtins"
+
 _REAL: dict[type, type] = {GuestType: type}
 _STAND_IN: dict[type, type] = {type: GuestType}
 
@@ -94,7 +100,7 @@ def type_of(value: object) -> type:
     """Do what ``type(value)`` does, without handing out a metaclass or a sealed class."""
     found = type(value)
     if issubclass(found, type):
-        return stand_in(found)
+        return GuestType if issubclass(found, _StandInMeta) else stand_in(found)
     guards = CURRENT.get()
     return found if guards is None else guards.shown_class(found)
 
@@ -103,6 +109,9 @@ class ClassRegistry:
     """The classes of one session."""
 
     def __init__(self, own: set[type]) -> None:
+        self.module_name = str(b"__main__", "ascii")
+        """``__name__`` in guest code: a string equal to others and identical to none. A class body stores
+        this very object as ``__module__``; no host class can have it, so new classes are known by it."""
         self.own = own  # read by compiled code, under the name own!
         self.trusted = set(_PLAIN)  # likewise, in strict mode, under the name ok!
         self._pure: dict[int, type] = {}
@@ -111,15 +120,25 @@ class ClassRegistry:
     # By identity: a metaclass of the guest could define __hash__ and __eq__.
     def is_pure(self, class_: type) -> bool:
         """Tell whether the guest made *class_* without any class of the host."""
-        return self._pure.get(id(class_)) is class_
+        return self._known(class_) is self._pure
 
     def is_mixed(self, class_: type) -> bool:
         """Tell whether the guest made *class_* over a class of the host."""
-        return self._mixed.get(id(class_)) is class_
+        return self._known(class_) is self._mixed
+
+    def _known(self, class_: type) -> dict[int, type] | None:
+        """Give the register that *class_* is in; one still under construction is registered here."""
+        for register in (self._pure, self._mixed):
+            if register.get(id(class_)) is class_:
+                return register
+        if _NAMESPACE(class_).get("__module__") is not self.module_name:
+            return None
+        self.adopt(class_)
+        return self._known(class_)
 
     def is_guest(self, class_: type) -> bool:
         """Tell whether the guest made *class_*."""
-        return self.is_pure(class_) or self.is_mixed(class_)
+        return self._known(class_) is not None
 
     def build(self, real: Callable[..., Any]) -> Callable[..., Any]:
         """Make the ``__build_class__`` of a session."""
@@ -144,6 +163,8 @@ class ClassRegistry:
         resolved = types.resolve_bases(bases)
         metaclass = real_metaclass(kwargs.pop("metaclass", type(resolved[0]) if resolved else type))
         metaclass, _, _ = types.prepare_class(name, resolved, {"metaclass": metaclass, **kwargs})
+        if isinstance(metaclass, type):
+            self._check_metaclass(metaclass, name)
 
         def make(name: str, bases: tuple[type, ...], namespace: dict[str, Any], **kw: Any) -> Any:
             return self.create(metaclass, name, bases, namespace, **kw)
@@ -156,6 +177,7 @@ class ClassRegistry:
     ) -> Any:
         """Call a metaclass, with the namespace checked first and the class registered after."""
         if isinstance(namespace, dict):
+            namespace = {**namespace, "__module__": namespace.get("__module__", self.module_name)}
             self._check_namespace(namespace, name)
             if isinstance(bases, tuple) and not all(self._is_harmless(base) for base in bases):
                 self._check_mixed(name, bases, namespace)
@@ -171,7 +193,18 @@ class ClassRegistry:
             self.own.add(class_)
             self.trusted.add(class_)
         else:
+            self._check_metaclass(type(class_), class_.__name__)
             self._mixed[id(class_)] = class_
+
+    def _check_metaclass(self, metaclass: type, name: str) -> None:
+        """Refuse a metaclass of the guest that would see a host class's private state pass by."""
+        for part in metaclass.__mro__:
+            if self.is_guest(part):
+                for hook in _HOOKS & vars(part).keys():
+                    raise SandboxTypeError(
+                        f"class {name} cannot have a metaclass that defines {hook}: it inherits from a class "
+                        "of the host; keep the host object in an attribute instead"
+                    )
 
     def _is_harmless(self, base: Any) -> bool:
         if not isinstance(base, type):
@@ -181,7 +214,8 @@ class ClassRegistry:
     def _holds_no_secrets(self, part: type) -> bool:
         if self.is_guest(part):
             return self.is_pure(part)
-        return hostclass.is_static(part) or part.__module__ in _STDLIB_BASES
+        is_stand_in = isinstance(part, _StandInMeta)
+        return is_stand_in or hostclass.is_static(part) or part.__module__ in _STDLIB_BASES
 
     def _check_namespace(self, namespace: Any, name: Any) -> None:
         for forbidden in _NEVER:

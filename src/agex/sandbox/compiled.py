@@ -38,9 +38,12 @@ def compile_module(
             _cache.move_to_end(key)
             return _cache[key]
     flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT if top_level_await else 0
-    tree = compile(source, filename, "exec", flags | ast.PyCF_ONLY_AST, dont_inherit=True)
-    rewrite(tree, rules, echo=echo)
-    code: types.CodeType = compile(tree, filename, "exec", flags, dont_inherit=True)
+    try:
+        tree = compile(source, filename, "exec", flags | ast.PyCF_ONLY_AST, dont_inherit=True)
+        rewrite(tree, rules, echo=echo)
+        code: types.CodeType = compile(tree, filename, "exec", flags, dont_inherit=True)
+    except RecursionError:  # trees of more than about 900 levels
+        raise SandboxSyntaxError("the program is nested too deeply; split it into smaller parts") from None
     _inspect(code)
     with _lock:
         _cache[key] = code

@@ -10,6 +10,7 @@ import builtins as host
 import functools
 import string
 import types
+from collections import UserString
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -63,12 +64,17 @@ def sealed(class_: type) -> type:
 
 
 def _format_door(guards: Guards, receiver: Any, name: str) -> Any:
+    """``str.format``, by whatever way it is reached: a subclass, ``super()``, a generic alias."""
+    value = host.getattr(receiver, name)
     safe = formatting.safe_format if name == "format" else formatting.safe_format_map
-    if isinstance(receiver, str):
-        return _Door(functools.partial(safe, guards.getattr, receiver))
-    if isinstance(receiver, type) and issubclass(receiver, str):
+    if isinstance(value, types.BuiltinMethodType) and isinstance(value.__self__, str):
+        return _Door(functools.partial(safe, guards.getattr, value.__self__))
+    if value is str.format or value is str.format_map:
         return _Door(functools.partial(safe, guards.getattr))
-    return receiver
+    function = value.__func__ if type(value) is types.MethodType else value
+    if function is UserString.format or function is UserString.format_map:
+        raise SandboxAttributeError(f"UserString.{name} is not accessible; use str(text).{name}(...)")
+    return _Door(value)
 
 
 def _formatter_door(guards: Guards, receiver: Any, name: str) -> Any:
@@ -90,6 +96,12 @@ def _graph_door(guards: Guards, receiver: Any, name: str) -> Any:
     return receiver
 
 
+def _register_door(guards: Guards, receiver: Any, name: str) -> Any:
+    if isinstance(receiver, type) and not guards.classes.is_guest(receiver):
+        raise refusal(receiver, name)
+    return receiver
+
+
 def _class_door(guards: Guards, receiver: Any, name: str) -> Any:
     return _Door(classes.type_of(receiver))
 
@@ -107,9 +119,22 @@ def _init_door(guards: Guards, receiver: Any, name: str) -> Any:
 def _own_door(guards: Guards, receiver: Any, name: str) -> Any:
     """Names that only the guest's own classes and objects, or ``super()`` in them, may answer."""
     subject = super_self(receiver) if type(receiver) is super else receiver
-    if guards.is_own(subject):
-        return receiver
-    raise refusal(receiver, name)
+    if not guards.is_own(subject) or (isinstance(subject, type) and not _is_defined(guards, subject, name)):
+        raise refusal(receiver, name)
+    return receiver
+
+
+def _is_defined(guards: Guards, class_: type, name: str) -> bool:
+    """Tell whether the guest wrote what *class_* answers: ``object.__getstate__`` takes any object."""
+    for base in class_.__mro__:
+        if name in vars(base):
+            return guards.classes.is_guest(base)
+    return True
+
+
+def _copy_door(guards: Guards, receiver: Any, name: str) -> Any:
+    """A class's tables, as a copy: a proxy hands the real one to the ``__eq__`` of whatever it meets."""
+    return _Door(dict(host.getattr(receiver, name)))
 
 
 def _inherited_door(guards: Guards, receiver: Any, name: str) -> Any:
@@ -179,6 +204,7 @@ DOORS: dict[str, Callable[[Guards, Any, str], Any]] = {
     "get_field": _formatter_door,
     "obj": _obj_door,
     "mro": _graph_door,
+    "register": _register_door,
     "__mro__": _graph_door,
     "__bases__": _graph_door,
     "__base__": _graph_door,
@@ -201,6 +227,8 @@ DOORS: dict[str, Callable[[Guards, Any, str], Any]] = {
     "__setstate__": _own_door,
     "__subclasshook__": _own_door,
     "__annotations__": _annotations_door,
+    "__members__": _copy_door,
+    "__dataclass_fields__": _copy_door,
 }
 
 
@@ -229,4 +257,7 @@ def described(receiver: Any) -> str:
 
 def refusal(receiver: Any, name: str) -> SandboxAttributeError:
     """Make the error that refuses *name*."""
-    return SandboxAttributeError(f"attribute '{name}' of {described(receiver)} is not accessible")
+    return SandboxAttributeError(
+        f"attribute '{name}' of {described(receiver)} is not accessible; use its other public members, dir() "
+        "lists them"
+    )

@@ -61,7 +61,7 @@ def safe_format(getattr_: GetAttr, text: str, /, *args: Any, **kwargs: Any) -> s
     text = _exact(text)
     if is_plain_format(text):
         return text.format(*args, **kwargs)
-    return SafeFormatter(getattr_).vformat(text, args, kwargs)
+    return _Method(getattr_, args, kwargs).format(text)
 
 
 def safe_format_map(getattr_: GetAttr, text: str, mapping: Mapping[str, Any], /) -> str:
@@ -69,7 +69,62 @@ def safe_format_map(getattr_: GetAttr, text: str, mapping: Mapping[str, Any], /)
     text = _exact(text)
     if is_plain_format(text):
         return text.format_map(mapping)
-    return SafeFormatter(getattr_).vformat(text, (), mapping)
+    return _Method(getattr_, (), mapping).format(text)
+
+
+class _Method:
+    """``str.format`` with its own rules: numbering and messages differ from ``string.Formatter``."""
+
+    def __init__(self, getattr_: GetAttr, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+        self._getattr = getattr_
+        self._args = args
+        self._kwargs = kwargs
+        self._next: int | None = 0  # the number of the next field without one; None once fields have numbers
+        self._counted = False
+
+    def format(self, text: str, depth: int = 2) -> str:
+        if depth == 0:
+            raise ValueError("Max string recursion exceeded")
+        parts: list[str] = []
+        for literal, field, spec, conversion in string.Formatter().parse(text):
+            parts.append(literal)
+            if field is not None:
+                value = _converted(self._value(field), conversion)
+                parts.append(
+                    format(value, self.format(spec, depth - 1) if spec and "{" in spec else spec or "")
+                )
+        return "".join(parts)
+
+    def _value(self, field: str) -> Any:
+        first, rest = _split_field(field)
+        value = self._first(first)
+        for is_attribute, key in rest:
+            value = self._getattr(value, str(key)) if is_attribute else value[key]
+        return value
+
+    def _first(self, key: int | str) -> Any:
+        if key == "":
+            if self._next is None:
+                raise ValueError("cannot switch from manual field specification to automatic field numbering")
+            key, self._counted = self._next, True
+            self._next += 1
+        elif isinstance(key, int):
+            if self._counted:
+                raise ValueError("cannot switch from automatic field numbering to manual field specification")
+            self._next = None
+        if isinstance(key, str):
+            return self._kwargs[key]
+        if key >= len(self._args):
+            raise IndexError(f"Replacement index {key} out of range for positional args tuple")
+        return self._args[key]
+
+
+def _converted(value: Any, conversion: str | None) -> Any:
+    if conversion is None:
+        return value
+    if conversion not in {"s", "r", "a"}:
+        f"{{!{conversion}}}".format(value)  # raises the interpreter's own error
+    return {"s": str, "r": repr, "a": ascii}[conversion](value)
 
 
 def _exact(text: str) -> str:

@@ -14,13 +14,15 @@ Whatever is refused here is refused by raising; nothing is answered with a defau
 from __future__ import annotations
 
 import builtins as host
+import inspect
 import sys
 import types
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
 from agex.errors import SandboxAttributeError, SandboxError, SandboxImportError, SandboxTypeError
-from agex.sandbox import classes, compiled, doors, ledger
+from agex.sandbox import classes, compiled, doors, hostclass, ledger
+from agex.sandbox.names import Names, own_names
 from agex.sandbox.output import CAPTURE
 from agex.sandbox.policy import Policy
 
@@ -59,6 +61,8 @@ class Guards:
 
     def __init__(self, policy: Policy, stop: Callable[[], NoReturn], caught: Callable[[], None]) -> None:
         self.policy = policy
+        self._apart: dict[str, types.ModuleType] = {}  # modules with a state of their own in each session
+        self._bare: dict[str, types.ModuleType] = {}
         own: set[type] = set()
         self.classes = classes.ClassRegistry(own)
         self.builtins: dict[str, Any] = {
@@ -88,8 +92,7 @@ class Guards:
             "eval": self.eval,
             "exec": self.exec,
             "print": _print,
-            "open": _no_open,
-            "input": _no_input,
+            **_REFUSED,
         }
         self.builtins.update(self._shown(policy.names))
 
@@ -161,6 +164,8 @@ class Guards:
             return not self._hides_method(class_, name) and name not in self.classes.host_names(class_)
         if ledger.is_dunder(name):
             return isinstance(receiver, BaseException)
+        if isinstance(receiver, BaseException) and hostclass.is_static(class_):
+            return not ledger.is_private(name) and not self._hides_method(class_, name)
         if ledger.is_private(name) or isinstance(receiver, types.ModuleType):
             return False
         return (
@@ -219,7 +224,7 @@ class Guards:
     def vars(self, *receiver: Any) -> Any:
         """Do what ``vars`` does; a module's dict comes read-only, a host object's not at all."""
         if not receiver:
-            return _own_names(_caller().f_locals)
+            return _scope(_caller())
         (value,) = receiver
         if isinstance(value, types.ModuleType):
             return types.MappingProxyType(
@@ -229,28 +234,29 @@ class Guards:
             raise SandboxTypeError(
                 f"vars() of {doors.described(value)} is not available; use dir() and its attributes"
             )
+        if isinstance(value, type):
+            return types.MappingProxyType(dict(host.vars(value)))  # see doors: a proxy can be made to tell
         return host.vars(value)
 
     def dir(self, *receiver: Any) -> list[str]:
         """Do what ``dir`` does, for the names that may be read."""
         if not receiver:
-            return sorted(_own_names(_caller().f_locals))
+            return sorted(own_names(_caller().f_locals))
         (value,) = receiver
-        if self.is_own(value):
-            return [name for name in host.dir(value) if not ledger.is_denied(name)]
-        return [
-            n for n in host.dir(value) if not n.startswith("_") and not self.policy.denies(type(value), n)
-        ]
+        return [name for name in host.dir(value) if self._is_listed(value, name)]
 
-    def globals(self) -> Mapping[str, Any]:
-        """Give the guest's global names, read-only."""
-        return types.MappingProxyType(_own_names(_caller().f_globals))
+    def _is_listed(self, value: Any, name: str) -> bool:
+        if ledger.is_denied(name) or self.policy.denies(type(value), name):
+            return False
+        return not ledger.is_private(name) or self._owns_private(value, name)
+
+    def globals(self) -> Names:
+        """Give a live view of the guest's global names."""
+        return Names(_caller().f_globals)
 
     def locals(self) -> Mapping[str, Any]:
-        """Give the names of the calling scope; those of a module read-only."""
-        frame = _caller()
-        names = _own_names(frame.f_locals)
-        return types.MappingProxyType(names) if frame.f_locals is frame.f_globals else names
+        """Give the names of the calling scope: a live view where CPython's is live, else a copy."""
+        return _scope(_caller())
 
     # -- code from strings ---------------------------------------------------------
 
@@ -264,26 +270,27 @@ class Guards:
         code = compiled.compile_module(_source(source, "exec"), "<exec>", self.policy.text, echo=False)
         self._run(code, globals, locals, _caller())
 
-    def _run(self, code: types.CodeType, globals: Any, locals: Any, caller: types.FrameType) -> Any:
+    def _run(self, code: types.CodeType, outer: Any, inner: Any, caller: types.FrameType) -> Any:
         """Run code in namespaces that cannot shadow a helper; what it binds is copied back."""
-        for mapping in (globals, locals):
-            if mapping is not None and type(mapping) is not dict:
+        outer = None if type(outer) is Names else outer  # globals() itself
+        for mapping in (outer, inner):
+            if mapping is not None and type(mapping) not in {dict, Names}:
                 raise SandboxTypeError(f"a namespace must be a dict, got {type(mapping).__name__}")
-        if globals is None:
+        if outer is None:
             names = caller.f_globals
-            inner = caller.f_locals if locals is None else locals
-            inner = None if inner is names else inner
+            here = caller.f_locals if inner is None else inner
+            here = None if here is names else here
         else:
-            names = {**_own_names(globals), "__builtins__": self.builtins, "__name__": "__main__"}
-            inner = locals
-        scope = names if inner is None else _own_names(inner)
+            names = {**own_names(outer), "__builtins__": self.builtins, "__name__": self.classes.module_name}
+            here = inner
+        scope = names if here is None else own_names(here)
         try:
             return host.eval(code, names, scope)
         finally:
-            if globals is not None:
-                globals.update(_own_names(names))
-            if locals is not None:
-                locals.update(_own_names(scope))
+            if outer is not None:
+                outer.update(own_names(names))
+            if inner is not None:
+                inner.update(own_names(scope))
 
     # -- imports -------------------------------------------------------------------
 
@@ -302,7 +309,7 @@ class Guards:
             raise SandboxImportError("relative imports need a package in the workspace")
         top = self._module(name)
         if not fromlist:
-            return self._module(name.partition(".")[0]) if "." in name else top
+            return self._linked(name, top) if "." in name else top
         for member in fromlist:
             if member != "*" and member not in host.vars(top):
                 child = self._submodule(f"{name}.{member}")
@@ -313,8 +320,26 @@ class Guards:
                 host.vars(top)[member] = child
         return top
 
+    def _linked(self, name: str, module: types.ModuleType) -> types.ModuleType:
+        """Give the outermost package of *name*, from which *module* is reached by attributes."""
+        package, _, child = name.rpartition(".")
+        while package:
+            try:
+                parent = self._module(package)
+            except SandboxImportError:  # a module was granted without the package around it
+                parent = self._bare.setdefault(package, types.ModuleType(package))
+            host.vars(parent).setdefault(child, module)
+            module = parent
+            package, _, child = package.rpartition(".")
+        return module
+
     def _module(self, name: str) -> types.ModuleType:
+        if name in self._apart:
+            return self._apart[name]
         grant = self.policy.modules.get(name)
+        if grant is not None and grant.per_session is not None:
+            self._apart[name] = grant.own_copy()
+            return self._apart[name]
         if grant is not None:
             return grant.copy()
         found = self._submodule(name)
@@ -341,8 +366,10 @@ class Guards:
         """
         if not isinstance(class_, type):
             return class_
-        names = host.getattr(class_, "__match_args__", ())
-        names = names if type(names) is tuple and all(type(n) is str for n in names) else ()
+        found = host.getattr(class_, "__match_args__", ())
+        if type(found) is not tuple:
+            return class_  # the interpreter raises before it reads anything
+        names = tuple(name for name in found if type(name) is str)  # it stops at the first that is none
         for name in (*names, *watched):
             if ledger.is_denied(name):
                 raise SandboxAttributeError(f"attribute '{name}' cannot be matched")
@@ -352,10 +379,10 @@ class Guards:
                 (host.vars(b)["__match_args__"] for b in class_.__mro__ if "__match_args__" in host.vars(b)),
                 (),
             )
-            if static is names or static == () == names:
+            if static is found or static == () == found:
                 return class_
         return _PatternMeta(
-            class_.__name__, (), {"__match_args__": names, "_match": (self, class_, tuple(delicate))}
+            class_.__name__, (), {"__match_args__": found, "_match": (self, class_, tuple(delicate))}
         )
 
     def matches(self, subject: Any, class_: type, delicate: tuple[str, ...]) -> bool:
@@ -383,9 +410,9 @@ class _PatternMeta(type):
 # -- small parts
 
 
-def _own_names(namespace: Mapping[str, Any]) -> dict[str, Any]:
-    """Give a namespace without the helpers."""
-    return {k: v for k, v in namespace.items() if type(k) is str and "!" not in k and k != "__builtins__"}
+def _scope(frame: types.FrameType) -> Mapping[str, Any]:
+    is_function = frame.f_code.co_flags & inspect.CO_OPTIMIZED
+    return own_names(frame.f_locals) if is_function else Names(frame.f_locals)
 
 
 def _source(source: Any, function: str) -> str:
@@ -411,9 +438,24 @@ def _print(
     host.print(*values, sep=sep, end=end, file=CAPTURE.get() if file is None else file, flush=False)
 
 
-def _no_open(*args: Any, **kwargs: Any) -> NoReturn:
-    raise SandboxError("open() is not available: this sandbox has no file system")
+def _refusing(name: str, why: str) -> Callable[..., NoReturn]:
+    def refuse(*args: Any, **kwargs: Any) -> NoReturn:
+        raise SandboxError(f"{name}() is not available: {why}")
+
+    refuse.__name__ = refuse.__qualname__ = name
+    return refuse
 
 
-def _no_input(*args: Any) -> NoReturn:
-    raise SandboxError("input() is not available: nobody is there to answer; use the values you were given")
+_REFUSED = {
+    name: _refusing(name, why)
+    for name, why in {
+        "open": "this sandbox has no file system; work with the values and text you were given",
+        "input": "nobody is there to answer; use the values you were given",
+        "compile": "code objects are not; give the text to eval() or exec()",
+        "breakpoint": "nobody is there to debug; print what you want to see",
+        "exit": "the program ends at its last line; return or raise to end it earlier",
+        "quit": "the program ends at its last line; return or raise to end it earlier",
+        "help": "read __doc__ and dir()",
+    }.items()
+}
+_print.__name__ = _print.__qualname__ = "print"

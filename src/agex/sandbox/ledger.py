@@ -97,11 +97,13 @@ CONTESTED = frozenset(
         "obj",
         # type: a walk of the class graph
         "mro",
+        # abstract classes: makes a class of the host answer isinstance for another
+        "register",
         # objects of any class answer to these; only some may
         "__class__", "__dict__", "__init__", "__new__", "__init_subclass__", "__set_name__",
         "__get__", "__set__", "__delete__", "__getattr__", "__getattribute__", "__setattr__", "__delattr__",
         "__bases__", "__base__", "__mro__", "__wrapped__", "__dir__", "__getstate__", "__setstate__",
-        "__subclasshook__", "__annotations__",
+        "__subclasshook__", "__annotations__", "__members__", "__dataclass_fields__",
     }
 )  # fmt: skip
 """Names whose receiver is checked in every program."""

@@ -15,13 +15,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from typing import Any, TypeAlias
 
-from agex.sandbox import classes
+from agex.sandbox import classes, wall
 
-__all__ = ["ModuleGrant", "Pattern", "matches"]
+__all__ = ["ModuleGrant", "Pattern", "handed_out", "matches", "open_while"]
 
 Pattern: TypeAlias = str | Iterable[str] | Callable[[str], bool]
 """A glob, several globs, or a predicate over a name."""
 
+_FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, types.MethodType)
 _DATA = (list, dict, set, bytearray)
 
 
@@ -43,6 +44,9 @@ class ModuleGrant:
         exclude: what may not; wins over *include*.
         recursive: whether submodules of the same package are part of the grant.
         replace: members that are handed out in place of the module's own.
+        doors: what is open while a function of it runs. Classes are handed out as they are: their
+            constructors and methods run with the doors shut.
+        per_session: makes such members anew for each session, where they hold a state.
     """
 
     def __init__(
@@ -53,12 +57,16 @@ class ModuleGrant:
         exclude: Pattern = ("_*", "*._*"),
         recursive: bool = True,
         replace: Mapping[str, Any] | None = None,
+        doors: tuple[str, ...] = (),
+        per_session: Callable[[], Mapping[str, Any]] | None = None,
     ) -> None:
         self._module = module
         self._include = include if isinstance(include, str) or callable(include) else tuple(include)
         self._exclude = exclude if isinstance(exclude, str) or callable(exclude) else tuple(exclude)
         self._recursive = recursive
         self._replace = dict(replace or {})
+        self._doors = doors
+        self.per_session = per_session
         self._copies: dict[str, types.ModuleType] = {}
         self.module_name = module if isinstance(module, str) else module.__name__
         self.root = self.module_name.partition(".")[0]
@@ -68,6 +76,15 @@ class ModuleGrant:
         if isinstance(self._module, str):
             self._module = importlib.import_module(self._module)
         return self._copy_of(self._module)
+
+    def own_copy(self) -> types.ModuleType:
+        """Give a copy for one session only, with its members of `per_session`."""
+        shared = self.copy()
+        own = types.ModuleType(shared.__name__, shared.__doc__)
+        vars(own).update(vars(shared))
+        if self.per_session is not None:
+            vars(own).update(self.per_session())
+        return own
 
     def submodule(self, path: str) -> types.ModuleType | None:
         """Give the copy of a submodule, e.g. ``"linalg"``; None if the grant does not hold it."""
@@ -115,11 +132,15 @@ class ModuleGrant:
                 if self._recursive and value.__name__.startswith(self.module_name + "."):
                     yield name, self._copy_of(value)
             elif name in public or not self._is_foreign(value):
-                yield name, _handed_out(value)
+                yield name, self._opened(handed_out(value))
         if isinstance(public, (list, tuple)):
             yield "__all__", [name for name in public if self._allows(name)]
         if isinstance(version := vars(module).get("__version__"), str):
             yield "__version__", version
+
+    def _opened(self, value: Any) -> Any:
+        """Give a function of the module that opens the grant's doors; anything else as it is."""
+        return open_while(self._doors, value) if self._doors and isinstance(value, _FUNCTIONS) else value
 
     def _is_foreign(self, value: Any) -> bool:
         """Tell whether a function or class was imported from elsewhere in the standard library."""
@@ -145,7 +166,20 @@ class ModuleGrant:
                 yield value, members
 
 
-def _handed_out(value: Any) -> Any:
+def open_while(opened: tuple[str, ...], function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a function that opens doors of the second wall for its length."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        with wall.opened(*opened):
+            return function(*args, **kwargs)
+
+    call.__name__ = getattr(function, "__name__", "call")
+    call.__qualname__ = getattr(function, "__qualname__", call.__name__)
+    call.__doc__ = function.__doc__
+    return call
+
+
+def handed_out(value: Any) -> Any:
     """Give what a guest gets for a module's member."""
     if type(value) in _DATA:
         return value.copy()

@@ -10,6 +10,7 @@ __all__ = [
     "at",
     "call",
     "is_docstring",
+    "is_future",
     "is_narrow",
     "prelude_length",
     "prologue",
@@ -57,6 +58,15 @@ def is_docstring(node: ast.stmt) -> bool:
         isinstance(node, ast.Expr)
         and isinstance(node.value, ast.Constant)
         and isinstance(node.value.value, str)
+    )
+
+
+def is_future(node: ast.stmt, feature: str) -> bool:
+    """Tell whether a statement imports *feature* from ``__future__``."""
+    return (
+        isinstance(node, ast.ImportFrom)
+        and node.module == "__future__"
+        and any(alias.name == feature for alias in node.names)
     )
 
 

@@ -12,14 +12,17 @@ programs which never say it pay nothing.
 from __future__ import annotations
 
 import functools
+import sys
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from agex.errors import DefinitionError
-from agex.sandbox import hostclass, ledger, stdlib
-from agex.sandbox.modules import ModuleGrant, Pattern, matches
+from agex.sandbox import doors, hostclass, ledger, libraries, stdlib
+from agex.sandbox.libraries.library import Guard, Library, homes
+from agex.sandbox.libraries.lookup import DENIED, Shelf, member_door, named, open_guard, unsealed
+from agex.sandbox.modules import ModuleGrant, Pattern, matches, open_while
 from agex.sandbox.rewrite import Rules
 
 __all__ = ["MemberSpec", "Pattern", "Policy"]
@@ -72,6 +75,8 @@ class Policy:
     _contested: set[str] = field(default_factory=set, init=False, repr=False)
     _hot: set[str] = field(default_factory=set, init=False, repr=False)
     _writable: set[type] = field(default_factory=set, init=False, repr=False)
+    _shelf: Shelf = field(default_factory=Shelf, init=False, repr=False)
+    _open: dict[type, tuple[str, ...]] = field(default_factory=dict, init=False, repr=False)
     _text: Rules | None = field(default=None, init=False, repr=False)
 
     @classmethod
@@ -83,11 +88,24 @@ class Policy:
 
     # -- granting ------------------------------------------------------------------
 
-    def fn(self, function: Callable[..., Any], *, name: str | None = None) -> Callable[..., Any]:
-        """Grant a function under *name*; return it unchanged."""
+    def fn(
+        self,
+        function: Callable[..., Any],
+        *,
+        name: str | None = None,
+        host_fs_access: bool = False,
+        network_access: bool = False,
+    ) -> Callable[..., Any]:
+        """Grant a function under *name*; return it unchanged.
+
+        Args:
+            host_fs_access, network_access: what is open while it runs, to it and to what it calls.
+        """
         if not callable(function):
             raise DefinitionError(f"Policy.fn needs a callable, got {type(function).__name__}")
-        self._grant(name or getattr(function, "__name__", None), _plain_function(function), function)
+        opened = _doors(host_fs_access, network_access)
+        given = open_while(opened, function) if opened else _plain_function(function)
+        self._grant(name or getattr(function, "__name__", None), given, function)
         return function
 
     def cls(
@@ -99,10 +117,20 @@ class Policy:
         include: Pattern = "*",
         exclude: Pattern = "_*",
         configure: Mapping[str, MemberSpec] | None = None,
+        host_fs_access: bool = False,
+        network_access: bool = False,
     ) -> type:
-        """Grant a class: its public members, and its construction unless *constructable* is false."""
+        """Grant a class: its public members, and its construction unless *constructable* is false.
+
+        Args:
+            host_fs_access, network_access: what is open while a public method runs that guest code
+                calls. Properties and the constructor run with the doors shut: grant a function
+                that opens what the object works on.
+        """
         if not isinstance(class_, type):
             raise DefinitionError(f"Policy.cls needs a class, got {type(class_).__name__}")
+        self._use_home(class_)
+        self._open_methods(class_, _doors(host_fs_access, network_access))
         self._rule(class_, include, exclude, configure or {})
         self._hot |= hostclass.private_names(class_)
         self._writable.add(class_)
@@ -120,26 +148,93 @@ class Policy:
         exclude: Pattern = ("_*", "*._*"),
         configure: Mapping[str, MemberSpec] | None = None,
         recursive: bool = True,
+        host_fs_access: bool = False,
+        network_access: bool = False,
     ) -> Any:
-        """Grant a module for import, or a live object as the variable *name*."""
+        """Grant a module for import, or a live object as the variable *name*.
+
+        A library that agex knows (see docs/libraries.md) comes under its curated policy: *include*
+        and *exclude* narrow it, and a dotted name without a wildcard in *include* lifts it for that member.
+
+        Args:
+            host_fs_access, network_access: what is open while a function of the module runs that
+                guest code calls, or a public method of the live object.
+        """
+        opened = _doors(host_fs_access, network_access)
         if not isinstance(module, types.ModuleType):
             if name is None:
                 raise DefinitionError("a live object needs a name: module(connection, name='db')")
+            self._use_home(type(module))
+            self._open_methods(type(module), opened)
             self._rule(type(module), include, exclude, configure or {})
             self._writable.add(type(module))
             self._grant(name, module, module)
             return module
+        library = libraries.find(module.__name__.partition(".")[0])
         curated = stdlib.grants().get(module.__name__)
-        plain = include == "*" and exclude == ("_*", "*._*") and not configure
-        if curated is not None and plain:
+        plain = include == "*" and exclude in ("_*", ("_*", "*._*")) and not configure and not opened
+        if curated is not None and plain and (library is None or library not in self._shelf):
             self.modules[name or module.__name__] = curated
             return module
-        grant = ModuleGrant(module, include=include, exclude=exclude, recursive=recursive)
+        grant = self._module_grant(module, library, include, exclude, recursive, opened)
         self.modules[name or module.__name__] = grant
         for owner, members in grant.class_exclusions():
             self._rule(owner, "*", members, configure or {})
         self._text = None
         return module
+
+    def _module_grant(
+        self,
+        module: types.ModuleType,
+        library: Library | None,
+        include: Pattern,
+        exclude: Pattern,
+        recursive: bool,
+        opened: tuple[str, ...],
+    ) -> ModuleGrant:
+        if library is not None:
+            self._use(library)
+            self._shelf.loosen(library, named(include), opened)
+        path = module.__name__.partition(".")[2]
+        if library is None or library.room(path) is None:  # a module off the list: the host named it itself
+            return ModuleGrant(module, include=include, exclude=exclude, recursive=recursive, doors=opened)
+        return libraries.LibraryGrant(
+            library, module.__name__, include=include, exclude=exclude, recursive=recursive, doors=opened
+        )
+
+    def _use(self, library: Library) -> None:
+        """Put what a library says about its objects in force."""
+        if library in self._shelf:
+            return
+        self._shelf.add(library)
+        self._contest(library.members())
+        self._sealed |= {c for path in library.sealed if (c := _class_at(path)) is not None}
+        for builtin in library.builtins:
+            self._sealed.add(builtin)
+            self.names[builtin.__name__] = builtin
+        if library.name in self.modules and library.modules:
+            self.modules[library.name] = libraries.LibraryGrant(library, library.name, recursive=False)
+        for name in library.brings:
+            self._use(_known(name))
+        self._text = None
+
+    def _use_home(self, class_: type) -> None:
+        """Put the policies of the libraries that a class comes from in force."""
+        for home, _ in homes(class_):
+            if (library := libraries.find(home)) is not None and library.modules:
+                self._use(library)
+
+    def _open_methods(self, class_: type, opened: tuple[str, ...]) -> None:
+        if opened:
+            self._open[class_] = opened
+            self._contest(n for n in dir(class_) if not n.startswith("_") and callable(getattr(class_, n)))
+
+    def _contest(self, names: Iterable[str]) -> None:
+        """Have receivers of these names checked, and answered by what the libraries say."""
+        for name in names:
+            self._contested.add(name)
+            doors.DOORS.setdefault(name, member_door)
+        self._text = None
 
     def _grant(self, name: str | None, value: Any, target: Any) -> None:
         if not name or not name.isidentifier() or ledger.is_dunder(name):
@@ -153,8 +248,7 @@ class Policy:
         configured = frozenset(configure)
         rule = _ClassRule(include, exclude, configured)
         self._rules[class_] = rule
-        members = hostclass.public_names(class_)
-        self._contested |= {member for member in members if rule.denies(member)}
+        self._contest(member for member in hostclass.public_names(class_) if rule.denies(member))
         self._text = None
 
     # -- deciding ------------------------------------------------------------------
@@ -171,7 +265,19 @@ class Policy:
         """Tell whether a registration excludes the public member *name* of *class_*."""
         if name not in self._contested:
             return False
-        return any(rule.denies(name) for base in class_.__mro__ if (rule := self._rules.get(base)))
+        class_ = unsealed(class_)
+        if any(rule.denies(name) for base in class_.__mro__ if (rule := self._rules.get(base))):
+            return True
+        return self._shelf.verdict(class_, name) is DENIED
+
+    def guard(self, class_: type, name: str) -> Guard | None:
+        """Give the guarded form in which objects of *class_* answer *name*; None for the plain one."""
+        class_ = unsealed(class_)
+        said = self._shelf.verdict(class_, name)
+        if said is not None:
+            return said
+        opened = next((self._open[base] for base in class_.__mro__ if base in self._open), ())
+        return open_guard(opened)
 
     def imports(self, name: str, value: Any) -> bool:
         """Tell whether a granted module gives *value* itself under *name*."""
@@ -186,6 +292,8 @@ class Policy:
 
     def is_writable(self, class_: type) -> bool:
         """Tell whether public data attributes of instances of *class_* may be assigned."""
+        if (said := self._shelf.is_writable(class_)) is not None:
+            return said
         for base in class_.__mro__:
             if base in self._writable:
                 return True
@@ -196,6 +304,24 @@ class Policy:
 
     def _covers(self, root: str) -> bool:
         return any(grant.root == root for grant in self.modules.values())
+
+
+def _doors(host_fs_access: bool, network_access: bool) -> tuple[str, ...]:
+    asked = (("files", host_fs_access), ("network", network_access))
+    return tuple(door for door, is_asked in asked if is_asked)
+
+
+def _known(name: str) -> Library:
+    library = libraries.find(name)
+    assert library is not None, f"a library policy names {name}, which has none"
+    return library
+
+
+def _class_at(path: str) -> type | None:
+    """Give the class at a dotted path, of a module that is loaded."""
+    module, _, name = path.rpartition(".")
+    found = getattr(sys.modules.get(module), name, None)
+    return found if isinstance(found, type) else None
 
 
 def _plain_function(function: Callable[..., Any]) -> Callable[..., Any]:

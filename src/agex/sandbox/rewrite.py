@@ -82,7 +82,6 @@ _PLAIN: dict[str, tuple[str, ...]] = {
     "Assign": ("targets", "value"),
     "AugAssign": ("target", "value"),
     "Delete": ("targets",),
-    "If": ("test", "body", "orelse"),
     "Raise": ("exc", "cause"),
     "Assert": ("test", "msg"),
     "Expr": ("value",),
@@ -92,7 +91,6 @@ _PLAIN: dict[str, tuple[str, ...]] = {
     # expressions
     "BoolOp": ("values",),
     "NamedExpr": ("target", "value"),
-    "BinOp": ("left", "right"),
     "UnaryOp": ("operand",),
     "IfExp": ("test", "body", "orelse"),
     "Dict": ("keys", "values"),
@@ -131,6 +129,7 @@ class _Rewriter:
         self.bare = 0  # > 0 where a walrus is a syntax error or would leak: comprehensions, annotations
         self.classes: list[str] = []  # enclosing class names, for private name mangling
         self.cases = 0
+        self.texts = False  # whether annotations stay text: from __future__ import annotations
 
     # -- walking -------------------------------------------------------------------
 
@@ -178,10 +177,34 @@ class _Rewriter:
     def refuse(self, node: Any, what: str, instead: str) -> NoReturn:
         """Raise the refusal of *node*, with its line and what to write instead."""
         line = getattr(node, "lineno", None)
-        error = SandboxSyntaxError(f"{what}; {instead}" + (f" (line {line})" if line else ""))
+        error = SandboxSyntaxError(f"{what}; {instead}")
         error.lineno = line
         error.offset = (getattr(node, "col_offset", 0) or 0) + 1
         raise error
+
+    def if_(self, node: ast.If) -> ast.If:
+        """Allow; a chain of ``elif`` is walked in a loop, it can be longer than recursion goes."""
+        link = node
+        while True:
+            link.test = self.expr(link.test)
+            self.children(link.body)
+            if len(link.orelse) != 1 or not isinstance(link.orelse[0], ast.If):
+                break
+            link = link.orelse[0]
+        if link.orelse:
+            self.children(link.orelse)
+        return node
+
+    def bin_op(self, node: ast.BinOp) -> ast.BinOp:
+        """Allow; a chain of operators nests to the left, and is walked in a loop."""
+        link = node
+        while True:
+            link.right = self.expr(link.right)
+            if not isinstance(link.left, ast.BinOp):
+                break
+            link = link.left
+        link.left = self.expr(link.left)
+        return node
 
     # -- names ---------------------------------------------------------------------
 
@@ -203,6 +226,8 @@ class _Rewriter:
                 )
         else:
             self.bind(node, node.id)
+        if node.id in ledger.DENIED and self.scope is not _FUNCTION:
+            self.refuse(node, f"the name '{node.id}' is not available", "choose another name")
         return node
 
     def global_(self, node: ast.Global | ast.Nonlocal) -> Any:
@@ -245,7 +270,10 @@ class _Rewriter:
         elif name in rules.contested:
             if name == "format" and isinstance(receiver, ast.Constant) and is_plain_format(receiver.value):
                 return
-            node.value = self.guard("own!", "check!", node, name)
+            if name in _OWN_ANSWER:
+                node.value = self.guard("own!", "check!", node, name)
+            else:  # a class of the guest may have inherited it from a builtin one: str.format, object.__dir__
+                node.value = nodes.call("check!", node, node.value, nodes.text(name, node))
         elif rules.strict:
             node.value = self.guard("ok!", "check!", node, name)
 
@@ -367,8 +395,8 @@ class _Rewriter:
                 self.children(defaults)
 
     def annotation(self, node: ast.expr | None) -> ast.expr | None:
-        if node is None:
-            return None
+        if node is None or self.texts:
+            return node
         self.bare += 1
         node = self.expr(node)
         self.bare -= 1
@@ -519,16 +547,21 @@ class _Rewriter:
             target = ast.Name("value!", ast.Store(), **nodes.at(last))
             tree.body[-1] = ast.Assign([target], last.value, **nodes.at(last))
         start = nodes.prelude_length(tree.body)
+        self.texts = any(nodes.is_future(node, "annotations") for node in tree.body[:start])
         tree.body = self.statements(tree.body)
         # LOAD_GLOBAL is specialised, LOAD_NAME is not: module-level loops pay for the difference.
         if tree.body:
             tree.body.insert(start, self.helpers(tree.body[0]))
 
 
+_OWN_ANSWER = frozenset({"__class__", "__init__"})
+"""The contested names that objects of guest classes answer by themselves."""
 _READABLE = ledger.NAMES | ledger.DEFINABLE
 _TRYSTAR: tuple[type[ast.stmt], ...] = (ast.TryStar,)
 
 _SPECIAL: dict[str, Callable[[_Rewriter, Any], Any]] = {
+    "If": _Rewriter.if_,
+    "BinOp": _Rewriter.bin_op,
     "Name": _Rewriter.name,
     "Attribute": _Rewriter.attribute,
     "Call": _Rewriter.call,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import inspect
+import sys
 import time
 import types
 from collections.abc import Callable, Iterator, Mapping
@@ -12,12 +13,13 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from agex.errors import EvalError, SandboxError
-from agex.sandbox import ledger, wall
+from agex.sandbox import wall
 from agex.sandbox.compiled import compile_module
 from agex.sandbox.context import CURRENT
 from agex.sandbox.echo import echo_text
 from agex.sandbox.guards import Guards
 from agex.sandbox.limits import Deadline, Limits, Stop, resource_limits
+from agex.sandbox.names import is_bindable
 from agex.sandbox.output import CAPTURE, Output, capture_stdout, release_stdout
 from agex.sandbox.policy import Policy
 from agex.sandbox.tracebacks import format_error
@@ -76,11 +78,12 @@ class Session:
         self._sources: dict[str, list[str]] = {}
         self._ending: BaseException | None = None
         self._deadline: Deadline | None = None
+        self._decimals: Any = None
         self._raises = True  # whether a deadline may raise in this thread: not beside an event loop
         self.defined: frozenset[str] = frozenset()
         """Names that the last run bound by ``def`` or ``class`` at its top level."""
         self.globals: dict[str, Any] = {
-            "__name__": "__main__",
+            "__name__": self._guards.classes.module_name,
             "__doc__": None,
             "__builtins__": self._builtins,
         }
@@ -101,7 +104,7 @@ class Session:
         self._builtins[name] = value
 
     def _check_name(self, name: str) -> None:
-        if not name.isidentifier() or (ledger.is_dunder(name) and name not in ledger.DEFINABLE):
+        if not is_bindable(name):
             raise SandboxError(f"{name!r} cannot be a variable of guest code; choose another name")
 
     def is_guest_function(self, value: object) -> bool:
@@ -126,8 +129,6 @@ class Session:
 
     def _caught(self) -> None:
         """Stand at the head of a handler that catches more than errors."""
-        import sys
-
         if self._builtins["stop!"]:
             raise Stop
         error = sys.exc_info()[1]
@@ -266,10 +267,26 @@ class Session:
         """Mark this context as the guest's: output is caught, the second wall stands."""
         capture, guest = CAPTURE.set(output), CURRENT.set(self._guards)
         try:
-            yield
+            with self._own_decimals():
+                yield
         finally:
             CURRENT.reset(guest)
             CAPTURE.reset(capture)
+
+    @contextlib.contextmanager
+    def _own_decimals(self) -> Iterator[None]:
+        """Keep the guest's decimal context apart from the host's, and from run to run."""
+        decimal = sys.modules.get("decimal")
+        if decimal is None:
+            yield  # what the guest imports now has a context of its own, until the next line
+            if "decimal" in sys.modules:
+                decimal = sys.modules["decimal"]
+                self._decimals = decimal.getcontext().copy()
+                decimal.setcontext(decimal.Context())
+            return
+        with decimal.localcontext(self._decimals):
+            yield
+            self._decimals = decimal.getcontext().copy()
 
     def _was_swallowed(self, result: Result) -> bool:
         return self._ending is not None and result.error is None and result.stopped is None

@@ -8,10 +8,14 @@ attribute's name as a string; members that do are named and dropped or replaced.
 
 from __future__ import annotations
 
+import abc
+import copy
 import dataclasses
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+import types
+import typing
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NoReturn
 
 from agex.errors import SandboxAttributeError, SandboxTypeError
@@ -32,19 +36,19 @@ _WHOLE = """
 _WITHOUT: dict[str, tuple[str, ...]] = {
     "abc": ("update_abstractmethods",),
     "base64": ("main", "test", "encode", "decode"),  # command line; work on files
-    "calendar": ("main", "TextCalendar.prmonth", "different_locale", "sys", "locale"),
+    "calendar": ("main", "setfirstweekday", "different_locale", "sys", "locale"),
     "copy": ("dispatch_table",),
     "decimal": ("DefaultContext", "setcontext", "BasicContext", "ExtendedContext"),  # shared with the host
     "enum": ("property", "pickle_by_enum_name", "pickle_by_global_name", "global_enum", "global_enum_repr"),
     "fractions": ("sys",),
     "json": ("load", "dump", "detect_encoding"),
-    "random": ("SystemRandom", "seed", "setstate", "getstate"),  # the host draws from the same generator
+    "random": ("SystemRandom",),
     "re": ("purge", "template"),
     "time": ("clock_settime", "clock_settime_ns", "tzset", "pthread_getcpuclockid"),
     "typing": ("get_type_hints", "ForwardRef", "no_type_check_decorator"),  # evaluate text as code
     "uuid": ("getnode", "uuid1", "main"),  # the machine's hardware address
     "zoneinfo": ("reset_tzpath", "TZPATH"),
-    "pprint": (),
+    "reprlib": ("aRepr",),  # its limits are the host's
     "collections": ("abc",),
 }
 
@@ -100,7 +104,13 @@ def grants() -> Mapping[str, ModuleGrant]:
     found: dict[str, ModuleGrant] = {}
     for name in _WHOLE:
         exclude = ("_*", "*._*", *_WITHOUT.get(name, ()))
-        found[name] = ModuleGrant(name, exclude=exclude, recursive=False, replace=replaced.get(name))
+        found[name] = ModuleGrant(
+            name,
+            exclude=exclude,
+            recursive=False,
+            replace=replaced.get(name),
+            per_session=_own_random if name == "random" else None,
+        )
     for name, members in _ONLY.items():
         if members:
             replace = replaced.get(name, {})
@@ -110,12 +120,59 @@ def grants() -> Mapping[str, ModuleGrant]:
 
 def _replacements() -> dict[str, dict[str, Any]]:
     return {
-        "dataclasses": {"dataclass": _dataclass},
-        "functools": {"wraps": _wraps, "update_wrapper": _update_wrapper, "singledispatch": _singledispatch},
+        "abc": {"abstractmethod": _writing(abc.abstractmethod)},
+        "dataclasses": {"dataclass": _dataclass, "asdict": _asdict, "astuple": _astuple},
+        "functools": {
+            "wraps": _wraps,
+            "update_wrapper": _update_wrapper,
+            "singledispatch": _singledispatch,
+            "total_ordering": _writing(functools.total_ordering),
+        },
         "operator": {"attrgetter": _attrgetter, "methodcaller": _methodcaller},
         "string": {"Formatter": _GuestFormatter},
-        "typing": {"get_type_hints": _get_type_hints},
+        "types": {"coroutine": _writing(types.coroutine)},
+        "typing": {"get_type_hints": _get_type_hints, **_typing_marks()},
     }
+
+
+def _typing_marks() -> dict[str, Any]:
+    """Give the decorators of ``typing`` that write to what they decorate."""
+    marks = ("final", "no_type_check", "overload", "override", "runtime_checkable")
+    found = {name: _writing(getattr(typing, name)) for name in marks if hasattr(typing, name)}
+
+    def dataclass_transform(**options: Any) -> Any:
+        return _writing(typing.dataclass_transform(**options))
+
+    return {**found, "dataclass_transform": dataclass_transform}
+
+
+def _writing(decorator: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Give a decorator that writes to its argument for functions and classes of the guest only."""
+
+    def decorate(subject: Any) -> Any:
+        guards = CURRENT.get()
+        if isinstance(subject, (property, classmethod, staticmethod)):
+            return decorator(subject)
+        if guards is None or not (
+            guards.is_guest_function(subject)
+            or (isinstance(subject, type) and guards.classes.is_guest(subject))
+        ):
+            raise SandboxTypeError(
+                f"{decorate.__name__}() changes what it is given; use it on your own classes and functions"
+            )
+        return decorator(subject)
+
+    decorate.__name__ = decorate.__qualname__ = decorator.__name__
+    return decorate
+
+
+def _own_random() -> dict[str, Any]:
+    """Give the functions of ``random`` over a generator of their own: the host draws from the other."""
+    import random
+
+    generator = random.Random()  # noqa: S311 - what the guest asked for
+    public = [name for name in dir(random.Random) if not name.startswith("_") and hasattr(random, name)]
+    return {name: getattr(generator, name) for name in public}
 
 
 def _guarded_getattr() -> Callable[[Any, str], Any]:
@@ -141,6 +198,33 @@ def _dataclass(cls: Any = None, /, **options: Any) -> Any:
     if made is not cls:  # slots=True builds the class anew
         guards.classes.adopt(made)
     return made
+
+
+def _asdict(obj: Any, *, dict_factory: Callable[[list[tuple[str, Any]]], Any] = dict) -> Any:
+    """Do what ``dataclasses.asdict`` does, reading fields as guest code may."""
+    if not dataclasses.is_dataclass(obj) or isinstance(obj, type):
+        raise TypeError("asdict() should be called on dataclass instances")
+    return _unpacked(obj, lambda fields: dict_factory(list(fields)))
+
+
+def _astuple(obj: Any, *, tuple_factory: Callable[[list[Any]], Any] = tuple) -> Any:
+    """Do what ``dataclasses.astuple`` does, reading fields as guest code may."""
+    if not dataclasses.is_dataclass(obj) or isinstance(obj, type):
+        raise TypeError("astuple() should be called on dataclass instances")
+    return _unpacked(obj, lambda fields: tuple_factory([value for _, value in fields]))
+
+
+def _unpacked(obj: Any, make: Callable[[Iterable[tuple[str, Any]]], Any]) -> Any:
+    if dataclasses.is_dataclass(obj) and not isinstance(obj, type):
+        read = _guarded_getattr()
+        return make((each.name, _unpacked(read(obj, each.name), make)) for each in dataclasses.fields(obj))
+    if isinstance(obj, tuple) and hasattr(obj, "_fields"):
+        return type(obj)(*[_unpacked(value, make) for value in obj])
+    if isinstance(obj, (list, tuple)):
+        return type(obj)(_unpacked(value, make) for value in obj)
+    if isinstance(obj, dict):
+        return type(obj)((_unpacked(key, make), _unpacked(value, make)) for key, value in obj.items())
+    return copy.deepcopy(obj)
 
 
 class _attrgetter:  # noqa: N801 - it stands for operator.attrgetter
@@ -190,8 +274,8 @@ def _update_wrapper(wrapper: Any, wrapped: Any, assigned: Any = None, updated: A
     if any(ledger.is_dunder(name) and name not in functools.WRAPPER_ASSIGNMENTS for name in names):
         raise SandboxAttributeError("wraps() copies the name, docstring and annotations only")
     for name in names:
-        if hasattr(wrapped, name):
-            value = getattr(wrapped, name)
+        if guards.hasattr(wrapped, name):
+            value = guards.getattr(wrapped, name)
             setattr(wrapper, name, dict(value) if type(value) is dict else value)
     if guards.is_guest_function(wrapped):
         vars(wrapper).update(vars(wrapped))

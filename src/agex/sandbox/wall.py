@@ -140,7 +140,7 @@ def _refuse(event: str, args: tuple[Any, ...]) -> None:
 
 def _about_open(event: str, args: tuple[Any, ...]) -> None:
     path, mode, flags = args
-    if "files" in DOORS.get() or _is_installation(path, mode, flags):
+    if "files" in DOORS.get() or _is_installation(path, mode, flags) or _is_import(mode, flags):
         return
     raise SandboxError(
         f"opening {path!r} is not allowed while sandboxed code runs; "
@@ -149,7 +149,7 @@ def _about_open(event: str, args: tuple[Any, ...]) -> None:
 
 
 def _about_files(event: str, args: tuple[Any, ...]) -> None:
-    if "files" in DOORS.get():
+    if "files" in DOORS.get() or (event == "os.listdir" and _is_import("r", 0)):
         return
     where = f" of {args[0]!r}" if args and isinstance(args[0], (str, bytes)) else ""
     raise SandboxError(
@@ -191,11 +191,23 @@ def _raise() -> None:
     raise LookupError
 
 
-def _is_installation(path: Any, mode: Any, flags: Any) -> bool:
-    """Tell whether a file is part of the interpreter's installation and opened for reading."""
+def _is_import(mode: Any, flags: Any) -> bool:
+    """Tell whether the import system itself reads: a library that imports more of itself as it works."""
+    frame = _raising_frame()
+    return (
+        _reads(mode, flags) and frame is not None and frame.f_code.co_filename.startswith("<frozen importlib")
+    )
+
+
+def _reads(mode: Any, flags: Any) -> bool:
     if isinstance(mode, str) and set(mode) & set("wax+"):
         return False
-    if isinstance(flags, int) and flags & ~_READ_ONLY:
+    return not (isinstance(flags, int) and flags & ~_READ_ONLY)
+
+
+def _is_installation(path: Any, mode: Any, flags: Any) -> bool:
+    """Tell whether a file is part of the interpreter's installation and opened for reading."""
+    if not _reads(mode, flags):
         return False
     if isinstance(path, int):
         return False

@@ -1,0 +1,85 @@
+"""What the table compares: plain ``exec``, and agex under three policies."""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+from agex.errors import SandboxError
+from agex.sandbox import Limits, Policy, Sandbox
+
+from bench.sandbox import registrations
+
+__all__ = ["SIDES", "Native", "Refused", "Side"]
+
+Run = Callable[[], Any]
+"""Runs a prepared program once, in a fresh namespace, and gives its ``result``."""
+
+
+class Refused(Exception):
+    """The side says no to a program."""
+
+
+class Side(ABC):
+    """One way to run a program. What can be prepared beforehand is: the runs alone are timed."""
+
+    clock: Callable[[], float] = staticmethod(time.process_time)
+    """Seconds of CPU time; a side that works in another process is timed by the wall."""
+
+    @abstractmethod
+    def prepare(self, source: str) -> Run:
+        """Make ready to run *source*."""
+
+
+class Native(Side):
+    """Plain ``exec`` of compiled code."""
+
+    def prepare(self, source: str) -> Run:
+        code = compile(source, "<bench>", "exec", dont_inherit=True)
+
+        def run() -> Any:
+            namespace: dict[str, Any] = {"__name__": "__main__"}
+            exec(code, namespace)  # noqa: S102 - the yardstick
+            return namespace["result"]
+
+        return run
+
+
+class Agex(Side):
+    """agex with the default policy and the libraries that the program imports."""
+
+    def __init__(self, *, strict: bool = False, registered: bool = False) -> None:
+        self._strict = strict
+        self._registered = registered
+
+    def policy(self, source: str) -> Policy:
+        """Make the policy for a program: a host registers the libraries it wants to be used."""
+        policy = Policy.default(strict=self._strict)
+        for library in ("numpy", "pandas"):
+            if f"import {library}" in source:
+                policy.module(__import__(library))
+        if self._registered:
+            registrations.register(policy)
+        return policy
+
+    def prepare(self, source: str) -> Run:
+        sandbox = Sandbox(self.policy(source), limits=Limits(seconds=60.0))
+
+        def run() -> Any:
+            done = sandbox.exec(source)
+            if isinstance(done.error, SandboxError):
+                raise Refused(str(done.error)) from done.error
+            if done.error is not None:
+                raise done.error
+            return done.namespace["result"]
+
+        return run
+
+
+SIDES: dict[str, Callable[[], Side]] = {
+    "agex": Agex,
+    "agex60": lambda: Agex(registered=True),
+    "strict": lambda: Agex(strict=True),
+}

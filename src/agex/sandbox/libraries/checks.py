@@ -1,0 +1,179 @@
+"""Guards of functions of which an argument decides what they do."""
+
+from __future__ import annotations
+
+import array
+import functools
+import io
+import types
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from agex.errors import SandboxError, SandboxTypeError
+from agex.sandbox import wall
+from agex.sandbox.libraries.library import Guard
+
+__all__ = ["AGGREGATIONS", "guarded", "named_functions", "refused", "stream", "writable_buffer"]
+
+_ABSENT = object()
+
+# Exact types: a subclass of the guest could define __fspath__ and be taken for a path.
+_STREAMS = (io.StringIO, io.BytesIO)
+
+
+def guarded(real: Callable[..., Any], guard: Guard) -> Callable[..., Any]:
+    """Give a module's function behind a guard."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return guard(real, *args, **kwargs)
+
+    call.__name__ = call.__qualname__ = getattr(real, "__name__", "call")
+    call.__doc__ = real.__doc__
+    return call
+
+
+def refused(reason: str) -> Callable[..., NoReturn]:
+    """Give a function that says why it is not available, and what to write instead."""
+
+    def call(*args: Any, **kwargs: Any) -> NoReturn:
+        raise SandboxError(reason)
+
+    return call
+
+
+def argument(position: int, keyword: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Give the value passed for a parameter, or `_ABSENT`."""
+    return args[position] if len(args) > position else kwargs.get(keyword, _ABSENT)
+
+
+def stream(
+    position: int,
+    keyword: str,
+    *,
+    optional: bool = False,
+    also: tuple[type, ...] = (),
+    without: tuple[str, ...] = (),
+    **defaults: Any,
+) -> Guard:
+    """Make the guard of a function that takes a path, a URL or a stream: only a stream in memory passes.
+
+    Args:
+        position, keyword: where the path or stream is passed.
+        optional: whether it may be left out, and the function then returns the text.
+        also: exact types that pass as well.
+        without: keywords that may not be passed.
+        defaults: keywords that are passed unless the guest does.
+    """
+    passing = _STREAMS + also
+
+    def guard(real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        value = argument(position, keyword, args, kwargs)
+        named = getattr(real, "__name__", "this function")
+        for each in without:
+            if each in kwargs:
+                raise SandboxTypeError(f"{named}({each}=...) is not available; leave {each} out")
+        missing = value is _ABSENT or value is None
+        if not (missing and optional) and not missing and type(value) not in passing and not _files_open():
+            without_path = f"call {named}() without a path to get the text, or " if optional else ""
+            raise SandboxError(
+                f"{named}() here does not open {type(value).__name__} {_shown(value)}; {without_path}"
+                "pass an io.StringIO or io.BytesIO"
+            )
+        return real(*args, **{**defaults, **kwargs})
+
+    return guard
+
+
+def _files_open() -> bool:
+    return "files" in wall.DOORS.get()
+
+
+def _shown(value: Any) -> str:
+    return repr(value[:60]) if type(value) is str else "objects"
+
+
+AGGREGATIONS = frozenset(
+    """
+    abs all any argmax argmin autocorr bfill corr count cov cumcount cummax cummin cumprod cumsum describe diff
+    dropna duplicated ffill fillna first head idxmax idxmin interpolate isna isnull kurt kurtosis last max mean
+    median min mode nearest ngroup notna notnull nth nunique ohlc pct_change prod product quantile rank round
+    sem shift size skew std sum tail to_list tolist unique value_counts var
+    ceil cos cosh exp exp2 expm1 floor isfinite isinf isnan log log10 log1p log2 negative ptp sign sin sinh
+    sqrt square tan tanh trunc
+    """.split()  # the second part: functions of numpy that pandas finds by the same name
+)
+"""What may be named by a string where pandas takes a function: it looks the name up on the object."""
+
+_PARAMETERS = frozenset(
+    """
+    index columns rows expand reduce broadcast compat python cython ignore raise linear lower higher midpoint
+    average min max first dense keep top bottom
+    """.split()
+)
+"""What else a string among the arguments may say."""
+
+_FUNCTIONS = (
+    types.FunctionType,
+    types.BuiltinFunctionType,
+    types.MethodType,
+    types.MethodDescriptorType,
+    functools.partial,
+    type,
+)
+
+
+def named_functions(position: int, keyword: str) -> Guard:
+    """Make the guard of a method that takes functions by name: the names of aggregations pass."""
+
+    def guard(real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        settled = list(args)
+        if len(settled) > position:
+            settled[position] = _settled(settled[position])
+        for key, value in kwargs.items():
+            if key == keyword:
+                kwargs[key] = _settled(value)
+            elif isinstance(value, tuple) and len(value) == 2:  # agg(new=("column", "sum"))
+                kwargs[key] = (value[0], _settled(value[1]))
+            elif isinstance(value, str) and value not in _PARAMETERS:
+                kwargs[key] = _known(value)
+        return real(*settled, **kwargs)
+
+    return guard
+
+
+def _settled(value: Any) -> Any:
+    """Give a copy that cannot say something else when it is read again."""
+    if isinstance(value, str):
+        return _known(value)
+    if isinstance(value, dict):
+        return {key: _settled(each) for key, each in dict.items(value)}
+    if isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], str):  # ("name", function)
+        return (value[0], _settled(value[1]))
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [_settled(each) for each in value]
+    if value is None or isinstance(value, _FUNCTIONS) or type(value).__module__ == "numpy":
+        return value
+    if not callable(value):
+        raise SandboxTypeError(f"a function, its name, or a list or dict of them, not {type(value).__name__}")
+    return lambda *args, **kwargs: value(*args, **kwargs)  # an object could pass itself off as a list
+
+
+def _known(name: str) -> str:
+    name = str.__str__(name)
+    if name not in AGGREGATIONS:
+        raise SandboxError(f"{name!r} is not the name of an aggregation; pass a function: lambda x: ...")
+    return name
+
+
+def writable_buffer(position: int, keyword: str) -> Guard:
+    """Make the guard of a function that writes raw bytes: only into memory that holds plain bytes."""
+
+    def guard(real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        target = argument(position, keyword, args, kwargs)
+        if target is not _ABSENT and type(target) not in (bytearray, memoryview, array.array):
+            raise SandboxTypeError(
+                f"raw bytes can be written into a bytearray here, not into {type(target).__name__}"
+            )
+        return real(*args, **kwargs)
+
+    return guard

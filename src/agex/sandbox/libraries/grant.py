@@ -1,0 +1,194 @@
+"""The grant of a library: copies of the modules that its policy lists, and of no other."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import os
+import sys
+import types
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from importlib.machinery import PathFinder
+from typing import Any
+
+from agex.errors import SandboxImportError
+from agex.sandbox import doors as class_doors
+from agex.sandbox.context import CURRENT
+from agex.sandbox.libraries.library import Library, Room
+from agex.sandbox.libraries.lookup import named
+from agex.sandbox.modules import ModuleGrant, Pattern, handed_out, matches
+
+__all__ = ["LibraryGrant"]
+
+
+class LibraryGrant(ModuleGrant):
+    """One importable module of a library, under the library's policy.
+
+    Args:
+        library: the policy.
+        module_name: the library, or one of its modules.
+        include, exclude: narrow the policy further. A dotted name without a wildcard in
+            *include*, spelled as under the granted module, lifts the policy for that member.
+        recursive: whether the modules below it are part of the grant.
+        doors: what is open while a function of it runs.
+    """
+
+    def __init__(
+        self,
+        library: Library,
+        module_name: str,
+        *,
+        include: Pattern = "*",
+        exclude: Pattern = ("_*", "*._*"),
+        recursive: bool = True,
+        doors: tuple[str, ...] = (),
+    ) -> None:
+        super().__init__(module_name, include=include, exclude=exclude, recursive=recursive, doors=doors)
+        self.library = library
+        self.lifted = named(include)
+        self._replaced = library.replace()
+        self._sealed = frozenset(library.sealed)
+
+    def copy(self) -> types.ModuleType:
+        """Give the copy of the module itself."""
+        return self._copied(self.module_name)
+
+    def submodule(self, path: str) -> types.ModuleType | None:
+        """Give the copy of a module below; None if the policy does not list it."""
+        full = f"{self.module_name}.{path}"
+        if not self._recursive or not all(self._allows(part) for part in path.split(".")):
+            return None
+        if self.library.room(self._path(full)) is None:
+            return None
+        try:
+            return self._copied(full)
+        except ModuleNotFoundError:
+            return None
+
+    def _path(self, full: str) -> str:
+        """Give the path of a module below the library; one of another package has a slash before it."""
+        inside = full == self.library.name or full.startswith(self.library.name + ".")
+        return full[len(self.library.name) + 1 :] if inside else f"/{full}"
+
+    def _copied(self, full: str) -> types.ModuleType:
+        copy = self._copies.get(full)
+        if copy is None:
+            with _as_host():
+                real = importlib.import_module(full)
+                _prepare(self.library)
+                copy = self._copies[full] = types.ModuleType(real.__name__, real.__doc__)
+                room = self.library.room(self._path(full))
+                if room is None:
+                    raise SandboxImportError(f"import of '{full}' is not allowed")
+                vars(copy).update(self._granted(real, full, room))
+        return copy
+
+    def _granted(self, real: types.ModuleType, full: str, room: Room) -> Iterator[tuple[str, Any]]:
+        """Give the members of a module, as guests get them."""
+        path = self._path(full)
+        replaced = self._replaced.get(path, {})
+        top = full == self.module_name
+        public = [n for n in getattr(real, "__all__", ()) if room.allows(n) or n in replaced]
+        for name in dict.fromkeys((*vars(real), *public, *replaced, *(self.lifted if top else ()))):
+            if not self._allows_member(name, top=top):
+                continue
+            if top and name in self.lifted:
+                yield name, self._opened(getattr(real, name))
+            elif name in replaced:
+                yield name, self._opened(replaced[name])
+            elif room.allows(name) and not self._is_lazy(path):
+                yield from self._plain(real, name, public)
+        yield from self._children(real, full)
+        if public:
+            yield "__all__", [name for name in public if self._allows_member(name, top=top)]
+        if isinstance(version := vars(real).get("__version__"), str):
+            yield "__version__", version
+        if self._is_lazy(path):
+            yield "__getattr__", _Lookup(self, real)
+
+    def _allows_member(self, name: str, *, top: bool) -> bool:
+        if "." in name:
+            return False
+        return self._allows(name) if top else not matches(self._exclude, name)
+
+    def _plain(self, real: types.ModuleType, name: str, public: list[str]) -> Iterator[tuple[str, Any]]:
+        value = getattr(real, name, None)
+        if isinstance(value, types.ModuleType):
+            inner = self._path(value.__name__)
+            if self._recursive and inner and self.library.room(inner) is not None:
+                yield name, self._copied(value.__name__)
+        elif name in public or not self._is_foreign(value):
+            yield name, self._given(value)
+
+    def _children(self, real: types.ModuleType, full: str) -> Iterator[tuple[str, Any]]:
+        """Give the listed modules below that the library itself only loads when they are asked for."""
+        if not self._recursive or "__getattr__" not in vars(real):
+            return
+        for path in self.library.modules:
+            child = f"{self.library.name}.{path}"
+            if path and child.rpartition(".")[0] == full and self._allows(child.rpartition(".")[2]):
+                try:
+                    yield child.rpartition(".")[2], self._copied(child)
+                except ModuleNotFoundError:  # of another version of the library
+                    continue
+
+    def _given(self, value: Any) -> Any:
+        if isinstance(value, type) and f"{value.__module__}.{value.__qualname__}" in self._sealed:
+            return class_doors.sealed(value)
+        return self._opened(handed_out(value))
+
+    def _is_lazy(self, path: str) -> bool:
+        return path not in self.library.modules
+
+
+class _Lookup:
+    """The ``__getattr__`` of a lazy module's copy."""
+
+    __slots__ = ("_grant", "_real")
+
+    def __init__(self, grant: LibraryGrant, real: types.ModuleType) -> None:
+        self._grant, self._real = grant, real
+
+    def __call__(self, name: str) -> Any:
+        if name.startswith("_") or name not in getattr(self._real, "__all__", ()):
+            raise AttributeError(f"module '{self._real.__name__}' has no attribute '{name}'")
+        with _as_host():
+            value = getattr(self._real, name)
+            if isinstance(value, types.ModuleType):
+                return self._grant._copied(value.__name__)
+            return self._grant._given(value)
+
+
+@functools.cache
+def _prepare(library: Library) -> None:
+    """Load what the library would load later, and list its folders.
+
+    A library imports parts of itself when they are first used. Finding them lists a folder, once,
+    which the second wall refuses below guest code.
+    """
+    for name in (library.name, *library.preload):
+        with suppress(ImportError):
+            module = importlib.import_module(name)
+            if name.partition(".")[0] not in sys.stdlib_module_names:
+                _list_folders(module)
+
+
+def _list_folders(package: types.ModuleType) -> None:
+    for top in getattr(package, "__path__", ()):
+        for folder, children, _ in os.walk(top):
+            children[:] = [name for name in children if name.isidentifier() and name not in _NO_CODE]
+            PathFinder.find_spec("anything", [folder])
+
+
+_NO_CODE = ("__pycache__", "tests", "package_data")
+
+
+@contextmanager
+def _as_host() -> Iterator[None]:
+    """Load a listed module as the host would: it may read its own settings and fonts."""
+    token = CURRENT.set(None)
+    try:
+        yield
+    finally:
+        CURRENT.reset(token)

@@ -1,0 +1,103 @@
+"""The policy of one library, as data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Any, TypeAlias
+
+__all__ = ["Guard", "Library", "Room", "homes", "less", "only"]
+
+Guard: TypeAlias = Callable[..., Any]
+"""Called as ``guard(real, *args, **kwargs)``; checks the arguments and calls *real*, or raises."""
+
+Replacements: TypeAlias = Mapping[str, Mapping[str, Any]]
+"""Module path to member to what is handed out in its place."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Room:
+    """Which public members of one module are granted."""
+
+    names: tuple[str, ...] = ("*",)
+    """Globs of what is."""
+    without: tuple[str, ...] = ()
+    """Globs of what is not."""
+
+    def allows(self, name: str) -> bool:
+        """Tell whether a member may be handed out."""
+        if name.startswith("_") or any(fnmatchcase(name, each) for each in self.without):
+            return False
+        return any(fnmatchcase(name, each) for each in self.names)
+
+
+def less(*names: str) -> Room:
+    """Grant all public members but those named; several names may stand in one string."""
+    return Room(without=_words(names))
+
+
+def only(*names: str) -> Room:
+    """Grant the members named."""
+    return Room(names=_words(names))
+
+
+def _words(texts: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(word for text in texts for word in text.split())
+
+
+def _nothing() -> Replacements:
+    return {}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Library:
+    """What guest code may do with one library. Members are named ``name`` or ``Class.name``."""
+
+    name: str
+    """Its import name."""
+    modules: Mapping[str, Room] = field(default_factory=dict)
+    """The granted modules, by path below the library (``""`` is itself, ``"/package.module"`` is another
+    package's); no other is reached."""
+    lazy: tuple[str, ...] = ()
+    """Globs of modules whose members are looked up when asked for; granted by their ``__all__``."""
+    denied: frozenset[str] = frozenset()
+    """Members that no object of the library answers."""
+    guarded: Mapping[str, Guard] = field(default_factory=dict)
+    """Members that are handed out in a guarded form."""
+    writable: frozenset[str] = frozenset()
+    """Classes on whose instances attributes may be assigned."""
+    sealed: tuple[str, ...] = ()
+    """Classes, by dotted path, that are handed out for ``isinstance`` and their class methods only."""
+    builtins: tuple[type, ...] = ()
+    """Builtin classes that become sealed with it."""
+    brings: tuple[str, ...] = ()
+    """Libraries whose objects its own lead to: their members are decided with it."""
+    preload: tuple[str, ...] = ()
+    """Modules that it imports when they are first needed."""
+    replace: Callable[[], Replacements] = _nothing
+    """Makes what is handed out in place of members; called for each grant."""
+
+    def members(self) -> frozenset[str]:
+        """Give every member name that is decided by the receiver."""
+        return frozenset(key.rpartition(".")[2] for key in (*self.denied, *self.guarded))
+
+    def room(self, path: str) -> Room | None:
+        """Give the rule of the module at *path*; None if it is not granted."""
+        found = self.modules.get(path)
+        if found is None and any(fnmatchcase(path, each) for each in self.lazy):
+            return Room()
+        return found
+
+
+_MODULE = type.__dict__["__module__"].__get__
+_QUALNAME = type.__dict__["__qualname__"].__get__
+
+
+def homes(class_: type) -> Iterator[tuple[str, str]]:
+    """Give, for a class and its bases, the library and the class's name in it."""
+    # By name, not by identity: no library has to be imported, and a class keeps its name when it moves.
+    for base in type.__dict__["__mro__"].__get__(class_):
+        module = _MODULE(base)
+        if type(module) is str:
+            yield module.partition(".")[0].lstrip("_"), _QUALNAME(base)

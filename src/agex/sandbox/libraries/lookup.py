@@ -1,0 +1,140 @@
+"""How a policy finds what its libraries say about a member."""
+
+from __future__ import annotations
+
+import functools
+import types
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from agex.errors import SandboxError
+from agex.sandbox import doors
+from agex.sandbox.libraries.library import Guard, Library, homes
+from agex.sandbox.modules import open_while
+
+if TYPE_CHECKING:
+    from agex.sandbox.guards import Guards
+
+__all__ = ["DENIED", "Shelf", "member_door", "named", "open_guard", "unsealed"]
+
+
+def DENIED(real: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N802 - a verdict, beside the guards
+    """Stand for a member that is not answered."""
+    raise SandboxError("this member is not available")
+
+
+def unsealed(class_: type) -> type:
+    """Give what the stand-in of a sealed class stands for; any other class as it is."""
+    real = type.__dict__["__dict__"].__get__(class_).get("_real") if type(class_) in _STAND_INS else None
+    return real if isinstance(real, type) else class_
+
+
+_STAND_INS = {type(doors.sealed(object))}
+
+
+def named(include: Any) -> frozenset[str]:
+    """Give the patterns that are names: those lift a library's policy."""
+    if callable(include):
+        return frozenset()
+    patterns: Iterable[str] = (include,) if isinstance(include, str) else include
+    return frozenset(each for each in patterns if not set(each) & set("*?["))
+
+
+class Shelf:
+    """The libraries in force under one policy."""
+
+    def __init__(self) -> None:
+        self._libraries: dict[str, Library] = {}
+        self._lifted: dict[str, frozenset[str]] = {}
+        self._doors: dict[str, tuple[str, ...]] = {}
+
+    def __contains__(self, library: Library) -> bool:
+        return library.name in self._libraries
+
+    def add(self, library: Library) -> None:
+        """Put a library in force."""
+        self._libraries[library.name] = library
+
+    def loosen(self, library: Library, lifted: frozenset[str], opened: tuple[str, ...]) -> None:
+        """Take over what a registration names itself."""
+        self._lifted[library.name] = self._lifted.get(library.name, frozenset()) | lifted
+        self._doors[library.name] = tuple(dict.fromkeys((*self._doors.get(library.name, ()), *opened)))
+
+    def verdict(self, class_: type, name: str) -> Guard | None:
+        """Give the guard of a member, `DENIED`, or None where no library says anything."""
+        found: Guard | None = None
+        for home, qualname in homes(class_):
+            library = self._libraries.get(home)
+            if library is None:
+                continue
+            own = f"{qualname}.{name}"
+            if own in self._lifted.get(home, ()):
+                return open_guard(self._doors.get(home, ()))
+            for key in (own, name):
+                if found is None and (key in library.denied or key in library.guarded):
+                    found = DENIED if key in library.denied else library.guarded[key]
+                    if found is not DENIED and (opened := self._doors.get(home)):
+                        found = _opened_guard(opened, found)
+        return found
+
+    def is_writable(self, class_: type) -> bool | None:
+        """Tell whether attributes of instances may be assigned; None where no library says."""
+        said: bool | None = None
+        for home, qualname in homes(class_):
+            library = self._libraries.get(home)
+            if library is not None:
+                if qualname in library.writable:
+                    return True
+                said = False
+        return said
+
+
+@functools.cache
+def open_guard(opened: tuple[str, ...]) -> Guard | None:
+    """Give the guard of a member that the host named itself: none, or one that opens its doors."""
+    if not opened:
+        return None
+    return _opened_guard(opened, lambda real, *args, **kwargs: real(*args, **kwargs))
+
+
+@functools.cache
+def _opened_guard(opened: tuple[str, ...], guard: Guard) -> Guard:
+    return open_while(opened, guard)
+
+
+class _Answer:
+    """Answers the one attribute it is asked for."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: Any) -> None:
+        object.__setattr__(self, "_value", value)
+
+    def __getattribute__(self, name: str) -> Any:
+        return object.__getattribute__(self, "_value")
+
+
+def member_door(guards: Guards, receiver: Any, name: str) -> Any:
+    """Answer a contested member of a library's object, class or ``super()``."""
+    subject = doors.super_self(receiver) if type(receiver) is super else receiver
+    owner = subject if isinstance(subject, type) else type(subject)
+    if guards.policy.denies(owner, name):
+        raise doors.refusal(subject, name)
+    guard = guards.policy.guard(owner, name)
+    if guard is None:
+        return receiver
+    real = getattr(receiver, name)
+    # Read off a class, a method takes its receiver as the first argument.
+    unbound = receiver is subject and isinstance(subject, type) and isinstance(real, types.FunctionType)
+    return _Answer(_guarded(guard, real, unbound=unbound))
+
+
+def _guarded(guard: Guard, real: Callable[..., Any], *, unbound: bool) -> Callable[..., Any]:
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if unbound:
+            return guard(functools.partial(real, *args[:1]), *args[1:], **kwargs)
+        return guard(real, *args, **kwargs)
+
+    call.__name__ = call.__qualname__ = getattr(real, "__name__", "member")
+    call.__doc__ = getattr(real, "__doc__", None)
+    return call

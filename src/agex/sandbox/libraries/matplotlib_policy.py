@@ -1,0 +1,120 @@
+"""What guest code may do with matplotlib."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from agex.errors import SandboxError
+from agex.sandbox.libraries.checks import guarded, stream
+from agex.sandbox.libraries.library import Library, Replacements, less, only
+
+__all__ = ["LIBRARIES"]
+
+_FORMATS = frozenset({"png", "svg", "pdf", "jpg", "jpeg", "webp", "raw", "rgba", "ps", "eps"})
+"""What is drawn in this process; ``pgf`` runs TeX."""
+
+_PYPLOT = less(
+    # settings of the process, by which the host draws too
+    "rc rc_context rcdefaults rcParams* rcsetup style xkcd switch_backend backend_registry set_loglevel",
+    "install_repl_displayhook uninstall_repl_displayhook interactive ion ioff isinteractive requested_backend",
+    "set_cmap color_sequences",
+    # windows, event loops
+    "pause ginput waitforbuttonpress connect disconnect subplot_tool new_figure_manager get_current_fig_manager",
+    "draw_all draw_if_interactive FigureManagerBase FigureCanvasBase Button Slider Widget BackendFilter",
+    # read and write files
+    "imread imsave",
+)
+
+_MODULES = {
+    "": only("colormaps"),
+    "cm": only("ScalarMappable"),
+    "colors": less("make_norm_from_scale"),
+    "dates": less("set_epoch rcParams"),  # the epoch is the process's
+    "figure": only("Figure SubFigure figaspect"),
+    "gridspec": only("GridSpec GridSpecFromSubplotSpec SubplotSpec"),
+    "lines": only("Line2D"),
+    "patches": less(),
+    "pyplot": _PYPLOT,
+    "ticker": less(),
+}
+"""Not listed: rcParams, use, style; backends; animation and image (write files); font_manager, texmanager,
+dviread (other programs); testing, sphinxext."""
+
+_DENIED = frozenset(
+    """
+    print_avif print_eps print_figure print_gif print_jpeg print_jpg print_pdf print_pgf print_png print_ps
+    print_raw print_rgba print_svg print_svgz print_tif print_tiff print_webp write_png
+    manager manager_class new_manager new_timer set_canvas show ginput start_event_loop
+    set_usetex
+    ColormapRegistry.register ColormapRegistry.unregister
+    """.split()
+    # write files; windows and their loops; run TeX; change what colormaps the host finds
+)
+
+
+def _savefig_guard() -> Callable[..., Any]:
+    check = stream(0, "fname", without=("backend",))
+
+    def guard(real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        kind = kwargs.get("format")
+        if kind is not None and (type(kind) is not str or kind.lower() not in _FORMATS):
+            raise SandboxError(f"savefig(format={kind!r}) is not available; use one of {sorted(_FORMATS)}")
+        return check(real, *args, **kwargs)
+
+    return guard
+
+
+_SAVEFIG = _savefig_guard()
+
+
+def _close(real: Callable[..., Any], fig: Any = None) -> None:
+    """Close one figure: ``"all"`` would close the host's."""
+    from matplotlib.figure import Figure
+
+    if fig is not None and not isinstance(fig, Figure):
+        raise SandboxError("close a figure of your own: plt.close(fig)")
+    real(fig)
+
+
+def _show(*args: Any, **kwargs: Any) -> None:
+    """Do nothing: there is no window here, as under matplotlib's Agg."""
+
+
+def _use(backend: Any, **kwargs: Any) -> None:
+    """Accept the backend that draws into memory, which is what figures do here."""
+    if type(backend) is not str or backend.lower() != "agg":
+        raise SandboxError("the backend belongs to the host; figures are drawn in memory")
+
+
+def _replace() -> Replacements:
+    import matplotlib.pyplot as plt
+
+    named = {name: plt.get_cmap(name) for name in ("viridis", "plasma", "inferno", "magma", "cividis", "coolwarm",
+             "jet", "gray", "hot", "Blues", "Greens", "Reds", "RdBu", "tab10", "tab20", "Set1", "Set2")}  # fmt: skip
+    return {
+        "": {"use": _use},
+        "cm": named,
+        "pyplot": {
+            "savefig": guarded(plt.savefig, _SAVEFIG),
+            "close": guarded(plt.close, _close),
+            "show": _show,
+        },
+    }
+
+
+LIBRARIES = {
+    "matplotlib": Library(
+        name="matplotlib",
+        modules=_MODULES,
+        denied=_DENIED,
+        guarded={"savefig": _SAVEFIG},
+        brings=("mpl_toolkits", "numpy"),
+        preload=(
+            "matplotlib.backends.backend_agg", "matplotlib.backends.backend_pdf",
+            "matplotlib.backends.backend_svg", "PIL", "fontTools", "mpl_toolkits.mplot3d", "uuid",
+        ),  # fmt: skip
+        replace=_replace,
+    ),
+    "mpl_toolkits": Library(name="mpl_toolkits", denied=_DENIED, guarded={"savefig": _SAVEFIG}),
+}

@@ -1,0 +1,154 @@
+"""What guest code may do with numpy."""
+
+from __future__ import annotations
+
+import array
+from collections.abc import Callable
+from typing import Any
+
+from agex.errors import SandboxError, SandboxTypeError
+from agex.sandbox.libraries.checks import guarded, stream
+from agex.sandbox.libraries.library import Library, Replacements, less, only
+
+__all__ = ["LIBRARIES"]
+
+_TOP = less(
+    # read and write files, and pickles in them
+    "load save savez savez_compressed fromfile memmap",
+    # change how numpy works for the whole process; np.errstate and np.printoptions are limited to a block
+    "seterr seterrcall setbufsize set_printoptions geterrcall",
+    # take raw memory from other objects
+    "from_dlpack nested_iters",
+    # np.bmat looks names up in the frame that calls it
+    "bmat",
+    # show files and settings of the machine, run numpy's own tests
+    "info show_config show_runtime get_include test",
+)
+
+_MODULES = {
+    "": _TOP,
+    "char": less("chararray"),  # its constructor takes a buffer
+    "dtypes": less(),
+    "exceptions": less(),
+    "fft": less("test"),
+    "lib": only("NumpyVersion"),
+    "lib.scimath": less(),
+    "lib.stride_tricks": only("sliding_window_view"),  # as_strided reaches any address
+    "linalg": less("test"),
+    # masked_print_option is shared with the host; frombuffer and fromflex take raw memory
+    "ma": less("test masked_print_option frombuffer fromflex set_fill_value"),
+    "polynomial": less("test set_default_printstyle"),  # the style is the process's
+    **{
+        f"polynomial.{name}": less("set_default_printstyle polyutils")
+        for name in ("chebyshev", "hermite", "hermite_e", "laguerre", "legendre", "polynomial")
+    },
+    "random": less("test get_bit_generator set_bit_generator"),  # those swap the host's generator
+    "rec": less("fromfile fromstring format_parser"),  # records over raw bytes
+    "strings": less(),
+    "testing": only(
+        "assert_allclose assert_almost_equal assert_approx_equal assert_array_almost_equal assert_array_equal",
+        "assert_array_less assert_equal assert_raises assert_string_equal assert_",
+    ),
+    "typing": only("ArrayLike DTypeLike"),  # NDArray leads to the class ndarray itself
+}
+"""Not listed: f2py, ctypeslib, distutils (compilers and shared libraries), matlib, core, lib.format,
+lib.npyio, lib.introspect, lib.array_utils, lib.recfunctions, lib.user_array, testing's other names
+(they run text as code, spawn and open files)."""
+
+_DENIED = frozenset(
+    """
+    ctypes cffi capsule lock data dump dumps tofile resize debug_print set_state
+    BitGenerator.state MT19937.state PCG64.state PCG64DXSM.state Philox.state SFC64.state
+    MaskedArray.torecords MaskedArray.toflex
+    """.split()
+    # ctypes, cffi, capsule: addresses and native functions; lock: the generator's own
+    # data: raw memory of arrays that hold references; memoryview(a) is sealed for the same reason
+    # dump, dumps: pickles, which hold private state of any object; tofile writes with C's own stdio
+    # resize(refcheck=False) leaves views of freed memory; np.resize makes a new array
+    # state, set_state: positions are not checked, reads run past the key
+)
+
+_PLAIN_BUFFERS = (bytes, bytearray, array.array, memoryview)
+
+
+def _frombuffer(real: Callable[..., Any], buffer: Any, *args: Any, **kwargs: Any) -> Any:
+    """Check that the memory holds no references, which numbers written to it would forge."""
+    import numpy as np
+
+    if "like" in kwargs:
+        raise SandboxTypeError("frombuffer(like=...) is not available")
+    is_plain = isinstance(buffer, (np.ndarray, np.generic)) and buffer.dtype.kind in "biufcSUVmM"
+    if type(buffer) not in _PLAIN_BUFFERS and not (is_plain and not buffer.dtype.hasobject):
+        raise SandboxTypeError(f"frombuffer() takes bytes here, not {type(buffer).__name__}")
+    return real(buffer, *args, **kwargs)
+
+
+def _rec_array(real: Callable[..., Any], obj: Any, *args: Any, **kwargs: Any) -> Any:
+    """Check that records are not laid over raw bytes or read from a file."""
+    import numpy as np
+
+    if not isinstance(obj, (list, tuple, np.ndarray)):
+        raise SandboxTypeError(f"rec.array() takes a list or an array here, not {type(obj).__name__}")
+    return real(obj, *args, **kwargs)
+
+
+def _set_state(real: Callable[..., Any], state: Any) -> None:
+    """Check the position, which numpy does not."""
+    state = tuple(state) if isinstance(state, (tuple, list)) else ()
+    size = 624  # words of a Mersenne Twister's key
+    if not 3 <= len(state) <= 5 or type(state[2]) is not int or not 0 <= state[2] <= size:
+        raise SandboxError(f"a state is ('MT19937', {size} integers, position up to {size}), as get_state() gives")
+    real(state)
+
+
+def _replace() -> Replacements:
+    import numpy as np
+
+    lines = (list, tuple)
+    like = ("like",)  # hands numpy's own functions to a method of the guest
+    return {
+        "": {
+            # a path or URL, or a stream, or lines
+            "loadtxt": guarded(np.loadtxt, stream(0, "fname", also=lines, without=like)),
+            "genfromtxt": guarded(np.genfromtxt, stream(0, "fname", also=lines, without=like)),
+            "fromregex": guarded(np.fromregex, stream(0, "file")),
+            "savetxt": guarded(np.savetxt, stream(0, "fname")),
+            "frombuffer": guarded(np.frombuffer, _frombuffer),
+        },
+        "ma": {"masked_array": np.ma.array},
+        "rec": {"array": guarded(np.rec.array, _rec_array)},
+        "random": _own_random(),
+    }
+
+
+def _own_random() -> dict[str, Any]:
+    """Give the functions of ``np.random`` over a generator of the grant's own.
+
+    ``np.random.seed(1)`` gives the numbers it always gives, and the host's generator stands still.
+    """
+    import numpy as np
+
+    own = np.random.RandomState()
+    functions = {name: getattr(own, name) for name in np.random.__all__ if hasattr(own, name)}
+    functions |= {"ranf": own.random_sample, "sample": own.random_sample}
+    return functions | {"set_state": guarded(own.set_state, _set_state)}
+
+
+LIBRARIES = {
+    "numpy": Library(
+        name="numpy",
+        modules=_MODULES,
+        denied=_DENIED,
+        writable=frozenset({"ndarray", "poly1d", "ABCPolyBase"}),  # not the helpers that are shared: np.r_, np.mgrid
+        # Their constructors lay an array over a buffer: np.ndarray(1, object, bytearray(8)) is any reference.
+        # The classes below it would lead to it.
+        sealed=(
+            "numpy.ndarray", "numpy.matrix", "numpy.memmap", "numpy.rec.recarray", "numpy.recarray",
+            "numpy.char.chararray", "numpy.ma.MaskedArray", "numpy.ma.core.MaskedArray", "numpy.ma.mvoid",
+            "numpy.ma.core.mvoid",
+        ),  # fmt: skip
+        builtins=(memoryview,),
+        brings=("io", "struct"),
+        replace=_replace,
+    )
+}

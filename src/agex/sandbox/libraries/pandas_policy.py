@@ -1,0 +1,127 @@
+"""What guest code may do with pandas."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from agex.errors import SandboxError
+from agex.sandbox.libraries.checks import argument, guarded, named_functions, refused, stream
+from agex.sandbox.libraries.library import Guard, Library, Replacements, less, only
+
+__all__ = ["LIBRARIES"]
+
+_MODULES = {
+    "": less(
+        # readers of files, URLs, databases and pickles; some open them in C or in other libraries
+        "read_* HDFStore ExcelFile ExcelWriter to_pickle",
+        # evaluates text with the names of the calling frames
+        "eval",
+        # the options of the process; a plotting backend among them is any module, imported by name
+        "options set_option reset_option option_context set_eng_float_format describe_option",
+        "show_versions test",
+    ),
+    "api": less(),
+    "api.types": less(),
+    "arrays": less(),
+    "errors": less("ctypes abc cow"),
+    "testing": less(),
+    "tseries": less(),
+    "tseries.frequencies": only("to_offset infer_freq"),
+    "tseries.offsets": less(),
+}
+"""Not listed: io, core, compat, util (they hold os, pickle, subprocess), plotting, api.extensions
+(changes the classes of the host), api.indexers (window bounds are not checked against memory),
+api.interchange, api.typing, api.internals, api.executors."""
+
+_DENIED = frozenset(
+    """
+    eval query
+    plot hist boxplot style from_custom_template
+    to_pickle to_hdf to_excel to_feather to_parquet to_orc to_stata to_clipboard to_xml to_iceberg to_xarray
+    to_latex to_gbq
+    to_coo from_coo from_spmatrix sp_index set_codes
+    """.split()
+    # eval, query: evaluate text, with access to the variables of frames
+    # plot and its kin: draw through any module named as backend, onto figures of the process
+    # style: templates, which are programs
+    # to_...: write files, or give objects of libraries without a policy
+    # the last line: C code that trusts positions it is given
+)
+
+_BY_NAME = named_functions(0, "func")
+
+
+def _database(position: int) -> Guard:
+    """Make the guard of a function that talks to a database: an sqlite3 connection passes, a URL does not."""
+
+    def guard(real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        import sqlite3
+
+        connection = argument(position, "con", args, kwargs)
+        if not isinstance(connection, sqlite3.Connection):
+            raise SandboxError(f"con must be an sqlite3 connection here, not {type(connection).__name__}")
+        return real(*args, **kwargs)
+
+    return guard
+
+
+def _unsupported(value: Any) -> Any:
+    raise TypeError(f"{type(value).__name__} cannot be written as JSON; convert the column first")
+
+
+_GUARDED: dict[str, Guard] = {
+    # the text without a path, or into a stream
+    "to_csv": stream(0, "path_or_buf", optional=True),
+    "to_html": stream(0, "buf", optional=True),
+    "to_markdown": stream(0, "buf", optional=True),
+    "to_string": stream(0, "buf", optional=True),
+    # an object it does not know, older versions write with all its attributes: a generator's frame, say
+    "to_json": stream(0, "path_or_buf", optional=True, default_handler=_unsupported),
+    "to_sql": _database(1),
+    # a string is the name of any method
+    "apply": _BY_NAME,
+    "agg": _BY_NAME,
+    "aggregate": _BY_NAME,
+    "transform": _BY_NAME,
+    "SeriesGroupBy.filter": _BY_NAME,
+    "DataFrame.pivot_table": named_functions(3, "aggfunc"),
+}
+
+_OPTION = "changes pandas for the whole process; format the one output instead, e.g. df.to_string(max_rows=20)"
+
+
+def _replace() -> Replacements:
+    import pandas as pd
+
+    text = stream(0, "filepath_or_buffer")
+    return {
+        "": {
+            "read_csv": guarded(pd.read_csv, text),
+            "read_table": guarded(pd.read_table, text),
+            "read_fwf": guarded(pd.read_fwf, text),
+            "read_json": guarded(pd.read_json, stream(0, "path_or_buf")),
+            "read_sql": guarded(pd.read_sql, _database(1)),
+            "read_sql_query": guarded(pd.read_sql_query, _database(1)),
+            "pivot_table": guarded(pd.pivot_table, named_functions(4, "aggfunc")),
+            "crosstab": guarded(pd.crosstab, named_functions(5, "aggfunc")),
+            "set_option": refused(f"pd.set_option {_OPTION}"),
+            "option_context": refused(f"pd.option_context {_OPTION}"),
+        }
+    }
+
+
+LIBRARIES = {
+    "pandas": Library(
+        name="pandas",
+        modules=_MODULES,
+        denied=_DENIED,
+        guarded=_GUARDED,
+        writable=frozenset({"NDFrame", "Index"}),
+        # MultiIndex(verify_integrity=False) reads where its codes say; from_tuples and its kin check them
+        sealed=("pandas.MultiIndex", "pandas.core.indexes.multi.MultiIndex"),
+        brings=("numpy", "scipy"),
+        preload=("pandas.io.formats.format", "pandas.io.formats.html", "pandas.io.formats.csvs", "pandas.io.sql"),
+        replace=_replace,
+    )
+}

@@ -1,0 +1,49 @@
+"""What guest code may do with plotly."""
+
+from __future__ import annotations
+
+from agex.sandbox.libraries.library import Library, less, only
+
+__all__ = ["LIBRARIES"]
+
+_COLORS = ("qualitative", "sequential", "diverging", "cyclical", "carto", "cmocean", "colorbrewer", "plotlyjs")
+
+_MODULES = {
+    "": only(),  # its own functions are pandas' plotting backend
+    "colors": less("decimal exceptions Number"),
+    "data": less(),  # data sets that come with it
+    **{f"colors.{name}": less("swatches*") for name in _COLORS},
+    **{f"/_plotly_utils.colors.{name}": less("swatches*") for name in _COLORS},
+    # defaults: of the process
+    "express": less("defaults set_mapbox_access_token optional_imports trendline_functions imshow_utils"),
+    "express.colors": less("swatches*"),
+    "express.data": less(),
+    "figure_factory": less(),
+    "graph_objects": less(),
+    "graph_objs": less(),
+    # writers of files, converters in other processes, and what is shared: templates, renderers, defaults
+    "io": only("to_json from_json to_html"),
+    "subplots": only("make_subplots"),
+}
+"""Not listed: offline (writes files, opens a browser), optional_imports (imports by name), tools, utils."""
+
+_DENIED = frozenset(
+    """
+    write_html write_image write_json
+    to_image full_figure_for_development
+    show
+    """.split()
+    # write files; start a browser; open one
+)
+
+LIBRARIES = {
+    "plotly": Library(
+        name="plotly",
+        modules=_MODULES,
+        lazy=("graph_objs.*",),
+        denied=_DENIED,
+        writable=frozenset({"BaseFigure", "BasePlotlyType"}),
+        brings=("numpy",),
+        preload=("narwhals", "_plotly_utils"),
+    )
+}

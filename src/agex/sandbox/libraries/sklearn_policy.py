@@ -1,0 +1,57 @@
+"""What guest code may do with scikit-learn, and with the sparse matrices that it gives."""
+
+from __future__ import annotations
+
+from agex.sandbox.libraries.checks import guarded, stream
+from agex.sandbox.libraries.library import Library, Replacements, less, only
+
+__all__ = ["LIBRARIES"]
+
+_WHOLE = """
+    base calibration cluster compose covariance cross_decomposition decomposition discriminant_analysis dummy
+    ensemble exceptions feature_extraction feature_extraction.text feature_selection gaussian_process
+    gaussian_process.kernels impute isotonic kernel_approximation kernel_ridge linear_model manifold metrics.pairwise
+    mixture multiclass multioutput naive_bayes neighbors neural_network pipeline preprocessing
+    random_projection semi_supervised svm
+""".split()
+
+_MODULES = {
+    "": only("clone"),  # set_config, config_context: the process's; show_versions: the machine's
+    **{name: less("*Display") for name in _WHOLE},  # displays draw with matplotlib
+    # fetch_*: the network; load_files, *_svmlight_*, *_data_home: files
+    "datasets": only("make_* load_breast_cancer load_diabetes load_digits load_iris load_linnerud load_wine"),
+    "inspection": only("permutation_importance partial_dependence"),
+    "metrics": less("*Display"),
+    "model_selection": less("*Display Halving*"),  # experimental: importing them changes the library
+    "tree": less("plot_tree"),
+    "utils": only("shuffle resample Bunch check_random_state"),
+}
+"""Not listed: experimental, externals, callback, the other modules of utils."""
+
+
+def _replace() -> Replacements:
+    from sklearn import tree
+
+    return {"tree": {"export_graphviz": guarded(tree.export_graphviz, stream(1, "out_file", optional=True))}}
+
+
+LIBRARIES = {
+    "sklearn": Library(
+        name="sklearn",
+        modules=_MODULES,
+        # views of the nodes that compiled code follows without a check
+        denied=frozenset({"tree_", "get_arrays"}),
+        brings=("numpy", "scipy"),
+        preload=("joblib", "multiprocessing.dummy", "multiprocessing.pool", "scipy", "threadpoolctl"),
+        replace=_replace,
+    ),
+    "scipy": Library(
+        name="scipy",
+        # the positions in a sparse matrix, which compiled code follows without a check
+        denied=frozenset(
+            f"{owner}.{name}"
+            for owner in ("_data_matrix", "_cs_matrix", "_coo_base", "_csr_base", "_csc_base", "_bsr_base", "_dia_base")
+            for name in ("indices", "indptr", "row", "col", "coords", "offsets")
+        ),
+    ),
+}

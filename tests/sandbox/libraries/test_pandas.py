@@ -1,0 +1,154 @@
+"""pandas under its policy: everyday code as natively, paths, text as code and names of methods refused."""
+
+import pytest
+
+FRAME = """
+import pandas as pd
+import numpy as np
+from io import StringIO, BytesIO
+df = pd.DataFrame({"k": ["a", "b", "a", "c"], "v": [1.0, 2.0, 3.0, None], "n": [1, 2, 3, 4]})
+days = pd.Series(range(10), index=pd.date_range("2024-01-01", periods=10, freq="D"))
+"""
+
+EVERYDAY = {
+    "groupby": "print(df.groupby('k')['v'].sum(), df.groupby('k').agg({'v': 'mean', 'n': ['min', 'max']}), df.groupby('k').agg(total=('n', 'sum'), top=('v', lambda s: s.max())))",
+    "groupby size": "print(df.groupby('k').size(), df.groupby('k').n.transform('mean'), df.groupby('k').n.apply(lambda s: s.iloc[0]), df.groupby('k').filter(lambda g: len(g) > 1))",
+    "agg of a list": "print(df[['v', 'n']].agg(['sum', 'mean', np.min]), df.n.agg('sum'), df.n.agg(['min', max]), df.agg({'n': sum}))",
+    "merge": "print(df.merge(pd.DataFrame({'k': ['a', 'b'], 'w': [9, 8]}), on='k', how='left'), pd.concat([df, df]).shape)",
+    "pivot": "print(df.pivot_table(index='k', values='n', aggfunc='sum'), pd.pivot_table(df, index='k', values=['v', 'n'], aggfunc={'v': 'mean', 'n': 'sum'}), pd.crosstab(df.k, df.n))",
+    "apply": "print(df.apply(lambda r: f\"{r['k']}{r['n']}\", axis=1), df.n.apply(lambda x: x * 2), df.n.map({1: 'one'}), df[['n']].apply('sum'), df.n.apply(np.sqrt), df.n.transform('cumsum'))",
+    "read_csv": "print(pd.read_csv(StringIO('a,b\\n1,x\\n2,y')).dtypes, pd.read_csv(BytesIO(b'a;b\\n1;2'), sep=';'))",
+    "to_csv": "print(df.to_csv(), df.to_csv(index=False, sep=';')); s = StringIO(); df.to_csv(s); print(len(s.getvalue()))",
+    "to text": "print(df.to_string(), df.to_html(), df.to_json(), df.to_json(orient='records'), df.to_dict('records'))",
+    "read_json": "print(pd.read_json(StringIO('[{\"a\": 1}, {\"a\": 2}]')), pd.json_normalize([{'a': {'b': 1}}]))",
+    "conversions": "print(df.n.to_list(), df.n.to_numpy(), df.values.shape, df.to_records(index=False)[0], pd.to_numeric(pd.Series(['1', 'x']), errors='coerce'))",
+    "dates": "print(pd.to_datetime(['2024-01-31', '2024-02-01']), days.resample('3D').sum(), days.resample('W').agg('mean'), days.index.day_name()[0], pd.Timestamp('2024-01-01') + pd.Timedelta(days=1))",
+    "rolling": "print(days.rolling(3).mean().tail(2), days.expanding().sum().iloc[-1], days.ewm(span=2).mean().iloc[-1], days.rolling(2).agg(['sum', 'max']).tail(1), days.rolling(2).apply(lambda w: w.iloc[0]).tail(1))",
+    "strings": "print(df.k.str.upper(), df.k.str.contains('a'), df.k.str.cat(sep='-'), pd.Series(['a b']).str.split().str[0])",
+    "selection": "print(df.loc[df.n > 2, ['k', 'n']], df.iloc[0], df.at[0, 'n'], df[df.k.isin(['a'])], df.nlargest(2, 'n'), df.select_dtypes('number').columns.tolist(), df.filter(items=['n']), df.filter(like='v'))",
+    "assignment": "d = df.copy(); d['w'] = d.n * 2; d.loc[0, 'w'] = 9; d.columns = list('abcd'); d.index.name = 'i'; d.a.name = 'q'; print(d, d.assign(e=lambda x: x.c + 1))",
+    "missing": "print(df.isna().sum(), df.fillna(0), df.dropna(), df.v.interpolate(), df.v.ffill())",
+    "sorting": "print(df.sort_values(['k', 'n'], ascending=[True, False]), df.sort_index(ascending=False), df.rank(numeric_only=True), df.n.sort_values(key=lambda s: -s))",
+    "statistics": "print(df.describe(), df.n.value_counts(), df[['v', 'n']].corr(), df.n.quantile([.25, .5]), df.n.cumsum(), df.n.pct_change())",
+    "reshaping": "print(df.melt(id_vars='k'), df.set_index(['k', 'n']).unstack(), df.stack().head(3), df.explode('k').shape, pd.get_dummies(df.k), df.T)",
+    "categories": "c = pd.Categorical(['a', 'b'], categories=['b', 'a'], ordered=True); print(c.codes, pd.cut(df.n, 2), pd.qcut(df.n, 2, labels=['lo', 'hi']), df.k.astype('category').cat.categories)",
+    "multi-index": "i = pd.MultiIndex.from_tuples([(1, 'a'), (2, 'b')], names=['x', 'y']); print(pd.Series([1, 2], index=i).loc[1], isinstance(i, pd.MultiIndex), i.get_level_values('y'))",
+    "iteration": "print([(i, r.k) for i, r in df.iterrows()], [t.n for t in df.itertuples()], list(df.items())[0][0], dict(list(df.groupby('k')))['a'].shape)",
+    "types": "print(isinstance(df, pd.DataFrame), type(df.n).__name__, pd.api.types.is_numeric_dtype(df.n), df.dtypes, pd.isna(None), pd.NA, pd.NaT)",
+    "info": "df.info(); print(df.shape, df.memory_usage().sum() > 0, len(df))",
+    "pipe": "print(df.pipe(lambda d: d.n.sum()), df.where(df.n > 1, 0).n, df.n.mask(df.n > 1), df.n.clip(2, 3), df.n.between(2, 3))",
+    "testing": "pd.testing.assert_frame_equal(df, df.copy()); print('same')",
+    "offsets": "print(pd.Timestamp('2024-01-31') + pd.offsets.MonthEnd(1), pd.tseries.offsets.BDay(2) + pd.Timestamp('2024-01-05'), days.asfreq('2D').head(2))",
+    "subclass": "class D(pd.DataFrame):\n    def total(self): return super().sum(numeric_only=True).sum()\nprint(D({'a': [1, 2]}).total())",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", EVERYDAY)
+def test_everyday_pandas_prints_what_it_prints_natively(room, native, name):
+    source = FRAME + EVERYDAY[name]
+
+    assert room("pandas", "numpy").printed(source) == native(source)
+
+
+HOSTILE = {
+    **{
+        f"{reader} of a path": f"print(pd.{reader}(SECRET))"
+        for reader in ("read_csv", "read_table", "read_fwf", "read_json", "read_pickle", "read_excel", "read_html",
+                       "read_xml", "read_parquet", "read_feather", "read_hdf", "read_sas", "read_stata", "read_orc")
+    },
+    **{
+        f"{writer} to a path": f"df.{writer}(TARGET)"
+        for writer in ("to_csv", "to_json", "to_html", "to_string", "to_markdown", "to_pickle", "to_excel", "to_hdf",
+                       "to_parquet", "to_feather", "to_stata", "to_xml", "to_latex", "to_orc")
+    },
+    "read_csv of a URL": "pd.read_csv('http://127.0.0.1:9/x')",
+    "read_csv of a path-like": "class P(StringIO):\n    def __fspath__(self): return SECRET\nprint(pd.read_csv(P('')))",
+    "read_csv of an object with read": "class R:\n    def read(self, n=-1): return 'a'\n    def __fspath__(self): return SECRET\npd.read_csv(R())",
+    "to_csv by keyword": "df.to_csv(path_or_buf=TARGET)",
+    "to_csv off the class": "pd.DataFrame.to_csv(df, TARGET)",
+    "to_csv through super": "class D(pd.DataFrame):\n    def go(self): return super().to_csv(TARGET)\nD(df).go()",
+    "to_pickle through super": "class D(pd.DataFrame):\n    def go(self): return super().to_pickle(TARGET)\nD(df).go()",
+    "to_csv of a series": "df.n.to_csv(TARGET)",
+    "to_csv by getattr": "getattr(df, 'to_csv')(TARGET)",
+    "to_csv by methodcaller": "import operator; operator.methodcaller('to_csv', TARGET)(df)",
+    "to_csv mapped": "list(map(pd.DataFrame.to_csv, [df], [TARGET]))",
+    "to_csv of an expression": "df.assign(x=pd.col('n').to_csv(TARGET))",
+    "apply by name": "df.apply('to_csv', args=(TARGET,))",
+    "apply of a series by name": "df.n.apply('to_csv', args=(TARGET,))",
+    "agg by name": "df.agg('to_csv', 0, TARGET)",
+    "aggregate by name": "df.n.aggregate('to_csv', 0, TARGET)",
+    "agg by a name in a list": "df.agg(['to_clipboard'])",
+    "agg by a name in a dict": "df.agg({'n': 'to_pickle'})",
+    "agg by a name in an odd dict": "class M(dict):\n    n = 0\n    def items(self): return [('n', 'to_clipboard')]\ndf.agg(M(n='sum') | {'n': 'to_clipboard'})",
+    "agg by a name that lies": "class S(str):\n    def __hash__(self): return hash('sum')\n    def __eq__(self, o): return True\ndf.n.agg(S('to_clipboard'))",
+    "agg of a named pair": "df.groupby('k').agg(x=('n', 'to_pickle'))",
+    "groupby agg by name": "df.groupby('k').agg('plot')",
+    "groupby apply by name": "df.groupby('k').n.apply('to_csv')",
+    "groupby filter by name": "df.groupby('k').n.filter('to_csv')",
+    "transform by name": "df.transform('to_csv')",
+    "private through a name": "df.n.agg('__getattribute__', 0, '_mgr')",
+    "private through a keyword": "df.n.agg(func='__getattribute__')",
+    "resample by name": "days.resample('D').agg('__reduce__')",
+    "rolling by name": "days.rolling(2).agg('__reduce__')",
+    "pivot by name": "df.pivot_table(index='k', values='n', aggfunc='to_csv')",
+    "pd.pivot_table by name": "pd.pivot_table(df, index='k', values='n', aggfunc='to_csv')",
+    "crosstab by name": "pd.crosstab(df.k, df.n, values=df.v, aggfunc='to_csv')",
+    "query": "df.query('@df.n')",
+    "eval": "df.eval('n + 1')",
+    "pd.eval": "pd.eval('1')",
+    "pd.core eval": "pd.core.computation.eval.eval('1')",
+    "style": "df.style.to_html(TARGET)",
+    "plot": "df.plot(backend='this')",
+    "hist": "df.hist()",
+    "options": "pd.options.display.width = 7",
+    "set_option": "pd.set_option('display.max_rows', 3)",
+    "option_context": "pd.option_context('display.max_rows', 3).__enter__()",
+    "accessors": "pd.api.extensions.register_dataframe_accessor('x')",
+    "io": "pd.io.common.os",
+    "io import": "import pandas.io.common",
+    "compat": "pd.compat.sys",
+    "core import": "import pandas.core.frame",
+    "util": "import pandas.util",
+    "window bounds": "pd.api.indexers.BaseIndexer",
+    "codes of a multi-index": "pd.MultiIndex(levels=[['a']], codes=[[100]], verify_integrity=False)",
+    "codes of a multi-index by type": "type(pd.MultiIndex.from_tuples([(1, 2)]))(levels=[['a']], codes=[[100]], verify_integrity=False)",
+    "set_codes": "pd.MultiIndex.from_tuples([(1, 2)]).set_codes([[9], [9]], verify_integrity=False)",
+    "from_coo": "pd.Series.sparse.from_coo(1)",
+    "positions of a sparse array": "pd.arrays.SparseArray([1, 0]).sp_index",
+    "memory of values": "df.values.tofile(TARGET)",
+    "a generator as JSON": "print(pd.Series([(i for i in [1])]).to_json())",
+    "to_sql by URL": "df.to_sql('t', 'sqlite:///' + TARGET)",
+    "read_sql by URL": "pd.read_sql('select 1', 'sqlite:///' + TARGET)",
+    "HDFStore": "pd.HDFStore(TARGET)",
+    "ExcelWriter": "pd.ExcelWriter(TARGET)",
+    "patching": "pd.DataFrame.sum = None",
+    "patching by setattr": "setattr(pd.Series, 'sum', None)",
+    "match": "match df:\n    case pd.DataFrame(to_pickle=w): w(TARGET)\n    case _: raise ValueError",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_pandas_denies(room, name):
+    assert room("pandas", "numpy").refuses(FRAME + HOSTILE[name])
+
+
+def test_a_frame_is_guarded_where_only_its_class_was_granted(tmp_path):
+    pd = pytest.importorskip("pandas", reason="pandas is not installed: its policy cannot be tried")
+    from agex.sandbox import Policy, Sandbox
+
+    policy = Policy.default()
+    policy.cls(pd.DataFrame, constructable=False)
+    target = tmp_path / "out.csv"
+    result = Sandbox(policy).exec("df.to_csv(target)", {"df": pd.DataFrame({"a": [1]}), "target": str(target)})
+
+    assert "does not open" in str(result.error)
+    assert not target.exists()
+
+
+def test_the_refusal_says_what_to_write_instead(room):
+    result = room("pandas").run("import pandas as pd; pd.DataFrame({'a': [1]}).to_csv('out.csv')")
+
+    assert str(result.error) == (
+        "to_csv() here does not open str 'out.csv'; call to_csv() without a path to get the text, "
+        "or pass an io.StringIO or io.BytesIO"
+    )
