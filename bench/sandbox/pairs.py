@@ -6,10 +6,12 @@ import gc
 import statistics
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from bench.sandbox.sides import Native, Refused, Run, Side
-from bench.sandbox.workload import Workload
+
+if TYPE_CHECKING:
+    from bench.sandbox.workload import Workload
 
 __all__ = ["Cell", "measure"]
 
@@ -42,8 +44,7 @@ class Cell:
 def measure(name: str, side: Side, workload: Workload, pairs: int, *, full: bool) -> Cell:
     """Time *side* against plain ``exec``.
 
-    Args:
-        full: run all of the work. Otherwise a slow side gets as much as it can do in about a second.
+    With *full*, all of the work is run. Otherwise a slow side gets what it can do in part of a second.
     """
     size = workload.size if full else max(1, workload.size // _FIRST)
     try:
@@ -57,7 +58,9 @@ def measure(name: str, side: Side, workload: Workload, pairs: int, *, full: bool
             if size == workload.size or _timed(run, side.clock, expected) >= _ENOUGH:
                 break
             size = min(size * 2, workload.size)
-        return _paired(name, side.clock, native, run, expected, sized, pairs)
+        return _paired(
+            name, clock=side.clock, native=native, run=run, expected=expected, workload=sized, pairs=pairs
+        )
     except Refused as refusal:
         return Cell(side=name, workload=workload.name, status="refused", size=size, reason=str(refusal))
     except BaseException as error:  # noqa: BLE001 - whatever a peer does is its answer
@@ -70,7 +73,14 @@ class _Wrong(Exception):
 
 
 def _paired(
-    name: str, clock: Callable[[], float], native: Run, run: Run, expected: Any, workload: Workload, pairs: int
+    name: str,
+    *,
+    clock: Callable[[], float],
+    native: Run,
+    run: Run,
+    expected: Any,
+    workload: Workload,
+    pairs: int,
 ) -> Cell:
     ratios, natives = [], []
     try:

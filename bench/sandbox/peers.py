@@ -80,7 +80,10 @@ class RestrictedPython(Side):
                 raise ImportError(name)
             return __import__(name, *rest)
 
-        usual = "zip tuple all any dict enumerate filter iter list map max min next object reversed set sum super type"
+        usual = (
+            "all any dict enumerate filter iter list map max min next object reversed set sum super tuple "
+            "type zip"
+        )
         names = {
             **guards.safe_builtins,
             **{name: getattr(builtins, name) for name in usual.split()},
@@ -97,7 +100,7 @@ class RestrictedPython(Side):
         }
 
         def run() -> Any:
-            # A class may be written to where the policy marks it; here all classes of the program are.
+            # Only marked objects may be written to; here the classes of the program mark theirs.
             namespace = {"__builtins__": names, "__name__": "__main__", **names}
             namespace["__metaclass__"] = _Writable
             exec(code, namespace)  # noqa: S102 - the peer's way to run

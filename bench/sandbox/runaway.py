@@ -11,7 +11,7 @@ from pathlib import Path
 
 from agex.sandbox import Limits, Policy, Sandbox
 
-__all__ = ["RUNAWAYS", "Ending", "measure_here", "measure_runaways"]
+__all__ = ["RUNAWAYS", "Ending", "as_json", "measure_here", "measure_runaways"]
 
 _LIMIT = 0.5  # seconds
 _PATIENCE = 20.0  # seconds after which a program that cannot be ended is killed
@@ -52,7 +52,7 @@ class Ending:
     error: str
     """The error that the host is told, or why there is none."""
     over: float | None
-    """Seconds past the limit; negative for a program that another limit ended; None if it had to be killed."""
+    """Seconds past the limit; negative where another limit was first; None if it had to be killed."""
 
 
 def measure_here(name: str) -> Ending:
@@ -76,7 +76,9 @@ def _in_child(name: str) -> Ending:
     command = [sys.executable, "-m", "bench.sandbox", "--runaway", name]
     root = Path(__file__).parents[2]
     try:
-        done = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=_PATIENCE)  # noqa: S603
+        done = subprocess.run(  # noqa: S603 - this program
+            command, cwd=root, capture_output=True, text=True, timeout=_PATIENCE, check=False
+        )
     except subprocess.TimeoutExpired:
         return Ending(program=name, error=f"killed after {_PATIENCE:g} s", over=None)
     if done.returncode != 0:

@@ -7,10 +7,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
+from bench.sandbox import registrations
+
 from agex.errors import SandboxError
 from agex.sandbox import Limits, Policy, Sandbox
-
-from bench.sandbox import registrations
 
 __all__ = ["SIDES", "Native", "Refused", "Side"]
 

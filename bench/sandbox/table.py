@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from bench.sandbox.pairs import Cell
-from bench.sandbox.runaway import Ending
+if TYPE_CHECKING:
+    from bench.sandbox.pairs import Cell
+    from bench.sandbox.runaway import Ending
 
 __all__ = ["geometric_mean", "lines"]
 
@@ -34,7 +36,9 @@ def _ratios(cells: Sequence[Cell]) -> Iterator[str]:
     sides = list(dict.fromkeys(cell.side for cell in cells))
     workloads = list(dict.fromkeys(cell.workload for cell in cells))
     found = {(cell.side, cell.workload): cell for cell in cells}
-    yield f"{'ratio to exec (lower is better)':<32}{'exec, ms':>10}" + "".join(f"{side:>18}" for side in sides)
+    yield f"{'ratio to exec (lower is better)':<32}{'exec, ms':>10}" + "".join(
+        f"{side:>18}" for side in sides
+    )
     for workload in workloads:
         row = [found.get((side, workload)) for side in sides]
         native = next((cell.native for cell in row if cell is not None and cell.native), 0.0)

@@ -1,7 +1,8 @@
 """Guest code does exactly what CPython does, or is refused by name: a corpus, one file to a family of syntax.
 
 A snippet begins with ``# --- name``; behind the name may stand ``since: 3.12`` (and ``until: 3.12``) for
-the versions that know its syntax, and ``refused: why`` for what the sandbox does not run on purpose.
+the versions that know its syntax, and ``refused: why`` for what the sandbox does not run on purpose. A
+refused snippet is never run without the sandbox; what it may print first is ``before``.
 """
 
 from __future__ import annotations
@@ -95,19 +96,12 @@ def test_a_snippet_does_what_it_does_in_cpython(snippet: Snippet) -> None:
 
 @pytest.mark.parametrize("snippet", REFUSED, ids=_name)
 def test_what_is_refused_is_refused_with_its_line_and_what_to_do(snippet: Snippet) -> None:
-    _, refusal = twin.run_guest(snippet.source)
+    outcome, refusal = twin.run_guest(snippet.source)
 
     assert refusal is not None
     assert refusal.names_a_line, refusal.traceback
     assert refusal.says_what_to_do, refusal.message
-
-
-@pytest.mark.parametrize("snippet", REFUSED, ids=_name)
-def test_what_is_refused_does_the_same_as_in_cpython_up_to_there(snippet: Snippet) -> None:
-    expected = twin.run_native(snippet.source)
-    actual, _ = twin.run_guest(snippet.source)
-
-    assert actual.stdout == expected.stdout[: len(actual.stdout)]
+    assert outcome.stdout in {"", "before\n"}
 
 
 def test_no_two_snippets_share_a_name() -> None:

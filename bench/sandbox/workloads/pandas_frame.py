@@ -19,4 +19,6 @@ totals = large.groupby("customer")["amount"].sum()
 customers = pd.DataFrame({"customer": np.arange(1000), "region": np.arange(1000) % 4})
 joined = totals.reset_index().merge(customers, on="customer")
 by_region = joined.groupby("region").agg(total=("amount", "sum"), best=("amount", "max"))
-result = [(int(row.Index), round(float(row.total), 2), round(float(row.best), 2)) for row in by_region.itertuples()]
+result = [
+    (int(row.Index), round(float(row.total), 2), round(float(row.best), 2)) for row in by_region.itertuples()
+]

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 
 from agex.sandbox import classes, wall
 
-__all__ = ["ModuleGrant", "Pattern", "handed_out", "matches", "open_while"]
+__all__ = ["ModuleGrant", "Pattern", "handed_out", "is_foreign", "matches", "open_while"]
 
 Pattern: TypeAlias = str | Iterable[str] | Callable[[str], bool]
 """A glob, several globs, or a predicate over a name."""
@@ -131,7 +131,7 @@ class ModuleGrant:
             elif isinstance(value, types.ModuleType):
                 if self._recursive and value.__name__.startswith(self.module_name + "."):
                     yield name, self._copy_of(value)
-            elif name in public or not self._is_foreign(value):
+            elif name in public or not is_foreign(value, self.root):
                 yield name, self._opened(handed_out(value))
         if isinstance(public, (list, tuple)):
             yield "__all__", [name for name in public if self._allows(name)]
@@ -141,15 +141,6 @@ class ModuleGrant:
     def _opened(self, value: Any) -> Any:
         """Give a function of the module that opens the grant's doors; anything else as it is."""
         return open_while(self._doors, value) if self._doors and isinstance(value, _FUNCTIONS) else value
-
-    def _is_foreign(self, value: Any) -> bool:
-        """Tell whether a function or class was imported from elsewhere in the standard library."""
-        if not isinstance(value, (types.FunctionType, types.BuiltinFunctionType, type)):
-            return False
-        home = str(getattr(value, "__module__", None) or "").partition(".")[0].lstrip("_")
-        return home != self.root.lstrip("_") and (
-            home in sys.stdlib_module_names or f"_{home}" in sys.stdlib_module_names
-        )
 
     def class_exclusions(self) -> Iterator[tuple[type, tuple[str, ...]]]:
         """Give, for dotted patterns such as ``"DataFrame.to_*"``, each class with its excluded members."""
@@ -177,6 +168,16 @@ def open_while(opened: tuple[str, ...], function: Callable[..., Any]) -> Callabl
     call.__qualname__ = getattr(function, "__qualname__", call.__name__)
     call.__doc__ = function.__doc__
     return call
+
+
+def is_foreign(value: Any, root: str) -> bool:
+    """Tell whether a function or class of package *root* was imported from the standard library."""
+    if not isinstance(value, (types.FunctionType, types.BuiltinFunctionType, type)):
+        return False
+    home = str(getattr(value, "__module__", None) or "").partition(".")[0].lstrip("_")
+    return home != root.lstrip("_") and (
+        home in sys.stdlib_module_names or f"_{home}" in sys.stdlib_module_names
+    )
 
 
 def handed_out(value: Any) -> Any:

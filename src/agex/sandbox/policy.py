@@ -179,7 +179,7 @@ class Policy:
         grant = self._module_grant(module, library, include, exclude, recursive, opened)
         self.modules[name or module.__name__] = grant
         for owner, members in grant.class_exclusions():
-            self._rule(owner, "*", members, configure or {})
+            self._rule(unsealed(owner), "*", members, configure or {})
         self._text = None
         return module
 

@@ -45,7 +45,9 @@ def _last_lines(error: BaseException) -> Iterator[str]:
     """Give what the error says; one of ours by its short name, which is how guest code would catch it."""
     module = type(error).__module__
     prefix = f"{module}." if module.partition(".")[0] == "agex" else ""
-    for part in traceback.format_exception_only(error):
+    # Its causes are looked at too, but no source of the host is read for them.
+    text = traceback.TracebackException(type(error), error, None, lookup_lines=False, compact=True)
+    for part in text.format_exception_only():
         yield part.rstrip("\n").removeprefix(prefix)
 
 

@@ -68,7 +68,8 @@ def stream(
 
     def guard(real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         value = argument(position, keyword, args, kwargs)
-        named = getattr(real, "__name__", "this function")
+        called = getattr(real, "__name__", None)
+        named = called if type(called) is str else "this function"
         for each in without:
             if each in kwargs:
                 raise SandboxTypeError(f"{named}({each}=...) is not available; leave {each} out")
@@ -122,8 +123,13 @@ _FUNCTIONS = (
 )
 
 
-def named_functions(position: int, keyword: str) -> Guard:
-    """Make the guard of a method that takes functions by name: the names of aggregations pass."""
+def named_functions(position: int, keyword: str, *, anywhere: bool = False) -> Guard:
+    """Make the guard of a method that takes functions by name: the names of aggregations pass.
+
+    Args:
+        position, keyword: where the function is passed.
+        anywhere: whether other keywords may name functions as well: ``agg(new=("column", "sum"))``.
+    """
 
     def guard(real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         settled = list(args)
@@ -132,10 +138,10 @@ def named_functions(position: int, keyword: str) -> Guard:
         for key, value in kwargs.items():
             if key == keyword:
                 kwargs[key] = _settled(value)
-            elif isinstance(value, tuple) and len(value) == 2:  # agg(new=("column", "sum"))
-                kwargs[key] = (value[0], _settled(value[1]))
-            elif isinstance(value, str) and value not in _PARAMETERS:
-                kwargs[key] = _known(value)
+            elif anywhere and isinstance(value, (tuple, list)) and key != "args":
+                kwargs[key] = (value[0], *map(_settled, value[1:])) if value else value
+            elif anywhere and isinstance(value, str):
+                kwargs[key] = _word(value)
         return real(*settled, **kwargs)
 
     return guard
@@ -156,6 +162,11 @@ def _settled(value: Any) -> Any:
     if not callable(value):
         raise SandboxTypeError(f"a function, its name, or a list or dict of them, not {type(value).__name__}")
     return lambda *args, **kwargs: value(*args, **kwargs)  # an object could pass itself off as a list
+
+
+def _word(value: str) -> str:
+    value = str.__str__(value)
+    return value if value in _PARAMETERS else _known(value)
 
 
 def _known(name: str) -> str:

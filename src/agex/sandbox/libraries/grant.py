@@ -12,12 +12,11 @@ from contextlib import contextmanager, suppress
 from importlib.machinery import PathFinder
 from typing import Any
 
-from agex.errors import SandboxImportError
 from agex.sandbox import doors as class_doors
 from agex.sandbox.context import CURRENT
 from agex.sandbox.libraries.library import Library, Room
 from agex.sandbox.libraries.lookup import named
-from agex.sandbox.modules import ModuleGrant, Pattern, handed_out, matches
+from agex.sandbox.modules import ModuleGrant, Pattern, handed_out, is_foreign, matches
 
 __all__ = ["LibraryGrant"]
 
@@ -67,9 +66,7 @@ class LibraryGrant(ModuleGrant):
             return None
 
     def _path(self, full: str) -> str:
-        """Give the path of a module below the library; one of another package has a slash before it."""
-        inside = full == self.library.name or full.startswith(self.library.name + ".")
-        return full[len(self.library.name) + 1 :] if inside else f"/{full}"
+        return _path(self.library, full)
 
     def _copied(self, full: str) -> types.ModuleType:
         copy = self._copies.get(full)
@@ -78,60 +75,38 @@ class LibraryGrant(ModuleGrant):
                 real = importlib.import_module(full)
                 _prepare(self.library)
                 copy = self._copies[full] = types.ModuleType(real.__name__, real.__doc__)
-                room = self.library.room(self._path(full))
-                if room is None:
-                    raise SandboxImportError(f"import of '{full}' is not allowed")
-                vars(copy).update(self._granted(real, full, room))
+                vars(copy).update(self._granted(real, full))
+                if public := getattr(real, "__all__", None):
+                    vars(copy)["__all__"] = [name for name in public if name in vars(copy)]
         return copy
 
-    def _granted(self, real: types.ModuleType, full: str, room: Room) -> Iterator[tuple[str, Any]]:
+    def _granted(self, real: types.ModuleType, full: str) -> Iterator[tuple[str, Any]]:
         """Give the members of a module, as guests get them."""
         path = self._path(full)
         replaced = self._replaced.get(path, {})
         top = full == self.module_name
-        public = [n for n in getattr(real, "__all__", ()) if room.allows(n) or n in replaced]
-        for name in dict.fromkeys((*vars(real), *public, *replaced, *(self.lifted if top else ()))):
-            if not self._allows_member(name, top=top):
-                continue
-            if top and name in self.lifted:
-                yield name, self._opened(getattr(real, name))
-            elif name in replaced:
-                yield name, self._opened(replaced[name])
-            elif room.allows(name) and not self._is_lazy(path):
-                yield from self._plain(real, name, public)
-        yield from self._children(real, full)
-        if public:
-            yield "__all__", [name for name in public if self._allows_member(name, top=top)]
-        if isinstance(version := vars(real).get("__version__"), str):
-            yield "__version__", version
+        lifted = self.lifted if top else frozenset()
+        for name in (*lifted, *replaced):
+            if self._allows_member(name, top=top):
+                value = getattr(real, name) if name in lifted else replaced[name]
+                yield name, self._opened(value)
         if self._is_lazy(path):
             yield "__getattr__", _Lookup(self, real)
+            return
+        for name, value, child in _listing(self.library, full):
+            if name in replaced or name in lifted or not self._allows_member(name, top=top):
+                continue
+            if child is None:
+                yield name, self._given(value)
+            elif self._recursive:
+                yield name, self._copied(child)
+        if isinstance(version := vars(real).get("__version__"), str):
+            yield "__version__", version
 
     def _allows_member(self, name: str, *, top: bool) -> bool:
         if "." in name:
             return False
         return self._allows(name) if top else not matches(self._exclude, name)
-
-    def _plain(self, real: types.ModuleType, name: str, public: list[str]) -> Iterator[tuple[str, Any]]:
-        value = getattr(real, name, None)
-        if isinstance(value, types.ModuleType):
-            inner = self._path(value.__name__)
-            if self._recursive and inner and self.library.room(inner) is not None:
-                yield name, self._copied(value.__name__)
-        elif name in public or not self._is_foreign(value):
-            yield name, self._given(value)
-
-    def _children(self, real: types.ModuleType, full: str) -> Iterator[tuple[str, Any]]:
-        """Give the listed modules below that the library itself only loads when they are asked for."""
-        if not self._recursive or "__getattr__" not in vars(real):
-            return
-        for path in self.library.modules:
-            child = f"{self.library.name}.{path}"
-            if path and child.rpartition(".")[0] == full and self._allows(child.rpartition(".")[2]):
-                try:
-                    yield child.rpartition(".")[2], self._copied(child)
-                except ModuleNotFoundError:  # of another version of the library
-                    continue
 
     def _given(self, value: Any) -> Any:
         if isinstance(value, type) and f"{value.__module__}.{value.__qualname__}" in self._sealed:
@@ -140,6 +115,45 @@ class LibraryGrant(ModuleGrant):
 
     def _is_lazy(self, path: str) -> bool:
         return path not in self.library.modules
+
+
+def _path(library: Library, full: str) -> str:
+    """Give the path of a module below the library; one of another package has a slash before it."""
+    inside = full == library.name or full.startswith(library.name + ".")
+    return full[len(library.name) + 1 :] if inside else f"/{full}"
+
+
+@functools.cache
+def _listing(library: Library, full: str) -> tuple[tuple[str, Any, str | None], ...]:
+    """Give the members that a module's room allows: name, value, and for a module its full name.
+
+    Called once for all grants: a library has thousands of members.
+    """
+    real = sys.modules[full]
+    room = library.room(_path(library, full)) or Room(names=())
+    public = frozenset(getattr(real, "__all__", ()))
+    found: dict[str, tuple[str, Any, str | None]] = {}
+    for name in (*vars(real), *public):
+        value = getattr(real, name, None) if room.allows(name) else None
+        if isinstance(value, types.ModuleType):
+            if library.room(_path(library, value.__name__)) is not None and value.__name__ != library.name:
+                found[name] = (name, None, value.__name__)
+        elif room.allows(name) and (name in public or not is_foreign(value, library.name)):
+            found[name] = (name, value, None)
+    for child in _unloaded(library, real, full):
+        name = child.rpartition(".")[2]
+        found.setdefault(name, (name, None, child))
+    return tuple(found.values())
+
+
+def _unloaded(library: Library, real: types.ModuleType, full: str) -> Iterator[str]:
+    """Load the listed modules below one that finds its modules only when they are asked for."""
+    for path in library.modules if "__getattr__" in vars(real) else ():
+        child = f"{library.name}.{path}"
+        if path and child.rpartition(".")[0] == full:
+            with suppress(ModuleNotFoundError):  # of another version of the library
+                importlib.import_module(child)
+                yield child
 
 
 class _Lookup:
@@ -167,6 +181,7 @@ def _prepare(library: Library) -> None:
     A library imports parts of itself when they are first used. Finding them lists a folder, once,
     which the second wall refuses below guest code.
     """
+    library.prepare()
     for name in (library.name, *library.preload):
         with suppress(ImportError):
             module = importlib.import_module(name)

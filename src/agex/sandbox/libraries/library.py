@@ -16,20 +16,26 @@ Replacements: TypeAlias = Mapping[str, Mapping[str, Any]]
 """Module path to member to what is handed out in its place."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class Room:
-    """Which public members of one module are granted."""
+    """Which public members of one module are granted: those that fit *names*, less those of *without*."""
 
-    names: tuple[str, ...] = ("*",)
-    """Globs of what is."""
-    without: tuple[str, ...] = ()
-    """Globs of what is not."""
+    def __init__(self, names: tuple[str, ...] = ("*",), without: tuple[str, ...] = ()) -> None:
+        self._names, self._without = _Names(names), _Names(without)
 
     def allows(self, name: str) -> bool:
         """Tell whether a member may be handed out."""
-        if name.startswith("_") or any(fnmatchcase(name, each) for each in self.without):
-            return False
-        return any(fnmatchcase(name, each) for each in self.names)
+        return not name.startswith("_") and name in self._names and name not in self._without
+
+
+class _Names:
+    """Names and globs. A library has hundreds of members, and most patterns are plain names."""
+
+    def __init__(self, patterns: tuple[str, ...]) -> None:
+        self._globs = tuple(each for each in patterns if "*" in each)
+        self._exact = frozenset(patterns)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._exact or any(fnmatchcase(name, each) for each in self._globs)
 
 
 def less(*names: str) -> Room:
@@ -48,6 +54,10 @@ def _words(texts: tuple[str, ...]) -> tuple[str, ...]:
 
 def _nothing() -> Replacements:
     return {}
+
+
+def _ready() -> None:
+    """Do nothing."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -75,6 +85,8 @@ class Library:
     """Libraries whose objects its own lead to: their members are decided with it."""
     preload: tuple[str, ...] = ()
     """Modules that it imports when they are first needed."""
+    prepare: Callable[[], None] = _ready
+    """Does, once and as the host, what the library would do when it is first used."""
     replace: Callable[[], Replacements] = _nothing
     """Makes what is handed out in place of members; called for each grant."""
 

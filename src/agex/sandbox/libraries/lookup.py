@@ -40,10 +40,14 @@ def named(include: Any) -> frozenset[str]:
     return frozenset(each for each in patterns if not set(each) & set("*?["))
 
 
+_CACHE_SIZE = 1024  # verdicts; it holds the classes too
+
+
 class Shelf:
     """The libraries in force under one policy."""
 
     def __init__(self) -> None:
+        self._cache: dict[tuple[type, str], Guard | None] = {}
         self._libraries: dict[str, Library] = {}
         self._lifted: dict[str, frozenset[str]] = {}
         self._doors: dict[str, tuple[str, ...]] = {}
@@ -54,14 +58,26 @@ class Shelf:
     def add(self, library: Library) -> None:
         """Put a library in force."""
         self._libraries[library.name] = library
+        self._cache.clear()
 
     def loosen(self, library: Library, lifted: frozenset[str], opened: tuple[str, ...]) -> None:
         """Take over what a registration names itself."""
         self._lifted[library.name] = self._lifted.get(library.name, frozenset()) | lifted
         self._doors[library.name] = tuple(dict.fromkeys((*self._doors.get(library.name, ()), *opened)))
+        self._cache.clear()
 
     def verdict(self, class_: type, name: str) -> Guard | None:
         """Give the guard of a member, `DENIED`, or None where no library says anything."""
+        if type(class_) is not type:  # another metaclass could be the guest's, and define __hash__
+            return self._verdict(class_, name)
+        key = (class_, name)
+        if key not in self._cache:
+            if len(self._cache) >= _CACHE_SIZE:
+                self._cache.clear()
+            self._cache[key] = self._verdict(class_, name)
+        return self._cache[key]
+
+    def _verdict(self, class_: type, name: str) -> Guard | None:
         found: Guard | None = None
         for home, qualname in homes(class_):
             library = self._libraries.get(home)
@@ -126,15 +142,16 @@ def member_door(guards: Guards, receiver: Any, name: str) -> Any:
     real = getattr(receiver, name)
     # Read off a class, a method takes its receiver as the first argument.
     unbound = receiver is subject and isinstance(subject, type) and isinstance(real, types.FunctionType)
-    return _Answer(_guarded(guard, real, unbound=unbound))
+    return _Answer(_guarded(guard, real, name, unbound=unbound))
 
 
-def _guarded(guard: Guard, real: Callable[..., Any], *, unbound: bool) -> Callable[..., Any]:
+def _guarded(guard: Guard, real: Callable[..., Any], name: str, *, unbound: bool) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Any:
         if unbound:
-            return guard(functools.partial(real, *args[:1]), *args[1:], **kwargs)
+            bound = functools.partial(real, *args[:1])
+            bound.__name__ = name  # type: ignore[attr-defined]
+            return guard(bound, *args[1:], **kwargs)
         return guard(real, *args, **kwargs)
 
-    call.__name__ = call.__qualname__ = getattr(real, "__name__", "member")
-    call.__doc__ = getattr(real, "__doc__", None)
+    call.__name__ = call.__qualname__ = name
     return call

@@ -49,7 +49,7 @@ _DENIED = frozenset(
     # the last line: C code that trusts positions it is given
 )
 
-_BY_NAME = named_functions(0, "func")
+_BY_NAME = named_functions(0, "func", anywhere=True)
 
 
 def _database(position: int) -> Guard:

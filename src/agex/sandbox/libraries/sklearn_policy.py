@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from agex.sandbox.libraries.checks import guarded, stream
 from agex.sandbox.libraries.library import Library, Replacements, less, only
 
@@ -29,8 +31,23 @@ _MODULES = {
 """Not listed: experimental, externals, callback, the other modules of utils."""
 
 
+def _prepare() -> None:
+    """Have the cores counted and the thread pools found, as the first fit would.
+
+    Another program is asked, and shared libraries are loaded by name. Both are remembered.
+    """
+    import joblib  # type: ignore[import-untyped]
+
+    joblib.cpu_count(only_physical_cores=True)
+    with suppress(ImportError):  # of another version
+        from sklearn.utils.parallel import _get_threadpool_controller  # type: ignore[import-untyped]
+
+        with _get_threadpool_controller().limit(limits=1, user_api="blas"):
+            pass
+
+
 def _replace() -> Replacements:
-    from sklearn import tree
+    from sklearn import tree  # type: ignore[import-untyped]
 
     return {"tree": {"export_graphviz": guarded(tree.export_graphviz, stream(1, "out_file", optional=True))}}
 
@@ -43,6 +60,7 @@ LIBRARIES = {
         denied=frozenset({"tree_", "get_arrays"}),
         brings=("numpy", "scipy"),
         preload=("joblib", "multiprocessing.dummy", "multiprocessing.pool", "scipy", "threadpoolctl"),
+        prepare=_prepare,
         replace=_replace,
     ),
     "scipy": Library(

@@ -72,9 +72,9 @@ def _connect(database: Any = ":memory:", *args: Any, **kwargs: Any) -> sqlite3.C
     if not is_open and (type(database) is not str or database != ":memory:"):
         raise SandboxError("sqlite3.connect() opens ':memory:' here, not a file")
     if args or kwargs.keys() & {"factory", "uri"}:
-        raise SandboxTypeError("sqlite3.connect(factory=...) and uri= are not available; pass options by name")
+        raise SandboxTypeError("sqlite3.connect(factory=...) and uri= are not available; name other options")
     with wall.opened("files"):
-        connection = sqlite3.connect(database, **kwargs)
+        connection: sqlite3.Connection = sqlite3.connect(database, **kwargs)
     connection.set_authorizer(_judge)
     connection.set_progress_handler(_tick, _STEPS)
     return connection

@@ -1,0 +1,86 @@
+"""matplotlib under its policy: figures are drawn into memory; files, windows and settings are refused."""
+
+import pytest
+
+START = """
+import io
+import numpy as np
+import matplotlib
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+fig, ax = plt.subplots(figsize=(3, 2))
+"""
+
+EVERYDAY = {
+    "line": "ax.plot([1, 2, 3], [1, 4, 9], 'r--', label='q'); ax.set_xlabel('x'); ax.set_title('t'); ax.legend(); ax.grid(True); print(ax.get_title(), len(ax.lines), ax.get_xlim())",
+    "bytes": "ax.bar(['a', 'b'], [1, 2]); b = io.BytesIO(); fig.savefig(b, format='png', dpi=50); print(b.getvalue()[:4], len(b.getvalue()))",
+    "pyplot savefig": "plt.plot([1, 2]); b = io.BytesIO(); plt.savefig(b); print(b.getvalue()[:4])",
+    "svg as text": "b = io.StringIO(); fig.savefig(b, format='svg'); print(b.getvalue()[:5])",
+    "pdf": "b = io.BytesIO(); fig.savefig(b, format='pdf'); print(b.getvalue()[:4])",
+    "pyplot": "plt.figure(); plt.hist([1, 2, 2], bins=2); plt.scatter([1], [2], c=[3], cmap='viridis'); plt.xlabel('a'); plt.title('z'); plt.tight_layout(); print(plt.gca().get_title())",
+    "grid of axes": "f, axes = plt.subplots(2, 2, sharex=True); axes[0, 1].imshow(np.eye(3)); print(axes.shape, len(f.axes)); plt.close(f)",
+    "colors": "print(plt.cm.viridis(0.5), plt.get_cmap('tab10')(1), matplotlib.colormaps['plasma'](0.1))",
+    "parts": "from matplotlib.patches import Rectangle; from matplotlib.ticker import MaxNLocator; from matplotlib.colors import LinearSegmentedColormap, to_hex; ax.add_patch(Rectangle((0, 0), 1, 1)); ax.xaxis.set_major_locator(MaxNLocator(3)); print(to_hex('red'), len(ax.patches))",
+    "object style": "from matplotlib.figure import Figure; f = Figure(); a = f.subplots(); a.plot([1, 2]); b = io.BytesIO(); f.savefig(b, format='png'); print(len(a.lines))",
+    "pixels": "fig.canvas.draw(); print(np.asarray(fig.canvas.buffer_rgba()).shape)",
+    "annotations": "ax.annotate('p', (1, 1)); ax.text(0, 0, '$x^2$'); ax.axhline(1); ax.fill_between([1, 2], [1, 2]); ax.twinx(); fig.suptitle('s'); fig.savefig(io.BytesIO()); print(len(ax.texts))",
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def own_figures():
+    plt = pytest.importorskip("matplotlib.pyplot", reason="matplotlib is not installed: its policy cannot be tried")
+    plt.switch_backend("Agg")
+    yield
+    plt.close("all")
+
+
+@pytest.mark.parametrize("name", EVERYDAY)
+def test_everyday_matplotlib_prints_what_it_prints_natively(room, native, name):
+    source = START + EVERYDAY[name]
+
+    assert room("matplotlib", "numpy").printed(source) == native(source)
+
+
+HOSTILE = {
+    "savefig": "fig.savefig(TARGET)",
+    "pyplot savefig": "plt.savefig(TARGET)",
+    "savefig by keyword": "fig.savefig(fname=TARGET)",
+    "savefig off the class": "plt.Figure.savefig(fig, TARGET)",
+    "savefig to a path-like": "class B(io.BytesIO):\n    def __fspath__(self): return TARGET\nfig.savefig(B())",
+    "savefig by TeX": "fig.savefig(io.BytesIO(), format='pgf')",
+    "savefig by a backend": "fig.savefig(io.BytesIO(), backend='module://this')",
+    "savefig through super": "class F(plt.Figure):\n    def go(self): super().savefig(TARGET)\nF().go()",
+    "print_figure": "fig.canvas.print_figure(TARGET)",
+    "print_png": "fig.canvas.print_png(TARGET)",
+    "write_png": "ax.imshow(np.eye(2)).write_png(TARGET)",
+    "imsave": "plt.imsave(TARGET, np.eye(2))",
+    "imread": "plt.imread(SECRET)",
+    "rcParams": "plt.rcParams['lines.linewidth'] = 9",
+    "rc": "plt.rc('lines', linewidth=9)",
+    "style": "plt.style.use('ggplot')",
+    "matplotlib rcParams": "matplotlib.rcParams['backend'] = 'x'",
+    "another backend": "matplotlib.use('module://this')",
+    "switch_backend": "plt.switch_backend('svg')",
+    "register a colormap": "matplotlib.colormaps.register(plt.get_cmap('jet'), name='pwned')",
+    "close the host's": "plt.close('all')",
+    "xkcd": "plt.xkcd()",
+    "manager": "fig.canvas.manager",
+    "os": "matplotlib.os",
+    "cbook": "import matplotlib.cbook",
+    "font manager": "import matplotlib.font_manager",
+    "animation": "import matplotlib.animation",
+    "epoch": "import matplotlib.dates as d; d.set_epoch('2000-01-01')",
+    "TeX text": "ax.text(0, 0, 'x').set_usetex(True)",
+    "patching": "plt.Figure.savefig = None",
+    "ginput": "fig.ginput()",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_matplotlib_denies(room, name):
+    assert room("matplotlib", "numpy").refuses(START + HOSTILE[name])
+
+
+def test_show_does_nothing(room):
+    assert room("matplotlib", "numpy").run(START + "plt.show()").error is None

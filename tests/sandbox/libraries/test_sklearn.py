@@ -1,0 +1,61 @@
+"""scikit-learn under its policy: models are fitted as natively; the network, files and settings are refused."""
+
+import pytest
+
+START = """
+import numpy as np
+from sklearn.datasets import load_iris, make_classification, make_regression, make_blobs
+X, y = load_iris(return_X_y=True)
+"""
+
+EVERYDAY = {
+    "regression": "from sklearn.linear_model import LinearRegression; m = LinearRegression().fit([[1], [2], [3]], [2, 4, 6]); print(m.coef_.round(6), m.predict([[4]]).round(6), m.score([[1], [2]], [2, 4]))",
+    "classification": "from sklearn.linear_model import LogisticRegression; from sklearn.model_selection import train_test_split; from sklearn.metrics import accuracy_score, confusion_matrix; a, b, c, d = train_test_split(X, y, random_state=0); p = LogisticRegression(max_iter=500).fit(a, c).predict(b); print(accuracy_score(d, p), confusion_matrix(d, p))",
+    "pipeline": "from sklearn.pipeline import make_pipeline; from sklearn.preprocessing import StandardScaler; from sklearn.svm import SVC; from sklearn.model_selection import cross_val_score; print(cross_val_score(make_pipeline(StandardScaler(), SVC()), X, y, cv=3))",
+    "trees": "from sklearn.tree import DecisionTreeClassifier, export_text; m = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, y); print(export_text(m), m.feature_importances_.round(3))",
+    "forest": "from sklearn.ensemble import RandomForestClassifier; m = RandomForestClassifier(n_estimators=5, random_state=0).fit(X, y); print(m.score(X, y), m.predict_proba(X[:1]))",
+    "threads": "from sklearn.ensemble import RandomForestClassifier; print(RandomForestClassifier(n_estimators=5, random_state=0, n_jobs=2).fit(X, y).score(X, y))",
+    "search": "from sklearn.model_selection import GridSearchCV; from sklearn.neighbors import KNeighborsClassifier; g = GridSearchCV(KNeighborsClassifier(), {'n_neighbors': [1, 3]}, cv=3).fit(X, y); print(g.best_params_, round(g.best_score_, 4))",
+    "clusters": "from sklearn.cluster import KMeans; print(KMeans(3, n_init=2, random_state=0).fit(X).inertia_.round(3))",
+    "components": "from sklearn.decomposition import PCA; print(np.abs(PCA(2).fit_transform(X)[0]).round(4))",
+    "encoding": "from sklearn.preprocessing import OneHotEncoder, LabelEncoder; print(OneHotEncoder().fit_transform([['a'], ['b']]).toarray(), LabelEncoder().fit_transform(['b', 'a']))",
+    "text": "from sklearn.feature_extraction.text import TfidfVectorizer; v = TfidfVectorizer(); m = v.fit_transform(['a bc', 'bc de']); print(m.shape, v.get_feature_names_out(), m.toarray().round(3))",
+    "own transformer": "from sklearn.base import BaseEstimator, TransformerMixin\nclass Twice(BaseEstimator, TransformerMixin):\n    def __init__(self, times=2): self.times = times\n    def fit(self, X, y=None): return self\n    def transform(self, X): return X * self.times\nprint(Twice().fit_transform(np.ones((2, 1))), Twice(3).get_params())",
+    "made data": "print(make_blobs(5, random_state=0)[1], make_regression(5, 2, random_state=0)[0].shape)",
+    "imputing": "from sklearn.impute import SimpleImputer; from sklearn.compose import ColumnTransformer; print(ColumnTransformer([('i', SimpleImputer(), [0])]).fit_transform(np.array([[1.0], [np.nan]])))",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", EVERYDAY)
+def test_everyday_sklearn_prints_what_it_prints_natively(room, native, name):
+    sandbox = room("sklearn", "numpy")
+
+    assert sandbox.printed(START + EVERYDAY[name]) == native(START + EVERYDAY[name])
+
+
+HOSTILE = {
+    "fetch": "from sklearn.datasets import fetch_california_housing",
+    "load_files": "from sklearn.datasets import load_files",
+    "svmlight": "from sklearn.datasets import load_svmlight_file",
+    "dump_svmlight": "from sklearn.datasets import dump_svmlight_file",
+    "clear_data_home": "from sklearn.datasets import clear_data_home",
+    "set_config": "import sklearn; sklearn.set_config(assume_finite=True)",
+    "joblib": "import joblib",
+    "externals": "import sklearn.externals",
+    "os": "import sklearn; sklearn.os",
+    "os of a module": "import sklearn.datasets as d; d.os",
+    "memory on disk": "from sklearn.pipeline import Pipeline; from sklearn.decomposition import PCA; Pipeline([('p', PCA(2)), ('q', PCA(1))], memory=TARGET).fit(X)",
+    "text of a file": "from sklearn.feature_extraction.text import CountVectorizer; print(CountVectorizer(input='filename').fit([SECRET]).vocabulary_)",
+    "graph to a file": "from sklearn.tree import DecisionTreeClassifier, export_graphviz; export_graphviz(DecisionTreeClassifier().fit(X, y), TARGET)",
+    "nodes of a tree": "from sklearn.tree import DecisionTreeClassifier; DecisionTreeClassifier().fit(X, y).tree_.children_left[0] = 10**9",
+    "positions of a sparse matrix": "from sklearn.feature_extraction.text import CountVectorizer; CountVectorizer().fit_transform(['ab cd']).indices[0] = 10**9",
+    "arrays of a ball tree": "from sklearn.neighbors import KDTree; KDTree(X).get_arrays()",
+    "scipy": "import scipy",
+    "patching": "from sklearn.svm import SVC; SVC.fit = None",
+    "attribute of a fitted model": "from sklearn.svm import SVC; m = SVC().fit(X, y); m.support_ = np.array([10**9], dtype='i4')",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_sklearn_denies(room, name):
+    assert room("sklearn", "numpy").refuses(START + HOSTILE[name])

@@ -1,0 +1,90 @@
+"""sqlite3 under its policy: databases in memory as natively; files and extensions are refused."""
+
+import pytest
+
+START = """
+import sqlite3
+db = sqlite3.connect(":memory:")
+db.execute("create table t (id integer primary key, name text, v real)")
+db.executemany("insert into t (name, v) values (?, ?)", [("a", 1.5), ("b", 2.5)])
+"""
+
+EVERYDAY = {
+    "select": "print(db.execute('select name, v from t where v > ?', (2,)).fetchall(), db.execute('select sum(v) from t').fetchone())",
+    "cursor": "c = db.cursor(); c.execute('insert into t (name) values (?)', ('c',)); db.commit(); print(c.lastrowid, c.rowcount, [d[0] for d in c.execute('select * from t').description])",
+    "rows": "db.row_factory = sqlite3.Row; r = db.execute('select * from t').fetchone(); print(r['name'], r.keys(), tuple(r))",
+    "context": "with db:\n    db.execute(\"update t set v = 0\")\nprint(db.total_changes, list(db.execute('select v from t')))",
+    "rollback": "try:\n    with db:\n        db.execute('delete from t')\n        raise ValueError\nexcept ValueError:\n    pass\nprint(db.execute('select count(*) from t').fetchone())",
+    "errors": "try:\n    db.execute('select * from nothing')\nexcept sqlite3.OperationalError as e:\n    print(e)\ntry:\n    db.execute('insert into t (id) values (1)')\nexcept sqlite3.IntegrityError as e:\n    print(e)",
+    "functions": "db.create_function('twice', 1, lambda x: x * 2); print(db.execute('select twice(v) from t').fetchall())",
+    "aggregate": "class S:\n    def __init__(self): self.n = 0\n    def step(self, x): self.n += x\n    def finalize(self): return self.n\ndb.create_aggregate('s', 1, S); print(db.execute('select s(v) from t').fetchone())",
+    "script": "db.executescript('create view w as select name from t; create index i on t (name);'); print(db.execute('select * from w').fetchall())",
+    "pragmas": "print(db.execute('pragma table_info(t)').fetchall(), db.execute('pragma foreign_keys').fetchone())",
+    "window and cte": "print(db.execute('with q as (select v, row_number() over (order by v desc) r from t) select * from q').fetchall())",
+    "full text": "db.execute('create virtual table f using fts5(body)'); db.execute(\"insert into f values ('hello world')\"); print(db.execute(\"select * from f where f match 'hello'\").fetchall())",
+    "dump": "print(list(db.iterdump()))",
+    "with pandas": "import pandas as pd; pd.DataFrame({'a': [1, 2]}).to_sql('p', db, index=False); print(pd.read_sql('select sum(a) s from p', db), pd.read_sql_query('select * from t', db))",
+    "types": "print(isinstance(db, sqlite3.Connection), type(db) is sqlite3.Connection, sqlite3.Error.__name__)",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", EVERYDAY)
+def test_everyday_sqlite_prints_what_it_prints_natively(room, native, name):
+    source = START + EVERYDAY[name]
+
+    assert room("sqlite3", "pandas").printed(source) == native(source)
+
+
+HOSTILE = {
+    "file": "sqlite3.connect(TARGET)",
+    "file by keyword": "sqlite3.connect(database=TARGET)",
+    "uri": "sqlite3.connect('file:' + TARGET + '?mode=rwc', uri=True)",
+    "uri in memory": "sqlite3.connect(':memory:', uri=True)",
+    "string of its own": "class S(str):\n    def __eq__(self, o): return True\n    __ne__ = lambda self, o: False\nsqlite3.connect(S(TARGET))",
+    "empty name": "sqlite3.connect('')",
+    "class": "sqlite3.Connection(TARGET)",
+    "class by type": "type(db)(TARGET)",
+    "class by new": "c = type(db).__new__(type(db)); c.__init__(TARGET)",
+    "again": "db.__init__(TARGET)",
+    "factory": "sqlite3.connect(':memory:', factory=print)",
+    "attach": "db.execute('attach database ? as x', (TARGET,))",
+    "attach in a script": "db.executescript(\"attach '\" + TARGET + \"' as x; create table x.t (a);\")",
+    "vacuum into": "db.commit(); db.execute('vacuum into ?', (TARGET,))",
+    "authorizer": "db.set_authorizer(None)",
+    "authorizer by getattr": "getattr(db, 'set_authorizer')(None)",
+    "progress": "db.set_progress_handler(None, 1)",
+    "extension": "db.enable_load_extension(True)",
+    "extension in SQL": "db.execute(\"select load_extension('x')\")",
+    "directory pragma": "db.execute(\"pragma temp_store_directory = '/tmp'\")",
+    "schema pragma": "db.execute('pragma writable_schema = 1')",
+    "other tables": "db.execute('create virtual table f using dbstat')",
+    "image": "db.deserialize(b'x')",
+    "adapter": "sqlite3.register_adapter(int, str)",
+    "converter": "sqlite3.register_converter('x', str)",
+    "adapters": "sqlite3.adapters.clear()",
+    "dbapi2": "import sqlite3.dbapi2",
+    "tracebacks": "sqlite3.enable_callback_tracebacks(True)",
+    "getter": "db.create_function('f', 1, lambda n: getattr(db, n)); db.execute(\"select f('set_authorizer')\").fetchone()",
+    "patching": "sqlite3.Row.keys = None",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_sqlite_denies(room, name):
+    assert room("sqlite3").refuses(START + HOSTILE[name])
+
+
+def test_an_endless_query_ends_at_the_limit():
+    import sqlite3
+
+    from agex.errors import EvalError
+    from agex.sandbox import Limits, Policy, Sandbox
+
+    policy = Policy.default()
+    policy.module(sqlite3)
+    endless = "with recursive c(x) as (select 1 union all select x + 1 from c) select count(*) from c"
+    result = Sandbox(policy, limits=Limits(seconds=0.3)).exec(
+        f"import sqlite3; sqlite3.connect(':memory:').execute('{endless}').fetchall()"
+    )
+
+    assert isinstance(result.error, EvalError)
