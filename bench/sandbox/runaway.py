@@ -57,7 +57,7 @@ class Ending:
 
 def measure_here(name: str) -> Ending:
     """Run one program in this process."""
-    limits = Limits(seconds=_LIMIT, memory_mb=500 if "MB under" in name else None)
+    limits = Limits(seconds=_LIMIT, memory_mb=500 if name.endswith("under 500 MB") else None)
     sandbox = Sandbox(Policy.default(), limits=limits)
     sandbox.exec("import re, time")
     start = time.monotonic()

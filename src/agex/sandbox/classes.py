@@ -21,6 +21,7 @@ from typing import Any
 from agex.errors import SandboxTypeError
 from agex.sandbox import hostclass
 from agex.sandbox.context import CURRENT
+from agex.sandbox.lazies import LazyMeta
 
 __all__ = ["ClassRegistry", "GuestType", "real_metaclass", "stand_in"]
 
@@ -100,7 +101,7 @@ def type_of(value: object) -> type:
     """Do what ``type(value)`` does, without handing out a metaclass or a sealed class."""
     found = type(value)
     if issubclass(found, type):
-        return GuestType if issubclass(found, _StandInMeta) else stand_in(found)
+        return GuestType if issubclass(found, (_StandInMeta, LazyMeta)) else stand_in(found)
     guards = CURRENT.get()
     return found if guards is None else guards.shown_class(found)
 

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from agex.errors import SandboxAttributeError, SandboxTypeError
-from agex.sandbox import classes, formatting
+from agex.sandbox import classes, formatting, lazies
 
 if TYPE_CHECKING:
     from agex.sandbox.guards import Guards
@@ -170,6 +170,8 @@ def _new_door(guards: Guards, receiver: Any, name: str) -> Any:
     def new(cls: type, *args: Any, **kwargs: Any) -> Any:
         if issubclass(cls, type):
             return guards.classes.create(functools.partial(real, cls), *args, **kwargs)
+        if isinstance(cls, lazies.LazyMeta):
+            return cls(*args, **kwargs)
         if isinstance(cls, _SealedMeta) or guards.policy.is_sealed(cls):
             raise SandboxTypeError(f"{cls.__name__} cannot be constructed here")
         return real(cls, *args, **kwargs)

@@ -21,7 +21,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
 from agex.errors import SandboxAttributeError, SandboxError, SandboxImportError, SandboxTypeError
-from agex.sandbox import classes, compiled, doors, hostclass, ledger
+from agex.sandbox import classes, compiled, doors, hostclass, lazies, ledger
 from agex.sandbox.names import Names, own_names
 from agex.sandbox.output import CAPTURE
 from agex.sandbox.policy import Policy
@@ -46,6 +46,7 @@ _EXCEPTIONS = [
 """All exceptions but KeyboardInterrupt, which belongs to whoever sits at the keyboard."""
 
 _STATIC: dict[str, Any] = {name: getattr(host, name) for name in (*_SAFE_BUILTINS, *_EXCEPTIONS)}
+_STATIC |= lazies.BUILTINS
 
 
 def _caller() -> types.FrameType:
@@ -306,7 +307,7 @@ class Guards:
         if type(fromlist) is list:
             return host.__import__(name, {}, {}, fromlist, 0)
         if level:
-            raise SandboxImportError("relative imports need a package in the workspace")
+            raise SandboxImportError("relative imports need a package; import the module by its full name")
         top = self._module(name)
         if not fromlist:
             return self._linked(name, top) if "." in name else top
@@ -344,7 +345,8 @@ class Guards:
             return grant.copy()
         found = self._submodule(name)
         if found is None:
-            raise SandboxImportError(f"import of '{name}' is not allowed{_hint(name, self.policy.modules)}")
+            hint = _hint(name, self.policy.modules) or "; work with the modules that are registered"
+            raise SandboxImportError(f"import of '{name}' is not allowed{hint}")
         return found
 
     def _submodule(self, name: str) -> types.ModuleType | None:
@@ -455,7 +457,7 @@ _REFUSED = {
         "breakpoint": "nobody is there to debug; print what you want to see",
         "exit": "the program ends at its last line; return or raise to end it earlier",
         "quit": "the program ends at its last line; return or raise to end it earlier",
-        "help": "read __doc__ and dir()",
+        "help": "nobody reads along; print dir(x) and x.__doc__",
     }.items()
 }
 _print.__name__ = _print.__qualname__ = "print"

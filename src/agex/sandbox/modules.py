@@ -133,7 +133,7 @@ class ModuleGrant:
                     yield name, self._copy_of(value)
             elif name in public or not is_foreign(value, self.root):
                 yield name, self._opened(handed_out(value))
-        if isinstance(public, (list, tuple)):
+        if public and isinstance(public, (list, tuple)):
             yield "__all__", [name for name in public if self._allows(name)]
         if isinstance(version := vars(module).get("__version__"), str):
             yield "__version__", version

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NoReturn
 
 from agex.errors import SandboxAttributeError, SandboxTypeError
-from agex.sandbox import ledger
+from agex.sandbox import lazies, ledger
 from agex.sandbox.context import CURRENT
 from agex.sandbox.formatting import SafeFormatter
 from agex.sandbox.modules import ModuleGrant
@@ -128,6 +128,7 @@ def _replacements() -> dict[str, dict[str, Any]]:
             "singledispatch": _singledispatch,
             "total_ordering": _writing(functools.total_ordering),
         },
+        "itertools": lazies.ITERTOOLS,
         "operator": {"attrgetter": _attrgetter, "methodcaller": _methodcaller},
         "string": {"Formatter": _GuestFormatter},
         "types": {"coroutine": _writing(types.coroutine)},
@@ -305,6 +306,4 @@ def _singledispatch(function: Any) -> Any:
 
 
 def _get_type_hints(*args: Any, **kwargs: Any) -> NoReturn:
-    raise SandboxTypeError(
-        "get_type_hints() is not available: it evaluates text as code; read __annotations__"
-    )
+    raise SandboxTypeError("get_type_hints() is not available: text would run as code; read __annotations__")

@@ -9,6 +9,7 @@ import io
 import sys
 import warnings
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,54 @@ HERE = Path(__file__).parent
 PRELUDE = (HERE / "cpython_prelude.txt").read_text("utf-8")
 SANDBOX = Sandbox(Policy.default(), limits=Limits(seconds=20, output_chars=100_000))
 PROVIDED = {"unittest", "test", "inspect", "warnings"}
+
+
+CORE = """
+    test_asyncgen test_augassign test_binop test_bool test_class test_compare test_contains test_contextlib
+    test_coroutines test_dataclasses test_decorators test_descr test_dictcomps test_except_star test_exception_group
+    test_exception_hierarchy test_exception_variations test_exceptions test_fstring test_funcattrs test_generators
+    test_genericclass test_grammar test_isinstance test_iter test_keywordonlyarg test_listcomps
+    test_named_expressions test_opcodes test_patma test_positional_only_arg test_property test_raise test_richcmp
+    test_scope test_setcomps test_slice test_subclassinit test_super test_syntax test_type_aliases
+    test_type_annotations test_type_params test_typing test_unary test_unpack test_with test_yield_from
+""".split()
+"""Modules about the language: run always."""
+LIBRARY = """
+    test_array test_base64 test_baseexception test_bisect test_calendar test_collections test_colorsys test_complex
+    test_copy test_defaultdict test_deque test_dict test_dictviews test_difflib test_dynamicclassattribute test_enum
+    test_enumerate test_eof test_float test_format test_fractions test_functools test_genericalias test_graphlib
+    test_hash test_heapq test_html test_index test_int test_list test_long test_math test_memoryview
+    test_numeric_tower test_operator test_ordered_dict test_pow test_pprint test_print test_range test_re
+    test_reprlib test_set test_sort test_statistics test_string test_struct test_structseq test_textwrap test_tuple
+    test_unicode_identifiers test_userdict test_userlist
+""".split()
+"""Modules about builtin types and the standard set: run where ``AGEX_DIFFERENTIAL=all`` is set."""
+MODULES = [*CORE, *LIBRARY]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What came of the test methods of one module."""
+
+    equal: frozenset[str]
+    """They pass in the sandbox as they do without it."""
+    differing: dict[str, str]
+    """They pass without the sandbox and not in it; with the outcome there."""
+    inapplicable: dict[str, str]
+    """They do not pass without it either: the adapted module lacks something."""
+
+
+def compare(source: str) -> Comparison:
+    """Run a test module of CPython both ways."""
+    native = Native(adapted(source))
+    outcomes = {method: native.outcome(*method) for method in native.methods()}
+    guest = Guest(native.body)
+    inside = {method: guest.outcome(*method) for method, outcome in outcomes.items() if outcome == "passed"}
+    return Comparison(
+        frozenset(".".join(method) for method, outcome in inside.items() if outcome == "passed"),
+        {".".join(method): outcome for method, outcome in inside.items() if outcome != "passed"},
+        {".".join(method): outcome for method, outcome in outcomes.items() if outcome != "passed"},
+    )
 
 
 def source_of(module: str) -> str | None:
@@ -31,48 +80,84 @@ def source_of(module: str) -> str | None:
     return None
 
 
-def adapted(source: str) -> ast.Module:
-    """Replace the imports that no guest has: by what the prelude gives, or by a stand-in."""
-    tree = _Imports().visit(ast.parse(source))
-    tree.body = [n for n in tree.body if not (isinstance(n, ast.If) and "__main__" in ast.unparse(n.test))]
-    return ast.fix_missing_locations(tree)
+def adapted(source: str) -> list[ast.stmt]:
+    """Replace the imports that no guest has, by what the prelude gives or by a stand-in; drop what builds on those."""
+    imports = _Imports()
+    tree = imports.visit(ast.parse(source))
+    fresh = [ast.parse(f"import {name} as _fresh_{name}").body[0] for name in sorted(imports.fresh)]
+    body = [node for node in tree.body if not _is_main(node) and not _builds_on(node, imports.missing)]
+    return [ast.fix_missing_locations(node) for node in (*fresh, *body)]
+
+
+def _is_main(node: ast.stmt) -> bool:
+    return isinstance(node, ast.If) and "__main__" in ast.unparse(node.test)
+
+
+def _builds_on(node: ast.stmt, missing: set[str]) -> bool:
+    if not isinstance(node, ast.ClassDef):
+        return False
+    return any(isinstance(part, ast.Name) and part.id in missing for base in node.bases for part in ast.walk(base))
 
 
 class _Imports(ast.NodeTransformer):
+    def __init__(self) -> None:
+        self.missing: set[str] = set()
+        self.fresh: set[str] = set()
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:  # noqa: N802 - named by ast
+        node.decorator_list = _usable(node.decorator_list)
+        return self.generic_visit(node)
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:  # noqa: N802 - named by ast
+        node.decorator_list = _usable(node.decorator_list)
+        return self.generic_visit(node)
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:  # noqa: N802 - named by ast
+        if ast.unparse(node.func).endswith(("import_fresh_module", "import_module")) and node.args:
+            name = getattr(node.args[0], "value", "")
+            if name.isidentifier() and _is_granted(f"import {name}"):
+                self.fresh.add(name)
+                return ast.copy_location(ast.Name(f"_fresh_{name}", ast.Load()), node)
+        return self.generic_visit(node)
+
     def visit_Import(self, node: ast.Import) -> list[ast.stmt]:  # noqa: N802 - named by ast
-        return [new for alias in node.names for new in _import(alias, None)] or [ast.Pass()]
+        return [new for alias in node.names for new in self._import(alias, None)] or [ast.Pass()]
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> Any:  # noqa: N802 - named by ast
         if node.module == "__future__":
             return node
         module = "." * node.level + (node.module or "")
-        return [new for alias in node.names for new in _import(alias, module)] or [ast.Pass()]
+        return [new for alias in node.names for new in self._import(alias, module)] or [ast.Pass()]
 
 
-def _import(alias: ast.alias, module: str | None) -> Iterator[ast.stmt]:
-    name = alias.asname or alias.name.partition(".")[0]
-    if module is None:
-        if alias.name.partition(".")[0] in PROVIDED:
+    def _import(self, alias: ast.alias, module: str | None) -> Iterator[ast.stmt]:
+        name = alias.asname or alias.name.partition(".")[0]
+        bound = f" as {alias.asname}" if alias.asname else ""
+        if module is None:
+            if alias.name.partition(".")[0] in PROVIDED - {"test"} or alias.name == "test.support":
+                return
+            text = f"import {alias.name}{bound}"
+        elif f"{module}.{alias.name}" in {"test.support", "unittest.TestCase", "inspect.cleandoc"}:
             return
-        text = f"import {alias.name}" + (f" as {alias.asname}" if alias.asname else "")
-    elif (module == "test" and alias.name == "support") or (module == "unittest" and alias.name == "TestCase"):
-        return
-    elif module.startswith("test.support") and f"    {alias.name}" in PRELUDE:
-        text = f"{name} = support.{alias.name}"
+        elif module.startswith("test.support") and f"    {alias.name}" in PRELUDE:
+            text = f"{name} = support.{alias.name}"
+        elif module == "_testcapi" and f"{alias.name}," in PRELUDE:
+            return
+        else:
+            text = f"from {module} import {alias.name}{bound}"
+        if text.startswith(("import", "from")) and not _is_granted(text):
+            self.missing.add(name)
+            text = f"{name} = Missing({(module or '') + '.' + alias.name!r})"
         yield from ast.parse(text).body
-        return
-    else:
-        text = f"from {module} import {alias.name}" + (f" as {alias.asname}" if alias.asname else "")
-    granted = not (module or alias.name).startswith(("test", "unittest")) and SANDBOX.exec(text).error is None
-    yield from ast.parse(text if granted else f"{name} = Missing('{module or ''}.{alias.name}')").body
 
 
-def without_refused(tree: ast.Module) -> ast.Module:
-    """Replace every function whose text the sandbox refuses by one that says so."""
-    tree = ast.parse(ast.unparse(tree))
-    if _refusal(tree.body):
-        tree.body = [new for node in tree.body for new in _without_refused(node)]
-    return ast.fix_missing_locations(tree)
+def _is_granted(text: str) -> bool:
+    return SANDBOX.exec(text).error is None
+
+
+def _usable(decorators: list[ast.expr]) -> list[ast.expr]:
+    """Leave out what asks the interpreter how it was started."""
+    return [node for node in decorators if "sys." not in ast.unparse(node)]
 
 
 def _without_refused(node: ast.stmt) -> list[ast.stmt]:
@@ -92,19 +177,9 @@ def _without_refused(node: ast.stmt) -> list[ast.stmt]:
 
 def _refusal(nodes: list[ast.stmt]) -> str:
     """Give the message of the sandbox's refusal to compile some statements; nothing of them is run."""
-    source = "if False:\n" + "\n".join("    " + line for line in ast.unparse(ast.Module(nodes, [])).splitlines())
-    error = SANDBOX.exec(source if not _spans_lines(nodes) else _unrun(nodes)).error
-    return "" if error is None else str(error).partition("; ")[0]
-
-
-def _spans_lines(nodes: list[ast.stmt]) -> bool:
-    return '"""' in ast.unparse(ast.Module(nodes, []))
-
-
-def _unrun(nodes: list[ast.stmt]) -> str:
-    # Indenting would change the text inside triple quotes; a refusal does not depend on it.
     branch = ast.If(ast.Constant(False), [n for n in nodes if not _is_future(n)] or [ast.Pass()], [])
-    return ast.unparse(ast.fix_missing_locations(ast.Module([branch], [])))
+    error = SANDBOX.exec(ast.unparse(ast.fix_missing_locations(ast.Module([branch], [])))).error
+    return "" if error is None else str(error).partition("; ")[0]
 
 
 def _is_future(node: ast.stmt) -> bool:
@@ -112,13 +187,22 @@ def _is_future(node: ast.stmt) -> bool:
 
 
 class Native:
-    """The program without the sandbox."""
+    """The program without the sandbox. A statement of the module that fails is dropped, for the guest as well."""
 
-    def __init__(self, tree: ast.Module) -> None:
+    def __init__(self, body: list[ast.stmt]) -> None:
         self.names: dict[str, Any] = {"__name__": "__main__", "__doc__": None}
+        self.body: list[ast.stmt] = []
+        self._run(PRELUDE, "<prelude>")
+        for node in body:
+            try:
+                self._run(_text(body, node), "<module>")
+            except Exception:  # noqa: BLE001, S112, PERF203 - it needs what the prelude does not give
+                continue
+            self.body.append(node)
+
+    def _run(self, text: str, name: str) -> None:
         with self._quiet():
-            exec(compile(PRELUDE, "<prelude>", "exec", dont_inherit=True), self.names)
-            exec(compile(ast.unparse(tree), "<module>", "exec", dont_inherit=True), self.names)
+            exec(compile(text, name, "exec", dont_inherit=True), self.names)
 
     @contextlib.contextmanager
     def _quiet(self) -> Iterator[None]:
@@ -141,20 +225,31 @@ class Native:
 class Guest:
     """The program in the sandbox."""
 
-    def __init__(self, tree: ast.Module) -> None:
+    def __init__(self, body: list[ast.stmt]) -> None:
         self.session: Session = SANDBOX.session()
-        for text, name in ((PRELUDE, "<prelude>"), (ast.unparse(without_refused(tree)), "<module>")):
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                result = self.session.run(text, name)
-            if result.error is not None:
-                raise RuntimeError(f"{name} does not run in the sandbox\n{result.traceback}")
+        prelude = self._run(PRELUDE, "<prelude>")
+        if prelude.error is not None:
+            raise RuntimeError(f"the prelude does not run in the sandbox\n{prelude.traceback}")
+        self.failed: list[str] = []
+        for node in body:
+            for part in _without_refused(node):
+                result = self._run(_text(body, ast.fix_missing_locations(part)), "<module>")
+                if result.error is not None:
+                    self.failed.append(f"{ast.unparse(node)[:60]!r}: {type(result.error).__name__}: {result.error}")
 
-    def outcome(self, class_: str, method: str) -> str:
+    def _run(self, text: str, name: str) -> Any:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            result = self.session.run(f"outcome_of({class_!r}, {method!r})", "<run>")
+            return self.session.run(text, name)
+
+    def outcome(self, class_: str, method: str) -> str:
+        result = self._run(f"outcome_of({class_!r}, {method!r})", "<run>")
         return str(result.value) if result.error is None else f"{type(result.error).__name__}: {result.error}"
+
+
+def _text(body: list[ast.stmt], node: ast.stmt) -> str:
+    """Give the text of one statement of a module, under the module's future imports."""
+    return ast.unparse(ast.Module([*(n for n in body if _is_future(n)), node], []))
 
 
 def version() -> str:

@@ -72,6 +72,10 @@ HOSTILE = {
     "animation": "import matplotlib.animation",
     "epoch": "import matplotlib.dates as d; d.set_epoch('2000-01-01')",
     "TeX text": "ax.text(0, 0, 'x').set_usetex(True)",
+    "default colormap": "plt.viridis()",
+    "table of colors": "import matplotlib.colors as c; c.colorConverter.colors['red'] = 'blue'",
+    "table of markers": "from matplotlib.lines import Line2D; Line2D.markers['o'] = 'x'",
+    "font of the host": "t = ax.text(0, 0, 'x'); f = t.get_fontproperties(); f.set_file(SECRET); t.set_fontproperties(f); fig.savefig(io.BytesIO())",
     "patching": "plt.Figure.savefig = None",
     "ginput": "fig.ginput()",
 }  # fmt: skip

@@ -101,6 +101,8 @@ HOSTILE = {
     "shared helper": "np.mgrid.sparse = True",
     "shared index helper": "np.r_.axis = 1",
     "print style": "np.polynomial.set_default_printstyle('ascii')",
+    "array of a class": "np.polynomial.Polynomial.domain[0] = 9",
+    "array of a class through an instance": "np.polynomial.Polynomial([1]).window[0] = 9",
     "patching": "import numpy; numpy.ndarray.sum = None",
     "super": "class A(type(np.poly1d([1]))):\n    def go(self): return super().coeffs.tofile(TARGET)\nA([1]).go()",
     "bmat": "np.bmat('TARGET')",
@@ -128,3 +130,9 @@ def test_a_guest_that_writes_on_its_module_leaves_the_hosts_alone(room):
     room("numpy").run("import numpy as np; np.pi = 3; np.sum = None")
 
     assert (round(np.pi, 2), int(np.sum([1]))) == (3.14, 1)
+
+
+def test_constants_that_are_arrays_are_copies(room):
+    room("numpy").printed("import numpy as np; np.polynomial.polynomial.polyx[0] = 9")
+
+    assert np.polynomial.polynomial.polyx.tolist() == [0, 1]

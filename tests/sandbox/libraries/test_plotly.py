@@ -51,6 +51,8 @@ HOSTILE = {
     "offline": "import plotly.offline as off; off.plot(fig, filename=TARGET)",
     "optional imports": "import plotly.optional_imports as o; o.get_module('os')",
     "optional imports by attribute": "px.optional_imports.get_module('os')",
+    "importer of graph objects": "go.relative_import('os', ['os'], [])[1]('path')",
+    "lookup of graph objects": "go.orig_getattr('os')",
     "tools": "import plotly.tools",
     "utils": "import plotly.utils",
     "importlib": "import plotly; plotly.importlib",

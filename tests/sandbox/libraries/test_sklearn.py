@@ -16,7 +16,7 @@ EVERYDAY = {
     "forest": "from sklearn.ensemble import RandomForestClassifier; m = RandomForestClassifier(n_estimators=5, random_state=0).fit(X, y); print(m.score(X, y), m.predict_proba(X[:1]))",
     "threads": "from sklearn.ensemble import RandomForestClassifier; print(RandomForestClassifier(n_estimators=5, random_state=0, n_jobs=2).fit(X, y).score(X, y))",
     "search": "from sklearn.model_selection import GridSearchCV; from sklearn.neighbors import KNeighborsClassifier; g = GridSearchCV(KNeighborsClassifier(), {'n_neighbors': [1, 3]}, cv=3).fit(X, y); print(g.best_params_, round(g.best_score_, 4))",
-    "clusters": "from sklearn.cluster import KMeans; print(KMeans(3, n_init=2, random_state=0).fit(X).inertia_.round(3))",
+    "clusters": "from sklearn.cluster import KMeans; print(KMeans(3, n_init=2, random_state=0).fit(X).inertia_)",
     "components": "from sklearn.decomposition import PCA; print(np.abs(PCA(2).fit_transform(X)[0]).round(4))",
     "encoding": "from sklearn.preprocessing import OneHotEncoder, LabelEncoder; print(OneHotEncoder().fit_transform([['a'], ['b']]).toarray(), LabelEncoder().fit_transform(['b', 'a']))",
     "text": "from sklearn.feature_extraction.text import TfidfVectorizer; v = TfidfVectorizer(); m = v.fit_transform(['a bc', 'bc de']); print(m.shape, v.get_feature_names_out(), m.toarray().round(3))",
@@ -51,6 +51,7 @@ HOSTILE = {
     "positions of a sparse matrix": "from sklearn.feature_extraction.text import CountVectorizer; CountVectorizer().fit_transform(['ab cd']).indices[0] = 10**9",
     "arrays of a ball tree": "from sklearn.neighbors import KDTree; KDTree(X).get_arrays()",
     "scipy": "import scipy",
+    "workers": "import sklearn.pipeline as p; p.Parallel(2)",
     "patching": "from sklearn.svm import SVC; SVC.fit = None",
     "attribute of a fitted model": "from sklearn.svm import SVC; m = SVC().fit(X, y); m.support_ = np.array([10**9], dtype='i4')",
 }  # fmt: skip

@@ -14,7 +14,7 @@ from agex.sandbox.libraries.library import Library, Replacements, less
 __all__ = ["LIBRARIES"]
 
 
-def _replace() -> Replacements:
+def _replace(files: bool) -> Replacements:
     return {"": {"pack_into": guarded(struct.pack_into, writable_buffer(1, "buffer"))}}
 
 
@@ -27,6 +27,9 @@ LIBRARIES = {
     ),
     "io": Library(
         name="io",
-        guarded={"BytesIO.readinto": writable_buffer(0, "buffer"), "BytesIO.readinto1": writable_buffer(0, "buffer")},
+        guarded={
+            "BytesIO.readinto": writable_buffer(0, "buffer"),
+            "BytesIO.readinto1": writable_buffer(0, "buffer"),
+        },
     ),
 }

@@ -6,14 +6,14 @@ import array
 import functools
 import io
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
 from agex.errors import SandboxError, SandboxTypeError
-from agex.sandbox import wall
 from agex.sandbox.libraries.library import Guard
 
-__all__ = ["AGGREGATIONS", "guarded", "named_functions", "refused", "stream", "writable_buffer"]
+__all__ = ["AGGREGATIONS", "Stream", "argument", "guarded", "named_functions", "refused", "writable_buffer"]
 
 _ABSENT = object()
 
@@ -46,47 +46,54 @@ def argument(position: int, keyword: str, args: tuple[Any, ...], kwargs: dict[st
     return args[position] if len(args) > position else kwargs.get(keyword, _ABSENT)
 
 
-def stream(
-    position: int,
-    keyword: str,
-    *,
-    optional: bool = False,
-    also: tuple[type, ...] = (),
-    without: tuple[str, ...] = (),
-    **defaults: Any,
-) -> Guard:
-    """Make the guard of a function that takes a path, a URL or a stream: only a stream in memory passes.
+@dataclass(frozen=True, kw_only=True)
+class Stream:
+    """Guards a function that takes a path, a URL or a stream: only a stream in memory passes."""
 
-    Args:
-        position, keyword: where the path or stream is passed.
-        optional: whether it may be left out, and the function then returns the text.
-        also: exact types that pass as well.
-        without: keywords that may not be passed.
-        defaults: keywords that are passed unless the guest does.
-    """
-    passing = _STREAMS + also
+    position: int = 0
+    """Where the path or stream is passed."""
+    keyword: str
+    """Its name as a keyword."""
+    optional: bool = False
+    """Whether it may be left out, and the function then returns the text."""
+    also: tuple[type, ...] = ()
+    """Exact types that pass as well."""
+    without: tuple[str, ...] = ()
+    """Keywords that may not be passed."""
+    choices: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """Keywords that may only be one of some words."""
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    """Keywords that are passed unless the guest does."""
+    files: bool = False
+    """Whether the host opened its files to this one function."""
 
-    def guard(real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        value = argument(position, keyword, args, kwargs)
+    def opened(self) -> Stream:
+        """Give the guard of the same function with the host's files open to it."""
+        # A field, not a look at the wall's doors: those stay open while the function calls a guest back.
+        return replace(self, files=True)
+
+    def __call__(self, real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         called = getattr(real, "__name__", None)
-        named = called if type(called) is str else "this function"
-        for each in without:
-            if each in kwargs:
-                raise SandboxTypeError(f"{named}({each}=...) is not available; leave {each} out")
+        name = called if type(called) is str else "this function"
+        self._check_keywords(name, kwargs)
+        value = argument(self.position, self.keyword, args, kwargs)
         missing = value is _ABSENT or value is None
-        if not (missing and optional) and not missing and type(value) not in passing and not _files_open():
-            without_path = f"call {named}() without a path to get the text, or " if optional else ""
+        if not missing and not self.files and type(value) not in _STREAMS + self.also:
+            text = f"call {name}() without a path to get the text, or " if self.optional else ""
             raise SandboxError(
-                f"{named}() here does not open {type(value).__name__} {_shown(value)}; {without_path}"
+                f"{name}() here does not open {type(value).__name__} {_shown(value)}; {text}"
                 "pass an io.StringIO or io.BytesIO"
             )
-        return real(*args, **{**defaults, **kwargs})
+        return real(*args, **{**self.defaults, **kwargs})
 
-    return guard
-
-
-def _files_open() -> bool:
-    return "files" in wall.DOORS.get()
+    def _check_keywords(self, name: str, kwargs: dict[str, Any]) -> None:
+        for each in self.without:
+            if each in kwargs:
+                raise SandboxTypeError(f"{name}({each}=...) is not available; leave {each} out")
+        for each, words in self.choices.items():
+            value = kwargs.get(each)
+            if value is not None and (type(value) is not str or value.lower() not in words):
+                raise SandboxError(f"{name}({each}={value!r}) is not available; use one of {sorted(words)}")
 
 
 def _shown(value: Any) -> str:
@@ -95,8 +102,10 @@ def _shown(value: Any) -> str:
 
 AGGREGATIONS = frozenset(
     """
-    abs all any argmax argmin autocorr bfill corr count cov cumcount cummax cummin cumprod cumsum describe diff
-    dropna duplicated ffill fillna first head idxmax idxmin interpolate isna isnull kurt kurtosis last max mean
+    abs all any argmax argmin autocorr bfill corr count cov cumcount cummax cummin cumprod cumsum
+    describe diff
+    dropna duplicated ffill fillna first head idxmax idxmin interpolate isna isnull kurt kurtosis last
+    max mean
     median min mode nearest ngroup notna notnull nth nunique ohlc pct_change prod product quantile rank round
     sem shift size skew std sum tail to_list tolist unique value_counts var
     ceil cos cosh exp exp2 expm1 floor isfinite isinf isnan log log10 log1p log2 negative ptp sign sin sinh

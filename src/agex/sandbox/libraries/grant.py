@@ -16,7 +16,7 @@ from agex.sandbox import doors as class_doors
 from agex.sandbox.context import CURRENT
 from agex.sandbox.libraries.library import Library, Room
 from agex.sandbox.libraries.lookup import named
-from agex.sandbox.modules import ModuleGrant, Pattern, handed_out, is_foreign, matches
+from agex.sandbox.modules import ModuleGrant, Pattern, handed_out, matches
 
 __all__ = ["LibraryGrant"]
 
@@ -46,7 +46,7 @@ class LibraryGrant(ModuleGrant):
         super().__init__(module_name, include=include, exclude=exclude, recursive=recursive, doors=doors)
         self.library = library
         self.lifted = named(include)
-        self._replaced = library.replace()
+        self._replaced = library.replace("files" in doors)
         self._sealed = frozenset(library.sealed)
 
     def copy(self) -> types.ModuleType:
@@ -91,7 +91,7 @@ class LibraryGrant(ModuleGrant):
                 value = getattr(real, name) if name in lifted else replaced[name]
                 yield name, self._opened(value)
         if self._is_lazy(path):
-            yield "__getattr__", _Lookup(self, real)
+            yield "__getattr__", functools.partial(self._looked_up, real)
             return
         for name, value, child in _listing(self.library, full):
             if name in replaced or name in lifted or not self._allows_member(name, top=top):
@@ -111,7 +111,17 @@ class LibraryGrant(ModuleGrant):
     def _given(self, value: Any) -> Any:
         if isinstance(value, type) and f"{value.__module__}.{value.__qualname__}" in self._sealed:
             return class_doors.sealed(value)
+        if type(value).__module__ == "numpy" and type(value).__name__ == "ndarray":
+            return value.copy()  # a constant of the module, which the host reads as well
         return self._opened(handed_out(value))
+
+    def _looked_up(self, real: types.ModuleType, name: str) -> Any:
+        """Do what ``__getattr__`` of a lazy module does."""
+        if name.startswith("_") or name not in getattr(real, "__all__", ()):
+            raise AttributeError(f"module '{real.__name__}' has no attribute '{name}'")
+        with _as_host():
+            value = getattr(real, name)
+            return self._copied(value.__name__) if isinstance(value, types.ModuleType) else self._given(value)
 
     def _is_lazy(self, path: str) -> bool:
         return path not in self.library.modules
@@ -131,19 +141,27 @@ def _listing(library: Library, full: str) -> tuple[tuple[str, Any, str | None], 
     """
     real = sys.modules[full]
     room = library.room(_path(library, full)) or Room(names=())
-    public = frozenset(getattr(real, "__all__", ()))
+    public = frozenset(getattr(real, "__all__", ())) or None
     found: dict[str, tuple[str, Any, str | None]] = {}
-    for name in (*vars(real), *public):
-        value = getattr(real, name, None) if room.allows(name) else None
+    for name in filter(room.allows, (*vars(real), *(public or ()))):
+        value = getattr(real, name, None)
         if isinstance(value, types.ModuleType):
             if library.room(_path(library, value.__name__)) is not None and value.__name__ != library.name:
                 found[name] = (name, None, value.__name__)
-        elif room.allows(name) and (name in public or not is_foreign(value, library.name)):
+        elif room.is_explicit or (name in public if public else _is_own(library, value)):
             found[name] = (name, value, None)
     for child in _unloaded(library, real, full):
         name = child.rpartition(".")[2]
         found.setdefault(name, (name, None, child))
     return tuple(found.values())
+
+
+def _is_own(library: Library, value: Any) -> bool:
+    """Tell whether a module without ``__all__`` means to offer *value*, or imported it for itself."""
+    if not isinstance(value, (types.FunctionType, types.BuiltinFunctionType, type)):
+        return True
+    home = str(getattr(value, "__module__", None) or library.name).partition(".")[0].lstrip("_")
+    return home == library.name or home == f"{library.name}_utils"
 
 
 def _unloaded(library: Library, real: types.ModuleType, full: str) -> Iterator[str]:
@@ -154,24 +172,6 @@ def _unloaded(library: Library, real: types.ModuleType, full: str) -> Iterator[s
             with suppress(ModuleNotFoundError):  # of another version of the library
                 importlib.import_module(child)
                 yield child
-
-
-class _Lookup:
-    """The ``__getattr__`` of a lazy module's copy."""
-
-    __slots__ = ("_grant", "_real")
-
-    def __init__(self, grant: LibraryGrant, real: types.ModuleType) -> None:
-        self._grant, self._real = grant, real
-
-    def __call__(self, name: str) -> Any:
-        if name.startswith("_") or name not in getattr(self._real, "__all__", ()):
-            raise AttributeError(f"module '{self._real.__name__}' has no attribute '{name}'")
-        with _as_host():
-            value = getattr(self._real, name)
-            if isinstance(value, types.ModuleType):
-                return self._grant._copied(value.__name__)
-            return self._grant._given(value)
 
 
 @functools.cache

@@ -17,10 +17,18 @@ Replacements: TypeAlias = Mapping[str, Mapping[str, Any]]
 
 
 class Room:
-    """Which public members of one module are granted: those that fit *names*, less those of *without*."""
+    """Which public members of one module are granted.
 
-    def __init__(self, names: tuple[str, ...] = ("*",), without: tuple[str, ...] = ()) -> None:
-        self._names, self._without = _Names(names), _Names(without)
+    Args:
+        names: those that fit; None for what the module offers: its ``__all__``, or else its own
+            functions and classes, and its data.
+        without: those that are left out.
+    """
+
+    def __init__(self, names: tuple[str, ...] | None = None, without: tuple[str, ...] = ()) -> None:
+        self._names, self._without = _Names(("*",) if names is None else names), _Names(without)
+        self.is_explicit = names is not None
+        """Whether the names are listed here."""
 
     def allows(self, name: str) -> bool:
         """Tell whether a member may be handed out."""
@@ -31,7 +39,7 @@ class _Names:
     """Names and globs. A library has hundreds of members, and most patterns are plain names."""
 
     def __init__(self, patterns: tuple[str, ...]) -> None:
-        self._globs = tuple(each for each in patterns if "*" in each)
+        self._globs = tuple(each for each in patterns if set(each) & set("*?["))
         self._exact = frozenset(patterns)
 
     def __contains__(self, name: str) -> bool:
@@ -39,7 +47,7 @@ class _Names:
 
 
 def less(*names: str) -> Room:
-    """Grant all public members but those named; several names may stand in one string."""
+    """Grant what a module offers, but for those named; several names may stand in one string."""
     return Room(without=_words(names))
 
 
@@ -52,7 +60,7 @@ def _words(texts: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(word for text in texts for word in text.split())
 
 
-def _nothing() -> Replacements:
+def _nothing(files: bool) -> Replacements:
     return {}
 
 
@@ -87,8 +95,8 @@ class Library:
     """Modules that it imports when they are first needed."""
     prepare: Callable[[], None] = _ready
     """Does, once and as the host, what the library would do when it is first used."""
-    replace: Callable[[], Replacements] = _nothing
-    """Makes what is handed out in place of members; called for each grant."""
+    replace: Callable[[bool], Replacements] = _nothing
+    """Makes what is handed out in place of members, for each grant; told whether the host opened its files."""
 
     def members(self) -> frozenset[str]:
         """Give every member name that is decided by the receiver."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from agex.errors import SandboxError
 from agex.sandbox import doors
+from agex.sandbox.libraries.checks import Stream
 from agex.sandbox.libraries.library import Guard, Library, homes
 from agex.sandbox.modules import open_while
 
@@ -113,8 +114,9 @@ def open_guard(opened: tuple[str, ...]) -> Guard | None:
     return _opened_guard(opened, lambda real, *args, **kwargs: real(*args, **kwargs))
 
 
-@functools.cache
 def _opened_guard(opened: tuple[str, ...], guard: Guard) -> Guard:
+    if isinstance(guard, Stream) and "files" in opened:
+        guard = guard.opened()
     return open_while(opened, guard)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from agex.errors import SandboxError
-from agex.sandbox.libraries.checks import guarded, stream
+from agex.sandbox.libraries.checks import Stream, guarded
 from agex.sandbox.libraries.library import Library, Replacements, less, only
 
 __all__ = ["LIBRARIES"]
@@ -17,10 +17,15 @@ _FORMATS = frozenset({"png", "svg", "pdf", "jpg", "jpeg", "webp", "raw", "rgba",
 _PYPLOT = less(
     # settings of the process, by which the host draws too
     "rc rc_context rcdefaults rcParams* rcsetup style xkcd switch_backend backend_registry set_loglevel",
-    "install_repl_displayhook uninstall_repl_displayhook interactive ion ioff isinteractive requested_backend",
-    "set_cmap color_sequences",
+    "install_repl_displayhook uninstall_repl_displayhook interactive ion ioff isinteractive",
+    "requested_backend",
+    "set_cmap color_sequences autumn bone cool copper flag gray hot hsv jet pink prism spring summer winter",
+    "magma inferno plasma viridis nipy_spectral",
+    # call get_x by a name in a string
+    "getp get",
     # windows, event loops
-    "pause ginput waitforbuttonpress connect disconnect subplot_tool new_figure_manager get_current_fig_manager",
+    "pause ginput waitforbuttonpress connect disconnect subplot_tool new_figure_manager",
+    "get_current_fig_manager",
     "draw_all draw_if_interactive FigureManagerBase FigureCanvasBase Button Slider Widget BackendFilter",
     # read and write files
     "imread imsave",
@@ -29,7 +34,9 @@ _PYPLOT = less(
 _MODULES = {
     "": only("colormaps"),
     "cm": only("ScalarMappable"),
-    "colors": less("make_norm_from_scale"),
+    "colors": less(
+        "make_norm_from_scale ColorConverter colorConverter"
+    ),  # the converter's table is the process's
     "dates": less("set_epoch rcParams"),  # the epoch is the process's
     "figure": only("Figure SubFigure figaspect"),
     "gridspec": only("GridSpec GridSpecFromSubplotSpec SubplotSpec"),
@@ -48,24 +55,15 @@ _DENIED = frozenset(
     manager manager_class new_manager new_timer set_canvas show ginput start_event_loop
     set_usetex
     ColormapRegistry.register ColormapRegistry.unregister
+    Line2D.lineStyles Line2D.drawStyles Line2D.drawStyleKeys Line2D.markers DateLocator.hms0d
+    MaxNLocator.default_params EngFormatter.ENG_PREFIXES Path.NUM_VERTICES_FOR_CODE
     """.split()
-    # write files; windows and their loops; run TeX; change what colormaps the host finds
+    # write files; windows and their loops; run TeX; change what colormaps the host finds,
+    # or the tables that its own lines and axes use
 )
 
 
-def _savefig_guard() -> Callable[..., Any]:
-    check = stream(0, "fname", without=("backend",))
-
-    def guard(real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        kind = kwargs.get("format")
-        if kind is not None and (type(kind) is not str or kind.lower() not in _FORMATS):
-            raise SandboxError(f"savefig(format={kind!r}) is not available; use one of {sorted(_FORMATS)}")
-        return check(real, *args, **kwargs)
-
-    return guard
-
-
-_SAVEFIG = _savefig_guard()
+_SAVEFIG = Stream(keyword="fname", without=("backend",), choices={"format": _FORMATS})
 
 
 def _close(real: Callable[..., Any], fig: Any = None) -> None:
@@ -87,16 +85,21 @@ def _use(backend: Any, **kwargs: Any) -> None:
         raise SandboxError("the backend belongs to the host; figures are drawn in memory")
 
 
-def _replace() -> Replacements:
+_COLORMAPS = """
+    viridis plasma inferno magma cividis coolwarm jet gray hot Blues Greens Reds RdBu tab10 tab20 Set1 Set2
+""".split()
+"""What ``plt.cm.name`` gives; all others by ``plt.get_cmap``."""
+
+
+def _replace(files: bool) -> Replacements:
     import matplotlib.pyplot as plt
 
-    named = {name: plt.get_cmap(name) for name in ("viridis", "plasma", "inferno", "magma", "cividis", "coolwarm",
-             "jet", "gray", "hot", "Blues", "Greens", "Reds", "RdBu", "tab10", "tab20", "Set1", "Set2")}  # fmt: skip
+    named = {name: plt.get_cmap(name) for name in _COLORMAPS}
     return {
         "": {"use": _use},
         "cm": named,
         "pyplot": {
-            "savefig": guarded(plt.savefig, _SAVEFIG),
+            "savefig": guarded(plt.savefig, _SAVEFIG.opened() if files else _SAVEFIG),
             "close": guarded(plt.close, _close),
             "show": _show,
         },
@@ -111,8 +114,13 @@ LIBRARIES = {
         guarded={"savefig": _SAVEFIG},
         brings=("mpl_toolkits", "numpy"),
         preload=(
-            "matplotlib.backends.backend_agg", "matplotlib.backends.backend_pdf",
-            "matplotlib.backends.backend_svg", "PIL", "fontTools", "mpl_toolkits.mplot3d", "uuid",
+            "matplotlib.backends.backend_agg",
+            "matplotlib.backends.backend_pdf",
+            "matplotlib.backends.backend_svg",
+            "PIL",
+            "fontTools",
+            "mpl_toolkits.mplot3d",
+            "uuid",
         ),  # fmt: skip
         replace=_replace,
     ),

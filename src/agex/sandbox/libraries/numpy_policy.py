@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from agex.errors import SandboxError, SandboxTypeError
-from agex.sandbox.libraries.checks import guarded, stream
+from agex.sandbox.libraries.checks import Stream, guarded
 from agex.sandbox.libraries.library import Library, Replacements, less, only
 
 __all__ = ["LIBRARIES"]
@@ -29,7 +29,7 @@ _MODULES = {
     "": _TOP,
     "char": less("chararray"),  # its constructor takes a buffer
     "dtypes": less(),
-    "exceptions": less(),
+    "exceptions": only("*Error *Warning"),
     "fft": less("test"),
     "lib": only("NumpyVersion"),
     "lib.scimath": less(),
@@ -60,12 +60,14 @@ _DENIED = frozenset(
     ctypes cffi capsule lock data dump dumps tofile resize debug_print set_state
     BitGenerator.state MT19937.state PCG64.state PCG64DXSM.state Philox.state SFC64.state
     MaskedArray.torecords MaskedArray.toflex
+    ABCPolyBase.domain ABCPolyBase.window
     """.split()
     # ctypes, cffi, capsule: addresses and native functions; lock: the generator's own
     # data: raw memory of arrays that hold references; memoryview(a) is sealed for the same reason
     # dump, dumps: pickles, which hold private state of any object; tofile writes with C's own stdio
     # resize(refcheck=False) leaves views of freed memory; np.resize makes a new array
     # state, set_state: positions are not checked, reads run past the key
+    # domain, window: arrays of the class, which the host's polynomials share
 )
 
 _PLAIN_BUFFERS = (bytes, bytearray, array.array, memoryview)
@@ -97,11 +99,13 @@ def _set_state(real: Callable[..., Any], state: Any) -> None:
     state = tuple(state) if isinstance(state, (tuple, list)) else ()
     size = 624  # words of a Mersenne Twister's key
     if not 3 <= len(state) <= 5 or type(state[2]) is not int or not 0 <= state[2] <= size:
-        raise SandboxError(f"a state is ('MT19937', {size} integers, position up to {size}), as get_state() gives")
+        raise SandboxError(
+            f"a state is ('MT19937', {size} integers, position up to {size}), as get_state() gives"
+        )
     real(state)
 
 
-def _replace() -> Replacements:
+def _replace(files: bool) -> Replacements:
     import numpy as np
 
     lines = (list, tuple)
@@ -109,10 +113,12 @@ def _replace() -> Replacements:
     return {
         "": {
             # a path or URL, or a stream, or lines
-            "loadtxt": guarded(np.loadtxt, stream(0, "fname", also=lines, without=like)),
-            "genfromtxt": guarded(np.genfromtxt, stream(0, "fname", also=lines, without=like)),
-            "fromregex": guarded(np.fromregex, stream(0, "file")),
-            "savetxt": guarded(np.savetxt, stream(0, "fname")),
+            "loadtxt": guarded(np.loadtxt, Stream(keyword="fname", also=lines, without=like, files=files)),
+            "genfromtxt": guarded(
+                np.genfromtxt, Stream(keyword="fname", also=lines, without=like, files=files)
+            ),
+            "fromregex": guarded(np.fromregex, Stream(keyword="file", files=files)),
+            "savetxt": guarded(np.savetxt, Stream(keyword="fname", files=files)),
             "frombuffer": guarded(np.frombuffer, _frombuffer),
         },
         "ma": {"masked_array": np.ma.array},
@@ -139,12 +145,21 @@ LIBRARIES = {
         name="numpy",
         modules=_MODULES,
         denied=_DENIED,
-        writable=frozenset({"ndarray", "poly1d", "ABCPolyBase"}),  # not the helpers that are shared: np.r_, np.mgrid
+        writable=frozenset(
+            {"ndarray", "poly1d", "ABCPolyBase"}
+        ),  # not the helpers that are shared: np.r_, np.mgrid
         # Their constructors lay an array over a buffer: np.ndarray(1, object, bytearray(8)) is any reference.
         # The classes below it would lead to it.
         sealed=(
-            "numpy.ndarray", "numpy.matrix", "numpy.memmap", "numpy.rec.recarray", "numpy.recarray",
-            "numpy.char.chararray", "numpy.ma.MaskedArray", "numpy.ma.core.MaskedArray", "numpy.ma.mvoid",
+            "numpy.ndarray",
+            "numpy.matrix",
+            "numpy.memmap",
+            "numpy.rec.recarray",
+            "numpy.recarray",
+            "numpy.char.chararray",
+            "numpy.ma.MaskedArray",
+            "numpy.ma.core.MaskedArray",
+            "numpy.ma.mvoid",
             "numpy.ma.core.mvoid",
         ),  # fmt: skip
         builtins=(memoryview,),

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from agex.errors import SandboxError
-from agex.sandbox.libraries.checks import argument, guarded, named_functions, refused, stream
+from agex.sandbox.libraries.checks import Stream, argument, guarded, named_functions, refused
 from agex.sandbox.libraries.library import Guard, Library, Replacements, less, only
 
 __all__ = ["LIBRARIES"]
@@ -22,9 +22,9 @@ _MODULES = {
         "show_versions test",
     ),
     "api": less(),
-    "api.types": less(),
+    "api.types": only("is_* infer_dtype pandas_dtype union_categoricals *Dtype"),
     "arrays": less(),
-    "errors": less("ctypes abc cow"),
+    "errors": less(),
     "testing": less(),
     "tseries": less(),
     "tseries.frequencies": only("to_offset infer_freq"),
@@ -72,12 +72,12 @@ def _unsupported(value: Any) -> Any:
 
 _GUARDED: dict[str, Guard] = {
     # the text without a path, or into a stream
-    "to_csv": stream(0, "path_or_buf", optional=True),
-    "to_html": stream(0, "buf", optional=True),
-    "to_markdown": stream(0, "buf", optional=True),
-    "to_string": stream(0, "buf", optional=True),
+    "to_csv": Stream(keyword="path_or_buf", optional=True),
+    "to_html": Stream(keyword="buf", optional=True),
+    "to_markdown": Stream(keyword="buf", optional=True),
+    "to_string": Stream(keyword="buf", optional=True),
     # an object it does not know, older versions write with all its attributes: a generator's frame, say
-    "to_json": stream(0, "path_or_buf", optional=True, default_handler=_unsupported),
+    "to_json": Stream(keyword="path_or_buf", optional=True, defaults={"default_handler": _unsupported}),
     "to_sql": _database(1),
     # a string is the name of any method
     "apply": _BY_NAME,
@@ -88,19 +88,21 @@ _GUARDED: dict[str, Guard] = {
     "DataFrame.pivot_table": named_functions(3, "aggfunc"),
 }
 
-_OPTION = "changes pandas for the whole process; format the one output instead, e.g. df.to_string(max_rows=20)"
+_OPTION = (
+    "changes pandas for the whole process; format the one output instead, e.g. df.to_string(max_rows=20)"
+)
 
 
-def _replace() -> Replacements:
+def _replace(files: bool) -> Replacements:
     import pandas as pd
 
-    text = stream(0, "filepath_or_buffer")
+    text = Stream(keyword="filepath_or_buffer", files=files)
     return {
         "": {
             "read_csv": guarded(pd.read_csv, text),
             "read_table": guarded(pd.read_table, text),
             "read_fwf": guarded(pd.read_fwf, text),
-            "read_json": guarded(pd.read_json, stream(0, "path_or_buf")),
+            "read_json": guarded(pd.read_json, Stream(keyword="path_or_buf", files=files)),
             "read_sql": guarded(pd.read_sql, _database(1)),
             "read_sql_query": guarded(pd.read_sql_query, _database(1)),
             "pivot_table": guarded(pd.pivot_table, named_functions(4, "aggfunc")),
@@ -121,7 +123,12 @@ LIBRARIES = {
         # MultiIndex(verify_integrity=False) reads where its codes say; from_tuples and its kin check them
         sealed=("pandas.MultiIndex", "pandas.core.indexes.multi.MultiIndex"),
         brings=("numpy", "scipy"),
-        preload=("pandas.io.formats.format", "pandas.io.formats.html", "pandas.io.formats.csvs", "pandas.io.sql"),
+        preload=(
+            "pandas.io.formats.format",
+            "pandas.io.formats.html",
+            "pandas.io.formats.csvs",
+            "pandas.io.sql",
+        ),
         replace=_replace,
     )
 }

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from agex.sandbox.libraries.library import Library, less, only
+from agex.sandbox.libraries.library import Library, Room, less, only
 
 __all__ = ["LIBRARIES"]
 
-_COLORS = ("qualitative", "sequential", "diverging", "cyclical", "carto", "cmocean", "colorbrewer", "plotlyjs")
+_SCALES = Room(names=("*",), without=("swatches*",))  # lists of colors; swatches draw them
+_COLORS = "qualitative sequential diverging cyclical carto cmocean colorbrewer plotlyjs".split()
 
 _MODULES = {
     "": only(),  # its own functions are pandas' plotting backend
     "colors": less("decimal exceptions Number"),
     "data": less(),  # data sets that come with it
-    **{f"colors.{name}": less("swatches*") for name in _COLORS},
-    **{f"/_plotly_utils.colors.{name}": less("swatches*") for name in _COLORS},
+    **{f"colors.{name}": _SCALES for name in _COLORS},
+    **{f"/_plotly_utils.colors.{name}": _SCALES for name in _COLORS},
     # defaults: of the process
     "express": less("defaults set_mapbox_access_token optional_imports trendline_functions imshow_utils"),
     "express.colors": less("swatches*"),

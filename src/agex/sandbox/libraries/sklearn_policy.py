@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from agex.sandbox.libraries.checks import guarded, stream
+from agex.sandbox.libraries.checks import Stream, guarded
 from agex.sandbox.libraries.library import Library, Replacements, less, only
 
 __all__ = ["LIBRARIES"]
@@ -12,7 +12,8 @@ __all__ = ["LIBRARIES"]
 _WHOLE = """
     base calibration cluster compose covariance cross_decomposition decomposition discriminant_analysis dummy
     ensemble exceptions feature_extraction feature_extraction.text feature_selection gaussian_process
-    gaussian_process.kernels impute isotonic kernel_approximation kernel_ridge linear_model manifold metrics.pairwise
+    gaussian_process.kernels impute isotonic kernel_approximation kernel_ridge linear_model manifold
+    metrics.pairwise
     mixture multiclass multioutput naive_bayes neighbors neural_network pipeline preprocessing
     random_projection semi_supervised svm
 """.split()
@@ -46,18 +47,20 @@ def _prepare() -> None:
             pass
 
 
-def _replace() -> Replacements:
+def _replace(files: bool) -> Replacements:
     from sklearn import tree  # type: ignore[import-untyped]
 
-    return {"tree": {"export_graphviz": guarded(tree.export_graphviz, stream(1, "out_file", optional=True))}}
+    graph = Stream(position=1, keyword="out_file", optional=True, files=files)
+    return {"tree": {"export_graphviz": guarded(tree.export_graphviz, graph)}}
 
 
 LIBRARIES = {
     "sklearn": Library(
         name="sklearn",
         modules=_MODULES,
-        # views of the nodes that compiled code follows without a check
-        denied=frozenset({"tree_", "get_arrays"}),
+        # the first two: views of nodes that compiled code follows without a check; the others: data
+        # of a class, which the host's models share
+        denied=frozenset({"tree_", "get_arrays", "loss_functions", "valid_metrics"}),
         brings=("numpy", "scipy"),
         preload=("joblib", "multiprocessing.dummy", "multiprocessing.pool", "scipy", "threadpoolctl"),
         prepare=_prepare,
@@ -68,7 +71,15 @@ LIBRARIES = {
         # the positions in a sparse matrix, which compiled code follows without a check
         denied=frozenset(
             f"{owner}.{name}"
-            for owner in ("_data_matrix", "_cs_matrix", "_coo_base", "_csr_base", "_csc_base", "_bsr_base", "_dia_base")
+            for owner in (
+                "_data_matrix",
+                "_cs_matrix",
+                "_coo_base",
+                "_csr_base",
+                "_csc_base",
+                "_bsr_base",
+                "_dia_base",
+            )
             for name in ("indices", "indptr", "row", "col", "coords", "offsets")
         ),
     ),

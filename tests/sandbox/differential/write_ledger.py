@@ -1,0 +1,107 @@
+"""Write what the running interpreter adds to ``cpython_ledger.toml``: ``python tests/sandbox/differential/write_ledger.py``.
+
+Entries of other versions are kept; those of this version are made anew. Read the difference before committing it:
+an entry that begins with ``differs`` is a bug until somebody says otherwise.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import re
+import sys
+import tomllib
+import warnings
+from collections import defaultdict
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import cpython
+
+LEDGER = Path(__file__).with_name("cpython_ledger.toml")
+HEAD = """\
+# Test methods of CPython's own test package that pass without the sandbox and not inside it, with the reason.
+# Written by write_ledger.py. `refused` and `not granted` are the sandbox's purpose; `follows` needs something of
+# those two; `text` differs in the words of a message or a repr only; `differs` is a bug.
+"""
+TEXTS = {
+    "test_dataclasses_qualnames": "text: a guarded `__setattr__` has the qualified name of its guard",
+    "test_print_flush": "differs: print(flush=True) does not flush the file it is given",
+    "test_EOF": "text: a SyntaxError of eval names <eval> or <exec>, not <string>",
+    "test_line_continuation_EOF": "text: a SyntaxError of eval names <eval> or <exec>, not <string>",
+    "test_type_subclass_generic": "differs: a guest's metaclass can be subscripted",
+    "test_bug_40736": "text: the stand-in of type is named in a message",
+    "test___class___mro": "differs: a class looked at from its metaclass's mro() is not yet the guest's",
+    "test_total_ordering_for_metaclasses": "differs: a class whose metaclass is unhashable cannot be made",
+    "test_mixed": "differs: operator.__lt__ and its kin are those of the module object",
+    "test_varargs": "text: a guarded builtin words a call error differently",
+}
+
+
+def reason(method: str, outcome: str) -> str:
+    """Say in one line why a method does not pass in the sandbox."""
+    kind, _, text = outcome.partition(": ")
+    for name, why in TEXTS.items():
+        if name in method:
+            return why
+    if kind == "refused" or kind.startswith("Sandbox") or "Sandbox" in text:
+        where = text.partition("; ")[0].partition(" (line")[0]
+        return "refused: " + re.sub(r" at 0x[0-9a-f]+", "", where)[:110]
+    missing = re.search(r"module '([\w.]+)' has no attribute '(\w+)'", text)
+    if missing:
+        return f"not granted: {missing[1]}.{missing[2]}"
+    if kind == "NameError" and "KeyboardInterrupt" in text:
+        return "not granted: KeyboardInterrupt belongs to whoever sits at the keyboard"
+    if kind in {"NameError", "KeyError"}:
+        return f"follows: {text.strip()} was not made"
+    if kind == "skipped":
+        return f"follows: skipped, {text}"[:110]
+    return f"differs: {outcome}"[:140].replace("\n", " ")
+
+
+def entries() -> dict[str, dict[str, list[str]]]:
+    """Run all modules; give, by module and reason, the methods that do not pass in the sandbox."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for module in cpython.MODULES:
+        source = cpython.source_of(module)
+        if source is None:
+            continue
+        run = cpython.compare(source)
+        by_reason: dict[str, list[str]] = defaultdict(list)
+        for method, outcome in run.differing.items():
+            by_reason[reason(method, outcome)].append(method)
+        found[module] = dict(by_reason)
+        print(f"{module}: {len(run.equal)} equal, {len(run.differing)} differ, {len(run.inapplicable)} not applicable")
+        gc.collect()
+    return found
+
+
+def main() -> None:
+    """Merge this version's entries into the ledger."""
+    merged: dict[str, dict[tuple[str, str], set[str]]] = defaultdict(lambda: defaultdict(set))
+    here = cpython.version()
+    if LEDGER.exists():
+        for module, rows in tomllib.loads(LEDGER.read_text("utf-8")).items():
+            for row in rows:
+                for method in row["methods"]:
+                    merged[module][row["why"], method] |= set(row["on"]) - {here}
+    for module, by_reason in entries().items():
+        for why, methods in by_reason.items():
+            for method in methods:
+                merged[module][why, method].add(here)
+    lines = [HEAD]
+    for module in sorted(merged):
+        rows: dict[tuple[str, tuple[str, ...]], list[str]] = defaultdict(list)
+        for (why, method), versions in merged[module].items():
+            if versions:
+                rows[why, tuple(sorted(versions))].append(method)
+        for (why, versions), methods in sorted(rows.items()):
+            listed = "".join(f"  {json.dumps(method)},\n" for method in sorted(methods))
+            lines.append(f"[[{module}]]\nwhy = {json.dumps(why)}\non = {json.dumps(versions)}\nmethods = [\n{listed}]\n")
+    LEDGER.write_text("\n".join(lines), "utf-8")
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    main()

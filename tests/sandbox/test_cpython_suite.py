@@ -1,0 +1,70 @@
+"""CPython's own tests pass inside the sandbox, but for those in the ledger, each with its reason.
+
+By default the modules about the language run; ``AGEX_DIFFERENTIAL=all`` adds builtin types and the standard set.
+"""
+
+from __future__ import annotations
+
+import functools
+import gc
+import importlib.util
+import os
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+HERE = Path(__file__).parent / "differential"
+ALL = os.environ.get("AGEX_DIFFERENTIAL") == "all"
+
+
+def _load(name: str) -> Any:
+    # Tests are imported by path (--import-mode=importlib), so a neighbour has no package to come from.
+    spec = importlib.util.spec_from_file_location(f"agex_tests_{name}", HERE / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+cpython = _load("cpython")
+
+
+@functools.cache
+def _ledger() -> dict[str, Any]:
+    return tomllib.loads((HERE / "cpython_ledger.toml").read_text("utf-8"))
+
+
+def _ledgered(module: str) -> set[str]:
+    rows = _ledger().get(module, [])
+    return {method for row in rows if cpython.version() in row["on"] for method in row["methods"]}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("module", cpython.MODULES if ALL else cpython.CORE)
+def test_what_passes_in_cpython_passes_in_the_sandbox_but_for_the_ledger(module: str) -> None:
+    source = cpython.source_of(module)
+    if source is None:
+        pytest.skip(f"this interpreter has no test.{module}")
+
+    run = cpython.compare(source)
+    gc.collect()  # coroutines and finalisers of these tests warn while that is still expected
+
+    ledgered = _ledgered(module)
+    assert {method: why for method, why in run.differing.items() if method not in ledgered} == {}
+    assert ledgered & run.equal == set()
+    assert ledgered <= run.differing.keys()
+
+
+def test_every_entry_of_the_ledger_has_a_reason() -> None:
+    kinds = {row["why"].partition(": ")[0] for rows in _ledger().values() for row in rows}
+
+    assert kinds <= {"refused", "not granted", "follows", "text", "differs"}
+
+
+def test_the_ledger_names_modules_that_are_run() -> None:
+    assert set(_ledger()) <= set(cpython.MODULES)
