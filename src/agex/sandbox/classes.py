@@ -28,6 +28,9 @@ __all__ = ["ClassRegistry", "GuestType", "real_metaclass", "stand_in"]
 _HOOKS = frozenset({"__getattribute__", "__setattr__", "__delattr__", "__init_subclass__", "__class__"})
 """What a class over a host class may not define: it would see the host's private state pass by."""
 
+_IDENTITY = frozenset({"__hash__", "__eq__"})
+"""What its metaclass may not define: guarded code asks a set whether a class is the guest's own."""
+
 _PLAIN = (int, float, complex, bool, str, bytes, list, tuple, dict, set, frozenset, range, type(None))
 """Types whose uncontested members are known to be harmless."""
 
@@ -118,6 +121,10 @@ class ClassRegistry:
         self._pure: dict[int, type] = {}
         self._mixed: dict[int, type] = {}
 
+    def made(self) -> list[type]:
+        """Give the classes of the guest."""
+        return [*self._pure.values(), *self._mixed.values()]
+
     # By identity: a metaclass of the guest could define __hash__ and __eq__.
     def is_pure(self, class_: type) -> bool:
         """Tell whether the guest made *class_* without any class of the host."""
@@ -201,7 +208,7 @@ class ClassRegistry:
         """Refuse a metaclass of the guest that would see a host class's private state pass by."""
         for part in metaclass.__mro__:
             if self.is_guest(part):
-                for hook in _HOOKS & vars(part).keys():
+                for hook in (_HOOKS | _IDENTITY) & vars(part).keys():
                     raise SandboxTypeError(
                         f"class {name} cannot have a metaclass that defines {hook}: it inherits from a class "
                         "of the host; keep the host object in an attribute instead"

@@ -98,8 +98,7 @@ class Policy:
     ) -> Callable[..., Any]:
         """Grant a function under *name*; return it unchanged.
 
-        Args:
-            host_fs_access, network_access: what is open while it runs, to it and to what it calls.
+        *host_fs_access* and *network_access* say what is open while it runs, to it and to what it calls.
         """
         if not callable(function):
             raise DefinitionError(f"Policy.fn needs a callable, got {type(function).__name__}")
@@ -122,10 +121,9 @@ class Policy:
     ) -> type:
         """Grant a class: its public members, and its construction unless *constructable* is false.
 
-        Args:
-            host_fs_access, network_access: what is open while a public method runs that guest code
-                calls. Properties and the constructor run with the doors shut: grant a function
-                that opens what the object works on.
+        *host_fs_access* and *network_access* say what is open while a public method runs that guest
+        code calls. Properties and the constructor run with the doors shut: grant a function that opens
+        what the object works on.
         """
         if not isinstance(class_, type):
             raise DefinitionError(f"Policy.cls needs a class, got {type(class_).__name__}")
@@ -156,9 +154,8 @@ class Policy:
         A library that agex knows (see docs/libraries.md) comes under its curated policy: *include*
         and *exclude* narrow it, and a dotted name without a wildcard in *include* lifts it for that member.
 
-        Args:
-            host_fs_access, network_access: what is open while a function of the module runs that
-                guest code calls, or a public method of the live object.
+        *host_fs_access* and *network_access* say what is open while a function of the module runs that
+        guest code calls, or a public method of the live object.
         """
         opened = _doors(host_fs_access, network_access)
         if not isinstance(module, types.ModuleType):
@@ -176,7 +173,9 @@ class Policy:
         if curated is not None and plain and (library is None or library not in self._shelf):
             self.modules[name or module.__name__] = curated
             return module
-        grant = self._module_grant(module, library, include, exclude, recursive, opened)
+        grant = self._module_grant(
+            module, library, include=include, exclude=exclude, recursive=recursive, opened=opened
+        )
         self.modules[name or module.__name__] = grant
         for owner, members in grant.class_exclusions():
             self._rule(unsealed(owner), "*", members, configure or {})
@@ -187,6 +186,7 @@ class Policy:
         self,
         module: types.ModuleType,
         library: Library | None,
+        *,
         include: Pattern,
         exclude: Pattern,
         recursive: bool,

@@ -18,6 +18,7 @@ from agex.sandbox.compiled import compile_module
 from agex.sandbox.context import CURRENT
 from agex.sandbox.echo import echo_text
 from agex.sandbox.guards import Guards
+from agex.sandbox.hooks import Hooks
 from agex.sandbox.limits import Deadline, Limits, Stop, resource_limits
 from agex.sandbox.names import is_bindable
 from agex.sandbox.output import CAPTURE, Output, capture_stdout, release_stdout
@@ -79,6 +80,8 @@ class Session:
         self._ending: BaseException | None = None
         self._deadline: Deadline | None = None
         self._decimals: Any = None
+        self._hooks = Hooks(self._answer)
+        self._runs = 0  # nested: a host function that the guest called may call the guest
         self._raises = True  # whether a deadline may raise in this thread: not beside an event loop
         self.defined: frozenset[str] = frozenset()
         """Names that the last run bound by ``def`` or ``class`` at its top level."""
@@ -248,12 +251,14 @@ class Session:
         outer, self._deadline = self._deadline, Deadline(self._limits.seconds, self._expire, raises=raises)
         capture_stdout()
         start = time.perf_counter()
+        self._enter()
         try:
             with resource_limits(self._limits), self._inside(output):
                 yield result, self._deadline
                 if self._was_swallowed(result):
                     self._settle(result, Stop())
         finally:
+            self._leave()
             release_stdout()
             result.enforcement = self._enforcement(self._deadline)
             self._deadline = outer
@@ -261,6 +266,25 @@ class Session:
             result.duration = time.perf_counter() - start
             result.stdout = output.text()
             result.namespace = self.namespace
+
+    def _enter(self) -> None:
+        if self._runs == 0:
+            self._hooks.open()
+        self._runs += 1
+
+    def _leave(self) -> None:
+        self._runs -= 1
+        if self._runs == 0:
+            self._hooks.shut(self._guards.classes.made())
+
+    def _answer(self, method: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call a method of the guest's for host code that did not ask for it by name."""
+        result = self.call(method, *args, **kwargs)
+        if result.stopped is not None:
+            raise SandboxError(f"{method.__qualname__} tried to end a task that is over") from result.stopped
+        if result.error is not None:
+            raise result.error
+        return result.value
 
     @contextlib.contextmanager
     def _inside(self, output: Output) -> Iterator[None]:

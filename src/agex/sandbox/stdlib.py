@@ -45,7 +45,7 @@ _WITHOUT: dict[str, tuple[str, ...]] = {
     "random": ("SystemRandom",),
     "re": ("purge", "template"),
     "time": ("clock_settime", "clock_settime_ns", "tzset", "pthread_getcpuclockid"),
-    "typing": ("get_type_hints", "ForwardRef", "no_type_check_decorator"),  # evaluate text as code
+    "typing": ("ForwardRef", "no_type_check_decorator"),  # evaluate text as code
     "uuid": ("getnode", "uuid1", "main"),  # the machine's hardware address
     "zoneinfo": ("reset_tzpath", "TZPATH"),
     "reprlib": ("aRepr",),  # its limits are the host's
@@ -295,15 +295,31 @@ def _singledispatch(function: Any) -> Any:
     register = dispatcher.register
 
     def explicit(cls: Any, func: Any = None) -> Any:
-        if not isinstance(cls, type):
-            raise SandboxTypeError(
-                "write @f.register(int): the annotation of the function is not evaluated here"
-            )
+        if isinstance(cls, types.FunctionType):
+            cls, func = _first_annotation(cls), cls
+        if not isinstance(cls, (type, types.UnionType)):
+            raise SandboxTypeError("annotations that are text are not evaluated; write @f.register(int)")
         return register(cls, func) if func is not None else register(cls)
 
     dispatcher.register = explicit  # type: ignore[method-assign]
     return dispatcher
 
 
-def _get_type_hints(*args: Any, **kwargs: Any) -> NoReturn:
-    raise SandboxTypeError("get_type_hints() is not available: text would run as code; read __annotations__")
+def _first_annotation(function: types.FunctionType) -> Any:
+    return next(iter(inspect.get_annotations(function).values()), None)
+
+
+def _get_type_hints(obj: Any, globalns: Any = None, localns: Any = None, include_extras: bool = False) -> Any:
+    """Do what ``typing.get_type_hints`` does, where no annotation is text."""
+    hints: dict[str, Any] = {}
+    for owner in reversed(obj.__mro__) if isinstance(obj, type) else [obj]:
+        hints |= inspect.get_annotations(owner)
+    if any(isinstance(hint, (str, typing.ForwardRef)) for hint in hints.values()):
+        raise SandboxTypeError("get_type_hints() does not evaluate text; write annotations without quotes")
+    return {name: _bare_hint(hint, keep=include_extras) for name, hint in hints.items()}
+
+
+def _bare_hint(hint: Any, *, keep: bool) -> Any:
+    if hint is None:
+        return type(None)
+    return hint if keep or typing.get_origin(hint) is not typing.Annotated else hint.__origin__

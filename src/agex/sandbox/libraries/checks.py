@@ -135,9 +135,8 @@ _FUNCTIONS = (
 def named_functions(position: int, keyword: str, *, anywhere: bool = False) -> Guard:
     """Make the guard of a method that takes functions by name: the names of aggregations pass.
 
-    Args:
-        position, keyword: where the function is passed.
-        anywhere: whether other keywords may name functions as well: ``agg(new=("column", "sum"))``.
+    *position* and *keyword* say where the function is passed; *anywhere*, whether other keywords may name
+    functions as well: ``agg(new=("column", "sum"))``.
     """
 
     def guard(real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -170,7 +169,11 @@ def _settled(value: Any) -> Any:
         return value
     if not callable(value):
         raise SandboxTypeError(f"a function, its name, or a list or dict of them, not {type(value).__name__}")
-    return lambda *args, **kwargs: value(*args, **kwargs)  # an object could pass itself off as a list
+
+    def call(*args: Any, **kwargs: Any) -> Any:  # the object itself could pass itself off as a list
+        return value(*args, **kwargs)
+
+    return call
 
 
 def _word(value: str) -> str:

@@ -141,9 +141,9 @@ def _listing(library: Library, full: str) -> tuple[tuple[str, Any, str | None], 
     """
     real = sys.modules[full]
     room = library.room(_path(library, full)) or Room(names=())
-    public = frozenset(getattr(real, "__all__", ())) or None
+    public: frozenset[str] = frozenset(getattr(real, "__all__", ()))
     found: dict[str, tuple[str, Any, str | None]] = {}
-    for name in filter(room.allows, (*vars(real), *(public or ()))):
+    for name in filter(room.allows, (*vars(real), *public)):
         value = getattr(real, name, None)
         if isinstance(value, types.ModuleType):
             if library.room(_path(library, value.__name__)) is not None and value.__name__ != library.name:
@@ -161,7 +161,7 @@ def _is_own(library: Library, value: Any) -> bool:
     if not isinstance(value, (types.FunctionType, types.BuiltinFunctionType, type)):
         return True
     home = str(getattr(value, "__module__", None) or library.name).partition(".")[0].lstrip("_")
-    return home == library.name or home == f"{library.name}_utils"
+    return home in {library.name, f"{library.name}_utils"}
 
 
 def _unloaded(library: Library, real: types.ModuleType, full: str) -> Iterator[str]:

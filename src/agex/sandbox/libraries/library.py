@@ -96,7 +96,7 @@ class Library:
     prepare: Callable[[], None] = _ready
     """Does, once and as the host, what the library would do when it is first used."""
     replace: Callable[[bool], Replacements] = _nothing
-    """Makes what is handed out in place of members, for each grant; told whether the host opened its files."""
+    """Makes what is handed out in place of members, for each grant; told whether files are open to it."""
 
     def members(self) -> frozenset[str]:
         """Give every member name that is decided by the receiver."""

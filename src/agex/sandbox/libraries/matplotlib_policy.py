@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 from agex.errors import SandboxError
@@ -68,9 +69,9 @@ _SAVEFIG = Stream(keyword="fname", without=("backend",), choices={"format": _FOR
 
 def _close(real: Callable[..., Any], fig: Any = None) -> None:
     """Close one figure: ``"all"`` would close the host's."""
-    from matplotlib.figure import Figure
+    figures: Any = import_module("matplotlib.figure")
 
-    if fig is not None and not isinstance(fig, Figure):
+    if fig is not None and not isinstance(fig, figures.Figure):
         raise SandboxError("close a figure of your own: plt.close(fig)")
     real(fig)
 
@@ -92,7 +93,7 @@ _COLORMAPS = """
 
 
 def _replace(files: bool) -> Replacements:
-    import matplotlib.pyplot as plt
+    plt: Any = import_module("matplotlib.pyplot")
 
     named = {name: plt.get_cmap(name) for name in _COLORMAPS}
     return {
@@ -121,7 +122,7 @@ LIBRARIES = {
             "fontTools",
             "mpl_toolkits.mplot3d",
             "uuid",
-        ),  # fmt: skip
+        ),
         replace=_replace,
     ),
     "mpl_toolkits": Library(name="mpl_toolkits", denied=_DENIED, guarded={"savefig": _SAVEFIG}),

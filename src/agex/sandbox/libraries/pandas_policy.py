@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 from agex.errors import SandboxError
@@ -94,7 +95,7 @@ _OPTION = (
 
 
 def _replace(files: bool) -> Replacements:
-    import pandas as pd
+    pd: Any = import_module("pandas")
 
     text = Stream(keyword="filepath_or_buffer", files=files)
     return {

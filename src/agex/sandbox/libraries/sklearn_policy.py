@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from importlib import import_module
+from typing import Any
 
 from agex.sandbox.libraries.checks import Stream, guarded
 from agex.sandbox.libraries.library import Library, Replacements, less, only
@@ -37,18 +39,17 @@ def _prepare() -> None:
 
     Another program is asked, and shared libraries are loaded by name. Both are remembered.
     """
-    import joblib  # type: ignore[import-untyped]
+    joblib: Any = import_module("joblib")
 
     joblib.cpu_count(only_physical_cores=True)
     with suppress(ImportError):  # of another version
-        from sklearn.utils.parallel import _get_threadpool_controller  # type: ignore[import-untyped]
-
-        with _get_threadpool_controller().limit(limits=1, user_api="blas"):
+        pools: Any = import_module("sklearn.utils.parallel")
+        with pools._get_threadpool_controller().limit(limits=1, user_api="blas"):
             pass
 
 
 def _replace(files: bool) -> Replacements:
-    from sklearn import tree  # type: ignore[import-untyped]
+    tree: Any = import_module("sklearn.tree")
 
     graph = Stream(position=1, keyword="out_file", optional=True, files=files)
     return {"tree": {"export_graphviz": guarded(tree.export_graphviz, graph)}}
