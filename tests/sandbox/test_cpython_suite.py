@@ -60,6 +60,21 @@ def test_what_passes_in_cpython_passes_in_the_sandbox_but_for_the_ledger(module:
     assert ledgered <= run.differing.keys()
 
 
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("module", cpython.DOCTESTS)
+def test_an_example_of_cpythons_tests_does_the_same_in_the_sandbox_but_for_the_ledger(module: str) -> None:
+    source = cpython.source_of(module)
+    if source is None:
+        pytest.skip(f"this interpreter has no test.{module}")
+
+    run = cpython.compare_examples(source)
+    gc.collect()
+
+    ledgered = _ledgered(f"{module}_examples")
+    assert {example: why for example, why in run.differing.items() if example not in ledgered} == {}
+    assert ledgered & run.equal == set()
+
+
 def test_every_entry_of_the_ledger_has_a_reason() -> None:
     kinds = {row["why"].partition(": ")[0] for rows in _ledger().values() for row in rows}
 
@@ -67,4 +82,4 @@ def test_every_entry_of_the_ledger_has_a_reason() -> None:
 
 
 def test_the_ledger_names_modules_that_are_run() -> None:
-    assert set(_ledger()) <= set(cpython.MODULES)
+    assert set(_ledger()) <= {*cpython.MODULES, *(f"{module}_examples" for module in cpython.DOCTESTS)}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 import keyword
 from collections.abc import Callable, Iterable, Mapping
@@ -141,6 +140,8 @@ def _grant_registered(policy: Policy, registrations: Iterable[Registration]) -> 
                 include=one.include,
                 exclude=one.exclude,
                 configure=dict(one.configure),
+                host_fs_access=one.host_fs_access,
+                network_access=one.network_access,
             )
         elif one.kind in ("module", "object"):
             policy.module(
@@ -150,9 +151,16 @@ def _grant_registered(policy: Policy, registrations: Iterable[Registration]) -> 
                 exclude=one.exclude,
                 configure=dict(one.configure),
                 recursive=one.recursive,
+                host_fs_access=one.host_fs_access,
+                network_access=one.network_access,
             )
         elif one.kind == "function" and not one.is_async:
-            policy.fn(_with_doors(one), name=one.name)
+            policy.fn(
+                one.target,
+                name=one.name,
+                host_fs_access=one.host_fs_access,
+                network_access=one.network_access,
+            )
 
 
 def _grant_named(policy: Policy, signature: TaskSignature) -> None:
@@ -173,18 +181,3 @@ def _grant_named(policy: Policy, signature: TaskSignature) -> None:
         elif isinstance(value, type):
             free = is_record(value) and (name in returned or issubclass(value, Enum | BaseMetadata))
             policy.cls(value, name=name, constructable=free)
-
-
-def _with_doors(one: Registration) -> Callable[..., Any]:
-    """Return the function itself, or one that opens for its length what it was granted."""
-    if not one.doors:
-        function: Callable[..., Any] = one.target
-        return function
-    from agex.sandbox import wall
-
-    @functools.wraps(one.target)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        with wall.opened(*one.doors):
-            return one.target(*args, **kwargs)
-
-    return call

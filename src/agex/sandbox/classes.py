@@ -19,7 +19,7 @@ from collections.abc import Callable
 from typing import Any
 
 from agex.errors import SandboxTypeError
-from agex.sandbox import hostclass
+from agex.sandbox import hostclass, rawmemory
 from agex.sandbox.context import CURRENT
 from agex.sandbox.lazies import LazyMeta
 
@@ -37,7 +37,7 @@ _PLAIN = (int, float, complex, bool, str, bytes, list, tuple, dict, set, frozens
 _NAMESPACE = type.__dict__["__dict__"].__get__
 """A class's namespace, without asking a metaclass of the guest."""
 
-_NEVER = frozenset({"__del__", "__reduce__", "__reduce_ex__"})
+_NEVER = frozenset({"__del__", "__reduce__", "__reduce_ex__", *rawmemory.NAMES})
 """What no class of a guest may define, however it is made."""
 
 
@@ -196,6 +196,7 @@ class ClassRegistry:
 
     def adopt(self, class_: type) -> None:
         """Register a class that the guest made."""
+        rawmemory.keep_from(class_)
         if all(self._is_harmless(base) for base in class_.__mro__[1:]):
             self._pure[id(class_)] = class_
             self.own.add(class_)
@@ -227,7 +228,7 @@ class ClassRegistry:
 
     def _check_namespace(self, namespace: Any, name: Any) -> None:
         for forbidden in _NEVER:
-            if forbidden in namespace:
+            if namespace.get(forbidden, rawmemory.NOWHERE) is not rawmemory.NOWHERE:
                 raise SandboxTypeError(
                     f"class {name} cannot define {forbidden}; use a context manager or a plain method"
                 )

@@ -65,6 +65,8 @@ def sealed(class_: type) -> type:
 
 def _format_door(guards: Guards, receiver: Any, name: str) -> Any:
     """``str.format``, by whatever way it is reached: a subclass, ``super()``, a generic alias."""
+    if type(receiver) is str and formatting.is_plain_format(receiver):
+        return receiver  # no field walks an attribute: the real method, at its own speed
     value = host.getattr(receiver, name)
     safe = formatting.safe_format if name == "format" else formatting.safe_format_map
     if isinstance(value, types.BuiltinMethodType) and isinstance(value.__self__, str):

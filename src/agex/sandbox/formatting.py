@@ -7,6 +7,7 @@ formatted here, each step through the guarded ``getattr``. PEP 3101 is the sourc
 
 from __future__ import annotations
 
+import re
 import string
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -16,11 +17,15 @@ __all__ = ["SafeFormatter", "is_plain_format", "safe_format", "safe_format_map"]
 GetAttr = Callable[[Any, str], Any]
 
 
+_WALK = re.compile(r"\{[^{}:!]*[.\[]")
+"""Finds every field, also one inside a format spec, whose name could go on to an attribute or an index."""
+
+
 def is_plain_format(text: object) -> bool:
     """Tell whether a format string names no attribute and no index in any field."""
     if type(text) is not str:
         return False
-    if "." not in text and "[" not in text:
+    if _WALK.search(text) is None:
         return True
     try:
         return all(_is_plain_field(field, spec) for _, field, spec, _ in string.Formatter().parse(text))
@@ -124,7 +129,8 @@ def _converted(value: Any, conversion: str | None) -> Any:
         return value
     if conversion not in {"s", "r", "a"}:
         f"{{!{conversion}}}".format(value)  # raises the interpreter's own error
-    return {"s": str, "r": repr, "a": ascii}[conversion](value)
+    converters: dict[str, Callable[[Any], str]] = {"s": str, "r": repr, "a": ascii}
+    return converters[conversion](value)
 
 
 def _exact(text: str) -> str:

@@ -21,7 +21,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
 from agex.errors import SandboxAttributeError, SandboxError, SandboxImportError, SandboxTypeError
-from agex.sandbox import classes, compiled, doors, hostclass, lazies, ledger
+from agex.sandbox import classes, compiled, doors, hostclass, lazies, ledger, rawmemory
 from agex.sandbox.names import Names, own_names
 from agex.sandbox.output import CAPTURE
 from agex.sandbox.policy import Policy
@@ -72,6 +72,7 @@ class Guards:
             "trip!": stop,
             "caught!": caught,
             "type!": type,
+            "super!": super,
             "own!": own,
             "ok!": self.classes.trusted,
             "check!": self.check,
@@ -114,7 +115,7 @@ class Guards:
                 raise doors.refusal(receiver, name)
             return receiver
         subject = (
-            receiver if isinstance(receiver, type) and not issubclass(class_, classes.GuestType) else class_
+            receiver if isinstance(receiver, type) and classes.GuestType not in class_.__mro__ else class_
         )
         if self.policy.denies(subject, name) and not self.classes.is_pure(subject):
             raise doors.refusal(receiver, name)
@@ -236,7 +237,10 @@ class Guards:
                 f"vars() of {doors.described(value)} is not available; use dir() and its attributes"
             )
         if isinstance(value, type):
-            return types.MappingProxyType(dict(host.vars(value)))  # see doors: a proxy can be made to tell
+            names = {k: v for k, v in host.vars(value).items() if k not in rawmemory.NAMES}
+            return types.MappingProxyType(names)  # a copy: a proxy can be made to tell, see doors
+        if isinstance(value, types.FunctionType):
+            return types.MappingProxyType(host.vars(value))
         return host.vars(value)
 
     def dir(self, *receiver: Any) -> list[str]:

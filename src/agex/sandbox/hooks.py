@@ -52,7 +52,7 @@ class Hooks:
             type.__setattr__(class_, name, value)
         self._shut.clear()
 
-    def _guarded(self, method: FunctionType) -> FunctionType:
+    def _guarded(self, method: FunctionType) -> Callable[..., Any]:
         answer = self._answer
 
         def hook(*args: Any, **kwargs: Any) -> Any:

@@ -15,8 +15,8 @@ numpy call): it is reported when it returns. Only a worker process can be killed
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import heapq
+import importlib
 import itertools
 import os
 import signal
@@ -25,7 +25,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 __all__ = ["Deadline", "Limits", "Stop", "TimeLimit", "resource_limits"]
 
@@ -117,7 +116,7 @@ class _Alarm:
 
     def add(self, deadline: Deadline) -> None:
         if not self._deadlines:
-            self._previous = signal.signal(signal.SIGALRM, self._ring)
+            self._previous = _set_handler(signal.SIGALRM, self._ring)
         self._deadlines.append(deadline)
         self._arm()
 
@@ -129,7 +128,7 @@ class _Alarm:
             self._arm()
         else:
             signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, self._previous)  # type: ignore[arg-type]
+            _set_handler(signal.SIGALRM, self._previous)
 
     def owns(self) -> bool:
         return bool(self._deadlines)
@@ -195,13 +194,12 @@ class _Watchdog:
                 heapq.heappush(self._heap, (deadline.due, next(self._count), deadline))
 
 
-_set_async_exc = ctypes.pythonapi.PyThreadState_SetAsyncExc
-
-
 def _raise_in(thread: int, exception: type[BaseException] | None) -> None:
     """Make *thread* raise at its next bytecode; None takes back what is still pending."""
+    import ctypes
+
     argument = None if exception is None else ctypes.py_object(exception)
-    _set_async_exc(ctypes.c_ulong(thread), argument)
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), argument)
 
 
 def _may_use_alarm() -> bool:
@@ -210,9 +208,13 @@ def _may_use_alarm() -> bool:
         return False
     if _alarm.owns():
         return True
-    free = signal.getsignal(signal.SIGALRM) in (signal.SIG_DFL, signal.SIG_IGN)
+    free = _get_handler(signal.SIGALRM) in (signal.SIG_DFL, signal.SIG_IGN)
     return free and signal.getitimer(signal.ITIMER_REAL)[0] == 0
 
+
+# `signal.signal` and `signal.getsignal` turn every handler into an enum member, or try to: 6 us a run.
+_signal = importlib.import_module("_signal")
+_set_handler, _get_handler = _signal.signal, _signal.getsignal
 
 _alarm = _Alarm()
 _watchdog = _Watchdog()
@@ -220,12 +222,18 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_watchdog.reset)  # threads do not survive a fork
 
 
-@contextlib.contextmanager
-def resource_limits(limits: Limits) -> Iterator[None]:
+def resource_limits(limits: Limits) -> contextlib.AbstractContextManager[None]:
     """Hold the process to *limits* of memory and open files for the length of a run."""
     if limits.memory_mb is None and limits.open_files is None:
-        yield
-        return
+        return _UNLIMITED
+    return _resource_limits(limits)
+
+
+_UNLIMITED = contextlib.nullcontext()
+
+
+@contextlib.contextmanager
+def _resource_limits(limits: Limits) -> Iterator[None]:
     if sys.platform == "win32":
         raise OSError("max_memory_mb and max_open_files need a POSIX system; leave them None here")
     with contextlib.ExitStack() as stack:
@@ -254,6 +262,7 @@ def _soft_limit(which: int, value: int) -> Iterator[None]:
 def _address_space() -> int:
     """Measure the address space of this process, in bytes."""
     import resource
+    from pathlib import Path
 
     try:
         return int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()

@@ -12,10 +12,12 @@ __all__ = [
     "is_docstring",
     "is_future",
     "is_narrow",
+    "is_super",
     "prelude_length",
     "prologue",
     "stop_check",
     "text",
+    "trust_super",
 ]
 
 LOAD = ast.Load()
@@ -48,8 +50,31 @@ def stop_check(node: Any) -> ast.stmt:
 
 
 def is_narrow(node: ast.expr | None) -> bool:
-    """Tell whether a handler reads as one that no interrupt of the host can reach."""
-    return isinstance(node, ast.Name) and node.id.endswith("Error")
+    """Tell whether a handler reads as one that no interrupt of the host can reach.
+
+    A name given to BaseException could pass: what stops guest code is the flag, not the exception.
+    """
+    if isinstance(node, ast.Tuple):
+        return all(map(is_narrow, node.elts))
+    if isinstance(node, ast.Attribute):
+        return node.attr[0].isupper() and node.attr not in _WIDE
+    return isinstance(node, ast.Name) and node.id[0].isupper() and node.id not in _WIDE
+
+
+_WIDE = frozenset({"BaseException", "BaseExceptionGroup", "KeyboardInterrupt"})
+"""The classes that would catch the host's KeyboardInterrupt, by the names they have."""
+
+
+def is_super(node: ast.expr) -> bool:
+    """Tell whether an expression reads ``super()``: what ``super`` is then is seen when it runs."""
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super"
+
+
+def trust_super(guard: ast.IfExp) -> None:
+    """Let a guard pass a super object, which may always be asked for ``__init__``."""
+    test = guard.test
+    assert isinstance(test, ast.Compare)
+    test.ops, test.comparators = [ast.Is()], [ast.Name("super!", LOAD, **at(guard))]
 
 
 def is_docstring(node: ast.stmt) -> bool:

@@ -38,7 +38,8 @@ from agex.sandbox.formatting import is_plain_format
 __all__ = ["HELPERS", "Rules", "rewrite"]
 
 HELPERS = (
-    "stop!", "trip!", "caught!", "type!", "own!", "ok!", "check!", "store!", "delete!", "pattern!", "value!",
+    "stop!", "trip!", "caught!", "type!", "super!", "own!", "ok!", "check!", "store!", "delete!", "pattern!",
+    "value!",
 )  # fmt: skip
 """Every name the rewriting adds, apart from the temporaries ``tmp!`` and ``case!N``."""
 
@@ -135,13 +136,15 @@ class _Rewriter:
 
     def expr(self, node: Any) -> Any:
         """Rewrite a node that stays one node."""
-        name = type(node).__name__
-        visit = _SPECIAL.get(name)
+        kind = type(node)
+        if kind is ast.Constant or (kind is ast.Name and node.id.isalnum()):
+            return node  # half of all nodes; no letter or digit makes a dunder
+        visit = _VISITS.get(kind)
         if visit is not None:
             return visit(self, node)
-        fields = _PLAIN.get(name)
+        fields = _FIELDS.get(kind)
         if fields is None:
-            self.refuse(node, f"{name} is not supported here", "use plainer Python")
+            self.refuse(node, f"{kind.__name__} is not supported here", "use plainer Python")
         for field in fields:
             child = getattr(node, field)
             if child is None:
@@ -270,8 +273,10 @@ class _Rewriter:
         elif name in rules.contested:
             if name == "format" and isinstance(receiver, ast.Constant) and is_plain_format(receiver.value):
                 return
-            if name in _OWN_ANSWER:
+            if name in _OWN_ANSWER or name not in ledger.CONTESTED:
                 node.value = self.guard("own!", "check!", node, name)
+                if name == "__init__" and nodes.is_super(receiver) and isinstance(node.value, ast.IfExp):
+                    nodes.trust_super(node.value)
             else:  # a class of the guest may have inherited it from a builtin one: str.format, object.__dir__
                 node.value = nodes.call("check!", node, node.value, nodes.text(name, node))
         elif rules.strict:
@@ -555,7 +560,7 @@ class _Rewriter:
 
 
 _OWN_ANSWER = frozenset({"__class__", "__init__"})
-"""The contested names that objects of guest classes answer by themselves."""
+"""Names of the ledger that objects of guest classes answer by themselves; names of a policy they all do."""
 _READABLE = ledger.NAMES | ledger.DEFINABLE
 _TRYSTAR: tuple[type[ast.stmt], ...] = (ast.TryStar,)
 
@@ -589,3 +594,6 @@ _SPECIAL: dict[str, Callable[[_Rewriter, Any], Any]] = {
     "Match": _Rewriter.match,
 }
 """Node types that get more than a look at their children."""
+
+_VISITS = {getattr(ast, name): visit for name, visit in _SPECIAL.items() if hasattr(ast, name)}
+_FIELDS = {getattr(ast, name): fields for name, fields in _PLAIN.items() if hasattr(ast, name)}

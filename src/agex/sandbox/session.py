@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import inspect
 import sys
@@ -10,7 +9,7 @@ import time
 import types
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from agex.errors import EvalError, SandboxError
 from agex.sandbox import wall
@@ -24,6 +23,9 @@ from agex.sandbox.names import is_bindable
 from agex.sandbox.output import CAPTURE, Output, capture_stdout, release_stdout
 from agex.sandbox.policy import Policy
 from agex.sandbox.tracebacks import format_error
+
+if TYPE_CHECKING:
+    import asyncio
 
 __all__ = ["Enforcement", "Result", "Session"]
 
@@ -222,6 +224,8 @@ class Session:
         return result
 
     async def _aguarded(self, work: Callable[[Result], Any]) -> Result:
+        import asyncio  # takes longer than the rest of this room, and synchronous hosts do without
+
         timeout: asyncio.Timeout | None = None
         with self._prepared(raises=False) as (result, deadline):
             try:
@@ -336,7 +340,7 @@ class Session:
                 self._fail(result, _wrapped(ending), error)
             else:
                 result.stopped = ending
-        elif isinstance(error, (Stop, KeyboardInterrupt, asyncio.CancelledError)):
+        elif isinstance(error, (Stop, KeyboardInterrupt, *_cancellations())):
             raise error  # of another session or of the host
         elif isinstance(error, MemoryError):
             self._fail(result, _wrapped(error), error)
@@ -376,6 +380,12 @@ _TEXT_SECONDS = 1.0
 _MODULE_NAMES = frozenset(
     {"__name__", "__doc__", "__builtins__", "__annotations__", "__conditional_annotations__"}
 )
+
+
+def _cancellations() -> tuple[type[BaseException], ...]:
+    """Give the class that cancels a task; nothing cancels one where asyncio was never imported."""
+    asyncio = sys.modules.get("asyncio")
+    return () if asyncio is None else (asyncio.CancelledError,)
 
 
 def _wrapped(cause: Exception) -> EvalError:

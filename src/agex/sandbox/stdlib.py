@@ -16,10 +16,10 @@ import inspect
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NoReturn
+from typing import Any
 
 from agex.errors import SandboxAttributeError, SandboxTypeError
-from agex.sandbox import lazies, ledger
+from agex.sandbox import lazies, ledger, rawmemory
 from agex.sandbox.context import CURRENT
 from agex.sandbox.formatting import SafeFormatter
 from agex.sandbox.modules import ModuleGrant
@@ -27,7 +27,7 @@ from agex.sandbox.modules import ModuleGrant
 __all__ = ["grants"]
 
 _WHOLE = """
-    __future__ abc array base64 binascii bisect calendar cmath collections collections.abc colorsys copy
+    __future__ abc array base64 binascii bisect calendar cmath collections colorsys copy
     datetime decimal difflib enum fractions graphlib heapq html itertools json math numbers
     pprint random re reprlib secrets statistics struct textwrap time typing unicodedata uuid zlib zoneinfo
 """.split()
@@ -49,7 +49,6 @@ _WITHOUT: dict[str, tuple[str, ...]] = {
     "uuid": ("getnode", "uuid1", "main"),  # the machine's hardware address
     "zoneinfo": ("reset_tzpath", "TZPATH"),
     "reprlib": ("aRepr",),  # its limits are the host's
-    "collections": ("abc",),
 }
 
 _ONLY: dict[str, tuple[str, ...]] = {
@@ -101,7 +100,8 @@ _ONLY: dict[str, tuple[str, ...]] = {
 def grants() -> Mapping[str, ModuleGrant]:
     """Give the grants of the standard set. Nothing is imported before a guest asks for it."""
     replaced = _replacements()
-    found: dict[str, ModuleGrant] = {}
+    found = {"collections.abc": ModuleGrant("collections.abc", recursive=False)}
+    replaced["collections"] = {"abc": found["collections.abc"].copy()}
     for name in _WHOLE:
         exclude = ("_*", "*._*", *_WITHOUT.get(name, ()))
         found[name] = ModuleGrant(
@@ -131,7 +131,7 @@ def _replacements() -> dict[str, dict[str, Any]]:
         "itertools": lazies.ITERTOOLS,
         "operator": {"attrgetter": _attrgetter, "methodcaller": _methodcaller},
         "string": {"Formatter": _GuestFormatter},
-        "types": {"coroutine": _writing(types.coroutine)},
+        "types": {"SimpleNamespace": rawmemory.SimpleNamespace, "coroutine": _writing(types.coroutine)},
         "typing": {"get_type_hints": _get_type_hints, **_typing_marks()},
     }
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import traceback
 import types
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -43,6 +42,8 @@ def _format_one(error: BaseException, builtins: Mapping[str, Any], sources: Mapp
 
 def _last_lines(error: BaseException) -> Iterator[str]:
     """Give what the error says; one of ours by its short name, which is how guest code would catch it."""
+    import traceback
+
     module = type(error).__module__
     prefix = f"{module}." if module.partition(".")[0] == "agex" else ""
     # Its causes are looked at too, but no source of the host is read for them.

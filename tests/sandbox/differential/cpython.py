@@ -4,20 +4,43 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import doctest
+import enum
 import importlib.util
 import io
+import re
 import sys
+import types
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from agex.errors import SandboxError
 from agex.sandbox import Limits, Policy, Sandbox, Session
 
+ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 HERE = Path(__file__).parent
 PRELUDE = (HERE / "cpython_prelude.txt").read_text("utf-8")
-SANDBOX = Sandbox(Policy.default(), limits=Limits(seconds=20, output_chars=100_000))
+
+
+def _policy() -> Policy:
+    """Grant the standard set, and what CPython's tests ask the interpreter about besides: it is theirs that is tested."""
+    policy = Policy.default()
+    policy.module(contextlib, exclude=("_*",))
+    policy.module(enum, exclude=("_*",))
+    policy.module(types, exclude=("_*", "CodeType", "FrameType", "TracebackType"))
+    policy.module(sys, include=SYS)
+    return policy
+
+
+SYS = """
+    byteorder exc_info exception flags float_info float_repr_style getdefaultencoding getrecursionlimit getrefcount
+    getsizeof hash_info implementation int_info intern maxsize maxunicode platform version version_info
+""".split()
+SANDBOX = Sandbox(_policy(), limits=Limits(seconds=20, output_chars=100_000))
+SANDBOX.exec("import collections.abc")  # what one session imports is seen by the next: the same for all
 PROVIDED = {"unittest", "test", "inspect", "warnings"}
 
 
@@ -32,15 +55,20 @@ CORE = """
 """.split()
 """Modules about the language: run always."""
 LIBRARY = """
-    test_array test_base64 test_baseexception test_bisect test_calendar test_collections test_colorsys test_complex
+    test_base64 test_baseexception test_bisect test_collections test_colorsys test_complex
     test_copy test_defaultdict test_deque test_dict test_dictviews test_difflib test_dynamicclassattribute test_enum
     test_enumerate test_eof test_float test_format test_fractions test_functools test_genericalias test_graphlib
-    test_hash test_heapq test_html test_index test_int test_list test_long test_math test_memoryview
-    test_numeric_tower test_operator test_ordered_dict test_pow test_pprint test_print test_range test_re
-    test_reprlib test_set test_sort test_statistics test_string test_struct test_structseq test_textwrap test_tuple
+    test_hash test_heapq test_html test_index test_int test_list 
+    test_numeric_tower test_operator test_pow test_pprint test_print test_range 
+    test_reprlib test_sort test_string test_struct test_structseq test_textwrap test_tuple
     test_unicode_identifiers test_userdict test_userlist
 """.split()
 """Modules about builtin types and the standard set: run where ``AGEX_DIFFERENTIAL=all`` is set."""
+DOCTESTS = """
+    test_descrtut test_extcall test_generators test_genexps test_listcomps test_metaclass test_pep646_syntax
+    test_setcomps test_syntax test_unpack test_unpack_ex
+""".split()
+"""Modules whose texts hold examples, each compared by what it prints, gives and raises."""
 MODULES = [*CORE, *LIBRARY]
 
 
@@ -66,6 +94,65 @@ def compare(source: str) -> Comparison:
         frozenset(".".join(method) for method, outcome in inside.items() if outcome == "passed"),
         {".".join(method): outcome for method, outcome in inside.items() if outcome != "passed"},
         {".".join(method): outcome for method, outcome in outcomes.items() if outcome != "passed"},
+    )
+
+
+def compare_examples(source: str) -> Comparison:
+    """Run the examples in the texts of a module both ways, each text in a namespace of its own."""
+    equal: set[str] = set()
+    differing: dict[str, str] = {}
+    for node in ast.parse(source).body:
+        text = getattr(getattr(node, "value", None), "value", None)
+        if not isinstance(text, str) or ">>>" not in text:
+            continue
+        name = ast.unparse(node.targets[0]) if isinstance(node, ast.Assign) else "docstring"
+        names: dict[str, Any] = {"__name__": "__main__", "__doc__": None}
+        session = SANDBOX.session()
+        for example in doctest.DocTestParser().get_examples(text):
+            expected, actual = _example_native(example.source, names), _example_guest(example.source, session)
+            where = f"{name}:{example.lineno + 1}"
+            if expected == actual:
+                equal.add(where)
+            else:
+                differing[where] = actual
+    return Comparison(frozenset(equal), differing, {})
+
+
+def _example_native(source: str, names: dict[str, Any]) -> str:
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            tree = ast.parse(source)
+            last = tree.body[-1] if tree.body else None
+            if isinstance(last, ast.Expr):
+                tree.body.pop()
+            exec(compile(tree, "<example>", "exec", dont_inherit=True), names)
+            if isinstance(last, ast.Expr):
+                value = eval(
+                    compile(ast.Expression(last.value), "<example>", "eval", dont_inherit=True), names
+                )
+                out.write("" if value is None else repr(value))
+        except Exception as error:  # noqa: BLE001 - the outcome compared
+            out.write(f"{type(error).__name__}: {_message(error)}")
+    return ADDRESS.sub("", out.getvalue())
+
+
+def _example_guest(source: str, session: Session) -> str:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        result = session.run(source, "<example>")
+    error = "" if result.error is None else f"{type(result.error).__name__}: {_message(result.error)}"
+    if isinstance(result.error, SandboxError):
+        return error
+    return ADDRESS.sub("", f"{result.stdout}{result.echo or ''}{error}")
+
+
+def _message(error: BaseException) -> str:
+    return (
+        str(error.msg)
+        if type(error).__module__ == "builtins" and isinstance(error, SyntaxError)
+        else str(error)
     )
 
 
@@ -96,7 +183,9 @@ def _is_main(node: ast.stmt) -> bool:
 def _builds_on(node: ast.stmt, missing: set[str]) -> bool:
     if not isinstance(node, ast.ClassDef):
         return False
-    return any(isinstance(part, ast.Name) and part.id in missing for base in node.bases for part in ast.walk(base))
+    return any(
+        isinstance(part, ast.Name) and part.id in missing for base in node.bases for part in ast.walk(base)
+    )
 
 
 class _Imports(ast.NodeTransformer):
@@ -104,15 +193,15 @@ class _Imports(ast.NodeTransformer):
         self.missing: set[str] = set()
         self.fresh: set[str] = set()
 
-    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:  # noqa: N802 - named by ast
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
         node.decorator_list = _usable(node.decorator_list)
         return self.generic_visit(node)
 
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:  # noqa: N802 - named by ast
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         node.decorator_list = _usable(node.decorator_list)
         return self.generic_visit(node)
 
-    def visit_Call(self, node: ast.Call) -> ast.AST:  # noqa: N802 - named by ast
+    def visit_Call(self, node: ast.Call) -> ast.AST:
         if ast.unparse(node.func).endswith(("import_fresh_module", "import_module")) and node.args:
             name = getattr(node.args[0], "value", "")
             if name.isidentifier() and _is_granted(f"import {name}"):
@@ -120,15 +209,14 @@ class _Imports(ast.NodeTransformer):
                 return ast.copy_location(ast.Name(f"_fresh_{name}", ast.Load()), node)
         return self.generic_visit(node)
 
-    def visit_Import(self, node: ast.Import) -> list[ast.stmt]:  # noqa: N802 - named by ast
+    def visit_Import(self, node: ast.Import) -> list[ast.stmt]:
         return [new for alias in node.names for new in self._import(alias, None)] or [ast.Pass()]
 
-    def visit_ImportFrom(self, node: ast.ImportFrom) -> Any:  # noqa: N802 - named by ast
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> Any:
         if node.module == "__future__":
             return node
         module = "." * node.level + (node.module or "")
         return [new for alias in node.names for new in self._import(alias, module)] or [ast.Pass()]
-
 
     def _import(self, alias: ast.alias, module: str | None) -> Iterator[ast.stmt]:
         name = alias.asname or alias.name.partition(".")[0]
@@ -196,7 +284,7 @@ class Native:
         for node in body:
             try:
                 self._run(_text(body, node), "<module>")
-            except Exception:  # noqa: BLE001, S112, PERF203 - it needs what the prelude does not give
+            except Exception:  # noqa: BLE001 - it needs what the prelude does not give
                 continue
             self.body.append(node)
 
@@ -235,7 +323,9 @@ class Guest:
             for part in _without_refused(node):
                 result = self._run(_text(body, ast.fix_missing_locations(part)), "<module>")
                 if result.error is not None:
-                    self.failed.append(f"{ast.unparse(node)[:60]!r}: {type(result.error).__name__}: {result.error}")
+                    self.failed.append(
+                        f"{ast.unparse(node)[:60]!r}: {type(result.error).__name__}: {result.error}"
+                    )
 
     def _run(self, text: str, name: str) -> Any:
         with warnings.catch_warnings():

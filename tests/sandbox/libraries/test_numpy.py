@@ -8,6 +8,7 @@ EVERYDAY = {
     "statistics": "a = np.array([3., 1., 2.]); print(a.mean(), a.std(ddof=1), np.median(a), np.percentile(a, 40), a.argsort())",
     "in-place": "a = np.zeros(4); a[1:3] = 5; a += 1; a.sort(); a.fill(2); print(a)",
     "shape is written": "a = np.arange(4); b = a.reshape(2, 2); print(b.shape, b.flat[3], b.ravel(), b.size, b.dtype.name)",
+    "attributes are written": "a = np.arange(4); a.shape = (2, 2); a.flags.writeable = False; print(a.shape, a.flags.writeable)",
     "linear algebra": "a = np.array([[2., 1.], [1., 3.]]); print(np.linalg.solve(a, [1, 2]), np.linalg.det(a), np.linalg.eigh(a)[0].round(6))",
     "generator": "r = np.random.default_rng(7); print(r.normal(size=3), r.integers(0, 9, 4), r.choice([1, 2, 3], 2), r.permutation(4))",
     "legacy seed": "np.random.seed(3); print(np.random.rand(2), np.random.randint(0, 10, 3), np.random.randn(), np.random.choice(5, 2), np.random.shuffle)".replace(", np.random.shuffle", ""),

@@ -11,12 +11,13 @@ days = pd.Series(range(10), index=pd.date_range("2024-01-01", periods=10, freq="
 """
 
 EVERYDAY = {
-    "groupby": "print(df.groupby('k')['v'].sum(), df.groupby('k').agg({'v': 'mean', 'n': ['min', 'max']}), df.groupby('k').agg(total=('n', 'sum'), top=('v', lambda s: s.max())))",
+    "groupby": "print(df.groupby('k')['v'].sum(), df.groupby('k').agg({'v': 'mean', 'n': ['min', 'max']}), df.groupby('k').agg(total=('n', 'sum'), top=('v', lambda s: s.max())), df.groupby('k').agg(low=pd.NamedAgg(column='n', aggfunc='min')), df.groupby('k').n.agg(low='min', high=np.max))",
     "groupby size": "print(df.groupby('k').size(), df.groupby('k').n.transform('mean'), df.groupby('k').n.apply(lambda s: s.iloc[0]), df.groupby('k').filter(lambda g: len(g) > 1))",
     "agg of a list": "print(df[['v', 'n']].agg(['sum', 'mean', np.min]), df.n.agg('sum'), df.n.agg(['min', max]), df.agg({'n': sum}))",
     "merge": "print(df.merge(pd.DataFrame({'k': ['a', 'b'], 'w': [9, 8]}), on='k', how='left'), pd.concat([df, df]).shape)",
     "pivot": "print(df.pivot_table(index='k', values='n', aggfunc='sum'), pd.pivot_table(df, index='k', values=['v', 'n'], aggfunc={'v': 'mean', 'n': 'sum'}), pd.crosstab(df.k, df.n))",
     "apply": "print(df.apply(lambda r: f\"{r['k']}{r['n']}\", axis=1), df.n.apply(lambda x: x * 2), df.n.map({1: 'one'}), df[['n']].apply('sum'), df.n.apply(np.sqrt), df.n.transform('cumsum'))",
+    "apply with keywords": "print(df.n.apply(lambda x, lo, names: x + lo[0], lo=[1, 2], names=('a', 'zz')), df.apply(lambda c, how: how, how='zz'), df.n.agg(lambda s, q: s.quantile(q), q=0.5))",
     "read_csv": "print(pd.read_csv(StringIO('a,b\\n1,x\\n2,y')).dtypes, pd.read_csv(BytesIO(b'a;b\\n1;2'), sep=';'))",
     "to_csv": "print(df.to_csv(), df.to_csv(index=False, sep=';')); s = StringIO(); df.to_csv(s); print(len(s.getvalue()))",
     "to text": "print(df.to_string(), df.to_html(), df.to_json(), df.to_json(orient='records'), df.to_dict('records'))",
@@ -82,6 +83,10 @@ HOSTILE = {
     "agg by a name in an odd dict": "class M(dict):\n    n = 0\n    def items(self): return [('n', 'to_clipboard')]\ndf.agg(M(n='sum') | {'n': 'to_clipboard'})",
     "agg by a name that lies": "class S(str):\n    def __hash__(self): return hash('sum')\n    def __eq__(self, o): return True\ndf.n.agg(S('to_clipboard'))",
     "agg of a named pair": "df.groupby('k').agg(x=('n', 'to_pickle'))",
+    "agg of a NamedAgg": "df.groupby('k').agg(x=pd.NamedAgg(column='n', aggfunc='hist'))",
+    "agg of a series of names": "df.agg(pd.Series({'n': 'to_clipboard'}))",
+    "agg of an array of names": "df.agg(np.array(['to_clipboard'], dtype=object))",
+    "agg of a numpy string": "df.n.agg(np.str_('to_clipboard'))",
     "groupby agg by name": "df.groupby('k').agg('plot')",
     "groupby apply by name": "df.groupby('k').n.apply('to_csv')",
     "groupby filter by name": "df.groupby('k').n.filter('to_csv')",

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
 from agex.errors import SandboxError, SandboxTypeError
-from agex.sandbox.libraries.library import Guard
+from agex.sandbox.libraries.library import Guard, homes
 
 __all__ = ["AGGREGATIONS", "Stream", "argument", "guarded", "named_functions", "refused", "writable_buffer"]
 
@@ -143,16 +143,25 @@ def named_functions(position: int, keyword: str, *, anywhere: bool = False) -> G
         settled = list(args)
         if len(settled) > position:
             settled[position] = _settled(settled[position])
-        for key, value in kwargs.items():
-            if key == keyword:
-                kwargs[key] = _settled(value)
-            elif anywhere and isinstance(value, (tuple, list)) and key != "args":
-                kwargs[key] = (value[0], *map(_settled, value[1:])) if value else value
-            elif anywhere and isinstance(value, str):
-                kwargs[key] = _word(value)
+        elif keyword in kwargs:
+            kwargs[keyword] = _settled(kwargs[keyword])
+        function = argument(position, keyword, tuple(settled), kwargs)
+        if anywhere and (function is None or function is _ABSENT):  # the other keywords name functions
+            kwargs = {key: _column_and_function(value) for key, value in kwargs.items()}
         return real(*settled, **kwargs)
 
     return guard
+
+
+def _column_and_function(value: Any) -> Any:
+    """Settle what a keyword of ``agg`` says when no function stands before it."""
+    if isinstance(value, str):
+        return _word(value)
+    if isinstance(value, (tuple, list)):
+        return (value[0], *map(_settled, value[1:])) if value else value
+    if ("pandas", "NamedAgg") in homes(type(value)):  # a data class since pandas 3, a tuple before
+        return type(value)(value.column, _settled(value.aggfunc), *value.args, **value.kwargs)
+    return value
 
 
 def _settled(value: Any) -> Any:
@@ -165,7 +174,7 @@ def _settled(value: Any) -> Any:
         return (value[0], _settled(value[1]))
     if isinstance(value, (list, tuple, set, frozenset)):
         return [_settled(each) for each in value]
-    if value is None or isinstance(value, _FUNCTIONS) or type(value).__module__ == "numpy":
+    if value is None or isinstance(value, _FUNCTIONS) or _is_numpy_function(value):
         return value
     if not callable(value):
         raise SandboxTypeError(f"a function, its name, or a list or dict of them, not {type(value).__name__}")
@@ -174,6 +183,10 @@ def _settled(value: Any) -> Any:
         return value(*args, **kwargs)
 
     return call
+
+
+def _is_numpy_function(value: Any) -> bool:
+    return {("numpy", "ufunc"), ("numpy", "_ArrayFunctionDispatcher")} & set(homes(type(value))) != set()
 
 
 def _word(value: str) -> str:

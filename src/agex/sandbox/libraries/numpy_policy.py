@@ -146,9 +146,8 @@ LIBRARIES = {
         name="numpy",
         modules=_MODULES,
         denied=_DENIED,
-        writable=frozenset(
-            {"ndarray", "poly1d", "ABCPolyBase"}
-        ),  # not the helpers that are shared: np.r_, np.mgrid
+        # not the helpers that are shared: np.r_, np.mgrid
+        writable=frozenset({"ndarray", "flagsobj", "poly1d", "ABCPolyBase"}),
         # Their constructors lay an array over a buffer: np.ndarray(1, object, bytearray(8)) is any reference.
         # The classes below it would lead to it.
         sealed=(

@@ -1,0 +1,74 @@
+"""No address of memory from an object of the guest.
+
+numpy asks any object for ``__array_interface__`` and believes the address it is told; that
+would be a pointer to anywhere. So objects of guest classes never have that attribute, by
+whatever way it was put there: in the class, in an instance's dict, by ``__getattr__``.
+"""
+
+from __future__ import annotations
+
+import functools
+import types
+import typing
+from typing import Any, NoReturn
+
+__all__ = ["NAMES", "NOWHERE", "SimpleNamespace", "keep_from"]
+
+NAMES = ("__array_interface__", "__array_struct__")
+
+
+class _Nowhere:
+    """A data descriptor, which comes before an instance's dict."""
+
+    def __get__(self, instance: object, owner: type | None = None) -> NoReturn:
+        raise AttributeError("raw memory is not available; give __array__ instead")
+
+    def __set__(self, instance: object, value: object) -> NoReturn:
+        raise AttributeError("raw memory is not available; give __array__ instead")
+
+
+NOWHERE = _Nowhere()
+
+
+def keep_from(class_: type) -> None:
+    """See to it that instances of a class answer no such name."""
+    if issubclass(class_, type):
+        return  # on a metaclass it would stand before the classes' own
+    namespace = type.__dict__["__dict__"].__get__(class_)
+    for hook in ("__getattr__", "__getattribute__"):
+        if type(namespace.get(hook)) is types.FunctionType:
+            type.__setattr__(class_, hook, _filtered(namespace[hook]))
+    if typing.Protocol in class_.__mro__:
+        _leave_out_of_protocols()
+    for name in NAMES:
+        type.__setattr__(class_, name, NOWHERE)
+
+
+def _leave_out_of_protocols() -> None:
+    """Let ``typing`` count the names among those that are no member of a protocol."""
+    known: Any = typing.EXCLUDED_ATTRIBUTES  # type: ignore[attr-defined]  # a list or a frozenset, by version
+    if NAMES[0] not in known:
+        typing.EXCLUDED_ATTRIBUTES = type(known)([*known, *NAMES])  # type: ignore[attr-defined]
+
+
+def _filtered(hook: types.FunctionType) -> types.FunctionType:
+    @functools.wraps(hook)
+    def answer(self: object, name: str) -> Any:
+        if name in NAMES:
+            raise AttributeError(name)
+        return hook(self, name)
+
+    return answer  # type: ignore[return-value]  # a function is one
+
+
+class SimpleNamespace(types.SimpleNamespace):
+    """``types.SimpleNamespace``, whose attributes may have any name."""
+
+    __array_interface__ = NOWHERE
+    __array_struct__ = NOWHERE
+
+    def __repr__(self) -> str:
+        return f"namespace{super().__repr__().removeprefix(type(self).__name__)}"
+
+
+SimpleNamespace.__module__ = "types"

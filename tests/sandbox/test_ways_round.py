@@ -1,0 +1,213 @@
+"""Ways round the guards that were found once: each stays shut."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import functools
+from typing import Any
+
+import pytest
+
+from agex.errors import SandboxError
+from agex.sandbox import Limits, Policy, Sandbox
+
+SECRET = "S3CRET"
+GLOBALS = "{0.__globals__}"
+
+
+class Color(enum.Enum):
+    RED = 1
+
+
+@dataclasses.dataclass
+class Record:
+    a: int
+    _secret: str = SECRET
+
+
+class Vault:
+    _key = SECRET
+
+    def __init__(self) -> None:
+        self._secret = SECRET
+
+
+def host_function(x: int = 1) -> int:
+    return x
+
+
+def run(source: str, **names: Any) -> Any:
+    policy = Policy.default()
+    for class_ in (Color, Record, Vault):
+        policy.cls(class_)
+    policy.fn(host_function)
+    return Sandbox(policy, limits=Limits(seconds=5)).exec(
+        source, {"vault": Vault(), "record": Record(1), **names}
+    )
+
+
+FORMATS = {
+    "super": f"class S(str):\n  def f(self, *a): return super().format(*a)\nS('{GLOBALS}').f(host_function)",
+    "subclass": f"class S(str): pass\ns = S('{GLOBALS}')\ns.format(host_function)",
+    "generic alias": f"import types\ntypes.GenericAlias(str, ()).format('{GLOBALS}', host_function)",
+    "annotated": f"import typing\ntyping.Annotated[str, 1].format('{GLOBALS}', host_function)",
+    "generic class": f"import typing\nT = typing.TypeVar('T')\nclass S(str, typing.Generic[T]): pass\n"
+    f"S[int].format('{GLOBALS}', host_function)",
+    "user string": f"import collections\ncollections.UserString('{GLOBALS}').format(host_function)",
+    "its subclass": f"import collections\nclass S(collections.UserString): pass\nS('{GLOBALS}').format(host_function)",
+    "format_map": "import collections\ncollections.UserString('{x.__globals__}').format_map(dict(x=host_function))",
+    "enum": f"import enum\nclass S(enum.StrEnum):\n  A = '{GLOBALS}'\nS.A.format(host_function)",
+    "nested field": f"'{{:{GLOBALS[:-1]}}}}}'.format(1, host_function)",
+}
+
+
+@pytest.mark.parametrize("source", FORMATS.values(), ids=FORMATS)
+def test_a_format_string_walks_no_denied_attribute_however_it_is_reached(source: str) -> None:
+    result = run(source)
+    assert isinstance(result.error, SandboxError | ValueError)
+    assert "__builtins__" not in str(result.value)
+
+
+READS = {
+    "wraps": "import functools\nfunctools.wraps(vault, assigned=['_secret'])(lambda: 0)._secret",
+    "asdict": "import dataclasses\ndataclasses.asdict(record)",
+    "astuple": "import dataclasses\ndataclasses.astuple([record][0])",
+    "asdict nested": "import dataclasses\n@dataclasses.dataclass\nclass N:\n  r: object\ndataclasses.asdict(N(record))",
+    "getattribute of a class with a metaclass": "class M(type): pass\nclass A(metaclass=M): pass\n"
+    "A.__getattribute__(vault, '_secret')",
+    "getstate": "class M(type): pass\nclass A(metaclass=M): pass\nA.__getstate__(vault)",
+    "dir": "class A: pass\nA.__dir__(vault)",
+    "metaclass that lies about identity": "class Pure: pass\nclass M(type):\n"
+    "  def __hash__(cls): return hash(Pure)\n  def __eq__(cls, other): return True\n"
+    "class S(Vault, metaclass=M):\n  def leak(self): return self._secret\nS().leak()",
+    "walrus in a lazy generator": "class Own:\n  _secret = _a = 1\ndef f(v):\n  x = Own()\n"
+    "  g = (x := v for _ in [1])\n  x._a\n  next(g)\n  return x._secret\nf(vault)",
+}
+
+
+@pytest.mark.parametrize("source", READS.values(), ids=READS)
+def test_private_state_of_the_host_is_not_read(source: str) -> None:
+    result = run(source)
+    assert isinstance(result.error, SandboxError)
+    assert SECRET not in str(result.value)
+
+
+WRITES = {
+    "members ==": "class E:\n  def __eq__(self, o): o['X'] = 1; return True\nColor.__members__ == E()",
+    "members |": "class E:\n  def __ror__(self, o): o['X'] = 1; return o\nColor.__members__ | E()",
+    "dataclass fields": "Record.__dataclass_fields__['X'] = 1",
+    "final": "import typing\ntyping.final(Vault)",
+    "no_type_check": "import typing\ntyping.no_type_check(host_function)",
+    "dataclass_transform": "import typing\ntyping.dataclass_transform()(Vault)",
+    "abstractmethod": "import abc\nabc.abstractmethod(host_function)",
+    "total_ordering": "import functools\nfunctools.total_ordering(Color)",
+    "register": "import numbers\nnumbers.Number.register(str)",
+    "calendar": "import calendar\ncalendar.setfirstweekday(6)",
+    "reprlib": "import reprlib\nreprlib.aRepr.maxlist = 1",
+    "decimal": "import decimal\ndecimal.getcontext().prec = 5\ndecimal.getcontext().traps[decimal.Inexact] = True",
+    "random": "import random\nrandom.seed(1)",
+}
+
+
+@pytest.mark.parametrize("source", WRITES.values(), ids=WRITES)
+def test_the_host_is_not_changed(source: str) -> None:
+    import calendar
+    import decimal
+    import numbers
+    import random
+    import reprlib
+
+    def state() -> tuple[Any, ...]:
+        return (
+            list(Color.__members__), list(Record.__dataclass_fields__), vars(host_function), set(vars(Vault)),
+            isinstance("", numbers.Number), calendar.firstweekday(), reprlib.aRepr.maxlist,
+            decimal.getcontext().prec, dict(decimal.getcontext().traps), random.getstate(),
+        )  # fmt: skip
+
+    before = state()
+    run(source)
+    assert state() == before
+
+
+LAZIES = [
+    "filter(None, it)", "zip(it)", "enumerate(it)", "map(str, it)", "chain(it)", "islice(it, 3)", "takewhile(bool, it)",
+    "chain.from_iterable([it])", "chain(tee(it)[0])", "cycle(it)", "zip_longest(it, it)", "map.__new__(map, str, it)",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("nested", LAZIES)
+def test_iterators_do_not_nest_until_the_process_dies(nested: str) -> None:
+    source = f"from itertools import *\nit = iter([1])\nfor _ in range(500_000): it = {nested}\nnext(it)"
+    assert isinstance(run(source).error, RecursionError)
+
+
+@pytest.mark.parametrize("lazy", ["enumerate", "filter", "map", "reversed", "zip"])
+def test_a_guarded_iterator_type_shows_itself_as_the_builtin(lazy: str) -> None:
+    value = run(f"{lazy}.__name__, repr({lazy}), type({lazy}) is type, issubclass({lazy}, object)").value
+    assert value == (lazy, f"<class '{lazy}'>", True, True)
+
+
+ADDRESS = "D = {'data': (id(1), False), 'shape': (4,), 'typestr': '|u1', 'version': 3}\n"
+RAW = {
+    "getattr": "class A:\n  def __getattr__(self, n):\n    if n == '__array_interface__': return D\n"
+    "    raise AttributeError(n)\na = A()",
+    "getattribute": "class A:\n  def __getattribute__(self, n):\n    if n == '__array_interface__': return D\n"
+    "    return object.__getattribute__(self, n)\na = A()",
+    "vars": "class A: pass\na = A()\nvars(a)['__array_interface__'] = D",
+    "dict": "class A: pass\na = A()\na.__dict__.update(__array_interface__=D)",
+    "namespace": "import types\na = types.SimpleNamespace(**{'__array_interface__': D})",
+    "protocol": "import typing\nclass P(typing.Protocol):\n  def __init__(self): pass\n"
+    "a = object.__new__(P)\nvars(a)['__array_interface__'] = D",
+    "type": "a = type('A', (), {'__array_interface__': D})()",
+    "function": "def a(): pass\nvars(a)['__array_interface__'] = D",
+}
+
+
+@pytest.mark.parametrize("source", RAW.values(), ids=RAW)
+def test_numpy_is_told_no_address_of_memory(source: str) -> None:
+    numpy = pytest.importorskip("numpy", reason="the extra `test` has numpy")
+    given = run(ADDRESS + source).namespace.get("a")
+    assert numpy.asarray(given).dtype == object
+
+
+HOOK = "class A:\n  def {name}(self, *a):\n    {body}\na = A()"
+
+
+@pytest.mark.parametrize("body", ["raise SystemExit(3)", "raise BaseException('x')", "raise GeneratorExit"])
+@pytest.mark.parametrize(
+    ("name", "use"), [("__repr__", repr), ("__str__", str), ("__hash__", hash), ("__bool__", bool)]
+)
+def test_what_the_host_asks_of_a_guest_object_raises_nothing_that_would_end_it(
+    name: str, use: Any, body: str
+) -> None:
+    given = run(HOOK.format(name=name, body=body)).namespace["a"]
+    with pytest.raises(SandboxError):
+        use(given)
+
+
+def test_what_the_host_asks_of_a_guest_object_has_a_time_limit() -> None:
+    source = "class E(Exception):\n  def __str__(self):\n    while True: pass\nraise E"
+    result = Sandbox(limits=Limits(seconds=0.1)).exec(source)
+    with pytest.raises(Exception, match=r"ran longer than 0\.1 s"):
+        str(result.error)
+
+
+def test_the_methods_of_a_guest_class_are_its_own_again_in_the_next_run() -> None:
+    session = Sandbox().session()
+    session.run("class A:\n  def __repr__(self): return 'A!'\na = A()\nown = A.__repr__")
+    assert repr(session.namespace["a"]) == "A!"
+    assert session.run("A.__repr__ is own, repr(a)").value == (True, "A!")
+
+
+def test_a_refused_ending_has_its_line() -> None:
+    assert 'File "<agent>", line 2' in run("x = 1\nraise SystemExit(3)").traceback
+
+
+def test_guest_dunder_methods_called_between_runs_can_call_each_other() -> None:
+    source = "@functools.total_ordering\nclass N:\n  def __init__(self, n): self.n = n\n"
+    source += "  def __eq__(self, o): return self.n == o.n\n  def __lt__(self, o): return self.n < o.n\n"
+    source += "  def __repr__(self): return f'N({self.n})'\nitems = [N(2), N(1)]"
+    items = run("import functools\n" + source).namespace["items"]
+    assert repr(sorted(items)) == "[N(1), N(2)]"
+    assert functools.reduce(max, items).n == 2
