@@ -123,8 +123,9 @@ def test_from_the_third_turn_on_a_small_model_begins_again():
     conversation = CompletionConversation(brief())
     first = conversation.request(1, 3)
     conversation.add(Reply(actions=(python_action("1"),)), Observation(brief="example failed", failed=True))
-    again = conversation.request(3, 1)
-    assert (again.messages, again.prefill) == (first.messages, first.prefill)
+    plain, again = conversation.request(3, 2), conversation.request(4, 1)
+    assert (plain.messages, plain.prefill, plain.attempt) == (first.messages, "", 0)
+    assert (again.messages, again.prefill, again.attempt) == (first.messages, first.prefill, 3)
 
 
 def test_a_new_beginning_is_told_what_no_example_says():

@@ -36,6 +36,8 @@ _PLAIN = (int, float, complex, bool, str, bytes, list, tuple, dict, set, frozens
 
 _NAMESPACE = type.__dict__["__dict__"].__get__
 """A class's namespace, without asking a metaclass of the guest."""
+_MRO: Callable[[type], tuple[type, ...] | None] = type.__dict__["__mro__"].__get__
+"""A class's bases in order; None while its metaclass still works them out."""
 
 _NEVER = frozenset({"__del__", "__reduce__", "__reduce_ex__", *rawmemory.NAMES})
 """What no class of a guest may define, however it is made."""
@@ -70,11 +72,14 @@ class GuestType(type, metaclass=_StandInMeta):
     """What a guest gets as ``type``."""
 
     def __class_getitem__(cls, item: Any) -> Any:
+        if cls is not GuestType:
+            raise TypeError(f"type '{cls.__name__}' is not subscriptable")
         return type[item]
 
 
-GuestType.__name__ = GuestType.__qualname__ = "type"
-GuestType.__module__ = "builtins"
+for _shown in (GuestType, _StandInMeta):
+    _shown.__name__ = _shown.__qualname__ = "type"
+    _shown.__module__ = "builtins"
 
 _REAL: dict[type, type] = {GuestType: type}
 _STAND_IN: dict[type, type] = {type: GuestType}
@@ -139,7 +144,7 @@ class ClassRegistry:
         for register in (self._pure, self._mixed):
             if register.get(id(class_)) is class_:
                 return register
-        if _NAMESPACE(class_).get("__module__") is not self.module_name:
+        if _NAMESPACE(class_).get("__module__") is not self.module_name or _MRO(class_) is None:
             return None
         self.adopt(class_)
         return self._known(class_)
@@ -160,6 +165,7 @@ class ClassRegistry:
                 return made
             return self._build_mixed(real, function, name, bases, kwargs)
 
+        build_class.__name__ = build_class.__qualname__ = "__build_class__"
         return build_class
 
     def _build_mixed(
@@ -199,8 +205,9 @@ class ClassRegistry:
         rawmemory.keep_from(class_)
         if all(self._is_harmless(base) for base in class_.__mro__[1:]):
             self._pure[id(class_)] = class_
-            self.own.add(class_)
-            self.trusted.add(class_)
+            if _is_told_by_identity(class_):  # others take the slow way
+                self.own.add(class_)
+                self.trusted.add(class_)
         else:
             self._check_metaclass(type(class_), class_.__name__)
             self._mixed[id(class_)] = class_
@@ -288,6 +295,12 @@ _STDLIB_BASES = frozenset(
     }
 )  # fmt: skip
 """Modules whose classes hold no state of the host's program: a guest may build on them freely."""
+
+
+def _is_told_by_identity(class_: type) -> bool:
+    """Tell whether a set finds a class without asking a metaclass of the guest."""
+    return type(class_).__hash__ is type.__hash__ and type(class_).__eq__ is type.__eq__
+
 
 for _metaclass in (abc.ABCMeta, enum.EnumType):
     stand_in(_metaclass)

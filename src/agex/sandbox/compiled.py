@@ -54,8 +54,8 @@ def compile_module(
 
 def compile_expression(source: str, rules: Rules) -> types.CodeType:
     """Compile an expression for a guest's own ``eval``."""
-    tree = ast.parse(source.strip(" \t"), "<eval>", "eval")
-    code: types.CodeType = compile(rewrite_expression(tree, rules), "<eval>", "eval", dont_inherit=True)
+    tree = ast.parse(source.strip(" \t"), "<string>", "eval")
+    code: types.CodeType = compile(rewrite_expression(tree, rules), "<string>", "eval", dont_inherit=True)
     _inspect(code)
     return code
 

@@ -154,6 +154,8 @@ def _get_door(guards: Guards, receiver: Any, name: str) -> Any:
 
 
 def _wrapped_door(guards: Guards, receiver: Any, name: str) -> Any:
+    if guards.is_own(receiver):
+        return receiver
     value = host.getattr(receiver, name)
     if guards.is_guest_function(value):
         return _Door(value)

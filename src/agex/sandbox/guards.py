@@ -43,10 +43,11 @@ _EXCEPTIONS = [
     for name, value in vars(host).items()
     if isinstance(value, type) and issubclass(value, BaseException) and value is not KeyboardInterrupt
 ]
-"""All exceptions but KeyboardInterrupt, which belongs to whoever sits at the keyboard."""
+"""All exceptions but KeyboardInterrupt, which is of whoever sits at the keyboard; guests get one of theirs."""
 
 _STATIC: dict[str, Any] = {name: getattr(host, name) for name in (*_SAFE_BUILTINS, *_EXCEPTIONS)}
 _STATIC |= lazies.BUILTINS
+_STATIC["KeyboardInterrupt"] = type("KeyboardInterrupt", (BaseException,), {"__module__": "builtins"})
 
 
 def _caller() -> types.FrameType:
@@ -185,7 +186,7 @@ class Guards:
 
     # -- builtins that take names ----------------------------------------------------
 
-    def getattr(self, receiver: Any, name: str, *default: Any) -> Any:
+    def getattr(self, receiver: Any, name: str, /, *default: Any) -> Any:
         """Do what ``getattr`` does, for names that guest code could have written."""
         name = doors.exact_name(name)
         return host.getattr(self.readable(receiver, name), name, *default)
@@ -200,18 +201,18 @@ class Guards:
             return self.check(receiver, name)
         return receiver
 
-    def hasattr(self, receiver: Any, name: str) -> bool:
+    def hasattr(self, receiver: Any, name: str, /) -> bool:
         """Do what ``hasattr`` does; a name that may not be asked for raises."""
         name = doors.exact_name(name)
         return host.hasattr(self.readable(receiver, name), name)
 
-    def setattr(self, receiver: Any, name: str, value: Any) -> None:
+    def setattr(self, receiver: Any, name: str, value: Any, /) -> None:
         """Do what ``setattr`` does, for names that guest code could have written."""
         name = doors.exact_name(name)
         self.check_storable(receiver, name)
         host.setattr(self.check_store(receiver, name), name, value)
 
-    def delattr(self, receiver: Any, name: str) -> None:
+    def delattr(self, receiver: Any, name: str, /) -> None:
         """Do what ``delattr`` does, for names that guest code could have written."""
         name = doors.exact_name(name)
         self.check_storable(receiver, name)
@@ -272,7 +273,7 @@ class Guards:
 
     def exec(self, source: str, globals: Any = None, locals: Any = None, /) -> None:
         """Do what ``exec`` does, through the same rewriting."""
-        code = compiled.compile_module(_source(source, "exec"), "<exec>", self.policy.text, echo=False)
+        code = compiled.compile_module(_source(source, "exec"), "<string>", self.policy.text, echo=False)
         self._run(code, globals, locals, _caller())
 
     def _run(self, code: types.CodeType, outer: Any, inner: Any, caller: types.FrameType) -> Any:
@@ -441,7 +442,10 @@ def _print(
     *values: Any, sep: str | None = " ", end: str | None = "\n", file: Any = None, flush: bool = False
 ) -> None:
     """Do what ``print`` does, to the output of the run."""
-    host.print(*values, sep=sep, end=end, file=CAPTURE.get() if file is None else file, flush=False)
+    if file is None:
+        host.print(*values, sep=sep, end=end, file=CAPTURE.get())
+    else:
+        host.print(*values, sep=sep, end=end, file=file, flush=flush)
 
 
 def _refusing(name: str, why: str) -> Callable[..., NoReturn]:

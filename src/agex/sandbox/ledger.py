@@ -79,7 +79,8 @@ DUNDERS = OPERATORS | frozenset(
         "__match_args__", "__dataclass_fields__", "__total__", "__required_keys__", "__optional_keys__",
         "__abstractmethods__", "__isabstractmethod__", "__value__", "__type_params__", "__bound__",
         "__constraints__", "__metadata__", "__supertype__", "__prepare__", "__cached__", "__file__",
-        "__all__",
+        "__all__", "__default__", "__infer_variance__", "__covariant__", "__contravariant__",
+        "__orig_bases__", "__orig_class__",
         # checked on the receiver, see CONTESTED
         "__class__", "__dict__", "__init__", "__new__", "__init_subclass__", "__set_name__",
         "__get__", "__set__", "__delete__", "__getattr__", "__getattribute__", "__setattr__", "__delattr__",
@@ -112,7 +113,6 @@ STORABLE = frozenset(
     {"__name__", "__qualname__", "__doc__", "__module__", "__annotations__", "__cause__", "__context__",
      "__suppress_context__", "__notes__", "__wrapped__", "__isabstractmethod__"}
 )  # fmt: skip
-"""The dunders that may be stored, on the guest's own objects only."""
 
 _NEVER_DEFINED = frozenset(
     {
@@ -142,6 +142,9 @@ DEFINABLE = (
     )
 ) - _NEVER_DEFINED  # fmt: skip
 """The dunders that a class body, a function or a module of the guest may define."""
+
+STORABLE |= DEFINABLE - {"__getattr__", "__getattribute__"}
+"""The dunders that may be stored, on the guest's own objects only. Two are looked at when a class is made."""
 
 NAMES = frozenset({"__name__", "__doc__", "__annotations__", "__debug__", "__class__", "__file__", "__all__"})
 """The dunder names that may be read as variables."""

@@ -13,6 +13,7 @@ import copy
 import dataclasses
 import functools
 import inspect
+import operator
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping
@@ -39,7 +40,7 @@ _WITHOUT: dict[str, tuple[str, ...]] = {
     "calendar": ("main", "setfirstweekday", "different_locale", "sys", "locale"),
     "copy": ("dispatch_table",),
     "decimal": ("DefaultContext", "setcontext", "BasicContext", "ExtendedContext"),  # shared with the host
-    "enum": ("property", "pickle_by_enum_name", "pickle_by_global_name", "global_enum", "global_enum_repr"),
+    "enum": ("pickle_by_enum_name", "pickle_by_global_name", "global_enum", "global_enum_repr"),
     "fractions": ("sys",),
     "json": ("load", "dump", "detect_encoding"),
     "random": ("SystemRandom",),
@@ -63,7 +64,7 @@ _ONLY: dict[str, tuple[str, ...]] = {
     "KW_ONLY", "MISSING",
                     "asdict", "astuple", "is_dataclass", "replace"),
     "functools": ("cache", "cached_property", "cmp_to_key", "lru_cache", "partial", "partialmethod", "reduce",
-                  "total_ordering"),
+                  "total_ordering", "WRAPPER_ASSIGNMENTS", "WRAPPER_UPDATES"),
     "hashlib": ("md5", "sha1", "sha224", "sha256", "sha384", "sha512", "blake2b", "blake2s",
     "sha3_224", "sha3_256",
                 "sha3_384", "sha3_512", "shake_128", "shake_256", "new", "algorithms_available",
@@ -81,7 +82,8 @@ _ONLY: dict[str, tuple[str, ...]] = {
     "hexdigits", "octdigits",
                "printable", "punctuation", "whitespace", "Template"),
     "types": ("SimpleNamespace", "MappingProxyType", "NoneType", "GenericAlias", "EllipsisType",
-              "NotImplementedType", "UnionType", "DynamicClassAttribute", "coroutine"),
+              "NotImplementedType", "UnionType", "DynamicClassAttribute", "coroutine", "GeneratorType",
+              "CoroutineType", "AsyncGeneratorType"),
     "queue": ("Empty", "Full", "LifoQueue", "PriorityQueue", "Queue", "SimpleQueue"),
     "asyncio": ("sleep", "gather", "wait_for", "wait", "as_completed", "Queue", "LifoQueue",
     "PriorityQueue", "Lock",
@@ -90,7 +92,7 @@ _ONLY: dict[str, tuple[str, ...]] = {
     "warnings": ("warn",),
     "sys": ("maxsize", "float_info", "int_info", "version_info", "version", "byteorder", "maxunicode",
     "getsizeof",
-            "getrecursionlimit", "hash_info", "implementation"),
+            "getrecursionlimit", "hash_info", "implementation", "platform"),
     "collections.abc": (),
 }  # fmt: skip
 """Modules of which only the named members are granted."""
@@ -114,7 +116,9 @@ def grants() -> Mapping[str, ModuleGrant]:
     for name, members in _ONLY.items():
         if members:
             replace = replaced.get(name, {})
-            found[name] = ModuleGrant(name, include=(*members, *replace), recursive=False, replace=replace)
+            found[name] = ModuleGrant(
+                name, include=(*members, *replace), exclude=(), recursive=False, replace=replace
+            )
     return found
 
 
@@ -129,11 +133,16 @@ def _replacements() -> dict[str, dict[str, Any]]:
             "total_ordering": _writing(functools.total_ordering),
         },
         "itertools": lazies.ITERTOOLS,
-        "operator": {"attrgetter": _attrgetter, "methodcaller": _methodcaller},
+        "operator": {"attrgetter": _attrgetter, "methodcaller": _methodcaller, **_operator_dunders()},
         "string": {"Formatter": _GuestFormatter},
         "types": {"SimpleNamespace": rawmemory.SimpleNamespace, "coroutine": _writing(types.coroutine)},
         "typing": {"get_type_hints": _get_type_hints, **_typing_marks()},
     }
+
+
+def _operator_dunders() -> dict[str, Any]:
+    """Give the functions of ``operator`` under their other names; the module itself would answer else."""
+    return {name: value for name, value in vars(operator).items() if name in ledger.OPERATORS}
 
 
 def _typing_marks() -> dict[str, Any]:

@@ -58,8 +58,8 @@ LIBRARY = """
     test_base64 test_baseexception test_bisect test_collections test_colorsys test_complex
     test_copy test_defaultdict test_deque test_dict test_dictviews test_difflib test_dynamicclassattribute test_enum
     test_enumerate test_eof test_float test_format test_fractions test_functools test_genericalias test_graphlib
-    test_hash test_heapq test_html test_index test_int test_list 
-    test_numeric_tower test_operator test_pow test_pprint test_print test_range 
+    test_hash test_heapq test_html test_index test_int test_list
+    test_numeric_tower test_operator test_pow test_pprint test_print test_range
     test_reprlib test_sort test_string test_struct test_structseq test_textwrap test_tuple
     test_unicode_identifiers test_userdict test_userlist
 """.split()

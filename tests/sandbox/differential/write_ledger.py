@@ -119,7 +119,8 @@ def main() -> None:
             for method in methods:
                 merged[module][why, method].add(here)
     lines = [HEAD]
-    for module in sorted(merged):
+    known = {*cpython.MODULES, *(f"{module}_examples" for module in cpython.DOCTESTS)}
+    for module in sorted(known & merged.keys()):
         rows: dict[tuple[str, tuple[str, ...]], list[str]] = defaultdict(list)
         for (why, method), versions in merged[module].items():
             if versions:
