@@ -3,14 +3,15 @@ PYTHON ?= python3
 VENV ?= .venv
 PYTEST_ARGS ?=
 BENCH_ARGS ?= humaneval --limit 40 --turns 4
+SANDBOX_ARGS ?=
 
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test check format bench docs clean
+.PHONY: help demo test check format bench bench-sandbox docs clean
 
 help: ## list the targets
-	@awk -F ' ## ' '/^[a-z]+:.* ## / { sub(/:.*/, "", $$1); printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ' ## ' '/^[a-z-]+:.* ## / { sub(/:.*/, "", $$1); printf "  make %-14s %s\n", $$1, $$2 }' Makefile
 
 # The interpreter itself, not a shim or a name, so that uv and venv take the same one.
 $(BIN)/python:
@@ -60,6 +61,9 @@ format: $(VENV)/.installed-check ## rewrite the sources in the project's format
 
 bench: $(VENV)/.installed-bench+$(MODEL_EXTRAS) ## HumanEval through the product and through the bare model
 	$(BIN)/agex bench $(BENCH_ARGS)
+
+bench-sandbox: $(VENV)/.installed-bench+bench-peers ## the sandbox against plain exec and against its peers
+	$(BIN)/python -m bench.sandbox $(SANDBOX_ARGS)
 
 docs: $(VENV)/.installed-docs ## build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

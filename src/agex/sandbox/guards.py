@@ -43,7 +43,7 @@ _EXCEPTIONS = [
     for name, value in vars(host).items()
     if isinstance(value, type) and issubclass(value, BaseException) and value is not KeyboardInterrupt
 ]
-"""All exceptions but KeyboardInterrupt, which is of whoever sits at the keyboard; guests get one of theirs."""
+"""All exceptions but KeyboardInterrupt, which is the keyboard's; guests get one of their own."""
 
 _STATIC: dict[str, Any] = {name: getattr(host, name) for name in (*_SAFE_BUILTINS, *_EXCEPTIONS)}
 _STATIC |= lazies.BUILTINS
