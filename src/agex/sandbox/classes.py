@@ -191,7 +191,8 @@ class ClassRegistry:
     ) -> Any:
         """Call a metaclass, with the namespace checked first and the class registered after."""
         if isinstance(namespace, dict):
-            namespace = {**namespace, "__module__": namespace.get("__module__", self.module_name)}
+            if "__module__" not in namespace:  # else it is a class statement's, of whatever type
+                namespace = {**namespace, "__module__": self.module_name}
             self._check_namespace(namespace, name)
             if isinstance(bases, tuple) and not all(self._is_harmless(base) for base in bases):
                 self._check_mixed(name, bases, namespace)

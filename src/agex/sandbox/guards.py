@@ -241,7 +241,7 @@ class Guards:
             names = {k: v for k, v in host.vars(value).items() if k not in rawmemory.NAMES}
             return types.MappingProxyType(names)  # a copy: a proxy can be made to tell, see doors
         if isinstance(value, types.FunctionType):
-            return types.MappingProxyType(host.vars(value))
+            return Names(host.vars(value))
         return host.vars(value)
 
     def dir(self, *receiver: Any) -> list[str]:

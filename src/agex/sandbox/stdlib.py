@@ -9,6 +9,7 @@ attribute's name as a string; members that do are named and dropped or replaced.
 from __future__ import annotations
 
 import abc
+import collections
 import copy
 import dataclasses
 import functools
@@ -232,6 +233,9 @@ def _unpacked(obj: Any, make: Callable[[Iterable[tuple[str, Any]]], Any]) -> Any
         return type(obj)(*[_unpacked(value, make) for value in obj])
     if isinstance(obj, (list, tuple)):
         return type(obj)(_unpacked(value, make) for value in obj)
+    if isinstance(obj, collections.defaultdict):
+        items = {_unpacked(key, make): _unpacked(value, make) for key, value in obj.items()}
+        return type(obj)(obj.default_factory, items)
     if isinstance(obj, dict):
         return type(obj)((_unpacked(key, make), _unpacked(value, make)) for key, value in obj.items())
     return copy.deepcopy(obj)
@@ -322,13 +326,20 @@ def _get_type_hints(obj: Any, globalns: Any = None, localns: Any = None, include
     """Do what ``typing.get_type_hints`` does, where no annotation is text."""
     hints: dict[str, Any] = {}
     for owner in reversed(obj.__mro__) if isinstance(obj, type) else [obj]:
-        hints |= inspect.get_annotations(owner)
-    if any(isinstance(hint, (str, typing.ForwardRef)) for hint in hints.values()):
+        hints |= getattr(owner, "__annotations__", {}) if owner is obj else inspect.get_annotations(owner)
+    if any(map(_says_text, hints.values())):
         raise SandboxTypeError("get_type_hints() does not evaluate text; write annotations without quotes")
-    return {name: _bare_hint(hint, keep=include_extras) for name, hint in hints.items()}
+    strip = typing._strip_annotations  # type: ignore[attr-defined]  # what the real one uses
+    return {
+        name: type(None) if hint is None else hint if include_extras else strip(hint)
+        for name, hint in hints.items()
+    }
 
 
-def _bare_hint(hint: Any, *, keep: bool) -> Any:
-    if hint is None:
-        return type(None)
-    return hint if keep or typing.get_origin(hint) is not typing.Annotated else hint.__origin__
+def _says_text(hint: Any) -> bool:
+    """Tell whether an annotation holds a forward reference, at any depth."""
+    if isinstance(hint, list):
+        return any(map(_says_text, hint))
+    if typing.get_origin(hint) is typing.Literal:
+        return False
+    return isinstance(hint, (str, typing.ForwardRef)) or any(map(_says_text, typing.get_args(hint)))
