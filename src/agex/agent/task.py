@@ -11,9 +11,11 @@ from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Self, TypeVar
 
-from agex.agent.call import current_call, host_time
-from agex.agent.invocation import CallOptions, Definition, Invocation
+from agex.agent.budget import Budget
+from agex.agent.call import OnEvent, OnToken, current_call, host_time
+from agex.agent.invocation import UNSET, CallOptions, Definition, Invocation
 from agex.agent.run import Run
+from agex.state import Live
 
 if TYPE_CHECKING:
     from agex.agent.agent import Agent
@@ -44,11 +46,17 @@ class AnyTask(Generic[P, R]):
         self._kept: tuple[object, str] | None = None
         self._lock = threading.Lock()
 
-    def using(self, **options: Any) -> Self:
-        """Return this task with call-time keywords set for all its calls."""
-        given, unknown = self._options.taken_from(options)
-        if unknown:
-            raise TypeError(f"using() takes state, on_event, on_token, budget; not {', '.join(unknown)}")
+    def using(
+        self,
+        *,
+        state: Live | None = UNSET,
+        on_event: OnEvent | None = UNSET,
+        on_token: OnToken | None = UNSET,
+        budget: Budget | None = UNSET,
+    ) -> Self:
+        """Return this task with call-time keywords set for all its calls; others stay as they are."""
+        options = {"state": state, "on_event": on_event, "on_token": on_token, "budget": budget}
+        given, _ = self._options.taken_from({k: v for k, v in options.items() if v is not UNSET})
         other = object.__new__(type(self))
         vars(other).update(vars(self))
         other._options = given

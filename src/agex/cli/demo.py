@@ -124,7 +124,9 @@ def _sales_frame() -> pd.DataFrame:
     try:
         import pandas as pd
     except ModuleNotFoundError as error:
-        raise DefinitionError('the demo works on a pandas DataFrame: pip install "agex[demo]"') from error
+        raise DefinitionError(
+            'the demo works on a pandas DataFrame: pip install ".[demo]" in a checkout'
+        ) from error
     return pd.DataFrame(SALES)
 
 
