@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import functools
 import importlib
-import os
 import sys
 import types
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from importlib.machinery import PathFinder
 from typing import Any
 
 from agex.sandbox import doors as class_doors
@@ -176,27 +174,11 @@ def _unloaded(library: Library, real: types.ModuleType, full: str) -> Iterator[s
 
 @functools.cache
 def _prepare(library: Library) -> None:
-    """Load what the library would load later, and list its folders.
-
-    A library imports parts of itself when they are first used. Finding them lists a folder, once,
-    which the second wall refuses below guest code.
-    """
+    """Load what the library would load later."""
     library.prepare()
     for name in (library.name, *library.preload):
         with suppress(ImportError):
-            module = importlib.import_module(name)
-            if name.partition(".")[0] not in sys.stdlib_module_names:
-                _list_folders(module)
-
-
-def _list_folders(package: types.ModuleType) -> None:
-    for top in getattr(package, "__path__", ()):
-        for folder, children, _ in os.walk(top):
-            children[:] = [name for name in children if name.isidentifier() and name not in _NO_CODE]
-            PathFinder.find_spec("anything", [folder])
-
-
-_NO_CODE = ("__pycache__", "tests", "package_data")
+            importlib.import_module(name)
 
 
 @contextmanager
