@@ -55,4 +55,3 @@ def _native(source: str, **names: Any) -> str:
 def native() -> Callable[..., str]:
     """What a program prints under plain CPython."""
     return _native
-

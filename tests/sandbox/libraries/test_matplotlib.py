@@ -29,7 +29,9 @@ EVERYDAY = {
 
 @pytest.fixture(autouse=True)
 def own_figures():
-    plt = pytest.importorskip("matplotlib.pyplot", reason="matplotlib is not installed: its policy cannot be tried")
+    plt = pytest.importorskip(
+        "matplotlib.pyplot", reason="matplotlib is not installed: its policy cannot be tried"
+    )
     plt.switch_backend("Agg")
     yield
     plt.close("all")

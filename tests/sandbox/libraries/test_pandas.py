@@ -144,7 +144,9 @@ def test_a_frame_is_guarded_where_only_its_class_was_granted(tmp_path):
     policy = Policy.default()
     policy.cls(pd.DataFrame, constructable=False)
     target = tmp_path / "out.csv"
-    result = Sandbox(policy).exec("df.to_csv(target)", {"df": pd.DataFrame({"a": [1]}), "target": str(target)})
+    result = Sandbox(policy).exec(
+        "df.to_csv(target)", {"df": pd.DataFrame({"a": [1]}), "target": str(target)}
+    )
 
     assert "does not open" in str(result.error)
     assert not target.exists()

@@ -180,7 +180,9 @@ def test_a_database_of_the_host_is_opened_with_files(tmp_path):
 
     policy = granted(sqlite3, host_fs_access=True)
     path = str(tmp_path / "d.db")
-    result = run(policy, "import sqlite3; c = sqlite3.connect(p); c.execute('create table t (a)'); c.commit()", p=path)
+    result = run(
+        policy, "import sqlite3; c = sqlite3.connect(p); c.execute('create table t (a)'); c.commit()", p=path
+    )
 
     assert result.traceback == ""
     assert Path(path).exists()
@@ -243,5 +245,10 @@ def test_functions_of_a_module_open_its_door(tmp_path, monkeypatch):
 
     path = str(tmp_path / "hosttools.py")
 
-    assert "def read" in run(granted(hosttools, host_fs_access=True), "import hosttools; hosttools.read(p)", p=path).value
-    assert isinstance(run(granted(hosttools), "import hosttools; hosttools.read(p)", p=path).error, SandboxError)
+    assert (
+        "def read"
+        in run(granted(hosttools, host_fs_access=True), "import hosttools; hosttools.read(p)", p=path).value
+    )
+    assert isinstance(
+        run(granted(hosttools), "import hosttools; hosttools.read(p)", p=path).error, SandboxError
+    )
