@@ -176,7 +176,16 @@ HOOK = "class A:\n  def {name}(self, *a):\n    {body}\na = A()"
 
 @pytest.mark.parametrize("body", ["raise SystemExit(3)", "raise BaseException('x')", "raise GeneratorExit"])
 @pytest.mark.parametrize(
-    ("name", "use"), [("__repr__", repr), ("__str__", str), ("__hash__", hash), ("__bool__", bool)]
+    ("name", "use"),
+    [
+        ("__repr__", repr),
+        ("__str__", str),
+        ("__hash__", hash),
+        ("__bool__", bool),
+        ("__add__", lambda a: a + 1),
+        ("__radd__", lambda a: 1 + a),
+        ("__getattr__", lambda a: hasattr(a, "x")),
+    ],
 )
 def test_what_the_host_asks_of_a_guest_object_raises_nothing_that_would_end_it(
     name: str, use: Any, body: str
@@ -184,6 +193,22 @@ def test_what_the_host_asks_of_a_guest_object_raises_nothing_that_would_end_it(
     given = run(HOOK.format(name=name, body=body)).namespace["a"]
     with pytest.raises(SandboxError):
         use(given)
+
+
+def test_a_generator_that_the_host_iterates_over_raises_nothing_that_would_end_it() -> None:
+    given = run("class A:\n  def __iter__(self):\n    yield 1\n    raise SystemExit\na = A()").namespace["a"]
+    found = iter(given)
+    assert next(found) == 1
+    with pytest.raises(SandboxError):
+        next(found)
+
+
+def test_a_generator_of_a_guest_class_gives_the_host_its_values() -> None:
+    assert list(run("class A:\n  def __iter__(self): yield from 'abc'\na = A()").namespace["a"]) == [
+        "a",
+        "b",
+        "c",
+    ]
 
 
 def test_what_the_host_asks_of_a_guest_object_has_a_time_limit() -> None:

@@ -12,19 +12,20 @@ from collections.abc import Callable, Iterable
 from types import FunctionType
 from typing import Any
 
+from agex.sandbox import ledger
+
 __all__ = ["HOOKS", "Hooks"]
 
-HOOKS = frozenset(
-    f"__{name}__"
-    for name in (
-        "array bool bytes complex contains copy deepcopy delattr dir eq float format fspath ge getattr "
-        "getattribute getitem getstate gt hash index instancecheck int iter le len length_hint lt ne next "
-        "repr reversed rich setattr setstate sizeof str subclasscheck"
-    ).split()
-)
+_ASKED_FOR = {"__call__", "__enter__", "__exit__"}
+"""Operators that the host uses on purpose, as it would call a method by its name."""
+
+HOOKS = (ledger.OPERATORS - _ASKED_FOR) | {
+    "__array__", "__delattr__", "__dir__", "__fspath__", "__getattr__", "__getattribute__", "__getstate__",
+    "__rich__", "__setattr__", "__setstate__",
+}  # fmt: skip
 """The methods that an expression or a library function calls by itself."""
 
-Answer = Callable[[FunctionType, tuple[Any, ...], dict[str, Any]], Any]
+Answer = Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any]
 
 
 class Hooks:
@@ -42,7 +43,7 @@ class Hooks:
         """Put the guarded ones in place."""
         for class_ in classes:
             for name, value in list(type.__dict__["__dict__"].__get__(class_).items()):
-                if name in HOOKS and type(value) is FunctionType and not _is_lazy(value):
+                if name in HOOKS and type(value) is FunctionType and not value.__code__.co_flags & _ASYNC:
                     self._shut.append((class_, name, value))
                     type.__setattr__(class_, name, self._guarded(value))
 
@@ -58,13 +59,19 @@ class Hooks:
         def hook(*args: Any, **kwargs: Any) -> Any:
             return answer(method, args, kwargs)
 
-        hook.__name__, hook.__qualname__ = method.__name__, method.__qualname__
-        hook.__doc__ = method.__doc__
-        return hook
+        def generator(*args: Any, **kwargs: Any) -> Any:
+            made = method(*args, **kwargs)
+            while True:
+                try:
+                    value = answer(made.__next__, (), {})
+                except StopIteration:
+                    return
+                yield value
+
+        shut = generator if method.__code__.co_flags & inspect.CO_GENERATOR else hook
+        shut.__name__, shut.__qualname__, shut.__doc__ = method.__name__, method.__qualname__, method.__doc__
+        return shut
 
 
-def _is_lazy(method: FunctionType) -> bool:
-    """Tell whether a call runs nothing yet."""
-    return bool(
-        method.__code__.co_flags & (inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR)
-    )
+_ASYNC = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+"""What a call of does not run yet, and is awaited on purpose."""

@@ -281,7 +281,7 @@ class Session:
         if self._runs == 0:
             self._hooks.shut(self._guards.classes.made())
 
-    def _answer(self, method: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _answer(self, method: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call a method of the guest's for host code that did not ask for it by name."""
         result = self.call(method, *args, **kwargs)
         if result.stopped is not None:
