@@ -102,8 +102,14 @@ def test_a_small_model_gets_the_function_to_complete_and_nothing_of_the_machiner
     (message,) = request.messages
     assert "def example(x: int, words: list[str]) -> dict[str, int]:" in message.content
     assert ">>> example(2, ['a'])" in message.content or '>>> example(2, ["a"])' in message.content
-    assert "# x = 1" in message.content
     assert "task_success" not in message.content
+
+
+def test_inputs_are_shown_where_no_example_shows_what_they_look_like():
+    def f(x: int) -> int: ...
+
+    assert "# x = 1" in str(CompletionConversation(brief(f, inputs={"x": 1})).request(1, 3))
+    assert "# x = 1" not in str(CompletionConversation(brief(inputs={"x": 1})).request(1, 3))
 
 
 def test_on_the_second_turn_a_small_model_sees_its_last_code_and_the_problem():
@@ -123,9 +129,8 @@ def test_from_the_third_turn_on_a_small_model_begins_again():
     conversation = CompletionConversation(brief())
     first = conversation.request(1, 3)
     conversation.add(Reply(actions=(python_action("1"),)), Observation(brief="example failed", failed=True))
-    plain, again = conversation.request(3, 2), conversation.request(4, 1)
-    assert (plain.messages, plain.prefill, plain.attempt) == (first.messages, "", 0)
-    assert (again.messages, again.prefill, again.attempt) == (first.messages, first.prefill, 3)
+    again = conversation.request(3, 1)
+    assert (again.messages, again.prefill, again.attempt) == (first.messages, first.prefill, 2)
 
 
 def test_a_new_beginning_is_told_what_no_example_says():

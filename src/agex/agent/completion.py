@@ -31,7 +31,6 @@ PROBLEM_LINES = 5
 PROBLEM_CHARS = 320
 PREVIEW_CHARS = 160
 """Of each input."""
-PLAIN_TURN = 3
 SETUP_MARGIN = 40
 """Of characters left beside the function and the setup code that stands above it."""
 NAMES_CHARS = 200
@@ -58,7 +57,7 @@ class CompletionConversation:
         return Request(
             messages=messages,
             actions=self._brief.actions,
-            attempt=0 if self._asks_plainly(turn) else turn - 1,
+            attempt=turn - 1,
             prefill=self._prefill(turn, LIMIT_CHARS - sum(len(message.content) for message in messages)),
         )
 
@@ -74,8 +73,6 @@ class CompletionConversation:
 
         Measured on 15 HumanEval problems with 0.5B: as many solved as without, for a third of the tokens.
         """
-        if self._asks_plainly(turn):
-            return ""
         whole = f"{_FENCE}{self._brief.terms.signature.render(doc=True)}\n"
         return whole if len(whole) <= room and not self._corrects(turn) else self._head
 
@@ -86,13 +83,6 @@ class CompletionConversation:
         solve at once, one correction and two fresh answers solved 6.
         """
         return turn == 2 and bool(self._problem)
-
-    def _asks_plainly(self, turn: int) -> bool:
-        """Tell whether the answer is not begun: another form of the same question.
-
-        What a model gets wrong in one form, it often gets right in the other.
-        """
-        return turn == PLAIN_TURN and bool(self._problem)
 
     def _messages(self, turn: int, limit: int) -> tuple[Message, ...]:
         task = self._task(limit)
@@ -123,6 +113,8 @@ class CompletionConversation:
             extras.pop()
 
     def _inputs(self) -> str:
+        if self._brief.terms.examples:
+            return ""  # they show what it is called with
         shown = [
             f"# {name} = {_one_line(preview(value, PREVIEW_CHARS))}"
             for name, value in self._brief.inputs.items()
