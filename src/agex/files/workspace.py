@@ -82,6 +82,8 @@ def _parsed(mode: str) -> tuple[str, bool, bool]:
 class _File(io.BytesIO):
     """The bytes of one file, written back when they are flushed."""
 
+    _changed = False  # a file that could not be opened is closed as well
+
     def __init__(self, fs: VirtualFS, path: str, kind: str, *, updating: bool) -> None:
         if kind == "x" and fs.exists(path):
             raise FileExistsError(17, "File exists", path)

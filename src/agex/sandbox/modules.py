@@ -123,9 +123,10 @@ class ModuleGrant:
     def _members(self, module: types.ModuleType) -> Iterator[tuple[str, Any]]:
         public = getattr(module, "__all__", ())
         top = module.__name__ == self.module_name
-        for name, value in list(vars(module).items()):
+        for name in dict.fromkeys((*vars(module), *public)):  # what is public may be made when asked for
             if not self._allows(name):
                 continue
+            value = getattr(module, name)
             if top and name in self._replace:
                 yield name, self._replace[name]
             elif isinstance(value, types.ModuleType):
