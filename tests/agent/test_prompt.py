@@ -10,7 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agex.agent import Agent, view
-from agex.agent.completion import LIMIT_CHARS, CompletionConversation
+from agex.agent.completion import (
+    LIMIT_CHARS,
+    LIMIT_TOKENS,
+    TEMPLATE_TOKENS,
+    CompletionConversation,
+    tokens_at_most,
+)
 from agex.agent.execution import Terms
 from agex.agent.listing import tokens
 from agex.agent.loop import Observation
@@ -177,6 +183,16 @@ def test_no_request_to_a_small_model_passes_the_limit(doc, code, problem, value)
     assert size(conversation.request(2, 1)) <= LIMIT_CHARS
     assert size(conversation.request(3, 1)) <= LIMIT_CHARS
     assert tokens("x" * LIMIT_CHARS) <= 401
+
+
+@pytest.mark.parametrize("doc", ["1.25, " * 400, "o| .| (" * 300, "an ordinary sentence of words " * 80])
+def test_text_of_many_tokens_gets_less_room(doc):
+    def f(x: str) -> str: ...
+
+    f.__doc__ = doc
+    request = CompletionConversation(brief(f)).request(1, 2)
+    text = "".join(message.content for message in request.messages) + request.prefill
+    assert 200 < tokens_at_most(text) <= LIMIT_TOKENS - TEMPLATE_TOKENS
 
 
 def test_a_small_model_solves_a_task_over_two_turns():

@@ -8,6 +8,7 @@ turn also its last code and what was wrong with it. No request is longer than th
 from __future__ import annotations
 
 import ast
+import re
 
 from agex.agent.listing import signature_text
 from agex.agent.loop import Observation
@@ -20,11 +21,10 @@ from agex.models.base import Message, Reply, Request
 __all__ = ["CompletionConversation"]
 
 LIMIT_TOKENS = 400
-"""Of a whole request."""
+"""Of a whole request, with what a chat template adds."""
 TEMPLATE_TOKENS = 30
-"""What a chat template adds around the messages."""
-LIMIT_CHARS = int((LIMIT_TOKENS - TEMPLATE_TOKENS) * 3.2)
-"""Code has fewer characters a token than prose: 3.3 in HumanEval's prompts."""
+LIMIT_CHARS = 1_184
+"""3.2 characters a token; code with many digits and signs has fewer, and gets less room."""
 HEAD_CHARS = LIMIT_CHARS // 4
 """A longer signature is not repeated as the beginning of the answer."""
 PROBLEM_LINES = 5
@@ -53,13 +53,15 @@ class CompletionConversation:
 
     def request(self, turn: int, turns_left: int) -> Request:
         """Return the request of this turn, never longer than the limit."""
-        messages = self._messages(turn, LIMIT_CHARS - len(self._head))
-        return Request(
-            messages=messages,
-            actions=self._brief.actions,
-            attempt=turn - 1,
-            prefill=self._prefill(turn, LIMIT_CHARS - sum(len(message.content) for message in messages)),
-        )
+        room = LIMIT_CHARS
+        while True:
+            messages = self._messages(turn, room - len(self._head))
+            prefill = self._prefill(turn, room - sum(len(message.content) for message in messages))
+            text = "".join([*(message.content for message in messages), prefill])
+            if tokens_at_most(text) <= LIMIT_TOKENS - TEMPLATE_TOKENS or room < LIMIT_CHARS // 4:
+                break
+            room = room * 9 // 10
+        return Request(messages=messages, actions=self._brief.actions, attempt=turn - 1, prefill=prefill)
 
     def add(self, reply: Reply, seen: Observation) -> None:
         """Remember the last code and what was wrong with it; forget those before."""
@@ -131,6 +133,24 @@ class CompletionConversation:
             one.name + (signature_text(one.target) if one.kind == "function" else "") for one in functions
         ]
         return f"You may use: {'; '.join(calls)}"[:NAMES_CHARS] if calls else ""
+
+
+_PIECES = re.compile(r"[A-Za-z]+|\d|[^\sA-Za-z\d]+|\n[ \t]*|[ \t]{2,}")
+
+
+def tokens_at_most(text: str) -> int:
+    """Estimate from above how many tokens a text is for a byte-pair encoding.
+
+    Words of up to seven letters, digits, pairs of signs and indentations are one each. Of 40 HumanEval
+    prompts, Qwen2.5-Coder's own count was 0.84 to 1.08 times that.
+    """
+    count = 0.0
+    for piece in _PIECES.findall(text):
+        if piece[0].isalpha():
+            count += 1 + (len(piece) - 1) // 7
+        else:
+            count += 1 if piece[0].isspace() or piece[0].isdigit() else (len(piece) + 1) // 2
+    return int(count * 1.08) + 1
 
 
 def _without_docstrings(code: str) -> str:
