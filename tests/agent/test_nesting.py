@@ -134,6 +134,7 @@ def test_a_budget_holds_for_the_whole_tree():
 
 
 def test_the_clock_of_an_action_stands_still_during_a_sub_task():
+    # The guest's own sleep is what is tested: it is longer than the outer task's limit.
     inner = Agent(
         model=ScriptedModel([[python_action("import time\ntime.sleep(0.6)\ntask_success('done')")]])
     )

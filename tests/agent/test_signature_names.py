@@ -151,8 +151,6 @@ def test_examples_reach_a_function_by_the_names_of_the_task():
         >>> f("two")
         Traceback (most recent call last):
         InputError: not for the agent's function
-        >>> f(1 / 0)
-        1
         """
 
     run = f.run(4)
@@ -173,3 +171,15 @@ def test_an_example_that_does_not_fit_the_task_is_refused_when_declared():
 
         @Agent().task(examples=[((("one",), {}), 1)])
         def f(n: int) -> int: ...
+
+
+def test_an_example_whose_arguments_raise_is_refused_when_declared():
+    with pytest.raises(DefinitionError, match="raise ZeroDivisionError"):
+
+        @Agent().task
+        def f(n: int) -> int:
+            """Halve.
+
+            >>> f(1 // 0)
+            1
+            """

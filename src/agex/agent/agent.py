@@ -410,14 +410,16 @@ class _TaskDecorator:
         for check in self._checks:
             _require(callable(check), f"checks takes functions f(value, inputs), not {check!r}.")
             _require(not is_async(check), f"The check {_name_of(check)!r} is async; write it with def.")
-        given = given_examples(self._examples, signature.name)
+        examples = doc_examples(signature.doc, signature.name) + given_examples(
+            self._examples, signature.name
+        )
         with contextlib.suppress(Unresolved):  # then the first call tells
-            for example in given:
+            for example in examples:
                 example_inputs(example, signature)
         terms = Terms(
             signature=signature,
             checks=self._checks,
-            examples=doc_examples(signature.doc, signature.name) + given,
+            examples=examples,
         )
         definition = Definition(terms=terms, primer=self._primer, setup=self._setup, reuse=self._reuse)
         kind = AsyncTask if signature.is_async else Task

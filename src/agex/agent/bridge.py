@@ -97,9 +97,8 @@ def _result(future: Future[Any], call: Call) -> Any:
         while not future.done():
             call.check()
             wait([future], timeout=POLL)
-    except BaseException:
-        future.cancel()
-        raise
+    finally:
+        future.cancel()  # without effect on one that is done
     return future.result()
 
 

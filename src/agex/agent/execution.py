@@ -175,9 +175,7 @@ class Execution:
 
     def _act(self, action: Action, turn: int) -> Steps:
         if not isinstance(action, PythonAction):
-            raise NotImplementedError(
-                f"{action.kind} was let through by the loop; only python_action is offered"
-            )
+            raise TypeError(f"{action.kind} was not offered to the model and cannot be carried out")
         result = yield RunCode(action.code, self._filename(turn))
         self._write_back()
         if result.stopped is not None:
@@ -335,15 +333,18 @@ def _matches(example: Example, outcome: Result, shown: str) -> bool:
 
 
 def example_inputs(example: Example, signature: TaskSignature) -> dict[str, Any] | None:
-    """Return the inputs that an example calls the task with; None for a doctest that no call can mean.
+    """Return the inputs that an example calls the task with; None for a doctest of what the task refuses.
 
     Raises:
-        DefinitionError: the example was given to ``examples=``, and the task cannot be called so.
+        DefinitionError: its arguments cannot be evaluated, or it was given to ``examples=`` and does not fit.
     """
     try:
         args, kwargs = example.arguments()
-    except Exception:  # noqa: BLE001 - the docstring's own expressions may raise anything
-        return None
+    except Exception as error:  # the docstring's own expressions may raise anything
+        raise DefinitionError(
+            f"the arguments of the example {example.source} raise {type(error).__name__}: {error}; "
+            "correct it, or mark it # doctest: +SKIP"
+        ) from error
     try:
         return signature.bind(args, kwargs)
     except InputError as error:
