@@ -1,6 +1,7 @@
 """A run ends at its limit, whatever it does, and the host can tell why."""
 
 import signal
+import subprocess
 import sys
 import threading
 
@@ -44,6 +45,23 @@ def test_a_runaway_ends_on_another_thread(name: str) -> None:
 
     check_timed_out(results[0])
     assert results[0].enforcement.time == "flag"
+
+
+def test_a_host_traces_its_functions_after_a_run_that_ended_on_another_thread() -> None:
+    # Until 3.13 an interpreter told to look for a pending exception that is not there never enters one.
+    code = """
+import sys, threading
+from agex.sandbox import Limits, Sandbox
+run = threading.Thread(target=lambda: Sandbox(limits=Limits(seconds=0.1)).exec("while True: pass"))
+run.start()
+run.join()
+tracer = lambda *event: tracer
+sys.settrace(tracer)
+(lambda: None)()
+sys.settrace(None)
+"""
+
+    subprocess.run([sys.executable, "-c", code], timeout=60, check=True)
 
 
 @pytest.mark.parametrize(

@@ -153,13 +153,16 @@ class _Watchdog:
         self.reset()
 
     def reset(self) -> None:
-        self._condition = threading.Condition()
+        # Entered as a lock, not as a condition: the exception that this class sends may strike in
+        # Condition.__enter__, a Python function, after the lock is taken and before it will be released.
+        self._lock = threading.Lock()
+        self._condition = threading.Condition(self._lock)
         self._heap: list[tuple[float, int, Deadline]] = []
         self._count = itertools.count()
         self._thread: threading.Thread | None = None
 
     def add(self, deadline: Deadline) -> None:
-        with self._condition:
+        with self._lock:
             heapq.heappush(self._heap, (deadline.due, next(self._count), deadline))
             if self._thread is None:
                 self._thread = threading.Thread(target=self._watch, name="agex-watchdog", daemon=True)
@@ -168,12 +171,12 @@ class _Watchdog:
                 self._condition.notify()
 
     def remove(self, deadline: Deadline) -> None:
-        with self._condition:  # the watchdog is not in the middle of firing
+        with self._lock:  # the watchdog is not in the middle of firing
             if deadline.fired and deadline.thread is not None:
-                _raise_in(deadline.thread, None)
+                _take_pending()
 
     def _watch(self) -> None:
-        with self._condition:
+        with self._lock:
             while True:
                 while self._heap and not self._heap[0][2].active:
                     heapq.heappop(self._heap)
@@ -194,12 +197,25 @@ class _Watchdog:
                 heapq.heappush(self._heap, (deadline.due, next(self._count), deadline))
 
 
-def _raise_in(thread: int, exception: type[BaseException] | None) -> None:
-    """Make *thread* raise at its next bytecode; None takes back what is still pending."""
+def _raise_in(thread: int, exception: type[BaseException]) -> None:
+    """Make *thread* raise at its next bytecode, in place of what it was to raise there before."""
     import ctypes
 
-    argument = None if exception is None else ctypes.py_object(exception)
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), argument)
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(exception))
+
+
+def _take_pending() -> None:
+    """Raise and catch what the watchdog has left pending in the present thread, if anything.
+
+    Taking it back with NULL instead would leave the interpreter's "something is pending" flag set for good
+    before Python 3.13: every loop of the process would stop to look, and a traced function would never start.
+    """
+    try:
+        _raise_in(threading.get_ident(), TimeLimit)
+        while True:
+            pass
+    except TimeLimit:
+        return
 
 
 def _may_use_alarm() -> bool:
