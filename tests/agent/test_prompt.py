@@ -131,12 +131,22 @@ def test_on_the_second_turn_a_small_model_sees_its_last_code_and_the_problem():
     assert "def old" not in str(conversation.request(2, 1))
 
 
-def test_from_the_third_turn_on_a_small_model_begins_again():
+def first_and(turn):
+    """Give the first request of a conversation, and that of a later turn behind a failure."""
     conversation = CompletionConversation(brief())
     first = conversation.request(1, 3)
     conversation.add(Reply(actions=(python_action("1"),)), Observation(brief="example failed", failed=True))
-    again = conversation.request(3, 1)
-    assert (again.messages, again.prefill, again.attempt) == (first.messages, first.prefill, 2)
+    return first, conversation.request(turn, 1)
+
+
+def test_on_the_third_turn_a_small_model_is_asked_for_the_function_and_no_more():
+    first, third = first_and(turn=3)
+    assert (third.messages, third.prefill, third.attempt) == (first.messages, "", 0)
+
+
+def test_from_the_fourth_turn_on_a_small_model_begins_again():
+    first, fourth = first_and(turn=4)
+    assert (fourth.messages, fourth.prefill) == (first.messages, first.prefill)
 
 
 def test_a_new_beginning_is_told_what_no_example_says():
@@ -162,7 +172,7 @@ def test_the_answer_of_a_small_model_is_begun_for_it():
 
 def test_an_attempt_number_lets_a_sampling_model_vary():
     conversation = CompletionConversation(brief())
-    assert [conversation.request(turn, 1).attempt for turn in (1, 2, 3)] == [0, 1, 2]
+    assert [conversation.request(turn, 1).attempt for turn in (1, 2, 3, 4, 5)] == [0, 1, 0, 2, 3]
 
 
 @given(

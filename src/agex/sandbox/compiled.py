@@ -7,6 +7,7 @@ mention must be names that the ledger lets guest code say.
 from __future__ import annotations
 
 import ast
+import gc
 import threading
 import types
 from collections import OrderedDict
@@ -37,6 +38,23 @@ def compile_module(
         if key in _cache:
             _cache.move_to_end(key)
             return _cache[key]
+    collects = gc.isenabled()
+    try:
+        gc.disable()  # a tree is many objects and no garbage; looking for it was a sixth of the time
+        code = _compile(source, filename, rules, echo=echo, top_level_await=top_level_await)
+    finally:
+        if collects:
+            gc.enable()
+    with _lock:
+        _cache[key] = code
+        if len(_cache) > _CACHE_SIZE:
+            _cache.popitem(last=False)
+    return code
+
+
+def _compile(
+    source: str, filename: str, rules: Rules, *, echo: bool, top_level_await: bool
+) -> types.CodeType:
     flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT if top_level_await else 0
     try:
         tree = compile(source, filename, "exec", flags | ast.PyCF_ONLY_AST, dont_inherit=True)
@@ -45,10 +63,6 @@ def compile_module(
     except RecursionError:  # trees of more than about 900 levels
         raise SandboxSyntaxError("the program is nested too deeply; split it into smaller parts") from None
     _inspect(code)
-    with _lock:
-        _cache[key] = code
-        if len(_cache) > _CACHE_SIZE:
-            _cache.popitem(last=False)
     return code
 
 
@@ -60,7 +74,6 @@ def compile_expression(source: str, rules: Rules) -> types.CodeType:
     return code
 
 
-_SAYABLE = frozenset(HELPERS) | ledger.DUNDERS | ledger.DEFINABLE | ledger.NAMES | ledger.STORABLE
 _COMPILER = frozenset(
     {
         "__annotate__",
@@ -72,14 +85,15 @@ _COMPILER = frozenset(
     }
 )
 """Names that the compiler itself puts into code."""
+_SAYABLE = _COMPILER | frozenset(HELPERS) | ledger.DUNDERS | ledger.DEFINABLE | ledger.NAMES | ledger.STORABLE
 
 
 def _inspect(code: types.CodeType) -> None:
     """Refuse code that mentions a name no guest may say."""
     for each in _all_code(code):
-        for name in each.co_names:
-            if name in ledger.DENIED or (ledger.is_dunder(name) and name not in _SAYABLE | _COMPILER):
-                raise SandboxSyntaxError(f"the name '{name}' is not available")
+        dunders = {name for name in each.co_names if name[-2:] == "__" and ledger.is_dunder(name)}
+        for name in (dunders - _SAYABLE) | ledger.DENIED.intersection(each.co_names):
+            raise SandboxSyntaxError(f"the name '{name}' is not available")
 
 
 def _all_code(code: types.CodeType) -> Iterator[types.CodeType]:
