@@ -86,7 +86,7 @@ def test_a_turn_is_ask_then_execute_then_show():
     )
     assert hands.run() == 7
     assert [type(effect).__name__ for effect in hands.effects] == [
-        *("Ask", "Emit", "Execute", "Emit"),
+        *("Ask", "Emit", "Execute", "Emit", "Commit"),
         *("Ask", "Emit", "Execute", "Emit"),
     ]
     assert hands.notebook.seen[0].text == "seen"

@@ -27,7 +27,7 @@ from agex.agent.task import AnyTask, AsyncTask, Task
 from agex.contract import TaskSignature, Unresolved, doc_examples, given_examples
 from agex.errors import DefinitionError, IsolationUnavailable
 from agex.models.base import Model
-from agex.state import Live
+from agex.state import State
 
 if TYPE_CHECKING:
     from agex.sandbox import Sandbox
@@ -76,7 +76,7 @@ class Agent:
         name: str | None = None,
         primer: str | None = None,
         model: object = None,
-        state: Live | None = None,
+        state: State | None = None,
         fs: object = VIRTUAL_FS,
         isolation: Isolation = "none",
         max_iterations: int = 10,
@@ -89,7 +89,10 @@ class Agent:
     ) -> None:
         _require_isolation(isolation)
         _require(fs is VIRTUAL_FS or fs is None, f"fs={fs!r}: the workspace is not there yet; leave fs out.")
-        _require(state is None or isinstance(state, Live), f"state={state!r}: give Live() or None.")
+        _require(
+            state is None or isinstance(state, State),
+            f"state={state!r}: give Live(), Versioned(...) or None.",
+        )
         _require(budget is None or isinstance(budget, Budget), f"budget={budget!r}: give Budget(tokens=...).")
         _require(max_iterations >= 1, f"max_iterations={max_iterations}: a task needs at least 1 turn.")
         _require(timeout_seconds > 0, f"timeout_seconds={timeout_seconds}: give more than 0 seconds.")

@@ -20,7 +20,7 @@ from agex.errors import TaskCancelled
 
 if TYPE_CHECKING:
     from agex.sandbox import Session
-    from agex.state import Live
+    from agex.state import State
 
 __all__ = ["Call", "OnEvent", "OnToken", "Token", "current_call", "host_time", "runs_on"]
 
@@ -66,6 +66,7 @@ class Call:
         events: all events of this call and of those below it, in order.
         ledger: what they spend.
         session: where this call's code runs, once there is such a place.
+        commit: the last commit of this call, where the state has commits.
         loop: the event loop of an async task.
     """
 
@@ -74,7 +75,7 @@ class Call:
         *,
         ledger: Ledger,
         parent: Call | None = None,
-        state: Live | None = None,
+        state: State | None = None,
         on_event: OnEvent | None = None,
         on_token: OnToken | None = None,
         loop: asyncio.AbstractEventLoop | None = None,
@@ -87,6 +88,7 @@ class Call:
         self.loop = loop
         self.session: Session | None = None
         self.events: list[Event] = []
+        self.commit: str | None = None
         self._late: list[Event] = []
         self._cancelled = False
         self._below: list[Call] = []
@@ -148,13 +150,23 @@ class Call:
 
     def _record(self, event: Event) -> list[Call]:
         """Append *event* to every run and state above; return the calls with a handler."""
-        states: list[Live] = []
+        states: list[State] = []
         for call in self._chain():
             call.events.append(event)
             if call.state is not None and not any(call.state is state for state in states):
-                call.state.events.append(event)
+                call.state.record(event)
                 states.append(call.state)
         return [call for call in self._chain() if call.on_event is not None]
+
+    def settle(self, message: str, *, last: bool = False) -> None:
+        """Let the state keep what was done and recorded until now."""
+        if self.state is not None:
+            self.commit = self.state.settle(message, last=last) or self.commit
+
+    async def asettle(self, message: str) -> None:
+        """Like :meth:`settle`, without holding up the event loop."""
+        if self.state is not None:
+            await asyncio.to_thread(self.settle, message)
 
     async def _handle_here(self, event: Event) -> None:
         answer = self.on_event(event) if self.on_event is not None else None

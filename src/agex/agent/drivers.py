@@ -10,7 +10,7 @@ from typing import Any
 from agex.agent.call import Call
 from agex.agent.event import CancelledEvent
 from agex.agent.execution import Execution
-from agex.agent.loop import Ask, Effect, Emit, Execute, Loop, Plan, Wait
+from agex.agent.loop import Ask, Commit, Effect, Emit, Execute, Loop, Plan, Wait
 from agex.errors import TaskCancelled
 from agex.models.base import Model, ModelError
 
@@ -47,6 +47,8 @@ def _perform(effect: Effect, plan: Plan, call: Call, model: Model, place: Execut
             return place.run(action, turn)
         case Emit(event):
             return call.tell(event)
+        case Commit(turn):
+            return call.settle(f"{plan.task}: turn {turn}")
         case Wait(seconds):
             return time.sleep(seconds)
 
@@ -76,6 +78,8 @@ async def _aperform(effect: Effect, plan: Plan, call: Call, model: Model, place:
             return await place.arun(action, turn)
         case Emit(event):
             return await call.atell(event)
+        case Commit(turn):
+            return await call.asettle(f"{plan.task}: turn {turn}")
         case Wait(seconds):
             return await asyncio.sleep(seconds)
 

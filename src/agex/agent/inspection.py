@@ -7,16 +7,16 @@ from agex.agent.event import Event
 from agex.agent.prompt import system_prompt
 from agex.agent.run import Run
 from agex.models.base import Profile
-from agex.state import Live
+from agex.state import State
 
 __all__ = ["events", "view"]
 
 
-def events(source: Run[object] | Live) -> list[Event]:
+def events(source: Run[object] | State) -> list[Event]:
     """Return the events of a run, or of all tasks that used a state, in order."""
-    if isinstance(source, Run | Live):
+    if isinstance(source, Run | State):
         return list(source.events)
-    raise TypeError(f"events() takes a Run or a Live state, not {source!r}; get a Run from task.run(...).")
+    raise TypeError(f"events() takes a Run or a state, not {source!r}; get a Run from task.run(...).")
 
 
 def view(agent: Agent, *, profile: Profile | None = None) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,14 +15,14 @@ from agex.agent.completion import CompletionConversation
 from agex.agent.drivers import adrive, drive
 from agex.agent.event import ErrorEvent, OutputEvent, TaskStartEvent
 from agex.agent.execution import Execution, Terms
-from agex.agent.loop import Conversation, Execute, Loop, Observation, Plan, solve
+from agex.agent.loop import Commit, Conversation, Execute, Loop, Observation, Plan, solve
 from agex.agent.prompt import Brief, FullConversation
 from agex.agent.registration import is_async
 from agex.agent.run import Run
-from agex.errors import AgexError, DefinitionError, TaskFail
+from agex.errors import AgexError, DefinitionError, StateError, TaskFail
 from agex.models.actions import PythonAction
 from agex.models.base import Model
-from agex.state import Live
+from agex.state import State
 
 if TYPE_CHECKING:
     from agex.agent.agent import Agent
@@ -49,7 +50,7 @@ class Definition:
 class CallOptions:
     """What a caller may add to one call."""
 
-    state: Live | None = UNSET
+    state: State | None = UNSET
     """Where variables live on; None for nowhere; the agent's own if not given."""
     on_event: OnEvent | None = None
     on_token: OnToken | None = None
@@ -89,7 +90,7 @@ class Invocation:
         self.model: Model = agent.resolved_model()
         self.definition = definition
         self.registrations = agent.registrations
-        self.state: Live | None = agent.state if options.state is UNSET else options.state
+        self.state: State | None = agent.state if options.state is UNSET else options.state
         parent = current_call()
         self.ledger = Ledger(
             options.budget or agent.budget, parent=parent.ledger if parent is not None else None
@@ -127,7 +128,7 @@ class Invocation:
     def run(self) -> Run[Any]:
         """Carry it out in this thread."""
         try:
-            with self.call.entered():
+            with self.call.entered(), self._settled():
                 value = drive(self._steps(), self.plan, self.call, self.model, self.execution)
         except AgexError as error:
             self._attach_record(error)
@@ -137,12 +138,25 @@ class Invocation:
     async def arun(self) -> Run[Any]:
         """Carry it out without blocking the event loop."""
         try:
-            with self.call.entered():
+            with self.call.entered(), self._settled():
                 value = await adrive(self._steps(), self.plan, self.call, self.model, self.execution)
         except AgexError as error:
             self._attach_record(error)
             raise
         return self._record(value=value)
+
+    @contextmanager
+    def _settled(self) -> Iterator[None]:
+        """Commit the end of the task, however it ends."""
+        try:
+            yield
+        except BaseException as error:
+            try:
+                self.call.settle(f"{self.plan.task}: {type(error).__name__}", last=True)
+            except StateError as unkept:
+                error.add_note(f"Its end could not be committed: {unkept}")
+            raise
+        self.call.settle(f"{self.plan.task}: done", last=True)
 
     def _steps(self) -> Loop[Any]:
         yield self.plan.event(TaskStartEvent, 0, inputs=self.values)
@@ -153,6 +167,7 @@ class Invocation:
         """Run the setup code; return what it showed."""
         seen: Observation = yield Execute(PythonAction(code=setup), 0)
         yield self.plan.event(OutputEvent, 0, text=seen.text, error=seen.failed, seconds=seen.seconds)
+        yield Commit(0)
         if seen.failed or seen.ending is not None:
             problem = seen.text if seen.failed else "it ended the task"
             message = f"The setup code of task {self.plan.task!r} failed before the first turn: {problem}"
@@ -192,13 +207,16 @@ class Invocation:
             events=tuple(self.call.events),
             usage=self.ledger.used,
             state=self.state,
+            commit=self.call.commit,
             duration=self.ledger.seconds,
         )
 
 
 def _require_usable(options: CallOptions, in_async_task: bool) -> None:
     """Refuse options that could only be dropped silently later."""
-    _require("state", options.state, (Live, type(None), type(UNSET)), "state=Live() or None")
+    _require(
+        "state", options.state, (State, type(None), type(UNSET)), "state=Live(), state=Versioned(...) or None"
+    )
     _require("budget", options.budget, (Budget, type(None)), "budget=Budget(tokens=...)")
     for name, handler in (("on_event", options.on_event), ("on_token", options.on_token)):
         if handler is None:

@@ -9,14 +9,15 @@ effect                    what it is answered with
 ``Ask(request, turn)``    a ``Reply``; or a ``ModelError`` is thrown in
 ``Execute(action, turn)`` an ``Observation``
 ``Emit(event)``           nothing
+``Commit(turn)``          nothing
 ``Wait(seconds)``         nothing
 ========================  ==================================================
 
 A turn is: ask the model, execute its actions in order, show it what happened. An action
 that fails, or that ends the task, stops those after it. An answer that was cut is not
-executed at all. The generator returns the task's value or raises a ``TaskError``.
-
-A versioned state will add one effect, ``Commit``, after each ``Execute``.
+executed at all. Each executed action is a commit, which holds what was recorded since the
+one before; the action that ends the task is committed by its caller, with the end. The
+generator returns the task's value or raises a ``TaskError``.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ from agex.models.base import Image, ModelError, Reply, Request, Usage
 __all__ = [
     "Ask",
     "Clarification",
+    "Commit",
     "Conversation",
     "Effect",
     "Emit",
@@ -128,13 +130,20 @@ class Emit:
 
 
 @dataclass(frozen=True)
+class Commit:
+    """Keep what the last action did, and what was recorded."""
+
+    turn: int
+
+
+@dataclass(frozen=True)
 class Wait:
     """Let this many seconds pass."""
 
     seconds: float
 
 
-Effect: TypeAlias = Ask | Execute | Emit | Wait
+Effect: TypeAlias = Ask | Execute | Emit | Commit | Wait
 T = TypeVar("T")
 Loop: TypeAlias = Generator[Effect, Any, T]
 E = TypeVar("E", bound=Event)
@@ -276,6 +285,8 @@ def _act(plan: Plan, reply: Reply, turn: int) -> Loop[tuple[Ending | None, Obser
                 error=observation.failed,
                 seconds=observation.seconds,
             )
+        if observation.ending is None:
+            yield Commit(turn)
         seen.append(observation)
         if observation.failed or observation.ending is not None:
             break

@@ -15,7 +15,7 @@ from agex.agent.budget import Budget
 from agex.agent.call import OnEvent, OnToken, current_call, host_time
 from agex.agent.invocation import UNSET, CallOptions, Definition, Invocation
 from agex.agent.run import Run
-from agex.state import Live
+from agex.state import State
 
 if TYPE_CHECKING:
     from agex.agent.agent import Agent
@@ -49,7 +49,7 @@ class AnyTask(Generic[P, R]):
     def using(
         self,
         *,
-        state: Live | None = UNSET,
+        state: State | None = UNSET,
         on_event: OnEvent | None = UNSET,
         on_token: OnToken | None = UNSET,
         budget: Budget | None = UNSET,

@@ -6,6 +6,7 @@ knows nothing of agents and never runs guest code.
 
 from __future__ import annotations
 
+from agex.state.base import State
 from agex.state.live import Live
 
-__all__ = ["Live"]
+__all__ = ["Live", "State"]

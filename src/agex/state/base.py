@@ -1,0 +1,80 @@
+"""What an agent needs of any state."""
+
+from __future__ import annotations
+
+import abc
+import keyword
+import re
+from collections.abc import Mapping, MutableMapping, Sequence
+from typing import Any
+
+from agex.errors import StateError
+
+__all__ = ["State", "require_name"]
+
+
+class State(MutableMapping[str, Any]):
+    """An agent's variables, its ``cache`` and its events, kept from task to task.
+
+    It is also the host's view of them: ``state["x"] = 1`` gives the next task a variable ``x``.
+
+    Tasks may share one state at the same time. Each starts from the variables as they are
+    then and, at the end of each of its actions, gives back the names that it bound or
+    deleted; of two tasks that bind one name, the later wins. The inputs of a task are not
+    kept unless its code binds their names anew. Whoever shares a state also shares what is
+    in it: a function or module that one agent left there can be used by the next.
+
+    Attributes:
+        cache: the dict that agents see as ``cache``.
+        events: the events of all tasks that used this state, oldest first.
+    """
+
+    cache: dict[str, Any]
+
+    @property
+    @abc.abstractmethod
+    def events(self) -> Sequence[Any]: ...
+
+    @abc.abstractmethod
+    def snapshot(self) -> dict[str, Any]:
+        """Return the variables as they are now, in a new dict of the same objects."""
+
+    @abc.abstractmethod
+    def write_back(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
+        """Take over what changed between two namespaces of a task, by identity.
+
+        Names bound to another object are set, names that are gone are deleted, and every
+        other name stays as it is here, whoever set it meanwhile.
+        """
+
+    @abc.abstractmethod
+    def record(self, event: Any) -> None:
+        """Take in an event of a task."""
+
+    @abc.abstractmethod
+    def settle(self, message: str, *, last: bool = False) -> str | None:
+        """Keep what an action did: variables, cache and the events since the last time.
+
+        Args:
+            message: what the commit is called.
+            last: the task is over.
+
+        Returns:
+            The commit, where the state has commits.
+        """
+
+
+def require_name(name: str) -> None:
+    """Refuse a name that no variable can have.
+
+    Raises:
+        StateError: with a name that one can have.
+    """
+    if not name.isidentifier() or keyword.iskeyword(name) or name.startswith("__"):
+        raise StateError(f"{name!r} cannot be a variable of an agent's code; write state['{_fixed(name)}'].")
+
+
+def _fixed(name: str) -> str:
+    """Return a name like *name* that a variable can have."""
+    word = re.sub(r"\W+", "_", name).strip("_")
+    return word if word.isidentifier() and not keyword.iskeyword(word) else f"v_{word}"
