@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agex.sandbox import Sandbox
+from agex.errors import SandboxAttributeError, SandboxTypeError
+from agex.sandbox import Policy, Sandbox
 
 SANDBOX = Sandbox()
 
@@ -365,3 +366,169 @@ def test_a_random_expression_has_the_value_or_the_error_of_cpython(expression: s
     actual = (type(result.error), str(result.error)) if result.error else result.value
 
     assert actual == expected
+
+
+# -- what is left out is told, and where it was hidden it stays hidden
+
+
+def test_a_member_that_a_module_has_and_the_guest_does_not_is_refused_with_advice() -> None:
+    result = SANDBOX.exec("import json\nwith_file = 1\njson.load(with_file)")
+
+    assert isinstance(result.error, SandboxAttributeError)
+    assert str(result.error) == "'json.load' exists, but is not available here; use json.loads(text)"
+    assert "line 3" in result.traceback
+
+
+def test_a_handler_of_the_guest_reads_the_same_text() -> None:
+    result = SANDBOX.exec("import sys\ntry: sys.modules\nexcept Exception as error: print(error)")
+
+    assert result.stdout.startswith("'sys.modules' exists, but is not available here; ")
+
+
+def test_a_member_that_no_module_has_is_missing_as_in_cpython() -> None:
+    result = SANDBOX.exec("import json\njson.nope")
+
+    assert type(result.error) is AttributeError
+    assert str(result.error) == "module 'json' has no attribute 'nope'"
+
+
+def test_an_import_of_a_member_that_is_left_out_says_what_to_do() -> None:
+    result = SANDBOX.exec("from asyncio import run")
+
+    assert str(result.error) == "cannot import name 'run' from 'asyncio'; dir(asyncio) lists what is there"
+
+
+class Vault:
+    """A host class with a secret."""
+
+    def __init__(self) -> None:
+        self._secret = 42
+
+    def open(self) -> int:
+        return self._secret
+
+
+PRELUDE = """
+def spy(self, name): return name
+HOOK = {"__getattribute__": spy}
+class N(type): pass
+class N2(N): pass
+class MM(type):
+    def order(cls): return super().mro()
+    def line(cls): return super().__mro__
+class M(type, metaclass=MM): pass
+class Plain(metaclass=N): pass
+class Empty(tuple):
+    def __iter__(self): return iter(())
+class Silent(dict):
+    def get(self, *args): return args[-1]
+    def items(self): return []
+    def keys(self): return []
+    def __iter__(self): return iter(())
+    def __contains__(self, key): return False
+class Liar(type):
+    def __getattribute__(cls, name):
+        if name == "__mro__": return (cls, object)
+        return type.__getattribute__(cls, name)
+class Base(metaclass=Liar): pass
+"""
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "type.__call__(type, 'X', (Vault,), HOOK)",
+        "type.__call__(M, 'X', (Vault,), HOOK)",
+        "M('X', (Vault,), HOOK)",
+        "M.__call__(M, 'X', (Vault,), HOOK)",
+        "getattr(M, '__call__')(M, 'X', (Vault,), HOOK)",
+        "getattr(M, '__new__')(M, 'X', (Vault,), HOOK)",
+        "super(N, N2).__call__(N2, 'X', (Vault,), HOOK)",
+        "MM('X', (type, Vault), HOOK)",
+        "N('X', Empty((Vault,)), HOOK)",
+        "N('X', (Vault,), Silent(HOOK))",
+        "type.__new__(N, 'X', Empty((Vault,)), Silent(HOOK))",
+        "Liar('X', (Vault,), {})",
+        "Liar('X', (Base, Vault), {})",
+    ],
+)
+def test_no_way_of_calling_a_metaclass_hooks_a_host_class(expression: str) -> None:
+    policy = Policy.default()
+    policy.cls(Vault)
+
+    result = Sandbox(policy).exec(PRELUDE + expression)
+
+    assert isinstance(result.error, SandboxTypeError)
+    assert "it inherits from a class of the host" in str(result.error)
+
+
+def test_no_member_of_a_class_hides_behind_a_name_that_is_no_plain_text() -> None:
+    source = """
+class Name(str):
+    def __hash__(self): return str.__hash__(self)
+    def __eq__(self, other): return False
+type("X", (), {Name("__del__"): print})
+"""
+
+    result = SANDBOX.exec(source)
+
+    assert isinstance(result.error, SandboxTypeError)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "M.order()",
+        "M.line()",
+        "M.__mro__",
+        "getattr(M, '__mro__')",
+        "getattr(M, 'mro')()",
+        "super(N, N2).mro(N2)",
+        "super(N, N2).mro(Plain)",
+        "super(N, N2).__mro__",
+        "MM.order(M)",
+    ],
+)
+def test_the_order_of_a_metaclass_is_not_told(expression: str) -> None:
+    result = SANDBOX.exec(PRELUDE + expression)
+
+    assert isinstance(result.error, SandboxAttributeError)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "class T(type, metaclass=O): pass",
+        "O('T', (type,), {})",
+        "type.__new__(O, 'T', (type,), {})",
+        "class A(metaclass=O): pass\nclass T(A, type): pass",
+        "class P(type): pass\nclass Q(type, metaclass=P): pass\nP.mro = order\nclass T(type, metaclass=Q): pass",
+    ],
+)
+def test_no_metaclass_orders_the_bases_of_a_metaclass(source: str) -> None:
+    prelude = "def order(cls): return [cls, object]\nclass O(type): mro = order\n"
+
+    result = SANDBOX.exec(prelude + source)
+
+    assert isinstance(result.error, SandboxTypeError)
+    assert "defines mro()" in str(result.error)
+
+
+def test_text_in_annotations_is_never_evaluated_by_single_dispatch() -> None:
+    source = """
+        from functools import singledispatch, singledispatchmethod
+        seen = []
+        class Spy(singledispatchmethod):
+            def __setattr__(self, name, value): seen.append(value)
+        def f(x): pass
+        def text(x: "[].append"): pass
+        both = singledispatch(f), Spy(f), Spy(f).dispatcher
+        for dispatcher in both:
+            try: dispatcher.register(text)
+            except TypeError as error: print(type(error).__name__)
+        print(seen)
+        """
+
+    result = SANDBOX.exec(textwrap.dedent(source))
+
+    assert result.stdout == "SandboxTypeError\n" * 3 + "[]\n"

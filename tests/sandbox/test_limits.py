@@ -171,3 +171,15 @@ def test_an_error_whose_text_never_ends_is_shown_without_it() -> None:
 
     assert type(result.error).__name__ == "E"
     assert result.traceback.endswith("E: <exception str() failed>")
+
+
+async def test_a_function_of_another_session_ends_with_the_run_that_called_it() -> None:
+    sandbox = Sandbox(limits=QUICK)
+    earlier = sandbox.session()
+    earlier.run(
+        "def swallow():\n    while True:\n        try:\n            while True: pass\n        except: pass"
+    )
+    later = sandbox.session({"swallow": earlier.globals["swallow"]})
+
+    check_timed_out(await later.arun("swallow()"))
+    assert earlier.run("1 + 1").value == 2

@@ -14,16 +14,17 @@ from __future__ import annotations
 
 import abc
 import enum
+import types
 import typing
 from collections.abc import Callable
 from typing import Any
 
 from agex.errors import SandboxTypeError
-from agex.sandbox import hostclass, rawmemory
+from agex.sandbox import hostclass, origins, rawmemory
 from agex.sandbox.context import CURRENT
 from agex.sandbox.lazies import LazyMeta
 
-__all__ = ["ClassRegistry", "GuestType", "real_metaclass", "stand_in"]
+__all__ = ["ClassRegistry", "GuestType", "mro_of", "namespace_of", "real_metaclass", "stand_in"]
 
 _HOOKS = frozenset({"__getattribute__", "__setattr__", "__delattr__", "__init_subclass__", "__class__"})
 """What a class over a host class may not define: it would see the host's private state pass by."""
@@ -39,6 +40,22 @@ _NAMESPACE = type.__dict__["__dict__"].__get__
 _MRO: Callable[[type], tuple[type, ...] | None] = type.__dict__["__mro__"].__get__
 """A class's bases in order; None while its metaclass still works them out."""
 
+
+def mro_of(class_: type) -> tuple[type, ...]:
+    """Give a class's bases in order, without asking a metaclass of the guest."""
+    return _MRO(class_) or ()
+
+
+def namespace_of(class_: type) -> types.MappingProxyType[str, Any]:
+    """Give what ``vars(class_)`` gives, without asking a metaclass of the guest."""
+    return _NAMESPACE(class_)  # type: ignore[no-any-return]
+
+
+def _items(bases: Any) -> tuple[Any, ...]:
+    """Give the bases that the interpreter will see: a tuple of the guest may iterate over others."""
+    return tuple(tuple.__iter__(bases)) if isinstance(bases, tuple) else ()
+
+
 _NEVER = frozenset({"__del__", "__reduce__", "__reduce_ex__", *rawmemory.NAMES})
 """What no class of a guest may define, however it is made."""
 
@@ -50,10 +67,11 @@ class _StandInMeta(type):
         guards = CURRENT.get()
         if cls is GuestType and len(args) == 1 and not kwargs:
             return type_of(args[0])
-        real = _REAL.get(cls)
-        if guards is None or len(args) != 3:
-            return type.__call__(real or cls, *args, **kwargs)
-        return guards.classes.create(lambda *a, **k: type.__call__(real or cls, *a, **k), *args, **kwargs)
+        real = _REAL.get(cls) or cls
+        if guards is None or len(args) != 3 or type not in mro_of(cls):
+            return type.__call__(real, *args, **kwargs)
+        guards.classes.reconcile(cls, args[1], args[0])
+        return guards.classes.create(lambda *a, **k: type.__call__(real, *a, **k), *args, **kwargs)
 
     def __instancecheck__(cls, instance: object) -> bool:
         real = _REAL.get(cls)
@@ -100,6 +118,14 @@ def stand_in(metaclass: type) -> type:
     return found
 
 
+def call(class_: Any, /, *args: Any, **kwargs: Any) -> Any:
+    """Do what ``type.__call__(class_, ...)`` does: a metaclass makes a class, which is to be checked."""
+    if issubclass(type(class_), type) and issubclass(class_, type):
+        stands: Any = stand_in(class_)
+        return _StandInMeta.__call__(stands, *args, **kwargs)
+    return type.__call__(class_, *args, **kwargs)
+
+
 def real_metaclass(class_: type) -> type:
     """Give what a stand-in stands for; any other class is returned as it is."""
     return _REAL.get(class_, class_)
@@ -109,6 +135,8 @@ def type_of(value: object) -> type:
     """Do what ``type(value)`` does, without handing out a metaclass or a sealed class."""
     found = type(value)
     if issubclass(found, type):
+        if issubclass(type(found), _StandInMeta):
+            return found  # the guest's own: the metaclass of one of its metaclasses
         return GuestType if issubclass(found, (_StandInMeta, LazyMeta)) else stand_in(found)
     guards = CURRENT.get()
     return found if guards is None else guards.shown_class(found)
@@ -117,12 +145,16 @@ def type_of(value: object) -> type:
 class ClassRegistry:
     """The classes of one session."""
 
-    def __init__(self, own: set[type]) -> None:
+    def __init__(self) -> None:
         self.module_name = str(b"__main__", "ascii")
         """``__name__`` in guest code: a string equal to others and identical to none. A class body stores
         this very object as ``__module__``; no host class can have it, so new classes are known by it."""
-        self.own = own  # read by compiled code, under the name own!
-        self.trusted = set(_PLAIN)  # likewise, in strict mode, under the name ok!
+        self.builtins_name = str(b"builtins", "ascii")
+        """Likewise where `exec` runs code in a namespace without a ``__name__``."""
+        self.own: set[type] = set()  # read by compiled code, under the name own!
+        self.trusted: set[type] = set(_PLAIN)  # likewise, in strict mode, under the name ok!
+        self.builtins: dict[str, Any] = {}
+        """What the guest's code runs with."""
         self._pure: dict[int, type] = {}
         self._mixed: dict[int, type] = {}
 
@@ -144,7 +176,9 @@ class ClassRegistry:
         for register in (self._pure, self._mixed):
             if register.get(id(class_)) is class_:
                 return register
-        if _NAMESPACE(class_).get("__module__") is not self.module_name or _MRO(class_) is None:
+        module = _NAMESPACE(class_).get("__module__")
+        is_new = module is self.module_name or module is self.builtins_name
+        if not is_new or _MRO(class_) is None:
             return None
         self.adopt(class_)
         return self._known(class_)
@@ -157,23 +191,26 @@ class ClassRegistry:
         """Make the ``__build_class__`` of a session."""
 
         def build_class(function: Any, name: str, /, *bases: Any, **kwargs: Any) -> Any:
-            if all(self._is_harmless(base) for base in bases):
+            if all(map(self._is_harmless, bases)):
+                self.reconcile(kwargs.get("metaclass"), bases)
                 made = real(function, name, *bases, **kwargs)
                 if isinstance(made, type):
-                    self._check_namespace(vars(made), name)
+                    self._check_namespace(_NAMESPACE(made), name)
                     self.adopt(made)
-                return made
-            return self._build_mixed(real, function, name, bases, kwargs)
+            else:
+                made = self._build_mixed(real, function, name, bases, kwargs)
+            if isinstance(made, type) and self.is_guest(made):
+                origins.note_body(made, function)
+            return made
 
         build_class.__name__ = build_class.__qualname__ = "__build_class__"
+        build_class.__module__ = "builtins"
         return build_class
 
     def _build_mixed(
         self, real: Any, function: Any, name: str, bases: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         """Build a class over host classes: the namespace is checked before the class exists."""
-        import types
-
         resolved = types.resolve_bases(bases)
         metaclass = real_metaclass(kwargs.pop("metaclass", type(resolved[0]) if resolved else type))
         metaclass, _, _ = types.prepare_class(name, resolved, {"metaclass": metaclass, **kwargs})
@@ -186,16 +223,47 @@ class ClassRegistry:
         make.__prepare__ = metaclass.__prepare__  # type: ignore[attr-defined]
         return real(function, name, *bases, metaclass=make, **kwargs)
 
+    def reconcile(self, metaclass: Any, bases: Any, name: Any = "") -> None:
+        """Check the metaclasses of a class to be made, and let those of the guest stand above others.
+
+        ``class M(type, metaclass=MM)``: ``type`` of a guest is an instance of `_StandInMeta`, so what
+        comes to be the metaclass of its subclasses must be a subclass of that. It becomes one when it
+        is first needed: a class whose metaclass is one pays for it at every call.
+        """
+        bases = _items(bases)
+        is_meta = any(issubclass(type(base), _StandInMeta) for base in bases)
+        is_mixed = not all(map(self._is_harmless, bases))
+        if not (is_meta or is_mixed):
+            return
+        for each in (metaclass, *map(type, bases)):
+            if isinstance(each, type) and is_mixed:
+                self._check_metaclass(each, name)
+            if isinstance(each, type) and is_meta and self.is_guest(each):
+                self._check_order(each)
+                if not issubclass(each, _StandInMeta):
+                    each.__bases__ = (*type.__dict__["__bases__"].__get__(each), _StandInMeta)
+
+    def _check_order(self, metaclass: type) -> None:
+        """Refuse a metaclass that orders the bases of metaclasses: their graph holds what is ours."""
+        while self.is_guest(metaclass):
+            for part in mro_of(metaclass):
+                if self.is_guest(part) and "mro" in _NAMESPACE(part):
+                    raise SandboxTypeError(
+                        f"{metaclass.__name__} defines mro() and cannot be the metaclass of a metaclass; "
+                        "define it on a metaclass of ordinary classes"
+                    )
+            metaclass = type(metaclass)
+
     def create(
         self, metaclass: Callable[..., Any], name: Any, bases: Any, namespace: Any, **kwargs: Any
     ) -> Any:
         """Call a metaclass, with the namespace checked first and the class registered after."""
         if isinstance(namespace, dict):
-            if "__module__" not in namespace:  # else it is a class statement's, of whatever type
-                namespace = {**namespace, "__module__": self.module_name}
+            if not dict.__contains__(namespace, "__module__"):  # else it is a class statement's, of any type
+                namespace = {**dict(dict.items(namespace)), "__module__": self.module_name}
             self._check_namespace(namespace, name)
-            if isinstance(bases, tuple) and not all(self._is_harmless(base) for base in bases):
-                self._check_mixed(name, bases, namespace)
+            if not all(map(self._is_harmless, _items(bases))):
+                self._check_mixed(name, _items(bases), namespace)
         made = metaclass(name, bases, namespace, **kwargs)
         if isinstance(made, type):
             self.adopt(made)
@@ -204,20 +272,28 @@ class ClassRegistry:
     def adopt(self, class_: type) -> None:
         """Register a class that the guest made."""
         rawmemory.keep_from(class_)
-        if all(self._is_harmless(base) for base in class_.__mro__[1:]):
+        origins.note_class(class_)
+        if all(map(self._is_harmless, mro_of(class_)[1:])):
             self._pure[id(class_)] = class_
-            if _is_told_by_identity(class_):  # others take the slow way
+            if not _is_told_by_identity(class_):
+                self._tell_by_identity()
+            else:
                 self.own.add(class_)
                 self.trusted.add(class_)
         else:
             self._check_metaclass(type(class_), class_.__name__)
             self._mixed[id(class_)] = class_
 
+    def _tell_by_identity(self) -> None:
+        """Let compiled code look for classes without their ``__hash__``; a set asks for it."""
+        self.builtins["own!"] = _ByIdentity(self._pure)
+        self.builtins["ok!"] = _ByIdentity(self._pure, _PLAIN)
+
     def _check_metaclass(self, metaclass: type, name: str) -> None:
         """Refuse a metaclass of the guest that would see a host class's private state pass by."""
-        for part in metaclass.__mro__:
+        for part in mro_of(metaclass):
             if self.is_guest(part):
-                for hook in (_HOOKS | _IDENTITY) & vars(part).keys():
+                for hook in (_HOOKS | _IDENTITY).intersection(_NAMESPACE(part)):
                     raise SandboxTypeError(
                         f"class {name} cannot have a metaclass that defines {hook}: it inherits from a class "
                         "of the host; keep the host object in an attribute instead"
@@ -226,27 +302,35 @@ class ClassRegistry:
     def _is_harmless(self, base: Any) -> bool:
         if not isinstance(base, type):
             return type(base).__module__ in _STDLIB_BASES or isinstance(base, typing.NewType)
-        return self.is_pure(base) or all(self._holds_no_secrets(part) for part in base.__mro__)
+        return self.is_pure(base) or all(map(self._holds_no_secrets, mro_of(base)))
 
     def _holds_no_secrets(self, part: type) -> bool:
         if self.is_guest(part):
             return self.is_pure(part)
-        is_stand_in = isinstance(part, _StandInMeta)
+        is_stand_in = isinstance(part, _StandInMeta) or issubclass(part, _StandInMeta)
         return is_stand_in or hostclass.is_static(part) or part.__module__ in _STDLIB_BASES
 
     def _check_namespace(self, namespace: Any, name: Any) -> None:
-        for forbidden in _NEVER:
-            if namespace.get(forbidden, rawmemory.NOWHERE) is not rawmemory.NOWHERE:
+        is_dict = isinstance(namespace, dict)
+        members = dict.keys(namespace) if is_dict else namespace.keys()
+        odd = {*map(type, members)} - {str}
+        if odd:  # it may equal what it likes, when it likes
+            raise SandboxTypeError(
+                f"class {name} has a member named by a {odd.pop().__name__}; use a plain str"
+            )
+        for member in _NEVER.intersection(members):
+            value = dict.__getitem__(namespace, member) if is_dict else namespace[member]
+            if value is not rawmemory.NOWHERE:
                 raise SandboxTypeError(
-                    f"class {name} cannot define {forbidden}; use a context manager or a plain method"
+                    f"class {name} cannot define {member}; use a context manager or a plain method"
                 )
 
     def _check_mixed(self, name: Any, bases: tuple[Any, ...], namespace: dict[str, Any]) -> None:
         private = self.host_names(*(base for base in bases if isinstance(base, type)))
-        guest_parts = [namespace]
+        guest_parts = [dict(dict.items(namespace))]
         for base in bases:
             if isinstance(base, type):
-                guest_parts += [dict(vars(part)) for part in base.__mro__ if self.is_guest(part)]
+                guest_parts += [dict(_NAMESPACE(part)) for part in mro_of(base) if self.is_guest(part)]
         for part in guest_parts:
             for member in part:
                 if member in _HOOKS or member in private:
@@ -262,7 +346,7 @@ class ClassRegistry:
         """Give the private names of all host classes among *class_* and their bases."""
         names: set[str] = set()
         for each in class_:
-            for base in each.__mro__:
+            for base in mro_of(each):
                 if not self.is_guest(base):
                     names |= hostclass.private_names(base)
         return frozenset(names)
@@ -271,6 +355,10 @@ class ClassRegistry:
         """Tell whether the guest may set *name* on a class of its own."""
         if not self.is_guest(class_):
             return False
+        if issubclass(class_, type) and name in _HOOKS | _IDENTITY:
+            if self._mixed:  # it could be the metaclass of one
+                return False
+            self._tell_by_identity()
         if not self._has_mixed(class_):
             return True
         return name not in _HOOKS and name not in self.host_names(*self._family(class_))
@@ -296,6 +384,19 @@ _STDLIB_BASES = frozenset(
     }
 )  # fmt: skip
 """Modules whose classes hold no state of the host's program: a guest may build on them freely."""
+
+
+class _ByIdentity:
+    """The guest's own classes, where a metaclass of the guest defines what hashes and equals."""
+
+    __slots__ = ("_own", "_plain")
+
+    def __init__(self, own: dict[int, type], plain: tuple[type, ...] = ()) -> None:
+        self._own = own
+        self._plain = frozenset(map(id, plain))
+
+    def __contains__(self, class_: object) -> bool:
+        return id(class_) in self._own or id(class_) in self._plain
 
 
 def _is_told_by_identity(class_: type) -> bool:

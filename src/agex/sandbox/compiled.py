@@ -14,7 +14,7 @@ from collections import OrderedDict
 from collections.abc import Iterator
 
 from agex.errors import SandboxSyntaxError
-from agex.sandbox import ledger
+from agex.sandbox import ledger, origins
 from agex.sandbox.rewrite import HELPERS, Rules, rewrite, rewrite_expression
 
 __all__ = ["compile_expression", "compile_module"]
@@ -63,6 +63,7 @@ def _compile(
     except RecursionError:  # trees of more than about 900 levels
         raise SandboxSyntaxError("the program is nested too deeply; split it into smaller parts") from None
     _inspect(code)
+    origins.note_source(code, source)
     return code
 
 
@@ -71,6 +72,7 @@ def compile_expression(source: str, rules: Rules) -> types.CodeType:
     tree = ast.parse(source.strip(" \t"), "<string>", "eval")
     code: types.CodeType = compile(rewrite_expression(tree, rules), "<string>", "eval", dont_inherit=True)
     _inspect(code)
+    origins.note_source(code, source)
     return code
 
 

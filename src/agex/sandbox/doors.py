@@ -93,9 +93,13 @@ def _obj_door(guards: Guards, receiver: Any, name: str) -> Any:
 
 def _graph_door(guards: Guards, receiver: Any, name: str) -> Any:
     """``__mro__``, ``__bases__``, ``__base__``, ``mro``: not of a metaclass, whose graph ends at ``type``."""
-    if isinstance(receiver, type) and issubclass(receiver, type):
+    if _is_metaclass(super_self(receiver) if type(receiver) is super else receiver):
         raise refusal(receiver, name)
     return receiver
+
+
+def _is_metaclass(subject: Any) -> bool:
+    return issubclass(type(subject), type) and issubclass(subject, type)
 
 
 def _register_door(guards: Guards, receiver: Any, name: str) -> Any:
@@ -128,8 +132,8 @@ def _own_door(guards: Guards, receiver: Any, name: str) -> Any:
 
 def _is_defined(guards: Guards, class_: type, name: str) -> bool:
     """Tell whether the guest wrote what *class_* answers: ``object.__getstate__`` takes any object."""
-    for base in class_.__mro__:
-        if name in vars(base):
+    for base in classes.mro_of(class_):
+        if name in classes.namespace_of(base):
             return guards.classes.is_guest(base)
     return True
 
@@ -154,8 +158,9 @@ def _get_door(guards: Guards, receiver: Any, name: str) -> Any:
 
 
 def _wrapped_door(guards: Guards, receiver: Any, name: str) -> Any:
-    if guards.is_own(receiver):
-        return receiver
+    function = receiver.__func__ if type(receiver) is types.MethodType else receiver
+    if guards.is_own(receiver) or guards.is_guest_function(function):
+        return receiver  # it was the guest that stored it
     value = host.getattr(receiver, name)
     if guards.is_guest_function(value):
         return _Door(value)
@@ -173,6 +178,7 @@ def _new_door(guards: Guards, receiver: Any, name: str) -> Any:
 
     def new(cls: type, *args: Any, **kwargs: Any) -> Any:
         if issubclass(cls, type):
+            guards.classes.reconcile(cls, args[1] if len(args) == 3 else (), args[0] if args else "")
             return guards.classes.create(functools.partial(real, cls), *args, **kwargs)
         if isinstance(cls, lazies.LazyMeta):
             return cls(*args, **kwargs)
@@ -183,14 +189,27 @@ def _new_door(guards: Guards, receiver: Any, name: str) -> Any:
     return _Door(new)
 
 
+def _call_door(guards: Guards, receiver: Any, name: str) -> Any:
+    """``type.__call__``: what it makes is checked, by whatever way it is reached."""
+    subject = super_self(receiver) if type(receiver) is super else receiver
+    if subject is receiver and not issubclass(type(receiver), type):
+        return receiver
+    value = host.getattr(receiver, name)
+    if value is type.__call__:
+        return _Door(classes.call)
+    if type(value) is types.MethodWrapperType and _is_metaclass(subject):
+        return _Door(functools.partial(classes.call, subject))
+    return _Door(value)
+
+
 def _accessor_door(guards: Guards, receiver: Any, name: str) -> Any:
     """``object.__setattr__`` and its kin: the real one, after the check of the name it is given."""
     real = host.getattr(receiver, name)
-    bound = not isinstance(receiver, type)
+    is_unbound = isinstance(receiver, type) or type(real) in {types.WrapperDescriptorType, types.FunctionType}
     subject = super_self(receiver) if type(receiver) is super else receiver
 
     def access(*args: Any) -> Any:
-        target, key, *rest = (subject, *args) if bound else args
+        target, key, *rest = args if is_unbound else (subject, *args)
         key = exact_name(key)
         if name == "__getattribute__":
             if guards.readable(target, key) is not target:
@@ -198,7 +217,7 @@ def _accessor_door(guards: Guards, receiver: Any, name: str) -> Any:
         else:
             guards.check_storable(target, key)
             guards.check_store(target, key)
-        return real(key, *rest) if bound else real(target, key, *rest)
+        return real(target, key, *rest) if is_unbound else real(key, *rest)
 
     return _Door(access)
 
@@ -216,6 +235,7 @@ DOORS: dict[str, Callable[[Guards, Any, str], Any]] = {
     "__base__": _graph_door,
     "__class__": _class_door,
     "__dict__": _dict_door,
+    "__call__": _call_door,
     "__init__": _init_door,
     "__new__": _new_door,
     "__init_subclass__": _inherited_door,
@@ -255,7 +275,7 @@ def exact_name(name: Any) -> str:
 def described(receiver: Any) -> str:
     """Name an object in an error message, without asking it."""
     if isinstance(receiver, types.ModuleType):
-        return f"module '{receiver.__name__}'"
+        return f"module '{host.vars(receiver).get('__name__', '?')}'"
     if isinstance(receiver, type):
         return f"class '{receiver.__name__}'"
     return f"'{type(receiver).__name__}' object"

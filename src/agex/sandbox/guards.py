@@ -14,6 +14,7 @@ Whatever is refused here is refused by raising; nothing is answered with a defau
 from __future__ import annotations
 
 import builtins as host
+import functools
 import inspect
 import sys
 import types
@@ -21,8 +22,10 @@ from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
 from agex.errors import SandboxAttributeError, SandboxError, SandboxImportError, SandboxTypeError
-from agex.sandbox import classes, compiled, doors, hostclass, lazies, ledger, rawmemory
-from agex.sandbox.names import Names, own_names
+from agex.sandbox import classes, compiled, doors, hostclass, lazies, ledger, patterns, rawmemory
+from agex.sandbox.builtin import as_builtin
+from agex.sandbox.modules import hint
+from agex.sandbox.names import Names, Spaces, own_names, replace_names
 from agex.sandbox.output import CAPTURE
 from agex.sandbox.policy import Policy
 
@@ -50,10 +53,17 @@ _STATIC |= lazies.BUILTINS
 _STATIC["KeyboardInterrupt"] = type("KeyboardInterrupt", (BaseException,), {"__module__": "builtins"})
 
 
+_OWN_SCOPE = object()
+"""Stands for the argument that was left out: the names of the caller."""
+
+
 def _caller() -> types.FrameType:
     """Give the frame that called a builtin of ours: the guest's."""
     return sys._getframe(2)  # pyright: ignore[reportPrivateUsage] - eval() and locals() are about their caller
 
+
+_NAMED = ("getattr", "hasattr", "setattr", "delattr", "vars", "dir", "globals", "locals", "eval", "exec")
+"""Builtins that a session answers itself."""
 
 _BUILTINS_OF = types.FunctionType.__dict__["__builtins__"].__get__
 
@@ -64,9 +74,9 @@ class Guards:
     def __init__(self, policy: Policy, stop: Callable[[], NoReturn], caught: Callable[[], None]) -> None:
         self.policy = policy
         self._apart: dict[str, types.ModuleType] = {}  # modules with a state of their own in each session
+        self._spaces = Spaces()
         self._bare: dict[str, types.ModuleType] = {}
-        own: set[type] = set()
-        self.classes = classes.ClassRegistry(own)
+        self.classes = classes.ClassRegistry()
         self.builtins: dict[str, Any] = {
             **_STATIC,
             "stop!": False,
@@ -74,29 +84,24 @@ class Guards:
             "caught!": caught,
             "type!": type,
             "super!": super,
-            "own!": own,
+            "own!": self.classes.own,
             "ok!": self.classes.trusted,
             "check!": self.check,
             "store!": self.check_store,
             "delete!": self.check_delete,
             "pattern!": self.pattern,
+            "late!": patterns.Late,
+            "named!": self.named_pattern,
             "value!": None,
             "__build_class__": self.classes.build(host.__build_class__),
             "__import__": self.import_,
             "type": classes.GuestType,
-            "getattr": self.getattr,
-            "hasattr": self.hasattr,
-            "setattr": self.setattr,
-            "delattr": self.delattr,
-            "vars": self.vars,
-            "dir": self.dir,
-            "globals": self.globals,
-            "locals": self.locals,
-            "eval": self.eval,
-            "exec": self.exec,
-            "print": _print,
-            **_REFUSED,
+            "__name__": self.classes.builtins_name,
+            **{name: as_builtin(name, getattr(self, name)) for name in _NAMED},
+            "print": as_builtin("print", _print),
+            **{name: as_builtin(name, refuse) for name, refuse in _REFUSED.items()},
         }
+        self.classes.builtins = self.builtins
         self.builtins.update(self._shown(policy.names))
 
     def _shown(self, names: Mapping[str, Any]) -> dict[str, Any]:
@@ -116,7 +121,9 @@ class Guards:
                 raise doors.refusal(receiver, name)
             return receiver
         subject = (
-            receiver if isinstance(receiver, type) and classes.GuestType not in class_.__mro__ else class_
+            receiver
+            if isinstance(receiver, type) and classes.GuestType not in classes.mro_of(class_)
+            else class_
         )
         if self.policy.denies(subject, name) and not self.classes.is_pure(subject):
             raise doors.refusal(receiver, name)
@@ -179,9 +186,9 @@ class Guards:
 
     def _hides_method(self, class_: type, name: str) -> bool:
         """Tell whether *name* is a method of a host class among the bases."""
-        for base in class_.__mro__:
-            if name in vars(base):
-                return not self.classes.is_guest(base) and callable(vars(base)[name])
+        for base in classes.mro_of(class_):
+            if name in classes.namespace_of(base):
+                return not self.classes.is_guest(base) and callable(classes.namespace_of(base)[name])
         return False
 
     # -- builtins that take names ----------------------------------------------------
@@ -195,9 +202,11 @@ class Guards:
         if ledger.is_denied(name):
             raise doors.refusal(receiver, name)
         rules = self.policy.text
-        private = ledger.is_private(name)
-        watched = private or name in rules.contested
-        if watched and (name in rules.hot or not self.classes.is_pure(type(receiver))):
+        if (ledger.is_private(name) or name in rules.contested) and (
+            name in rules.hot
+            or issubclass(type(receiver), type)  # a guest's metaclass does not make a class the guest's
+            or not self.classes.is_pure(type(receiver))
+        ):
             return self.check(receiver, name)
         return receiver
 
@@ -224,11 +233,10 @@ class Guards:
                 f"attribute '{name}' of {doors.described(receiver)} cannot be changed"
             )
 
-    def vars(self, *receiver: Any) -> Any:
+    def vars(self, value: Any = _OWN_SCOPE, /) -> Any:
         """Do what ``vars`` does; a module's dict comes read-only, a host object's not at all."""
-        if not receiver:
+        if value is _OWN_SCOPE:
             return _scope(_caller())
-        (value,) = receiver
         if isinstance(value, types.ModuleType):
             return types.MappingProxyType(
                 {k: v for k, v in host.vars(value).items() if not ledger.is_dunder(k)}
@@ -238,17 +246,16 @@ class Guards:
                 f"vars() of {doors.described(value)} is not available; use dir() and its attributes"
             )
         if isinstance(value, type):
-            names = {k: v for k, v in host.vars(value).items() if k not in rawmemory.NAMES}
+            names = {k: v for k, v in classes.namespace_of(value).items() if k not in rawmemory.NAMES}
             return types.MappingProxyType(names)  # a copy: a proxy can be made to tell, see doors
         if isinstance(value, types.FunctionType):
             return Names(host.vars(value))
         return host.vars(value)
 
-    def dir(self, *receiver: Any) -> list[str]:
+    def dir(self, value: Any = _OWN_SCOPE, /) -> list[str]:
         """Do what ``dir`` does, for the names that may be read."""
-        if not receiver:
+        if value is _OWN_SCOPE:
             return sorted(own_names(_caller().f_locals))
-        (value,) = receiver
         return [name for name in host.dir(value) if self._is_listed(value, name)]
 
     def _is_listed(self, value: Any, name: str) -> bool:
@@ -287,16 +294,18 @@ class Guards:
             here = caller.f_locals if inner is None else inner
             here = None if here is names else here
         else:
-            names = {**own_names(outer), "__builtins__": self.builtins, "__name__": self.classes.module_name}
+            names = self._spaces.enter(outer, {"__builtins__": self.builtins})
+            if names.get("__name__") == "__main__":
+                names["__name__"] = self.classes.module_name  # by which new classes are known
             here = inner
         scope = names if here is None else own_names(here)
         try:
             return host.eval(code, names, scope)
         finally:
             if outer is not None:
-                outer.update(own_names(names))
-            if inner is not None:
-                inner.update(own_names(scope))
+                self._spaces.leave(outer, names)
+            if inner is not None or (here is not None and _is_written_to(caller)):
+                replace_names(here, own_names(scope))
 
     # -- imports -------------------------------------------------------------------
 
@@ -321,7 +330,8 @@ class Guards:
                 child = self._submodule(f"{name}.{member}")
                 if child is None:
                     raise SandboxImportError(
-                        f"cannot import name '{member}' from '{name}'{_hint(member, host.vars(top))}"
+                        f"cannot import name '{member}' from '{name}'; "
+                        + (hint(member, host.vars(top)) or f"dir({name}) lists what is there")
                     )
                 host.vars(top)[member] = child
         return top
@@ -350,8 +360,8 @@ class Guards:
             return grant.copy()
         found = self._submodule(name)
         if found is None:
-            hint = _hint(name, self.policy.modules) or "; work with the modules that are registered"
-            raise SandboxImportError(f"import of '{name}' is not allowed{hint}")
+            instead = hint(name, self.policy.modules) or "work with the modules that are registered"
+            raise SandboxImportError(f"import of '{name}' is not allowed; {instead}")
         return found
 
     def _submodule(self, name: str) -> types.ModuleType | None:
@@ -392,6 +402,15 @@ class Guards:
             class_.__name__, (), {"__match_args__": found, "_match": (self, class_, tuple(delicate))}
         )
 
+    def named_pattern(self, elsewhere: Callable[[], Any], path: str, *watched: str) -> Any:
+        """Give what `pattern` gives, for a name that the calling scope may hold; else *elsewhere*'s value."""
+        first, *rest = path.split(".")
+        try:
+            class_ = sys._getframe(1).f_locals[first]  # pyright: ignore[reportPrivateUsage] - the scope
+        except KeyError:
+            return elsewhere()
+        return self.pattern(functools.reduce(host.getattr, rest, class_), *watched)
+
     def matches(self, subject: Any, class_: type, delicate: tuple[str, ...]) -> bool:
         """Do the ``isinstance`` of a class pattern that reads *delicate* names."""
         if not isinstance(subject, class_):
@@ -422,20 +441,15 @@ def _scope(frame: types.FrameType) -> Mapping[str, Any]:
     return own_names(frame.f_locals) if is_function else Names(frame.f_locals)
 
 
+def _is_written_to(frame: types.FrameType) -> bool:
+    """Tell whether ``exec`` in this scope binds names in it: in a function, up to Python 3.12, half."""
+    return sys.version_info < (3, 13) or not frame.f_code.co_flags & inspect.CO_OPTIMIZED
+
+
 def _source(source: Any, function: str) -> str:
     if isinstance(source, str):
         return str.__str__(source)
     raise SandboxTypeError(f"{function}() takes source text, got {type(source).__name__}")
-
-
-def _hint(name: str, known: Mapping[str, Any]) -> str:
-    """Name what was probably meant."""
-    import difflib
-
-    close = difflib.get_close_matches(name, [k for k in known if not k.startswith("_")], n=1)
-    if close:
-        return f"; did you mean '{close[0]}'?"
-    return ""
 
 
 def _print(
@@ -468,4 +482,6 @@ _REFUSED = {
         "help": "nobody reads along; print dir(x) and x.__doc__",
     }.items()
 }
-_print.__name__ = _print.__qualname__ = "print"
+for _function in (_print, *(vars(Guards)[name] for name in _NAMED)):  # as error messages name them
+    _function.__name__ = _function.__qualname__ = _function.__name__.lstrip("_")
+    _function.__module__ = "builtins"

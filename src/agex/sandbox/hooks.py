@@ -8,6 +8,7 @@ these methods are replaced by guarded ones; the next run begins by putting them 
 from __future__ import annotations
 
 import inspect
+import types
 from collections.abc import Callable, Iterable
 from types import FunctionType
 from typing import Any
@@ -25,6 +26,21 @@ HOOKS = (ledger.OPERATORS - _ASKED_FOR) | {
 }  # fmt: skip
 """The methods that an expression or a library function calls by itself."""
 
+_OF_CLASSES = {"__name__", "__qualname__", "__module__", "__doc__"}
+"""What host code reads of a class without a thought; a metaclass may answer for it."""
+
+_HARMLESS = (
+    type(None),  # "not hashable", "not iterable"
+    str,
+    types.WrapperDescriptorType,
+    types.MethodDescriptorType,
+    types.ClassMethodDescriptorType,
+    types.BuiltinFunctionType,
+    types.GetSetDescriptorType,
+    types.MemberDescriptorType,
+)
+"""Values of a hook that run nothing of the guest's."""
+
 Answer = Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any]
 
 
@@ -37,15 +53,26 @@ class Hooks:
 
     def __init__(self, answer: Answer) -> None:
         self._answer = answer
-        self._shut: list[tuple[type, str, FunctionType]] = []
+        self._shut: list[tuple[type, str, Any]] = []
 
     def shut(self, classes: Iterable[type]) -> None:
         """Put the guarded ones in place."""
         for class_ in classes:
-            for name, value in list(type.__dict__["__dict__"].__get__(class_).items()):
-                if name in HOOKS and type(value) is FunctionType and not value.__code__.co_flags & _ASYNC:
+            for name, value in list(_NAMESPACE(class_).items()):
+                # A key may be of a class of the guest's: its __hash__ and __eq__ must not be asked.
+                if type(name) is not str or any(type(value) is kind for kind in _HARMLESS):
+                    continue
+                if name in HOOKS:
+                    guarded = (
+                        self._guarded(value) if type(value) is FunctionType else self._bound(name, value)
+                    )
+                elif name in _OF_CLASSES and issubclass(class_, type):
+                    guarded = self._read(value)
+                else:
+                    continue
+                if guarded is not None:
                     self._shut.append((class_, name, value))
-                    type.__setattr__(class_, name, self._guarded(value))
+                    type.__setattr__(class_, name, guarded)
 
     def open(self) -> None:
         """Put the guest's own back."""
@@ -53,7 +80,24 @@ class Hooks:
             type.__setattr__(class_, name, value)
         self._shut.clear()
 
-    def _guarded(self, method: FunctionType) -> Callable[..., Any]:
+    def _bound(self, name: str, value: Any) -> Callable[..., Any]:
+        """Guard a hook that is no plain function: a descriptor gives the method, then that is called."""
+        answer = self._answer
+
+        def hook(self: Any, *args: Any, **kwargs: Any) -> Any:
+            return answer(lambda: _get(value, self)(*args, **kwargs), (), {})
+
+        hook.__name__ = hook.__qualname__ = name
+        return hook
+
+    def _read(self, value: Any) -> property:
+        """Guard what is read of a class through its metaclass."""
+        answer = self._answer
+        return property(lambda cls: answer(lambda: _get(value, cls), (), {}))
+
+    def _guarded(self, method: FunctionType) -> Callable[..., Any] | None:
+        if method.__code__.co_flags & _ASYNC:
+            return None
         answer = self._answer
 
         def hook(*args: Any, **kwargs: Any) -> Any:
@@ -73,5 +117,12 @@ class Hooks:
         return shut
 
 
+def _get(value: Any, instance: Any) -> Any:
+    """Give what reading *value* from an object gives, as the interpreter does it."""
+    get = getattr(type(value), "__get__", None)
+    return value if get is None else get(value, instance, type(instance))
+
+
+_NAMESPACE: Callable[[type], Any] = vars(type)["__dict__"].__get__
 _ASYNC = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 """What a call of does not run yet, and is awaited on purpose."""

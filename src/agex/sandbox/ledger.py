@@ -100,6 +100,8 @@ CONTESTED = frozenset(
         "mro",
         # abstract classes: makes a class of the host answer isinstance for another
         "register",
+        # type.__call__ makes a class of whatever it is given
+        "__call__",
         # objects of any class answer to these; only some may
         "__class__", "__dict__", "__init__", "__new__", "__init_subclass__", "__set_name__",
         "__get__", "__set__", "__delete__", "__getattr__", "__getattribute__", "__setattr__", "__delattr__",
@@ -111,7 +113,7 @@ CONTESTED = frozenset(
 
 STORABLE = frozenset(
     {"__name__", "__qualname__", "__doc__", "__module__", "__annotations__", "__cause__", "__context__",
-     "__suppress_context__", "__notes__", "__wrapped__", "__isabstractmethod__"}
+     "__suppress_context__", "__notes__", "__wrapped__", "__isabstractmethod__", "__type_params__"}
 )  # fmt: skip
 
 _NEVER_DEFINED = frozenset(

@@ -190,9 +190,8 @@ class _Watchdog:
                     continue
                 heapq.heappop(self._heap)
                 deadline.fire()
-                if deadline.thread is None:
-                    continue
-                _raise_in(deadline.thread, TimeLimit)
+                if deadline.thread is not None:
+                    _raise_in(deadline.thread, TimeLimit)
                 deadline.due = time.monotonic() + _REPEAT
                 heapq.heappush(self._heap, (deadline.due, next(self._count), deadline))
 

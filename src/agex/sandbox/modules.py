@@ -15,9 +15,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from typing import Any, TypeAlias
 
+from agex.errors import SandboxAttributeError
 from agex.sandbox import classes, wall
 
-__all__ = ["ModuleGrant", "Pattern", "handed_out", "is_foreign", "matches", "open_while"]
+__all__ = [
+    "ModuleGrant", "Pattern", "explained", "handed_out", "hint", "is_foreign", "matches", "open_while",
+    "refused_member",
+]  # fmt: skip
 
 Pattern: TypeAlias = str | Iterable[str] | Callable[[str], bool]
 """A glob, several globs, or a predicate over a name."""
@@ -156,6 +160,69 @@ class ModuleGrant:
             members = tuple(member for owner, member in owners if fnmatchcase(name, owner))
             if members and isinstance(value, type):
                 yield value, members
+
+
+_INSTEAD = {
+    "asyncio.run": "call await main() itself, where the code is run with await allowed",
+    "json.load": "use json.loads(text)",
+    "json.dump": "use json.dumps(value)",
+    "random.SystemRandom": "use the functions of secrets",
+    "sys.argv": "use the variables you were given",
+    "sys.exit": "return or raise to end the program earlier",
+    "sys.stdin": "use the values you were given",
+    "sys.stdout": "use print()",
+    "sys.stderr": "use print()",
+    "sys.modules": "import what you need by its name",
+    "sys.path": "import what you need by its name",
+}
+"""What to do instead of members that are often asked for."""
+
+
+def explained(error: AttributeError) -> AttributeError:
+    """Give the refusal that *error* is, where a copy of a module lacks what the module itself has.
+
+    The copy does not answer for it when it is asked: a module with a ``__getattr__`` loses the
+    interpreter's fast way of reading its members.
+    """
+    text = refused_member(error)
+    if text is None:
+        return error
+    refusal = SandboxAttributeError(text)
+    refusal.__context__, refusal.__suppress_context__ = error.__context__, error.__suppress_context__
+    refusal.__cause__ = error.__cause__
+    return refusal
+
+
+def refused_member(error: AttributeError) -> str | None:
+    """Say what is wrong where a copy of a module lacks what the module itself has; None elsewhere."""
+    if type(error) is not AttributeError:
+        return None  # a class of the guest may answer with code of its own
+    module, name = error.obj, error.name
+    if type(module) is not types.ModuleType or type(name) is not str:
+        return None
+    home = vars(module).get("__name__")
+    if type(home) is not str or not _has(sys.modules.get(home), name) or name in vars(module):
+        return None
+    return f"'{home}.{name}' exists, but is not available here; {_instead(home, name, vars(module))}"
+
+
+def _has(module: types.ModuleType | None, name: str) -> bool:
+    """Tell whether a module has a member, without making one that is made when it is asked for."""
+    return module is not None and (name in vars(module) or name in vars(module).get("__all__", ()))
+
+
+def _instead(home: str, name: str, known: Mapping[str, Any]) -> str:
+    if f"{home}.{name}" in _INSTEAD:
+        return _INSTEAD[f"{home}.{name}"]
+    return hint(name, known) or f"use its other members, dir({home}) lists them"
+
+
+def hint(name: str, known: Mapping[str, Any]) -> str:
+    """Say what was probably meant; nothing where no name is like *name*."""
+    import difflib
+
+    close = difflib.get_close_matches(name, [k for k in known if not k.startswith("_")], n=1)
+    return f"did you mean '{close[0]}'?" if close else ""
 
 
 def open_while(opened: tuple[str, ...], function: Callable[..., Any]) -> Callable[..., Any]:

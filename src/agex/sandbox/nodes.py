@@ -13,8 +13,8 @@ __all__ = [
     "is_future",
     "is_narrow",
     "is_super",
+    "no_arguments",
     "prelude_length",
-    "prologue",
     "stop_check",
     "text",
     "trust_super",
@@ -43,26 +43,39 @@ def call(helper: str, node: Any, *args: ast.expr) -> ast.Call:
     return ast.Call(ast.Name(helper, LOAD, **at(node)), list(args), [], **at(node))
 
 
+def no_arguments() -> ast.arguments:
+    """Build the signature of a function that takes nothing."""
+    return ast.arguments([], [], None, [], [], None, [])
+
+
 def stop_check(node: Any) -> ast.stmt:
     """Build ``if stop!: trip!()`` at the position of *node*."""
     trip = ast.Expr(call("trip!", node), **at(node))
     return ast.If(ast.Name("stop!", LOAD, **at(node)), [trip], [], **at(node))
 
 
-def is_narrow(node: ast.expr | None) -> bool:
-    """Tell whether a handler reads as one that no interrupt of the host can reach.
+def is_narrow(node: ast.ExceptHandler) -> bool:
+    """Tell whether a handler reads as one that nothing reaches which is to be looked at first.
 
-    A name given to BaseException could pass: what stops guest code is the flag, not the exception.
+    That is an interrupt of the host; and where the error gets a name, that of a module which lacks
+    a member here. A name given to BaseException could pass: what stops guest code is the flag, not
+    the exception.
     """
+    return _is_narrow(node.type, _WIDE if node.name is None else _WIDE_AND_NAMED)
+
+
+def _is_narrow(node: ast.expr | None, wide: frozenset[str]) -> bool:
     if isinstance(node, ast.Tuple):
-        return all(map(is_narrow, node.elts))
+        return all(_is_narrow(each, wide) for each in node.elts)
     if isinstance(node, ast.Attribute):
-        return node.attr[0].isupper() and node.attr not in _WIDE
-    return isinstance(node, ast.Name) and node.id[0].isupper() and node.id not in _WIDE
+        return node.attr[0].isupper() and node.attr not in wide
+    return isinstance(node, ast.Name) and node.id[0].isupper() and node.id not in wide
 
 
 _WIDE = frozenset({"BaseException", "BaseExceptionGroup", "KeyboardInterrupt"})
 """The classes that would catch the host's KeyboardInterrupt, by the names they have."""
+_WIDE_AND_NAMED = _WIDE | {"AttributeError", "Exception"}
+"""Those that would catch a module's AttributeError as well."""
 
 
 def is_super(node: ast.expr) -> bool:
@@ -104,20 +117,3 @@ def prelude_length(body: list[ast.stmt]) -> int:
             break
         count += 1
     return count
-
-
-def prologue(guarded: list[ast.expr], case: ast.match_case) -> ast.match_case:
-    """Build a case that never matches and binds the stand-ins of the next one on the way.
-
-    A guard is evaluated in the order of the cases, so a class that an earlier case makes
-    unreachable is not looked up, as in plain Python.
-    """
-    steps: list[ast.expr] = []
-    here = guarded[-1]
-    for value in guarded:
-        target = ast.Name(value.stand_in, ast.Store(), **at(value))  # type: ignore[attr-defined]
-        bound = ast.NamedExpr(target, value, **at(value))
-        steps.append(ast.Compare(bound, [ast.Is()], [ast.Constant(None, **at(value))], **at(value)))
-    never = steps[0] if len(steps) == 1 else ast.BoolOp(ast.Or(), steps, **at(here))
-    passing = ast.Pass(**at(here))
-    return ast.match_case(ast.MatchAs(pattern=None, name=None, **at(here)), never, [passing])

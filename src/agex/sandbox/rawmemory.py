@@ -12,6 +12,8 @@ import types
 import typing
 from typing import Any, NoReturn
 
+from agex.errors import SandboxTypeError
+
 __all__ = ["NAMES", "NOWHERE", "SimpleNamespace", "keep_from"]
 
 NAMES = ("__array_interface__", "__array_struct__")
@@ -28,13 +30,22 @@ class _Nowhere:
 
 
 NOWHERE = _Nowhere()
+_NAMESPACE = type.__dict__["__dict__"].__get__
 
 
 def keep_from(class_: type) -> None:
     """See to it that instances of a class answer no such name."""
     if issubclass(class_, type):
         return  # on a metaclass it would stand before the classes' own
-    namespace = type.__dict__["__dict__"].__get__(class_)
+    namespace = _NAMESPACE(class_)
+    metaclass: type = type(class_)
+    if metaclass is not type and any(
+        name in _NAMESPACE(part) for part in metaclass.__mro__ for name in NAMES
+    ):
+        raise SandboxTypeError(
+            f"the metaclass of class {class_.__name__} cannot also be a subclass of an ordinary class; "
+            "make it two classes"
+        )
     for hook in ("__getattr__", "__getattribute__"):
         if type(namespace.get(hook)) is types.FunctionType:
             type.__setattr__(class_, hook, _filtered(namespace[hook]))

@@ -32,14 +32,14 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from agex.errors import SandboxSyntaxError
-from agex.sandbox import ledger, nodes
+from agex.sandbox import ledger, nodes, patterns
 from agex.sandbox.formatting import is_plain_format
 
 __all__ = ["HELPERS", "Rules", "rewrite"]
 
 HELPERS = (
-    "stop!", "trip!", "caught!", "type!", "super!", "own!", "ok!", "check!", "store!", "delete!", "pattern!",
-    "value!",
+    "stop!", "trip!", "caught!", "type!", "super!", "own!", "ok!", "check!", "store!", "delete!", "value!",
+    *patterns.HELPERS,
 )  # fmt: skip
 """Every name the rewriting adds, apart from the temporaries ``tmp!`` and ``case!N``."""
 
@@ -62,13 +62,13 @@ def rewrite(tree: ast.Module, rules: Rules, *, echo: bool = True) -> ast.Module:
     Raises:
         SandboxSyntaxError: the program says something that is not allowed.
     """
-    _Rewriter(rules).module(tree, echo=echo)
+    Rewriter(rules).module(tree, echo=echo)
     return tree
 
 
 def rewrite_expression(tree: ast.Expression, rules: Rules) -> ast.Expression:
     """Guard a parsed expression, in place; for a guest's own ``eval``."""
-    rewriter = _Rewriter(rules)
+    rewriter = Rewriter(rules)
     rewriter.scope = _CLASS  # no temporaries: they would become variables of the caller
     tree.body = rewriter.expr(tree.body)
     return tree
@@ -123,7 +123,9 @@ _PLAIN: dict[str, tuple[str, ...]] = {
 """Node types that are allowed as they are, with the fields that hold children."""
 
 
-class _Rewriter:
+class Rewriter:
+    """Rewrites one program."""
+
     def __init__(self, rules: Rules) -> None:
         self.rules = rules
         self.scope = _MODULE
@@ -362,7 +364,7 @@ class _Rewriter:
         self.bind(node, node.name)
         check = (
             nodes.stop_check(node)
-            if nodes.is_narrow(node.type)
+            if nodes.is_narrow(node)
             else ast.Expr(nodes.call("caught!", node), **nodes.at(node))
         )
         node.type = self.optional(node.type)
@@ -480,69 +482,18 @@ class _Rewriter:
     # -- match ---------------------------------------------------------------------
 
     def match(self, node: ast.Match) -> ast.Match:
-        """Allow; class patterns that name attributes at run time go through a stand-in."""
-        node.subject = self.expr(node.subject)
-        cases: list[ast.match_case] = []
-        for case in node.cases:
-            guarded: list[ast.expr] = []
-            self.pattern(case.pattern, guarded)
-            if guarded:
-                cases.append(nodes.prologue(guarded, case))
-            case.guard = self.optional(case.guard)
-            case.body = self.statements(case.body)
-            cases.append(case)
-        node.cases = cases
-        return node
+        """Allow; see `patterns`."""
+        return patterns.match(self, node)
 
-    def pattern(self, node: Any, guarded: list[ast.expr]) -> None:
-        """Rewrite a pattern; collect the assignments of stand-ins that must run before it."""
-        if isinstance(node, ast.MatchClass):
-            self.class_pattern(node, guarded)
-        elif isinstance(node, ast.MatchMapping):
-            self.bind(node, node.rest)
-            node.keys[:] = [self.expr(key) for key in node.keys]
-        elif isinstance(node, (ast.MatchAs, ast.MatchStar)):
-            self.bind(node, node.name)
-        elif isinstance(node, ast.MatchValue):
-            node.value = self.pattern_value(node.value)
-        elif not isinstance(node, (ast.MatchSequence, ast.MatchOr, ast.MatchSingleton)):
-            self.refuse(node, f"the pattern {type(node).__name__} is not supported", "use if and elif")
-        for child in (*getattr(node, "patterns", ()), *getattr(node, "kwd_patterns", ())):
-            self.pattern(child, guarded)
-        if isinstance(node, ast.MatchAs) and node.pattern is not None:
-            self.pattern(node.pattern, guarded)
-
-    def pattern_value(self, node: ast.expr) -> ast.expr:
-        """Check a dotted name or literal of a pattern: it cannot carry a guard."""
-        for part in ast.walk(node):
-            if isinstance(part, ast.Attribute):
-                name = part.attr
-                if ledger.is_denied(name) or ledger.is_private(name) or name in self.rules.contested:
-                    self.refuse(
-                        part,
-                        f"attribute '{name}' cannot be read in a pattern",
-                        "compare it in a guard: case x if x == ...",
-                    )
-            elif isinstance(part, ast.Name):
-                self.name(part)
-        return node
-
-    def class_pattern(self, node: ast.MatchClass, guarded: list[ast.expr]) -> None:
-        for name in node.kwd_attrs:
-            if ledger.is_denied(name):
-                self.refuse(node, f"attribute '{name}' is not accessible", "match public attributes only")
-        self.pattern_value(node.cls)
-        names = [self.mangle(n) for n in node.kwd_attrs]
-        watched = [n for n in names if ledger.is_private(n) or n in self.rules.contested]
-        if not node.patterns and not watched and not self.rules.strict:
-            return
-        stand_in = f"case!{self.cases}"
+    def new_case(self) -> str:
+        """Give a name for one more stand-in of a class pattern."""
         self.cases += 1
-        arguments = [nodes.text(n, node) for n in (names if self.rules.strict else watched)]
-        value = nodes.call("pattern!", node, node.cls, *arguments)
-        guarded.append(value)
-        value.stand_in = stand_in  # type: ignore[attr-defined]
-        node.cls = ast.Name(stand_in, nodes.LOAD, **nodes.at(node))
+        return f"case!{self.cases - 1}"
+
+    @property
+    def is_function(self) -> bool:
+        """Whether the names of the present scope are those of a function."""
+        return self.scope is _FUNCTION
 
     # -- the whole -----------------------------------------------------------------
 
@@ -564,34 +515,34 @@ _OWN_ANSWER = frozenset({"__class__", "__init__"})
 _READABLE = ledger.NAMES | ledger.DEFINABLE
 _TRYSTAR: tuple[type[ast.stmt], ...] = (ast.TryStar,)
 
-_SPECIAL: dict[str, Callable[[_Rewriter, Any], Any]] = {
-    "If": _Rewriter.if_,
-    "BinOp": _Rewriter.bin_op,
-    "Name": _Rewriter.name,
-    "Attribute": _Rewriter.attribute,
-    "Call": _Rewriter.call,
-    "Global": _Rewriter.global_,
-    "Nonlocal": _Rewriter.global_,
-    "Import": _Rewriter.import_,
-    "ImportFrom": _Rewriter.import_,
-    "For": _Rewriter.loop,
-    "AsyncFor": _Rewriter.loop,
-    "While": _Rewriter.loop,
-    "With": _Rewriter.with_,
-    "AsyncWith": _Rewriter.with_,
-    "Try": _Rewriter.try_,
-    "TryStar": _Rewriter.try_,
-    "FunctionDef": _Rewriter.function,
-    "AsyncFunctionDef": _Rewriter.function,
-    "Lambda": _Rewriter.lambda_,
-    "ClassDef": _Rewriter.class_,
-    "AnnAssign": _Rewriter.ann_assign,
-    "TypeAlias": _Rewriter.type_alias,
-    "ListComp": _Rewriter.comprehension,
-    "SetComp": _Rewriter.comprehension,
-    "DictComp": _Rewriter.comprehension,
-    "GeneratorExp": _Rewriter.comprehension,
-    "Match": _Rewriter.match,
+_SPECIAL: dict[str, Callable[[Rewriter, Any], Any]] = {
+    "If": Rewriter.if_,
+    "BinOp": Rewriter.bin_op,
+    "Name": Rewriter.name,
+    "Attribute": Rewriter.attribute,
+    "Call": Rewriter.call,
+    "Global": Rewriter.global_,
+    "Nonlocal": Rewriter.global_,
+    "Import": Rewriter.import_,
+    "ImportFrom": Rewriter.import_,
+    "For": Rewriter.loop,
+    "AsyncFor": Rewriter.loop,
+    "While": Rewriter.loop,
+    "With": Rewriter.with_,
+    "AsyncWith": Rewriter.with_,
+    "Try": Rewriter.try_,
+    "TryStar": Rewriter.try_,
+    "FunctionDef": Rewriter.function,
+    "AsyncFunctionDef": Rewriter.function,
+    "Lambda": Rewriter.lambda_,
+    "ClassDef": Rewriter.class_,
+    "AnnAssign": Rewriter.ann_assign,
+    "TypeAlias": Rewriter.type_alias,
+    "ListComp": Rewriter.comprehension,
+    "SetComp": Rewriter.comprehension,
+    "DictComp": Rewriter.comprehension,
+    "GeneratorExp": Rewriter.comprehension,
+    "Match": Rewriter.match,
 }
 """Node types that get more than a look at their children."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import sys
+import threading
 import time
 import types
 from collections.abc import Callable, Iterator, Mapping
@@ -19,6 +20,7 @@ from agex.sandbox.echo import echo_text
 from agex.sandbox.guards import Guards
 from agex.sandbox.hooks import Hooks
 from agex.sandbox.limits import Deadline, Limits, Stop, resource_limits
+from agex.sandbox.modules import explained, refused_member
 from agex.sandbox.names import is_bindable
 from agex.sandbox.output import CAPTURE, Output, capture_stdout, release_stdout
 from agex.sandbox.policy import Policy
@@ -83,6 +85,8 @@ class Session:
         self._deadline: Deadline | None = None
         self._decimals: Any = None
         self._hooks = Hooks(self._answer)
+        self._thread = 0  # the one that runs
+        self._stopped: list[dict[str, Any]] = []  # builtins of other sessions that were stopped with this one
         self._runs = 0  # nested: a host function that the guest called may call the guest
         self._raises = True  # whether a deadline may raise in this thread: not beside an event loop
         self.defined: frozenset[str] = frozenset()
@@ -92,9 +96,7 @@ class Session:
             "__doc__": None,
             "__builtins__": self._builtins,
         }
-        for name, value in namespace.items():
-            self._check_name(name)
-            self.globals[name] = value
+        self.add(namespace)
 
     # -- names ---------------------------------------------------------------------
 
@@ -112,6 +114,30 @@ class Session:
         if not is_bindable(name):
             raise SandboxError(f"{name!r} cannot be a variable of guest code; choose another name")
 
+    @property
+    def builtins(self) -> Mapping[str, Any]:
+        """What the guest finds under a name that is none of its own variables."""
+        return self._builtins
+
+    @property
+    def is_running(self) -> bool:
+        """Whether a run is on, in whatever thread."""
+        return self._runs > 0
+
+    def add(self, names: Mapping[str, Any]) -> None:
+        """Give the guest variables."""
+        for name, value in names.items():
+            self._check_name(name)
+            self.globals[name] = value
+
+    def imported(self, name: str) -> Any:
+        """Return a module as the guest gets it.
+
+        Raises:
+            ImportError: it is not granted.
+        """
+        return self._guards.import_(name, None, None, ("*",), 0)
+
     def is_guest_function(self, value: object) -> bool:
         """Tell whether *value* is a function that the guest wrote."""
         return self._guards.is_guest_function(value)
@@ -128,6 +154,17 @@ class Session:
         if self._ending is None:
             self._ending = ending
         self._builtins["stop!"] = True
+        self._stop_others()
+
+    def _stop_others(self) -> None:
+        """Stop code of other sessions that runs in this one's: functions that an earlier task left behind."""
+        frame = sys._current_frames().get(self._thread)
+        while frame is not None:
+            builtins = frame.f_builtins
+            if "stop!" in builtins and builtins["stop!"] is False:
+                builtins["stop!"] = True
+                self._stopped.append(builtins)
+            frame = frame.f_back
 
     def _trip(self) -> NoReturn:
         raise Stop
@@ -140,6 +177,8 @@ class Session:
         if isinstance(error, KeyboardInterrupt):
             self.interrupt(error)
             raise error
+        if type(error) is AttributeError and (text := refused_member(error)) is not None:
+            error.args = (text,)  # what the handler may print; the class is the one that was raised
 
     @contextlib.contextmanager
     def paused(self) -> Iterator[None]:
@@ -179,6 +218,16 @@ class Session:
             self._take_value(result)
 
         return await self._aguarded(work)
+
+    def define(self, source: str, filename: str, namespace: dict[str, Any]) -> Result:
+        """Run a program in a namespace apart from the session's: what it defines there is the guest's."""
+
+        def work(result: Result) -> None:
+            namespace["__builtins__"] = self._builtins
+            namespace["__name__"] = self.globals["__name__"]
+            exec(self._compile(source, filename, echo=False), namespace)  # noqa: S102 - rewritten code
+
+        return self._guarded(work)
 
     def call(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Result:
         """Call what the guest made, under the same limits."""
@@ -237,9 +286,10 @@ class Session:
                     deadline.cancel()
                     if timeout is not None and timeout.expired():
                         self._expire()
-            except asyncio.CancelledError:
-                raise
-            except BaseException as error:  # noqa: BLE001 - whatever a guest raises; settled by kind
+            except BaseException as error:
+                task = asyncio.current_task()
+                if type(error) is asyncio.CancelledError and task is not None and task.cancelling():
+                    raise  # it was the host that cancelled, not the guest that said so
                 deadline.cancel()
                 self._settle(result, error)
         return result
@@ -262,11 +312,15 @@ class Session:
                 if self._was_swallowed(result):
                     self._settle(result, Stop())
         finally:
-            self._leave()
-            release_stdout()
+            try:
+                self._leave()
+            finally:
+                release_stdout()
             result.enforcement = self._enforcement(self._deadline)
             self._deadline = outer
             self._builtins["stop!"] = False
+            while self._stopped:
+                self._stopped.pop()["stop!"] = False
             result.duration = time.perf_counter() - start
             result.stdout = output.text()
             result.namespace = self.namespace
@@ -274,6 +328,7 @@ class Session:
     def _enter(self) -> None:
         if self._runs == 0:
             self._hooks.open()
+            self._thread = threading.get_ident()
         self._runs += 1
 
     def _leave(self) -> None:
@@ -330,8 +385,13 @@ class Session:
     # -- settling ------------------------------------------------------------------
 
     def _settle(self, result: Result, error: BaseException) -> None:
-        """Put an exception that ended the run where it belongs, or raise it to the host."""
+        """Put an exception that ended the run where it belongs, or raise it to the host.
+
+        The guest's limits are off here, so nothing may be asked of the exception but its class:
+        isinstance() would ask for ``__class__``, which the guest may have written.
+        """
         ending = self._ending
+        kind = type(error)
         if ending is not None:
             result.value, result.echo = None, None
             if isinstance(ending, KeyboardInterrupt):
@@ -340,22 +400,23 @@ class Session:
                 self._fail(result, _wrapped(ending), error)
             else:
                 result.stopped = ending
-        elif isinstance(error, (Stop, KeyboardInterrupt, *_cancellations())):
+        elif issubclass(kind, Stop | KeyboardInterrupt):
             raise error  # of another session or of the host
-        elif isinstance(error, MemoryError):
+        elif issubclass(kind, MemoryError):
             self._fail(result, _wrapped(error), error)
-        elif isinstance(error, Exception):
-            self._fail(result, error, error)
+        elif issubclass(kind, Exception):
+            told: Any = explained(error) if type(error) is AttributeError else error
+            self._fail(result, told, error)
         else:
             refusal = SandboxError(
-                f"{type(error).__name__} is not available to end a program; return or raise an Exception"
+                f"{_name(kind)} is not available to end a program; return or raise an Exception"
             )
             refusal.__cause__ = error
             self._fail(result, refusal, error)
 
     def _fail(self, result: Result, error: Exception, raised: BaseException) -> None:
         result.error = error
-        shown = error.with_traceback(raised.__traceback__)
+        shown = BaseException.with_traceback(error, _TRACEBACK(raised))
         deadline = Deadline(_TEXT_SECONDS, self._silence, raises=self._raises)
         try:
             try:
@@ -365,9 +426,7 @@ class Session:
                 deadline.cancel()
         except BaseException as broken:  # noqa: BLE001 - the guest's own __str__ may do anything
             deadline.cancel()
-            result.traceback = (
-                f"{type(error).__name__}: (its text could not be made: {type(broken).__name__})"
-            )
+            result.traceback = f"{_name(type(error))}: (its text could not be made: {_name(type(broken))})"
 
     def _silence(self) -> None:
         """Stop a guest's ``__str__`` that does not come to an end."""
@@ -382,17 +441,27 @@ _MODULE_NAMES = frozenset(
 )
 
 
-def _cancellations() -> tuple[type[BaseException], ...]:
-    """Give the class that cancels a task; nothing cancels one where asyncio was never imported."""
-    asyncio = sys.modules.get("asyncio")
-    return () if asyncio is None else (asyncio.CancelledError,)
+_TRACEBACK: Callable[[BaseException], types.TracebackType | None] = vars(BaseException)[
+    "__traceback__"
+].__get__
+_NAME: Callable[[type], str] = vars(type)["__name__"].__get__
 
 
-def _wrapped(cause: Exception) -> EvalError:
-    text = str(cause) or "out of memory; process the data in smaller parts"
-    error = EvalError(f"{type(cause).__name__}: {text}")
+def _name(kind: type) -> str:
+    """Give the name of a class, whose metaclass may be the guest's and answer for itself."""
+    return _NAME(kind)
+
+
+def _wrapped(cause: BaseException) -> EvalError:
+    # The text of the guest's own kind of MemoryError is the guest's code.
+    said = str(cause) if type(cause) in {MemoryError, TimeoutError} and _says_text(cause) else ""
+    error = EvalError(f"{_name(type(cause))}: {said or 'out of memory; process the data in smaller parts'}")
     error.__cause__ = cause
     return error
+
+
+def _says_text(error: BaseException) -> bool:
+    return all(type(arg) is str for arg in error.args)
 
 
 def _defined(code: types.CodeType) -> Iterator[str]:

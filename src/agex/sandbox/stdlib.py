@@ -8,7 +8,6 @@ attribute's name as a string; members that do are named and dropped or replaced.
 
 from __future__ import annotations
 
-import abc
 import collections
 import copy
 import dataclasses
@@ -16,12 +15,11 @@ import functools
 import inspect
 import operator
 import types
-import typing
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from agex.errors import SandboxAttributeError, SandboxTypeError
-from agex.sandbox import lazies, ledger, rawmemory
+from agex.sandbox import decorators, lazies, ledger, rawmemory
 from agex.sandbox.context import CURRENT
 from agex.sandbox.formatting import SafeFormatter
 from agex.sandbox.modules import ModuleGrant
@@ -103,6 +101,8 @@ _ONLY: dict[str, tuple[str, ...]] = {
 def grants() -> Mapping[str, ModuleGrant]:
     """Give the grants of the standard set. Nothing is imported before a guest asks for it."""
     replaced = _replacements()
+    for module, instead in replaced.items():
+        _name_after(module, instead)
     found = {"collections.abc": ModuleGrant("collections.abc", recursive=False)}
     replaced["collections"] = {"abc": found["collections.abc"].copy()}
     for name in _WHOLE:
@@ -125,56 +125,31 @@ def grants() -> Mapping[str, ModuleGrant]:
 
 def _replacements() -> dict[str, dict[str, Any]]:
     return {
-        "abc": {"abstractmethod": _writing(abc.abstractmethod)},
+        "abc": decorators.ABC,
         "dataclasses": {"dataclass": _dataclass, "asdict": _asdict, "astuple": _astuple},
-        "functools": {
-            "wraps": _wraps,
-            "update_wrapper": _update_wrapper,
-            "singledispatch": _singledispatch,
-            "total_ordering": _writing(functools.total_ordering),
-        },
+        "functools": decorators.FUNCTOOLS,
         "itertools": lazies.ITERTOOLS,
         "operator": {"attrgetter": _attrgetter, "methodcaller": _methodcaller, **_operator_dunders()},
         "string": {"Formatter": _GuestFormatter},
-        "types": {"SimpleNamespace": rawmemory.SimpleNamespace, "coroutine": _writing(types.coroutine)},
-        "typing": {"get_type_hints": _get_type_hints, **_typing_marks()},
+        "types": {
+            "SimpleNamespace": rawmemory.SimpleNamespace,
+            "coroutine": decorators.writing(types.coroutine),
+        },
+        "typing": {"get_type_hints": decorators.get_type_hints, **decorators.typing_marks()},
     }
+
+
+def _name_after(module: str, members: Mapping[str, Any]) -> None:
+    """Let what stands in for members of *module* show itself as those."""
+    for name, value in members.items():
+        if isinstance(value, (types.FunctionType, type)) and value.__module__.startswith("agex."):
+            value.__name__ = value.__qualname__ = name
+            value.__module__ = module
 
 
 def _operator_dunders() -> dict[str, Any]:
     """Give the functions of ``operator`` under their other names; the module itself would answer else."""
     return {name: value for name, value in vars(operator).items() if name in ledger.OPERATORS}
-
-
-def _typing_marks() -> dict[str, Any]:
-    """Give the decorators of ``typing`` that write to what they decorate."""
-    marks = ("final", "no_type_check", "overload", "override", "runtime_checkable")
-    found = {name: _writing(getattr(typing, name)) for name in marks if hasattr(typing, name)}
-
-    def dataclass_transform(**options: Any) -> Any:
-        return _writing(typing.dataclass_transform(**options))
-
-    return {**found, "dataclass_transform": dataclass_transform}
-
-
-def _writing(decorator: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Give a decorator that writes to its argument for functions and classes of the guest only."""
-
-    def decorate(subject: Any) -> Any:
-        guards = CURRENT.get()
-        if isinstance(subject, (property, classmethod, staticmethod)):
-            return decorator(subject)
-        if guards is None or not (
-            guards.is_guest_function(subject)
-            or (isinstance(subject, type) and guards.classes.is_guest(subject))
-        ):
-            raise SandboxTypeError(
-                f"{decorate.__name__}() changes what it is given; use it on your own classes and functions"
-            )
-        return decorator(subject)
-
-    decorate.__name__ = decorate.__qualname__ = decorator.__name__
-    return decorate
 
 
 def _own_random() -> dict[str, Any]:
@@ -277,69 +252,3 @@ class _GuestFormatter(SafeFormatter):
 
 def _read(subject: Any, name: str) -> Any:
     return _guarded_getattr()(subject, name)
-
-
-def _update_wrapper(wrapper: Any, wrapped: Any, assigned: Any = None, updated: Any = None) -> Any:
-    """Do what ``functools.update_wrapper`` does, onto functions and classes of the guest only."""
-    guards = CURRENT.get()
-    if guards is None or not (guards.is_guest_function(wrapper) or guards.is_own(wrapper)):
-        raise SandboxTypeError("update_wrapper() and wraps() need a function of your own to write to")
-    names = tuple(assigned if assigned is not None else functools.WRAPPER_ASSIGNMENTS)
-    if any(ledger.is_dunder(name) and name not in functools.WRAPPER_ASSIGNMENTS for name in names):
-        raise SandboxAttributeError("wraps() copies the name, docstring and annotations only")
-    for name in names:
-        if guards.hasattr(wrapped, name):
-            value = guards.getattr(wrapped, name)
-            setattr(wrapper, name, dict(value) if type(value) is dict else value)
-    if guards.is_guest_function(wrapped):
-        vars(wrapper).update(vars(wrapped))
-        wrapper.__wrapped__ = wrapped
-    return wrapper
-
-
-def _wraps(wrapped: Any, assigned: Any = None, updated: Any = None) -> Callable[[Any], Any]:
-    """Do what ``functools.wraps`` does, onto functions and classes of the guest only."""
-    return lambda wrapper: _update_wrapper(wrapper, wrapped, assigned, updated)
-
-
-def _singledispatch(function: Any) -> Any:
-    """Do what ``functools.singledispatch`` does; ``register`` wants the class spelled out."""
-    dispatcher = functools.singledispatch(function)
-    register = dispatcher.register
-
-    def explicit(cls: Any, func: Any = None) -> Any:
-        if isinstance(cls, types.FunctionType):
-            cls, func = _first_annotation(cls), cls
-        if not isinstance(cls, (type, types.UnionType)):
-            raise SandboxTypeError("annotations that are text are not evaluated; write @f.register(int)")
-        return register(cls, func) if func is not None else register(cls)
-
-    dispatcher.register = explicit  # type: ignore[method-assign]
-    return dispatcher
-
-
-def _first_annotation(function: types.FunctionType) -> Any:
-    return next(iter(inspect.get_annotations(function).values()), None)
-
-
-def _get_type_hints(obj: Any, globalns: Any = None, localns: Any = None, include_extras: bool = False) -> Any:
-    """Do what ``typing.get_type_hints`` does, where no annotation is text."""
-    hints: dict[str, Any] = {}
-    for owner in reversed(obj.__mro__) if isinstance(obj, type) else [obj]:
-        hints |= getattr(owner, "__annotations__", {}) if owner is obj else inspect.get_annotations(owner)
-    if any(map(_says_text, hints.values())):
-        raise SandboxTypeError("get_type_hints() does not evaluate text; write annotations without quotes")
-    strip = typing._strip_annotations  # type: ignore[attr-defined]  # what the real one uses
-    return {
-        name: type(None) if hint is None else hint if include_extras else strip(hint)
-        for name, hint in hints.items()
-    }
-
-
-def _says_text(hint: Any) -> bool:
-    """Tell whether an annotation holds a forward reference, at any depth."""
-    if isinstance(hint, list):
-        return any(map(_says_text, hint))
-    if typing.get_origin(hint) is typing.Literal:
-        return False
-    return isinstance(hint, (str, typing.ForwardRef)) or any(map(_says_text, typing.get_args(hint)))

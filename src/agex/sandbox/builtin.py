@@ -1,0 +1,48 @@
+"""Builtins of ours that look like CPython's: no name of this package, no binding in a class body."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+__all__ = ["as_builtin"]
+
+
+class _Builtin(functools.partial[Any]):
+    """A callable that shows itself as a builtin function. A ``partial``, for its speed."""
+
+    __name__: str
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        raise TypeError("cannot create 'builtin_function_or_method' instances")
+
+    def __init_subclass__(cls, **kwargs: Any) -> NoReturn:
+        raise TypeError("type 'builtin_function_or_method' is not an acceptable base type")
+
+    @property
+    def func(self) -> Any:
+        raise AttributeError("'builtin_function_or_method' object has no attribute 'func'")
+
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        return self
+
+    def __repr__(self) -> str:
+        return f"<built-in function {self.__name__}>"
+
+    def __copy__(self) -> Any:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Any:
+        return self
+
+
+_Builtin.__name__ = _Builtin.__qualname__ = "builtin_function_or_method"
+_Builtin.__module__ = "builtins"
+
+
+def as_builtin(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give *function* as the builtin *name*."""
+    made: _Builtin = functools.partial.__new__(_Builtin, function)
+    vars(made).update(__name__=name, __qualname__=name, __module__="builtins", __doc__=function.__doc__)
+    return made

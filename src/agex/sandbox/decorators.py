@@ -1,0 +1,218 @@
+"""The decorators of the standard library that write to what they are given, or read its annotations.
+
+They do what the real ones do, reading and writing as guest code may: onto functions and
+classes of the guest, and never by evaluating an annotation that is text.
+"""
+
+from __future__ import annotations
+
+import abc
+import functools
+import inspect
+import types
+import typing
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from agex.errors import SandboxError, SandboxTypeError
+from agex.sandbox.context import CURRENT
+from agex.sandbox.names import is_bindable
+
+if typing.TYPE_CHECKING:
+    from agex.sandbox.guards import Guards
+
+__all__ = ["ABC", "FUNCTOOLS", "get_type_hints", "typing_marks", "writing"]
+
+
+def writing(decorator: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Give a decorator that writes to its argument for functions and classes of the guest only."""
+
+    def decorate(subject: Any) -> Any:
+        guards = CURRENT.get()
+        if isinstance(subject, (property, classmethod, staticmethod)):
+            return decorator(subject)
+        if guards is None or not (
+            guards.is_guest_function(subject)
+            or (isinstance(subject, type) and guards.classes.is_guest(subject))
+        ):
+            raise SandboxTypeError(
+                f"{decorate.__name__}() changes what it is given; use it on your own classes and functions"
+            )
+        return decorator(subject)
+
+    decorate.__name__ = decorate.__qualname__ = decorator.__name__
+    return decorate
+
+
+# -- wraps
+
+
+def update_wrapper(
+    wrapper: Any,
+    wrapped: Any,
+    assigned: Iterable[str] = functools.WRAPPER_ASSIGNMENTS,
+    updated: Iterable[str] = functools.WRAPPER_UPDATES,
+) -> Any:
+    """Do what ``functools.update_wrapper`` does, onto functions and objects of the guest only."""
+    guards = CURRENT.get()
+    if guards is None or not (guards.is_guest_function(wrapper) or guards.is_own(wrapper)):
+        raise SandboxTypeError(
+            "update_wrapper() and wraps() write to what they are given; use them on a function of your own"
+        )
+    for name in assigned:
+        try:
+            value = guards.getattr(wrapped, name)
+        except SandboxError:
+            raise
+        except AttributeError:
+            continue
+        guards.setattr(wrapper, name, value)
+    for name in updated:
+        found = _attributes(guards, wrapped) if name == "__dict__" else guards.getattr(wrapped, name, {})
+        guards.getattr(guards.getattr(wrapper, name), "update")(found)
+    guards.setattr(wrapper, "__wrapped__", wrapped)
+    return wrapper
+
+
+def _attributes(guards: Guards, wrapped: Any) -> Mapping[str, Any]:
+    """Give what ``vars(wrapped)`` holds, of an object of the host only what is public."""
+    if guards.is_own(wrapped) or guards.is_guest_function(wrapped):
+        found = guards.vars(wrapped) if hasattr(wrapped, "__dict__") else {}
+        return {name: found[name] for name in found if is_bindable(name)}
+    names = [name for name in getattr(wrapped, "__dict__", {}) if not name.startswith("_")]
+    return {name: guards.getattr(wrapped, name) for name in names}
+
+
+def wraps(
+    wrapped: Any,
+    assigned: Iterable[str] = functools.WRAPPER_ASSIGNMENTS,
+    updated: Iterable[str] = functools.WRAPPER_UPDATES,
+) -> Callable[..., Any]:
+    """Do what ``functools.wraps`` does, onto functions and objects of the guest only."""
+    return functools.partial(update_wrapper, wrapped=wrapped, assigned=assigned, updated=updated)
+
+
+# -- single dispatch
+
+
+def singledispatch(func: Any) -> Any:
+    """Do what ``functools.singledispatch`` does; an annotation that is text is not evaluated."""
+    return _guarded(functools.singledispatch(func))
+
+
+def _guarded(dispatcher: Any) -> Any:
+    """Let a dispatcher read the annotations of what it is given without evaluating them."""
+    real = dispatcher.register
+
+    def register(cls: Any, func: Any = None) -> Any:
+        if func is not None:
+            return real(cls, func)  # raises where cls is no class, and evaluates nothing
+        if _is_dispatchable(cls):
+            return lambda func: register(cls, func)
+        return real(_first_annotation(cls), cls)
+
+    dispatcher.register = register
+    return dispatcher
+
+
+def _is_dispatchable(cls: Any) -> bool:
+    if _is_union(cls):
+        return all(isinstance(each, type) for each in typing.get_args(cls))
+    return isinstance(cls, type)
+
+
+def _is_union(cls: Any) -> bool:
+    return typing.get_origin(cls) in {typing.Union, types.UnionType}
+
+
+def _first_annotation(function: Any) -> Any:
+    if not getattr(function, "__annotations__", {}):
+        raise TypeError(
+            f"Invalid first argument to `register()`: {function!r}. Use either `@register(some_class)` or "
+            "plain `@register` on an annotated function."
+        )
+    name, cls = next(iter(get_type_hints(function).items()))
+    if not _is_dispatchable(cls):
+        what = "not all arguments are classes" if _is_union(cls) else "is not a class"
+        raise TypeError(f"Invalid annotation for {name!r}. {cls!r} {what}.")
+    return cls
+
+
+class singledispatchmethod(functools.singledispatchmethod):  # type: ignore[type-arg]  # noqa: N801 - its name
+    """``functools.singledispatchmethod``; an annotation that is text is not evaluated."""
+
+    def __init__(self, func: Any) -> None:
+        state = vars(functools.singledispatchmethod(func))
+        # Not by setattr: the dispatcher as it was is nothing that a subclass may see.
+        vars(self).update(state, dispatcher=_guarded(state["dispatcher"]))
+
+
+# -- annotations
+
+
+def get_type_hints(obj: Any, globalns: Any = None, localns: Any = None, include_extras: bool = False) -> Any:
+    """Do what ``typing.get_type_hints`` does, where no annotation is text."""
+    hints: dict[str, Any] = {}
+    if isinstance(obj, type):
+        for owner in reversed(obj.__mro__):
+            hints |= getattr(owner, "__annotations__", {}) if owner is obj else inspect.get_annotations(owner)
+    else:
+        hints = _hints_of_object(obj)
+    if any(map(_says_text, hints.values())):
+        raise SandboxTypeError("get_type_hints() does not evaluate text; write annotations without quotes")
+    strip = typing._strip_annotations  # type: ignore[attr-defined]  # what the real one uses
+    whole = {name: type(None) if hint is None else _spelled_out(hint) for name, hint in hints.items()}
+    return whole if include_extras else {name: strip(hint) for name, hint in whole.items()}
+
+
+def _hints_of_object(obj: Any) -> dict[str, Any]:
+    hints = getattr(obj, "__annotations__", None)
+    if hints is None and not isinstance(obj, typing._allowed_types):  # type: ignore[attr-defined]
+        raise TypeError(f"{obj!r} is not a module, class, method, or function.")
+    return dict(hints or {})
+
+
+def _spelled_out(hint: Any) -> Any:
+    """Write ``*tuple[int, str]`` as ``Unpack[tuple[int, str]]``."""
+    if type(hint) is not types.GenericAlias:
+        return hint
+    args = tuple(map(_spelled_out, hint.__args__))
+    origin: Any = hint.__origin__
+    plain = origin[args] if args != hint.__args__ or hint.__unpacked__ else hint
+    return typing.Unpack[plain] if hint.__unpacked__ else plain
+
+
+def _says_text(hint: Any) -> bool:
+    """Tell whether an annotation holds a forward reference, at any depth."""
+    if isinstance(hint, list):
+        return any(map(_says_text, hint))
+    if typing.get_origin(hint) is typing.Literal:
+        return False
+    args = typing.get_args(hint)
+    if typing.get_origin(hint) is typing.Annotated:
+        args = args[:1]  # the rest is anything
+    return isinstance(hint, (str, typing.ForwardRef)) or any(map(_says_text, args))
+
+
+# -- what stands in which module
+
+
+def typing_marks() -> dict[str, Any]:
+    """Give the decorators of ``typing`` that write to what they decorate."""
+    marks = ("final", "no_type_check", "overload", "override", "runtime_checkable")
+    found = {name: writing(getattr(typing, name)) for name in marks if hasattr(typing, name)}
+
+    def dataclass_transform(**options: Any) -> Any:
+        return writing(typing.dataclass_transform(**options))
+
+    return {**found, "dataclass_transform": dataclass_transform}
+
+
+ABC = {"abstractmethod": writing(abc.abstractmethod)}
+FUNCTOOLS = {
+    "wraps": wraps,
+    "update_wrapper": update_wrapper,
+    "singledispatch": singledispatch,
+    "singledispatchmethod": singledispatchmethod,
+    "total_ordering": writing(functools.total_ordering),
+}

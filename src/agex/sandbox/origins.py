@@ -1,0 +1,82 @@
+"""Where guest code came from: the program of a code object, the body of a class, the session of either.
+
+What is to outlive its session is made again from its source, so the source must be found for
+any function and class, whichever session made it.
+"""
+
+from __future__ import annotations
+
+import types
+import weakref
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+
+if TYPE_CHECKING:
+    from agex.sandbox.session import Session
+
+__all__ = ["body_of", "is_guest_class", "note_body", "note_class", "note_source", "session_of", "source_of"]
+
+T = TypeVar("T")
+
+
+class _Notes(Generic[T]):
+    """What is known of objects while they live. By identity: a class may have a hash of the guest's."""
+
+    def __init__(self) -> None:
+        self._notes: dict[int, tuple[weakref.ref[Any], T]] = {}
+
+    def set(self, subject: Any, note: T) -> None:
+        key = id(subject)
+        notes = self._notes
+        notes[key] = (weakref.ref(subject, lambda _: notes.pop(key, None)), note)
+
+    def get(self, subject: Any) -> T | None:
+        found = self._notes.get(id(subject))
+        return found[1] if found is not None and found[0]() is subject else None
+
+
+_sources: _Notes[str] = _Notes()
+_bodies: _Notes[types.FunctionType] = _Notes()
+_classes: _Notes[bool] = _Notes()
+
+
+def note_source(code: types.CodeType, source: str) -> None:
+    """Note the program that a code object and those in it were compiled from."""
+    _sources.set(code, source)
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            note_source(constant, source)
+
+
+def source_of(code: types.CodeType) -> str | None:
+    """Return the program of a code object of guest code; None for any other."""
+    return _sources.get(code)
+
+
+def note_class(class_: type) -> None:
+    """Note that a guest made a class."""
+    _classes.set(class_, True)
+
+
+def is_guest_class(class_: type) -> bool:
+    """Tell whether a guest of any session made a class."""
+    return _classes.get(class_) is not None
+
+
+def note_body(class_: type, body: types.FunctionType) -> None:
+    """Note the function that ran the body of a class statement."""
+    _bodies.set(class_, body)
+
+
+def body_of(class_: type) -> types.FunctionType | None:
+    """Return the function that ran the body of a class of a guest; None where no statement made the class."""
+    return _bodies.get(class_)
+
+
+_BUILTINS_OF: Callable[[Any], dict[str, Any]] = vars(types.FunctionType)["__builtins__"].__get__
+
+
+def session_of(function: types.FunctionType) -> Session | None:
+    """Return the session whose guest wrote a function; None for a function of the host."""
+    trip = _BUILTINS_OF(function).get("trip!")
+    return cast("Session | None", getattr(trip, "__self__", None))

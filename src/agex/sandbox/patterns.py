@@ -1,0 +1,137 @@
+"""The patterns of ``match``: which may be tried as they are, and stand-ins for the classes of the others.
+
+A class pattern reads attributes by names that may only be known at run time
+(``__match_args__``). Such a pattern is matched through a stand-in class, which a guard
+before the case binds to ``case!N``. The class of a pattern that stands inside another one
+is not looked up before the interpreter gets there: its name becomes ``case!N.cls``, where
+``case!N`` holds a function that gives the stand-in.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+from typing import TYPE_CHECKING, Any
+
+from agex.sandbox import ledger, nodes
+
+if TYPE_CHECKING:
+    from agex.sandbox.rewrite import Rewriter
+
+__all__ = ["HELPERS", "Late", "match"]
+
+HELPERS = ("pattern!", "late!", "named!")
+"""The names that guarded patterns use."""
+
+
+class Late(functools.partial[Any]):
+    """A call that waits until its value is asked for as ``cls``."""
+
+    cls: Any = property(functools.partial.__call__)
+
+
+def match(rewriter: Rewriter, node: ast.Match) -> ast.Match:
+    """Allow; class patterns that name attributes at run time go through a stand-in."""
+    node.subject = rewriter.expr(node.subject)
+    cases: list[ast.match_case] = []
+    for case in node.cases:
+        pattern = _Pattern(rewriter)
+        pattern.visit(case.pattern, is_reached=True)
+        if pattern.stand_ins:
+            cases.append(_prologue(pattern.stand_ins, case))
+        case.guard = rewriter.optional(case.guard)
+        case.body = rewriter.statements(case.body)
+        cases.append(case)
+    node.cases = cases
+    return node
+
+
+class _Pattern:
+    """The pattern of one case."""
+
+    def __init__(self, rewriter: Rewriter) -> None:
+        self.rewriter = rewriter
+        self.stand_ins: list[ast.expr] = []
+        """Assignments that must run before the case."""
+
+    def visit(self, node: Any, *, is_reached: bool = False) -> None:
+        """Rewrite a pattern; *is_reached* says that the interpreter gets to it whenever it tries the case."""
+        rewriter = self.rewriter
+        if isinstance(node, ast.MatchClass):
+            self._class(node, is_reached=is_reached)
+        elif isinstance(node, ast.MatchMapping):
+            rewriter.bind(node, node.rest)
+            node.keys[:] = [rewriter.expr(key) for key in node.keys]
+        elif isinstance(node, (ast.MatchAs, ast.MatchStar)):
+            rewriter.bind(node, node.name)
+        elif isinstance(node, ast.MatchValue):
+            node.value = self._value(node.value)
+        elif not isinstance(node, (ast.MatchSequence, ast.MatchOr, ast.MatchSingleton)):
+            rewriter.refuse(node, f"the pattern {type(node).__name__} is not supported", "use if and elif")
+        if isinstance(node, ast.MatchAs) and node.pattern is not None:
+            self.visit(node.pattern, is_reached=is_reached)
+        for i, child in enumerate((*getattr(node, "patterns", ()), *getattr(node, "kwd_patterns", ()))):
+            self.visit(child, is_reached=is_reached and i == 0 and isinstance(node, ast.MatchOr))
+
+    def _value(self, node: ast.expr) -> ast.expr:
+        """Check a dotted name or literal of a pattern: it cannot carry a guard."""
+        for part in ast.walk(node):
+            if isinstance(part, ast.Attribute):
+                name = part.attr
+                contested = self.rewriter.rules.contested
+                if ledger.is_denied(name) or ledger.is_private(name) or name in contested:
+                    self.rewriter.refuse(
+                        part,
+                        f"attribute '{name}' cannot be read in a pattern",
+                        "compare it in a guard: case x if x == ...",
+                    )
+            elif isinstance(part, ast.Name):
+                self.rewriter.name(part)
+        return node
+
+    def _class(self, node: ast.MatchClass, *, is_reached: bool) -> None:
+        rewriter = self.rewriter
+        for name in node.kwd_attrs:
+            if ledger.is_denied(name):
+                rewriter.refuse(node, f"attribute '{name}' is not accessible", "match public attributes only")
+        self._value(node.cls)
+        names = [rewriter.mangle(n) for n in node.kwd_attrs]
+        watched = [n for n in names if ledger.is_private(n) or n in rewriter.rules.contested]
+        if not node.patterns and not watched and not rewriter.rules.strict:
+            return
+        arguments = [nodes.text(n, node) for n in (names if rewriter.rules.strict else watched)]
+        value = nodes.call("pattern!", node, node.cls, *arguments)
+        stand_in = rewriter.new_case()
+        bound = ast.Name(stand_in, nodes.LOAD, **nodes.at(node))
+        if is_reached:
+            node.cls = bound
+        else:
+            value = self._late(node, value, arguments)
+            node.cls = ast.Attribute(bound, "cls", nodes.LOAD, **nodes.at(node))
+        target = ast.Name(stand_in, ast.Store(), **nodes.at(node))
+        self.stand_ins.append(ast.NamedExpr(target, value, **nodes.at(node)))
+
+    def _late(self, node: ast.MatchClass, value: ast.expr, arguments: list[ast.Constant]) -> ast.Call:
+        """Build what gives the stand-in when it is wanted."""
+        thunk = ast.Lambda(nodes.no_arguments(), value, **nodes.at(node))
+        if self.rewriter.is_function:
+            return nodes.call("late!", node, thunk)
+        # A function does not see the names of a class body, nor those that exec() was given apart.
+        path = nodes.text(ast.unparse(node.cls), node)
+        named = ast.Name("named!", nodes.LOAD, **nodes.at(node))
+        return nodes.call("late!", node, named, thunk, path, *arguments)
+
+
+def _prologue(stand_ins: list[ast.expr], case: ast.match_case) -> ast.match_case:
+    """Build a case that never matches and binds the stand-ins of the next one on the way.
+
+    A guard is evaluated in the order of the cases, so a class that an earlier case makes
+    unreachable is not looked up, as in plain Python.
+    """
+    steps: list[ast.expr] = [
+        ast.Compare(bound, [ast.Is()], [ast.Constant(None, **nodes.at(bound))], **nodes.at(bound))
+        for bound in stand_ins
+    ]
+    here = nodes.at(stand_ins[-1])
+    never = steps[0] if len(steps) == 1 else ast.BoolOp(ast.Or(), steps, **here)
+    return ast.match_case(ast.MatchAs(pattern=None, name=None, **here), never, [ast.Pass(**here)])
