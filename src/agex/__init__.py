@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from agex.files import connect_fs
     from agex.models import Usage
     from agex.sandbox import MemberSpec
-    from agex.state import Live
+    from agex.state import Cache, Disk, Live, Memory, Versioned
 
 __all__ = [
     "ActionEvent",
@@ -71,9 +71,11 @@ __all__ = [
     "AsyncTask",
     "Budget",
     "BudgetExceeded",
+    "Cache",
     "CancelledEvent",
     "ClarifyEvent",
     "DefinitionError",
+    "Disk",
     "ErrorEvent",
     "EvalError",
     "Event",
@@ -84,6 +86,7 @@ __all__ = [
     "LLMFail",
     "Live",
     "MemberSpec",
+    "Memory",
     "ModelNotConfigured",
     "OutputEvent",
     "Run",
@@ -103,6 +106,7 @@ __all__ = [
     "Token",
     "UnpicklableVariableError",
     "Usage",
+    "Versioned",
     "WeightsCorrupt",
     "connect_fs",
     "event_from_json",
@@ -113,9 +117,13 @@ __all__ = [
 ]
 
 _ELSEWHERE = {
+    "Cache": "agex.state",
+    "Disk": "agex.state",
     "Live": "agex.state",
     "MemberSpec": "agex.sandbox",
+    "Memory": "agex.state",
     "Usage": "agex.models",
+    "Versioned": "agex.state",
     "connect_fs": "agex.files",
 }
 
@@ -127,6 +135,8 @@ def __getattr__(name: str) -> Any:
         return version("agex")
     if name not in __all__:
         raise AttributeError(f"module 'agex' has no attribute {name!r}")
+    if name == "Versioned":
+        importlib.import_module("agex.agent")  # it tells the state how events and code are kept
     errors = importlib.import_module("agex.errors")
     home = "agex.errors" if name in errors.__all__ else _ELSEWHERE.get(name, "agex.agent")
     value = globals()[name] = getattr(importlib.import_module(home), name)

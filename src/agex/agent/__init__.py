@@ -26,8 +26,11 @@ from agex.agent.event import (
     event_from_json,
 )
 from agex.agent.inspection import events, view
+from agex.agent.kept import remember
 from agex.agent.run import Run
 from agex.agent.task import AsyncTask, Task
+
+remember()
 
 __all__ = [
     "ActionEvent",

@@ -140,6 +140,11 @@ class _Event(BaseModel):
             fields = _encodable(fields)
         return fields
 
+    def stamp(self, commit: str, parent: str | None) -> None:
+        """Note the commit that holds this event: it is made after the event is told."""
+        object.__setattr__(self, "commit_hash", commit)
+        object.__setattr__(self, "parent_hash", parent)
+
     def summary(self) -> str:
         """Return what happened, as bounded text."""
         return ""

@@ -15,9 +15,10 @@ from agex.agent.completion import CompletionConversation
 from agex.agent.drivers import adrive, drive
 from agex.agent.event import ErrorEvent, OutputEvent, TaskStartEvent
 from agex.agent.execution import Execution, Terms
+from agex.agent.kept import KeptCode
 from agex.agent.loop import Commit, Conversation, Execute, Loop, Observation, Plan, solve
 from agex.agent.prompt import Brief, FullConversation
-from agex.agent.registration import is_async
+from agex.agent.registration import host_classes, is_async
 from agex.agent.run import Run
 from agex.errors import AgexError, DefinitionError, StateError, TaskFail
 from agex.models.actions import PythonAction
@@ -113,8 +114,13 @@ class Invocation:
             kept_code=kept_code,
         )
         self._agent_primer = agent.primer
-        self._variables = self.state.snapshot() if self.state is not None else {}
-        session = agent.sandbox(signature).session(namespace={**self._variables, **self.values})
+        sandbox = agent.sandbox(signature)
+        session = sandbox.session()
+        self._variables: dict[str, Any] = {}
+        if self.state is not None:
+            self.state.admit(host_classes(self.registrations, signature), KeptCode(sandbox, session))
+            self._variables = self.state.snapshot()
+        session.add({**self._variables, **self.values})
         self.call.session = session
         self.execution = Execution(
             session=session,

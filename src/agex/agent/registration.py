@@ -18,7 +18,17 @@ from agex.errors import DefinitionError
 if TYPE_CHECKING:
     from agex.sandbox import Policy
 
-__all__ = ["Isolation", "Kind", "Pattern", "Registration", "Visibility", "add", "is_async", "policy_for"]
+__all__ = [
+    "Isolation",
+    "Kind",
+    "Pattern",
+    "Registration",
+    "Visibility",
+    "add",
+    "host_classes",
+    "is_async",
+    "policy_for",
+]
 
 Visibility: TypeAlias = Literal["high", "medium", "low"]
 """How much the prompt shows: signature and docstring, the signature, nothing."""
@@ -128,6 +138,15 @@ def policy_for(registrations: Iterable[Registration], signature: TaskSignature) 
     _grant_registered(policy, registrations)
     _grant_named(policy, signature)
     return policy
+
+
+def host_classes(registrations: Iterable[Registration], signature: TaskSignature) -> set[type]:
+    """Return the classes of the host whose instances a task may leave in a state: registered, or data it names."""
+    found = {one.target for one in registrations if one.kind == "class"}
+    for parameter in ("return", *signature.parameters):
+        named = annotation_names(signature.checker(parameter).annotation).values()
+        found |= {each for each in named if isinstance(each, type) and is_record(each)}
+    return found
 
 
 def _grant_registered(policy: Policy, registrations: Iterable[Registration]) -> None:

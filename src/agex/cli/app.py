@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal, NoReturn
 
 import typer
+from rich.console import Console
 
 from agex.errors import AgexError, ModelNotConfigured, TaskError
 
@@ -93,6 +95,94 @@ def humaneval(  # noqa: PLR0917 - typer passes them by name
         _print_json(report)
 
 
+Directory = Annotated[Path, typer.Argument(help="The directory of a Disk store.")]
+Branch = Annotated[str, typer.Option(help="The branch to look at.")]
+
+
+@app.command()
+def log(
+    directory: Directory,
+    branch: Branch = "main",
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="The newest N commits.")] = 20,
+    as_json: Json = False,
+) -> None:
+    """List the commits of a state, newest first: task, turn, tokens and what changed."""
+    from agex.cli import history
+
+    with _Reporting(), history.opened(directory, branch) as state:
+        entries = history.log(state, limit)
+    _print(entries, history.print_log, as_json)
+
+
+@app.command()
+def show(
+    directory: Directory,
+    ref: Annotated[str, typer.Argument(help="A commit, branch or tag.")] = "main",
+    as_json: Json = False,
+) -> None:
+    """Show one commit: its code, its output and the variables it left."""
+    from agex.cli import history
+
+    with _Reporting(), history.opened(directory) as state:
+        entry = history.show(state, ref)
+    _print(entry, history.print_commit, as_json)
+
+
+@app.command()
+def diff(
+    directory: Directory,
+    old: Annotated[str, typer.Argument(help="A commit, branch or tag.")],
+    new: Annotated[str, typer.Argument(help="Another.")] = "main",
+    as_json: Json = False,
+) -> None:
+    """Say which variables differ between two commits and, where they are small, how."""
+    from agex.cli import history
+
+    with _Reporting(), history.opened(directory) as state:
+        found = history.compare(state, old, new)
+    _print(found, lambda entry, console: console.print(entry["text"], markup=False), as_json)
+
+
+@app.command()
+def fork(
+    directory: Directory,
+    name: Annotated[str | None, typer.Argument(help="Of the new branch.")] = None,
+    at: Annotated[str | None, typer.Option(help="Where it begins: a commit, branch or tag.")] = None,
+    branch: Branch = "main",
+    as_json: Json = False,
+) -> None:
+    """Begin a branch."""
+    from agex.cli import history
+
+    with _Reporting(), history.opened(directory, branch) as state:
+        made = history.fork(state, name, at)
+    _print(made, lambda entry, console: console.print(f"{entry['branch']} at {entry['head']}"), as_json)
+
+
+@app.command()
+def fsck(directory: Directory, as_json: Json = False) -> None:
+    """Check every commit, value and event of a store against its hashes; exit with 1 if one is damaged."""
+    from agex.cli import history
+
+    with _Reporting(), history.opened(directory) as state:
+        found = history.check(state)
+    text = "\n".join(found["problems"]) or "Nothing is damaged."
+    _print(found, lambda _, console: console.print(text, markup=False), as_json)
+    if not found["ok"]:
+        raise typer.Exit(1)
+
+
+@app.command()
+def gc(directory: Directory, as_json: Json = False) -> None:
+    """Drop commits that no branch and no tag reaches."""
+    from agex.cli import history
+
+    with _Reporting(), history.opened(directory) as state:
+        gone = history.collect(state)
+    text = f"{gone['commits']} commits and {gone['chunks']} chunks dropped, {gone['bytes']} bytes"
+    _print(gone, lambda _, console: console.print(text), as_json)
+
+
 class _Reporting:
     """Turn the library's errors into one line and an exit code."""
 
@@ -110,6 +200,13 @@ class _Reporting:
 def _quit(error: AgexError, code: int) -> NoReturn:
     typer.echo(f"{type(error).__name__}: {error}", err=True)
     raise typer.Exit(code)
+
+
+def _print(document: Any, show: Callable[[Any, Console], object], as_json: bool) -> None:
+    if as_json:
+        _print_json(document)
+    else:
+        show(document, Console())
 
 
 def _print_json(document: Any) -> None:

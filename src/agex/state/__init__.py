@@ -1,12 +1,54 @@
 """Where an agent's variables live between tasks.
 
-A state holds variables, a ``cache`` and the events of the tasks that used it. This room
-knows nothing of agents and never runs guest code.
+A state holds variables, a ``cache`` and the events of the tasks that used it: ``Live`` in
+memory, ``Versioned`` in a store, with a history. This room knows nothing of agents and
+never runs guest code.
 """
 
 from __future__ import annotations
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from agex.state.base import State
 from agex.state.live import Live
 
-__all__ = ["Live", "State"]
+if TYPE_CHECKING:
+    from agex.state.cache import Cache
+    from agex.state.disk import Disk
+    from agex.state.history import Commit, Diff
+    from agex.state.kv import KVStore
+    from agex.state.memory import Memory
+    from agex.state.versioned import Snapshot, Versioned
+
+__all__ = [
+    "Cache",
+    "Commit",
+    "Diff",
+    "Disk",
+    "KVStore",
+    "Live",
+    "Memory",
+    "Snapshot",
+    "State",
+    "Versioned",
+]
+
+# Most programs need a live state only, or none: SQLite and the codecs are imported with what needs them.
+_HOMES = {
+    "Cache": "cache",
+    "Commit": "history",
+    "Diff": "history",
+    "Disk": "disk",
+    "KVStore": "kv",
+    "Memory": "memory",
+    "Snapshot": "versioned",
+    "Versioned": "versioned",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'agex.state' has no attribute {name!r}")
+    value = globals()[name] = getattr(importlib.import_module(f"agex.state.{_HOMES[name]}"), name)
+    return value

@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 import keyword
 import re
-from collections.abc import Mapping, MutableMapping, Sequence
+from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 from typing import Any
 
 from agex.errors import StateError
@@ -34,6 +34,14 @@ class State(MutableMapping[str, Any]):
     @property
     @abc.abstractmethod
     def events(self) -> Sequence[Any]: ...
+
+    def admit(self, classes: Iterable[type], guest: Any) -> None:
+        """Learn what a task brings: classes of the host whose instances are kept, and who makes its code.
+
+        Args:
+            classes: of the host.
+            guest: an `agex.values.GuestCode`.
+        """
 
     @abc.abstractmethod
     def snapshot(self) -> dict[str, Any]:

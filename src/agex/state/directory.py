@@ -1,0 +1,230 @@
+"""The directory of a store on disk: what lies in it, how it comes to be, and what it says of itself.
+
+``state.db`` holds rows, ``pack`` large chunks, and ``last`` the number of the last change. That
+number is written after the change is on disk, so it is never ahead of the rows, unless some
+were lost: damage to SQLite's log makes changes vanish without a word.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from agex.errors import StateCorrupt, StateError, StateFull
+from agex.state.database import Database, full_disk
+from agex.state.digests import Digest, new_digest, open_digest
+from agex.state.fields import pack, unpack
+from agex.state.packs import Packs, sync_directory
+from agex.state.rollback import roll_back
+from agex.state.schema import SCHEMA, Meta
+
+__all__ = ["FORMAT", "Directory"]
+
+FORMAT = 1
+"""The number of the format. A store of a higher one is refused."""
+
+_APPLICATION = 0x61676578  # "agex", where `file` and others look for it
+_OURS = ("state.db", "state.db-wal", "state.db-shm", "state.db-journal", "last")
+
+
+class Directory:
+    """A store's files, open.
+
+    Attributes:
+        path: the directory.
+        durable: whether a commit waits until the disk has it.
+        size_limit: bytes, or None.
+        digest: what its content is checked with.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, size_limit: int | None, durable: bool) -> None:
+        self.path = Path(path).absolute()
+        self.durable = durable
+        self.size_limit = size_limit
+        _make(self.path)
+        self.database = Database(self.path / "state.db", durable=durable)
+        self.packs = Packs(self.path)
+        self.digest: Digest
+        try:
+            self._open()
+        except BaseException:
+            self.database.close()
+            raise
+
+    def again(self) -> Directory:
+        """Return the same store on a connection of its own, for long work beside the writers.
+
+        It waits for the disk: what is deleted after a change must not be needed again.
+        """
+        return Directory(self.path, size_limit=None, durable=True)
+
+    def meta(self, db: sqlite3.Connection) -> Meta:
+        """Return what the store says of itself.
+
+        Raises:
+            StateCorrupt: that is damaged.
+        """
+        row = db.execute(
+            'SELECT format, digest, generation, pack, pack_end, refs, "check" FROM store WHERE one = 1'
+        ).fetchone()
+        if row is None or self.digest.check(*row[:-1]) != row[-1]:
+            raise StateCorrupt(f"What {self.path} says of itself is damaged.")
+        return Meta(*row[2:-1])
+
+    @contextmanager
+    def changing(self) -> Iterator[tuple[sqlite3.Connection, Meta]]:
+        """Give the connection for one change of the store, and what the store will say of itself after it.
+
+        Raises:
+            StateFull: the disk is full.
+            StateError: the store cannot be written.
+        """
+        with self.database.writing() as db:
+            meta = self.meta(db)
+            meta.generation += 1
+            yield db, meta
+            self._write_meta(db, meta)
+        if self.durable:
+            self._note(meta.generation)
+
+    def require_space(self, db: sqlite3.Connection, more: int) -> None:
+        """Refuse a change that would pass the size limit.
+
+        Raises:
+            StateFull: with the figures.
+        """
+        if self.size_limit is None:
+            return
+        used = self.used(db)
+        if used + more > self.size_limit:
+            raise StateFull(
+                f"The commit needs about {more:,} bytes, and {self.path} holds {used:,} of the "
+                f"{self.size_limit:,} allowed; nothing was written. Raise `size_limit`, or delete branches "
+                "and call `gc()`."
+            )
+
+    def used(self, db: sqlite3.Connection) -> int:
+        """Return how many bytes the store's content takes."""
+        pages, free, size = (
+            db.execute(f"PRAGMA {name}").fetchone()[0]
+            for name in ("page_count", "freelist_count", "page_size")
+        )
+        return int((pages - free) * size + sum(map(self.packs.size, self.packs.numbers())))
+
+    def close(self) -> None:
+        """Let go of the files; the next use opens them again."""
+        self.packs.close()
+        self.database.close()
+
+    def _open(self) -> None:
+        with self.database.reading() as db:
+            fresh = _is_empty(db)
+        noted = self._noted()
+        if fresh and (noted or self.packs.numbers()):
+            raise StateCorrupt(
+                f"{self.path / 'state.db'} is empty or gone, but the rest of the store is there."
+            )
+        if fresh:
+            with self.database.writing() as db:
+                if _is_empty(db):  # still: another process may have been faster
+                    self._create(db)
+        with self.database.reading() as db:
+            self.digest = _recognize(db, self.path)
+            meta = self.meta(db)
+        if noted is not None and noted[0] > meta.generation:
+            self._require_noted(noted[0], noted[1], meta.generation)
+        if self.packs.size(meta.pack) < meta.pack_end:
+            roll_back(self)
+
+    def _create(self, db: sqlite3.Connection) -> None:
+        for statement in SCHEMA.split(";\n"):
+            if statement.strip():
+                db.execute(statement)
+        self.digest = new_digest()
+        self._write_meta(db, Meta(0, 0, 0, bytes(32)))
+        db.execute(f"PRAGMA application_id={_APPLICATION}")
+        db.execute(f"PRAGMA user_version={FORMAT}")
+
+    def _write_meta(self, db: sqlite3.Connection, meta: Meta) -> None:
+        row = (FORMAT, self.digest.name.encode(), meta.generation, meta.pack, meta.pack_end, meta.refs)
+        db.execute("REPLACE INTO store VALUES (1, ?, ?, ?, ?, ?, ?, ?)", (*row, self.digest.check(*row)))
+
+    def _note(self, generation: int) -> None:
+        """Write down the number of a change that is on disk, without waiting: to be behind is no harm."""
+        number = b"%d" % generation
+        try:
+            with (self.path / "last").open(
+                "r+b" if (self.path / "last").exists() else "wb", buffering=0
+            ) as file:
+                file.write(pack(number, self.digest.check(number)))
+        except OSError:  # a full disk: the change itself is kept
+            return
+
+    def _noted(self) -> tuple[int, bytes] | None:
+        """Return the number that was written down, and its check."""
+        try:
+            number, check = unpack((self.path / "last").read_bytes())[:2]
+            return int(number), check
+        except (OSError, ValueError, StateCorrupt):  # torn or damaged: a help that is not there
+            return None
+
+    def _require_noted(self, number: int, check: bytes, generation: int) -> None:
+        if self.digest.check(b"%d" % number) == check:
+            raise StateCorrupt(
+                f"{self.path} has had {number} changes, but state.db ends at number {generation}: its log "
+                "state.db-wal was damaged or deleted. Restore it from a backup, or delete the file `last` "
+                "to go on from there."
+            )
+
+
+def _make(path: Path) -> None:
+    """Make the directory, or say why it cannot be a store."""
+    try:
+        if path.exists() and not path.is_dir():
+            raise StateError(
+                f"{path} is a file; a store is a directory: give the path of one, or of none yet."
+            )
+        if not path.exists():
+            above = next(parent for parent in path.parents if parent.exists())
+            path.mkdir(parents=True, exist_ok=True)
+            for directory in (path, *path.parents):
+                sync_directory(directory)
+                if directory == above:
+                    break
+        names = {entry.name for entry in path.iterdir()}
+    except OSError as error:
+        raise full_disk(error, path) or StateError(
+            f"{path} cannot be used as a store ({error}); give a directory that this user may write."
+        ) from error
+    others = sorted(name for name in names if name not in _OURS and not name.startswith("pack"))
+    if others and "state.db" not in names:
+        raise StateError(
+            f"{path} is a directory of other things ({', '.join(others[:3])}); "
+            "give an empty one, or a path where there is none yet."
+        )
+
+
+def _is_empty(db: sqlite3.Connection) -> bool:
+    (application,) = db.execute("PRAGMA application_id").fetchone()
+    (tables,) = db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    return (application, tables) == (0, 0)
+
+
+def _recognize(db: sqlite3.Connection, path: Path) -> Digest:
+    """Return the digest of a store of this format."""
+    (application,) = db.execute("PRAGMA application_id").fetchone()
+    if application != _APPLICATION:
+        raise StateError(f"{path / 'state.db'} is a database of another program, or its header is damaged.")
+    (version,) = db.execute("PRAGMA user_version").fetchone()
+    if version > FORMAT:
+        raise StateError(
+            f"{path} is written in format {version} by a newer agex; this one reads up to {FORMAT}: "
+            "run `pip install --upgrade agex`."
+        )
+    row = db.execute("SELECT format, digest FROM store WHERE one = 1").fetchone()
+    if row is None or row[0] != version or not isinstance(row[1], bytes):
+        raise StateCorrupt(f"What {path} says of itself is damaged.")
+    return open_digest(row[1].decode("ascii", "replace"))

@@ -1,0 +1,92 @@
+"""What a store of bytes can do. Implement it, and `Versioned` runs on your database.
+
+`agex.testing.check_kvstore` proves an implementation.
+"""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from agex.state.journal import Journal
+    from agex.state.recent import Recent
+
+__all__ = ["CONTENT", "KVStore"]
+
+CONTENT = "agex/o/"
+"""The prefix of keys that are named by their content: what has such a key never changes."""
+
+
+class KVStore(abc.ABC):
+    """Keep bytes under text keys.
+
+    A key is any text that UTF-8 can encode, a value any bytes, up to some megabytes. What
+    one thread or process wrote, every other reads from then on; nothing is ever dropped by
+    itself. A store may be shared between threads.
+
+    Every method raises `StateError` where the store cannot be reached.
+    """
+
+    @abc.abstractmethod
+    def get(self, key: str) -> bytes | None:
+        """Return the value of a key; None where there is none."""
+
+    @abc.abstractmethod
+    def set(self, key: str, value: bytes) -> None:
+        """Give a key a value, whatever it had."""
+
+    @abc.abstractmethod
+    def get_many(self, keys: Iterable[str]) -> dict[str, bytes]:
+        """Return the values of those keys that have one."""
+
+    @abc.abstractmethod
+    def set_many(self, items: Mapping[str, bytes]) -> None:
+        """Give each key its value. A reader beside it may see some of them only."""
+
+    @abc.abstractmethod
+    def remove(self, key: str) -> None:
+        """Take a key away; one that is not there is no error."""
+
+    @abc.abstractmethod
+    def remove_many(self, keys: Iterable[str]) -> None:
+        """Take keys away; those that are not there are no error."""
+
+    @abc.abstractmethod
+    def items(self, prefix: str = "") -> Iterator[tuple[str, bytes]]:
+        """Yield each key with that prefix, and its value, in any order.
+
+        A key that is there all the while is yielded once; one that comes or goes meanwhile, once or never.
+        """
+
+    @abc.abstractmethod
+    def __contains__(self, key: object) -> bool: ...
+
+    @abc.abstractmethod
+    def cas(self, key: str, value: bytes, expected: bytes | None) -> bool:
+        """Give a key a value if it has the expected one (None: if there is none), in one step.
+
+        Of any number of threads, processes and machines that expect the same value, one gets True.
+        """
+
+    def keys(self, prefix: str = "") -> Iterator[str]:
+        """Yield each key with that prefix, in any order.
+
+        Override it where values need not be read for that.
+        """
+        for key, _ in self.items(prefix):
+            yield key
+
+    def journal(self, recent: Recent | None = None) -> Journal:
+        """Return the commits that are kept in this store.
+
+        Args:
+            recent: where checked content is kept in memory; a `Cache` before the store gives it.
+        """
+        from agex.state.kvjournal import KVJournal
+
+        return KVJournal(self, recent)
+
+    def close(self) -> None:  # noqa: B027 - a store may have nothing to let go of
+        """Let go of files and connections; may be called again."""

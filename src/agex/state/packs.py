@@ -1,0 +1,148 @@
+"""The pack: chunks one behind the other in a file that only grows.
+
+Where a chunk lies stands in the database, which is committed after the pack is on disk. So
+what the database names is there; what a commit that never ended has written lies behind the
+end, and the next one writes over it.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterable
+from pathlib import Path
+from typing import BinaryIO
+
+from agex.errors import StateCorrupt, StateError
+from agex.state.database import full_disk
+
+__all__ = ["Packs", "sync_directory"]
+
+
+class Packs:
+    """The packs of a directory, by number: ``pack`` is number 0, the collector starts ``pack.1`` and so on.
+
+    Threads take turns.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._lock = threading.Lock()  # a file has one position
+        self._files: dict[int, BinaryIO] = {}
+        self._process = 0
+
+    def path(self, number: int) -> Path:
+        """Return the file of a pack."""
+        return self._directory / (f"pack.{number}" if number else "pack")
+
+    def size(self, number: int) -> int:
+        """Return how long a pack is; 0 where there is none."""
+        try:
+            return self.path(number).stat().st_size
+        except FileNotFoundError:
+            return 0
+
+    def numbers(self) -> list[int]:
+        """Return the packs that there are files of."""
+        names = (path.name.removeprefix("pack").removeprefix(".") for path in self._directory.glob("pack*"))
+        return sorted(int(name or 0) for name in names if not name or name.isdecimal())
+
+    def append(self, number: int, end: int, chunks: Iterable[bytes | memoryview], *, durable: bool) -> int:
+        """Write chunks at the end of a pack, and with *durable* wait until they are on disk.
+
+        Returns:
+            The new end.
+
+        Raises:
+            StateFull: the disk is full.
+            StateError: it cannot be written.
+        """
+        path = self.path(number)
+        try:
+            first = end == 0
+            with self._lock:
+                file = self._file(number, write=True)
+                file.seek(end)
+                for chunk in chunks:
+                    end += _write(file, chunk)
+                if durable:
+                    _sync(file.fileno())
+            if durable and first:
+                sync_directory(self._directory)
+        except OSError as error:
+            raise full_disk(error, path) or StateError(f"{path} cannot be written ({error}).") from error
+        return end
+
+    def read(self, number: int, at: int, length: int) -> bytes:
+        """Return a part of a pack.
+
+        Raises:
+            StateCorrupt: the pack is gone or too short.
+        """
+        path = self.path(number)
+        if not 0 <= at <= at + length <= self.size(number):
+            raise StateCorrupt(
+                f"{path} has {self.size(number):,} bytes; a chunk was written up to {at + length:,}."
+            )
+        try:
+            with self._lock:
+                file = self._file(number, write=False)
+                file.seek(at)
+                return file.read(length)
+        except OSError as error:
+            raise StateCorrupt(f"{path} cannot be read ({error}).") from error
+
+    def remove(self, number: int) -> None:
+        """Delete a pack; its space is free once no process has it open."""
+        with self._lock:
+            file = self._files.pop(number, None)
+            if file is not None:
+                file.close()
+        self.path(number).unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """Let go of all files."""
+        with self._lock:
+            self._close()
+
+    def _close(self) -> None:
+        while self._files:
+            self._files.popitem()[1].close()
+
+    def _file(self, number: int, *, write: bool) -> BinaryIO:
+        if self._process != os.getpid():  # a file's position is shared with the process that forked
+            self._close()
+            self._process = os.getpid()
+        file = self._files.get(number)
+        if file is not None and (file.writable() or not write):
+            return file
+        if file is not None:
+            file.close()
+        path = self.path(number)
+        if write and not path.exists():
+            path.touch()
+        self._files[number] = file = path.open("r+b" if write else "rb", buffering=0)
+        return file
+
+
+def sync_directory(directory: Path) -> None:
+    """Wait until the names in a directory are on disk, where the operating system can say so."""
+    try:
+        descriptor = os.open(directory, os.O_RDONLY)
+    except OSError:  # Windows opens no directories
+        return
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _write(file: BinaryIO, chunk: bytes | memoryview) -> int:
+    """Write all of a chunk, and return its length. A file without a buffer may take less at a time."""
+    rest = whole = memoryview(chunk).cast("B")
+    while rest:
+        rest = rest[file.write(rest) :]
+    return len(whole)
+
+
+_sync = getattr(os, "fdatasync", os.fsync)  # times of a file need not be on disk; macOS syncs all

@@ -1,0 +1,293 @@
+"""The variables of a branch: the live objects, and what is stored of them.
+
+Objects stay live between commits, so identity holds within a process and nothing is read
+again. Whether one was changed in place is seen by its fingerprint, taken of the live object.
+Variables that share objects are one group and stored together: its payload is under the key
+of its first name, the others point there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from agex import values
+from agex.errors import StateCorrupt
+from agex.state.journal import Journal
+
+__all__ = ["CACHE", "Change", "Codec", "Stored", "Variables", "key_of", "members", "name_of", "variables_at"]
+
+CACHE = "cache"
+"""The name of the state's ``cache`` among the variables."""
+
+_PREFIX = "v/"
+_HERE, _ELSEWHERE = b"=", b">"
+"""How a payload begins that holds a group, and one that names the variable which does."""
+
+_ATOMS = frozenset({type(None), bool, int, float, complex, str, bytes})
+"""Types whose objects nobody can change: they are looked at only when a name is bound anew."""
+
+
+def key_of(name: str) -> str:
+    """Return the key of a variable."""
+    return _PREFIX + name
+
+
+def name_of(key: str) -> str | None:
+    """Return the variable that a key is of; None for a key of something else."""
+    return key.removeprefix(_PREFIX) if key.startswith(_PREFIX) else None
+
+
+def members(payload: bytes | None) -> tuple[str, ...]:
+    """Return the variables of the group that a payload holds; none where it holds no group."""
+    if payload is None or payload[:1] != _HERE:
+        return ()
+    return values.read_recipe(payload[1:]).names
+
+
+def variables_at(journal: Journal, commit: str | None) -> list[str]:
+    """Return the names of all variables at a commit, sorted; the cache is none."""
+    keys = [] if commit is None else journal.keys(commit, _PREFIX)
+    return [name for key in keys if (name := key.removeprefix(_PREFIX)) != CACHE]
+
+
+@dataclass
+class Codec:
+    """What encoding and decoding need from outside."""
+
+    allow: values.Allow
+    guest: values.GuestCode | None = None
+
+
+class Stored:
+    """The variables of one commit, decoded when they are asked for."""
+
+    def __init__(self, journal: Journal, commit: str, codec: Codec) -> None:
+        self.journal = journal
+        self.commit = commit
+        self.codec = codec
+
+    def home(self, name: str) -> tuple[str, bytes] | None:
+        """Return the variable whose key holds the group that *name* is in, and the payload.
+
+        None where there is no such variable.
+        """
+        payload = self._read(name)
+        if payload is not None and payload[:1] == _ELSEWHERE:
+            name = payload[1:].decode()
+            payload = self._read(name)
+            if payload is None:
+                raise StateCorrupt(f"What another variable is kept together with, {name!r}, is gone")
+        if payload is None:
+            return None
+        if payload[:1] != _HERE:
+            raise StateCorrupt(f"The payload of variable {name!r} is of no known kind")
+        return name, payload[1:]
+
+    def recipe(self, name: str) -> values.Recipe | None:
+        """Return how the group is put together that a variable is in; None where there is none."""
+        found = self.home(name)
+        return None if found is None else values.read_recipe(found[1])
+
+    def group(self, recipe: values.Recipe) -> tuple[values.Group, dict[str, Any]]:
+        """Return a group as it is stored, and as fresh objects by name."""
+        group = values.put_together(recipe, self.journal.chunk)
+        return group, values.decode(group, allow=self.codec.allow, guest=self.codec.guest)
+
+    def value(self, name: str) -> Any:
+        """Return a fresh object.
+
+        Raises:
+            KeyError: there is no such variable.
+        """
+        recipe = self.recipe(name)
+        if recipe is None:
+            raise KeyError(name)
+        return self.group(recipe)[1][name]
+
+    def _read(self, name: str) -> bytes | None:
+        return self.journal.read(self.commit, key_of(name))
+
+
+@dataclass(frozen=True)
+class _Held:
+    """What is stored of a group whose objects are live."""
+
+    names: tuple[str, ...]
+    fingerprint: values.Fingerprint
+    recipe: values.Recipe | None
+    """None where what is stored is another encoding of the same: of a set in another order."""
+    passing: bool
+    """Whether it is read anew once a task is over: something in it is not kept, or is the guest's code."""
+
+
+@dataclass
+class Change:
+    """What a commit has to write."""
+
+    payloads: dict[str, bytes | None] = field(default_factory=dict)
+    chunks: dict[bytes, memoryview] = field(default_factory=dict)
+    held: dict[str, _Held] = field(default_factory=dict)
+    """What will be stored of the groups that changed, by name."""
+    gone: set[str] = field(default_factory=set)
+
+
+class Variables:
+    """The variables on top of a commit.
+
+    Args:
+        journal: where they are stored.
+        codec: how.
+        commit: what they start from; None for nothing.
+    """
+
+    def __init__(self, journal: Journal, codec: Codec, commit: str | None) -> None:
+        self._journal = journal
+        self._codec = codec
+        self.commit = commit
+        self._live: dict[str, Any] = {}
+        self._held: dict[str, _Held] = {}
+        self._bound: set[str] = set()
+        """Names bound since the last commit."""
+        self._gone: set[str] = set()
+        """Names deleted since the last commit."""
+
+    # -- as a mapping ------------------------------------------------------------------------
+
+    def __contains__(self, name: str) -> bool:
+        if name in self._live:
+            return True
+        return name not in self._gone and self._is_stored(name)
+
+    def names(self) -> list[str]:
+        """Return all names, sorted, without the cache."""
+        stored = set(variables_at(self._journal, self.commit)) - self._gone
+        return sorted((stored | self._live.keys()) - {CACHE})
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._live and not self._load(name):
+            raise KeyError(name)
+        return self._live[name]
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        if name not in self._live and name not in self._gone and self._shares(name):
+            self._load(name)  # what shared objects with the old value is stored without it from now on
+        self._live[name] = value
+        self._bound.add(name)
+        self._gone.discard(name)
+
+    def __delitem__(self, name: str) -> None:
+        if name not in self._live and not self._load(name):
+            raise KeyError(name)
+        del self._live[name]
+        self._bound.discard(name)
+        self._gone.add(name)
+
+    def is_live(self, name: str) -> bool:
+        """Tell whether the object itself is here."""
+        return name in self._live
+
+    def _load(self, name: str) -> bool:
+        stored = self._stored_at()
+        if stored is None or name in self._gone or (recipe := stored.recipe(name)) is None:
+            return False
+        group, objects = stored.group(recipe)
+        if name not in objects:
+            raise StateCorrupt(f"The payload of variable {name!r} does not hold it")
+        fresh = {
+            one: value for one, value in objects.items() if one not in self._live and one not in self._gone
+        }
+        self._live.update(fresh)
+        if fresh.keys() != objects.keys():
+            self._bound |= fresh.keys()  # it was stored with what is gone or was bound anew since
+        elif len(objects) > 1 or type(objects[name]) not in _ATOMS:
+            self._hold(objects, group, recipe)
+        return True
+
+    def _hold(self, objects: Mapping[str, Any], stored: values.Group, recipe: values.Recipe) -> None:
+        """Remember how loaded objects look, to see later whether they were changed."""
+        for group in self._encode(objects):
+            same = group.names == stored.names and group.stream == stored.stream
+            held = _Held(group.names, values.fingerprint(group), recipe if same else None, _is_passing(group))
+            self._held.update(dict.fromkeys(group.names, held))
+            if group.names != stored.names:
+                self._bound |= set(group.names)  # stored together, but sharing nothing any more
+
+    def _shares(self, name: str) -> bool:
+        stored = self._stored_at()
+        recipe = None if stored is None else stored.recipe(name)
+        return recipe is not None and len(recipe.names) > 1
+
+    def _stored_at(self) -> Stored | None:
+        return None if self.commit is None else Stored(self._journal, self.commit, self._codec)
+
+    def _is_stored(self, name: str) -> bool:
+        return self._stored(name) is not None
+
+    # -- what changed ------------------------------------------------------------------------
+
+    def change(self) -> Change:
+        """Find what changed since the commit, in place or by name."""
+        change = Change()
+        suspects = {
+            name: value
+            for name, value in self._live.items()
+            if name in self._bound or name in self._held
+            if name != CACHE or value or self._is_stored(CACHE)
+        }
+        for group in self._encode(suspects):
+            now = values.fingerprint(group)
+            held = self._held.get(group.names[0])
+            if held is not None and held.names != group.names:
+                held = None
+            if held is not None and held.fingerprint == now and not self._bound & set(group.names):
+                continue
+            before = None if held is None or held.recipe is None else (held.fingerprint, held.recipe)
+            cut = values.cut(group, self._journal.address, now=now, before=before)
+            self._write(change, group, now, cut)
+        for name in self._gone:
+            if self._is_stored(name):
+                change.payloads[key_of(name)] = None
+                change.gone.add(name)
+        return change
+
+    def _write(self, change: Change, group: values.Group, now: values.Fingerprint, cut: values.Cut) -> None:
+        first, *others = group.names
+        payloads = {first: _HERE + cut.payload, **dict.fromkeys(others, _ELSEWHERE + first.encode())}
+        new = {name: payload for name, payload in payloads.items() if self._stored(name) != payload}
+        change.payloads.update({key_of(name): payload for name, payload in new.items()})
+        if first in new:
+            change.chunks.update(cut.chunks)
+        held = _Held(group.names, now, cut.recipe, _is_passing(group))
+        change.held.update(dict.fromkeys(group.names, held))
+
+    def _stored(self, name: str) -> bytes | None:
+        return None if self.commit is None else self._journal.read(self.commit, key_of(name))
+
+    def _encode(self, objects: Mapping[str, Any]) -> list[values.Group]:
+        return values.encode(objects, allow=self._codec.allow, guest=self._codec.guest) if objects else []
+
+    def committed(self, commit: str, change: Change) -> None:
+        """Take note that a change was written."""
+        self.commit = commit
+        for name, held in change.held.items():
+            if len(held.names) == 1 and type(self._live.get(name)) in _ATOMS:
+                self._held.pop(name, None)
+            else:
+                self._held[name] = held
+        for name in self._gone:
+            self._held.pop(name, None)
+        self._bound.clear()
+        self._gone.clear()
+
+    def release(self) -> None:
+        """Let go of objects that are to be read anew: a task is over, and what it could not keep with it."""
+        for name, held in list(self._held.items()):
+            if held.passing and not self._bound & set(held.names):
+                del self._held[name]
+                self._live.pop(name, None)
+
+
+def _is_passing(group: values.Group) -> bool:
+    return bool(group.lost) or group.has_code

@@ -1,0 +1,442 @@
+"""A state with a history: every step of every task is a commit."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from agex import values
+from agex.errors import StateConflict, StateError
+from agex.state import outside
+from agex.state.base import State, require_name
+from agex.state.history import Commit, Diff
+from agex.state.journal import Collected, Draft, HeadMoved, Journal, Record
+from agex.state.kv import KVStore
+from agex.state.merging import difference, merge_base, to_take
+from agex.state.variables import CACHE, Codec, Variables, variables_at
+
+__all__ = ["Snapshot", "Versioned"]
+
+
+class Snapshot(Mapping[str, Any]):
+    """The variables as they were at a commit; read-only, each read from the store once.
+
+    Attributes:
+        commit: the commit.
+    """
+
+    def __init__(self, journal: Journal, codec: Codec, commit: Commit) -> None:
+        self._variables = Variables(journal, codec, commit.hash)
+        self._names = variables_at(journal, commit.hash)
+        self._journal = journal
+        self.commit = commit
+
+    @property
+    def cache(self) -> Mapping[str, Any]:
+        """The state's ``cache`` then."""
+        return MappingProxyType(self._variables[CACHE] if CACHE in self._variables else {})
+
+    @property
+    def files(self) -> Mapping[str, bytes]:
+        """The files of the workspace then."""
+        return MappingProxyType({})
+
+    @property
+    def events(self) -> tuple[Any, ...]:
+        """All events up to then, oldest first."""
+        return tuple(_events_until(self._journal, self.commit.hash))
+
+    def __getitem__(self, name: str) -> Any:
+        if name == CACHE:
+            raise KeyError(name)
+        return _readable(name, self._variables[name])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __repr__(self) -> str:
+        return f"Snapshot({self.commit.hash[:12]}: {', '.join(self._names)})"
+
+
+class Versioned(State):
+    """Keep an agent's variables, its ``cache`` and its events in a store, a commit a step.
+
+    Changes are found in the objects themselves, also those made in place. The objects stay
+    live between tasks; what a task could not have kept, and the functions and classes that
+    its agent wrote, are read anew once it is over.
+
+    Args:
+        store: where to keep it; in memory if not given.
+        branch: the line of commits to go on with; it begins empty where there is none.
+        classes: classes of the host whose instances are kept. Those an agent is given with
+            ``agent.cls`` need not be named again where that agent uses the state.
+
+    Raises:
+        StateError: the store cannot be opened.
+    """
+
+    def __init__(
+        self, store: KVStore | None = None, *, branch: str = "main", classes: Iterable[type] = ()
+    ) -> None:
+        if store is None:
+            from agex.state.memory import Memory
+
+            store = Memory()
+        if not isinstance(store, KVStore):
+            raise StateError(f"{store!r} is no store; give Memory(), Disk(path) or another KVStore")
+        self.store = store
+        self.branch = branch
+        self._journal = store.journal()
+        self._classes = set(classes)
+        self._codec = Codec(values.Allow(self._classes), outside.guest_code())
+        self._lock = threading.RLock()
+        self._point_at(self._journal.branches().get(branch))
+
+    def _point_at(self, commit: str | None) -> None:
+        """Stand on a commit, with nothing on top of it."""
+        self._head = commit
+        self._side: str | None = None
+        self._variables = Variables(self._journal, self._codec, commit)
+        self._pending: list[Any] = []
+        self._known_events: list[Any] | None = None
+
+    # -- as a mapping ------------------------------------------------------------------------
+
+    def __getitem__(self, name: str) -> Any:
+        with self._lock:
+            if name == CACHE:
+                raise KeyError(name)
+            return _readable(name, self._variables[name])
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        require_name(name)
+        if name == CACHE:
+            raise StateError("'cache' names the state's own dict; write state.cache['key'] = value")
+        with self._lock:
+            self._variables[name] = value
+
+    def __delitem__(self, name: str) -> None:
+        with self._lock:
+            if name == CACHE:
+                raise KeyError(name)
+            del self._variables[name]
+
+    def __contains__(self, name: object) -> bool:
+        with self._lock:
+            return isinstance(name, str) and name != CACHE and name in self._variables
+
+    def __iter__(self) -> Iterator[str]:
+        with self._lock:
+            return iter(self._variables.names())
+
+    def __len__(self) -> int:
+        with self._lock:
+            return len(self._variables.names())
+
+    def __repr__(self) -> str:
+        return f"Versioned({self.branch} at {(self._head or 'the beginning')[:12]})"
+
+    @property
+    def cache(self) -> dict[str, Any]:  # type: ignore[override]
+        with self._lock:
+            if CACHE not in self._variables:
+                self._variables[CACHE] = {}
+            found: dict[str, Any] = self._variables[CACHE]
+            return found
+
+    @property
+    def events(self) -> list[Any]:
+        with self._lock:
+            if self._known_events is None:
+                self._known_events = [] if self._head is None else _events_until(self._journal, self._head)
+            return [*self._known_events, *self._pending]
+
+    # -- for tasks ---------------------------------------------------------------------------
+
+    def admit(self, classes: Iterable[type], guest: values.GuestCode | None) -> None:
+        """Let instances of these classes be kept, and the code of guests be made by *guest*."""
+        with self._lock:
+            self._classes |= set(classes)
+            self._codec.allow = values.Allow(self._classes)
+            self._codec.guest = guest or self._codec.guest
+
+    def snapshot(self) -> dict[str, Any]:
+        with self._lock:
+            return {name: self._variables[name] for name in self._variables.names()}
+
+    def write_back(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
+        with self._lock:
+            for name, value in after.items():
+                if (name not in before or before[name] is not value) and name != CACHE:
+                    self._variables[name] = value
+            for name in before.keys() - after.keys():
+                if name in self._variables:
+                    del self._variables[name]
+
+    def record(self, event: Any) -> None:
+        with self._lock:
+            self._pending.append(event)
+
+    def settle(self, message: str, *, last: bool = False) -> str | None:
+        with self._lock:
+            try:
+                return self._commit(message)
+            finally:
+                if last:
+                    self._variables.release()
+
+    # -- commits -----------------------------------------------------------------------------
+
+    @property
+    def head(self) -> str | None:
+        """The commit that this state stands on; None before the first."""
+        return self._head
+
+    def commit(self, message: str | None = None) -> str:
+        """Keep the variables, the cache and the events as they are now.
+
+        Returns:
+            The hash of the commit; of the last one, where nothing changed since.
+
+        Raises:
+            StateConflict: another writer moved the branch. What was to be committed is on a
+                side branch, which the error names; go on with ``reset`` or ``merge``.
+            StateFull: it does not fit. Nothing is lost here; make room and commit again.
+        """
+        with self._lock:
+            return self._commit(message or "")
+
+    def _commit(self, message: str, *, merged: str | None = None) -> str:
+        change = self._variables.change()
+        unchanged = not change.payloads and not self._pending and merged is None
+        if unchanged and self._head is not None and self._side is None:
+            return self._head
+        parents = tuple(one for one in (self._head, merged) if one is not None)
+        draft = Draft(
+            parents=parents,
+            changes=change.payloads,
+            chunks=change.chunks,
+            events=[outside.events.dump(event) for event in self._pending],
+            time=time.time(),
+            message=message,
+        )
+        moved: HeadMoved | None = None
+        try:
+            if self._side is not None:
+                raise HeadMoved(self.branch, self._journal.branches().get(self.branch))
+            commit = self._journal.commit(draft, branch=self.branch, expect=self._head)
+        except HeadMoved as error:
+            moved = error
+            commit = self._commit_aside(draft)
+        self._variables.committed(commit, change)
+        for event in self._pending:
+            outside.events.stamp(event, commit, self._head)
+        if self._known_events is not None:
+            self._known_events += self._pending
+        self._pending = []
+        self._head = commit
+        if moved is not None:
+            there = "gone" if moved.head is None else f"at {moved.head[:12]}"
+            raise StateConflict(
+                f"Branch {self.branch!r} was moved by another writer: it is {there}. This commit, "
+                f"{commit[:12]}, is on branch {self._side!r}. Go on from the other's with "
+                f"reset({self.branch!r}), then change again or merge({self._side!r})."
+            )
+        return commit
+
+    def _commit_aside(self, draft: Draft) -> str:
+        """Commit on the side branch of this state, which is its own alone."""
+        if self._side is not None:
+            return self._journal.commit(draft, branch=self._side, expect=self._head)
+        start = (self._head or "start")[:8]
+        taken = self._journal.branches()
+        number = 1
+        while True:
+            side = f"{self.branch}-{start}-{number}"
+            if side not in taken:
+                try:
+                    commit = self._journal.commit(draft, branch=side, expect=None)
+                except HeadMoved:
+                    pass
+                else:
+                    self._side = side
+                    return commit
+            number += 1
+
+    # -- history -----------------------------------------------------------------------------
+
+    def checkout(self, ref: str) -> Snapshot:
+        """Return the state as it was at a commit, branch or tag.
+
+        Raises:
+            StateError: there is no such commit.
+        """
+        commit = self._journal.resolve(ref)
+        return Snapshot(self._journal, self._codec, _as_commit(self._journal, self._journal.record(commit)))
+
+    def history(self, ref: str | None = None) -> Iterator[Commit]:
+        """Yield the commits up to the head, or to *ref*, newest first."""
+        commit = self._head if ref is None else self._journal.resolve(ref)
+        if commit is not None:
+            for record in self._journal.history(commit):
+                yield _as_commit(self._journal, record)
+
+    def diff(self, old: str | None, new: str | None = None, *, texts: bool = True) -> Diff:
+        """Compare the variables of two commits.
+
+        Args:
+            old: a commit, branch or tag; None for the empty state.
+            new: another; the head if not given.
+            texts: show what changed, where it is small.
+        """
+        start = None if old is None else self._journal.resolve(old)
+        end = self._head if new is None else self._journal.resolve(new)
+        if end is None:
+            return Diff({}, {}, {})
+        return difference(self._journal, self._codec, start, end, texts=texts)
+
+    def branches(self) -> dict[str, str]:
+        """Return the head of each branch."""
+        return self._journal.branches()
+
+    def tags(self) -> dict[str, str]:
+        """Return the commit of each tag."""
+        return self._journal.tags()
+
+    def fork(self, name: str | None = None, at: str | None = None) -> Versioned:
+        """Begin a branch at a commit (the head if not given), and return a state on it.
+
+        What was not committed stays here.
+
+        Raises:
+            StateError: there is a branch of that name.
+        """
+        with self._lock:
+            start = self._head if at is None else self._journal.resolve(at)
+            taken = self._journal.branches()
+            if name is None:
+                names = (f"{self.branch}-{number}" for number in range(2, len(taken) + 3))
+                name = next(one for one in names if one not in taken)
+            if name in taken:
+                raise StateError(f"There is a branch {name!r} already; choose another name.")
+            if start is not None:
+                try:
+                    self._journal.move(name, start, expect=None)
+                except HeadMoved as error:
+                    raise StateError(f"There is a branch {name!r} already; choose another name.") from error
+            return Versioned(self.store, branch=name, classes=self._classes)
+
+    def tag(self, name: str, ref: str | None = None) -> None:
+        """Name a commit (the head if not given) for good.
+
+        Raises:
+            StateError: the name is given, or there is no commit yet.
+        """
+        commit = self._head if ref is None else self._journal.resolve(ref)
+        if commit is None:
+            raise StateError("There is no commit to tag yet; call commit() first.")
+        if name in self._journal.tags():
+            raise StateError(f"The tag {name!r} is given already; choose another name.")
+        self._journal.tag(name, commit)
+
+    def reset(self, ref: str) -> None:
+        """Put the branch on a commit, and drop what was not committed.
+
+        Commits that no branch or tag reaches any more stay until `gc`.
+
+        Raises:
+            StateError: there is no such commit.
+            StateConflict: another writer moved the branch meanwhile.
+        """
+        with self._lock:
+            commit = self._journal.resolve(ref)
+            there = self._journal.branches().get(self.branch)
+            if ref != self.branch and there != commit:
+                if there != self._head:
+                    raise StateConflict(
+                        f"Branch {self.branch!r} was moved by another writer; reset({self.branch!r}) first."
+                    )
+                try:
+                    self._journal.move(self.branch, commit, expect=there)
+                except HeadMoved as error:
+                    raise StateConflict(f"Branch {self.branch!r} was moved meanwhile; try again.") from error
+            self._point_at(commit)
+
+    def merge(self, other: Versioned | str) -> str:
+        """Take over what another branch or commit changed since both were one, variable by variable.
+
+        Returns:
+            The commit of the merge; the head, where there is nothing to take.
+
+        Raises:
+            StateConflict: both changed the same variable. Nothing is taken then.
+        """
+        with self._lock:
+            mine = self._commit("before a merge")
+            theirs = other.head if isinstance(other, Versioned) else self._journal.resolve(other)
+            if theirs is None:
+                return mine
+            base = merge_base(self._journal, mine, theirs)
+            if base == theirs:
+                return mine
+            taken, gone = to_take(self._journal, base, mine, theirs)
+            source = Variables(self._journal, self._codec, theirs)
+            for name in taken:
+                self._variables[name] = source[name]
+            for name in gone:
+                if name in self._variables:
+                    del self._variables[name]
+            return self._commit(f"merge {theirs[:12]}", merged=theirs)
+
+    # -- care --------------------------------------------------------------------------------
+
+    def fsck(self) -> list[str]:
+        """Check the whole store; return what is wrong, a line each."""
+        return self._journal.fsck()
+
+    def gc(self) -> Collected:
+        """Drop commits that no branch and no tag reaches, and chunks that no commit needs."""
+        return self._journal.gc()
+
+    def close(self) -> None:
+        """Let go of the store's files and connections; what was not committed is dropped."""
+        self._journal.close()
+        self.store.close()
+
+
+def _readable(name: str, value: Any) -> Any:
+    """Return a variable, or raise what there is to say of one that could not be kept."""
+    if isinstance(value, values.NotKept):
+        raise values.not_kept_error(value, name)
+    return value
+
+
+def _as_commit(journal: Journal, record: Record) -> Commit:
+    parent = record.parents[0] if record.parents else None
+    return Commit(
+        hash=record.hash,
+        parent=parent,
+        time=record.time,
+        message=record.message,
+        events=tuple(_events_of(journal, record)) if record.events else (),
+        merged=record.parents[1:],
+    )
+
+
+def _events_of(journal: Journal, record: Record) -> Iterator[Any]:
+    parent = record.parents[0] if record.parents else None
+    for data in journal.events(record.hash):
+        event = outside.events.load(data)
+        outside.events.stamp(event, record.hash, parent)
+        yield event
+
+
+def _events_until(journal: Journal, commit: str) -> list[Any]:
+    records = [record for record in journal.history(commit) if record.events]
+    return [event for record in reversed(records) for event in _events_of(journal, record)]

@@ -1,0 +1,271 @@
+"""Tasks over a versioned state: each executed action is a commit."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from agex import Disk, Live, Memory, StateConflict, TaskFail, TaskTimeout, Versioned, events
+from agex.agent import ActionEvent, Agent, OutputEvent, SuccessEvent, TaskStartEvent
+from agex.testing import ScriptedModel, python_action
+
+
+def agent_of(*codes, **settings):
+    return Agent(model=ScriptedModel([[python_action(code)] for code in codes]), **settings)
+
+
+def task_of(agent):
+    @agent.task
+    def work() -> object:
+        """Do what the script says."""
+
+    return work
+
+
+def run(state, *codes, **settings):
+    """Run one task whose turns are *codes*."""
+    return task_of(agent_of(*codes, **settings)).run(state=state)
+
+
+DONE = "task_success(None)"
+
+
+def test_one_commit_for_each_executed_action():
+    state = Versioned()
+    record = run(state, "a = 1", "b = 2", "task_success(a + b)")
+    found = list(state.history())
+    assert [sorted(state.checkout(one.hash)) for one in found] == [["a", "b"], ["a", "b"], ["a"]]
+    assert record.commit == state.head == found[0].hash
+    assert record.value == 3
+    assert [one.message for one in found] == ["work: done", "work: turn 2", "work: turn 1"]
+
+
+def test_an_event_names_the_commit_that_holds_it_and_its_effect():
+    state = Versioned()
+    record = run(state, "a = 1", "a = 2", DONE)
+    (first, second, _) = [one for one in record.events if isinstance(one, ActionEvent)]
+    (output, _) = [one for one in record.events if isinstance(one, OutputEvent)]
+    assert first.commit_hash == output.commit_hash
+    assert state.checkout(first.commit_hash)["a"] == 1
+    assert state.checkout(second.commit_hash)["a"] == 2
+    assert second.parent_hash == first.commit_hash
+    assert [type(one) for one in state.checkout(first.commit_hash).commit.events] == [
+        *(TaskStartEvent, ActionEvent, OutputEvent)
+    ]
+
+
+def test_events_come_back_from_the_store_as_they_were():
+    state = Versioned()
+    record = run(state, "a = 1", DONE)
+    assert events(state) == list(record.events)
+    found = Versioned(state.store).events
+    assert [one.model_dump_json() for one in found] == [one.model_dump_json() for one in record.events]
+    assert isinstance(found[-1], SuccessEvent)
+
+
+def test_variables_and_the_cache_live_on_in_the_next_task_and_in_another_object():
+    store = Memory()
+    run(Versioned(store), "rows = [1]\ncache['k'] = rows", DONE)
+    run(Versioned(store), "rows.append(2)\ncache['n'] = 1", DONE)
+    assert run(Versioned(store), "task_success([rows, cache])").value == [[1, 2], {"k": [1, 2], "n": 1}]
+
+
+def test_another_process_goes_on(tmp_path):
+    store = Disk(tmp_path / "state")
+    run(Versioned(store), "import math\nrows = [1]\ndef area(r): return math.pi * r * r", DONE)
+    code = f"""
+from agex import Agent, Disk, Versioned
+from agex.testing import ScriptedModel, python_action
+agent = Agent(model=ScriptedModel([[python_action("rows.append(round(area(1), 2)); task_success(rows)")]]))
+@agent.task
+def work() -> list: ...
+print(work(state=Versioned(Disk({str(tmp_path / "state")!r}))))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[1, 3.14]"
+    assert Versioned(store)["rows"] == [1, 3.14]
+
+
+def test_the_host_gives_and_takes_variables():
+    state = Versioned()
+    state["x"] = [1]
+    run(state, "x.append(2)\ny = len(x)", DONE)
+    assert (state["x"], state["y"]) == ([1, 2], 2)
+
+
+def test_a_task_that_fails_keeps_what_it_did():
+    state = Versioned()
+    with pytest.raises(TaskFail) as caught:
+        run(state, "a = 1", "task_fail('no')")
+    assert caught.value.run.commit == state.head
+    assert Versioned(state.store)["a"] == 1
+    with pytest.raises(TaskTimeout):
+        run(state, "b = 2", max_iterations=1)
+    assert Versioned(state.store)["b"] == 2
+
+
+def test_an_action_that_raises_keeps_what_came_before_the_error():
+    state = Versioned()
+    run(state, "a = 1\nb = 1 / 0", DONE)
+    assert dict(Versioned(state.store)) == {"a": 1}
+
+
+# -- code that the agent wrote -----------------------------------------------------------------
+
+
+def test_functions_and_classes_live_on():
+    store = Memory()
+    run(
+        Versioned(store),
+        "import math\nscale = 2\ndef area(r):\n    return math.pi * r * r * scale\n"
+        "class Point:\n    def __init__(self, x): self.x = x\n    def far(self): return abs(self.x) > 10\n"
+        "points = [Point(1), Point(20)]",
+        DONE,
+    )
+    value = run(
+        Versioned(store),
+        "task_success([area(1), [p.far() for p in points], type(points[0]) is Point, Point(11).far()])",
+    ).value
+    assert value == [2 * math.pi, [False, True], True, True]
+
+
+def test_what_a_function_captures_is_frozen_when_its_task_ends():
+    state = Versioned()
+    first = "factor = 2\ndef multiplier(x): return x * factor\nbefore = multiplier(3)\nfactor = 3"
+    run(state, first, "after = multiplier(3)", DONE)
+    assert (state["before"], state["after"]) == (6, 9), "it follows the variable while its task runs"
+    assert run(state, "factor = 10\ntask_success(multiplier(3))").value == 9
+    assert run(Versioned(state.store), "task_success([multiplier(3), factor])").value == [9, 10]
+
+
+def test_closures_and_recursion_live_on():
+    state = Versioned()
+    run(
+        state,
+        "def make(n):\n    def add(x): return x + n\n    return add\nadd5 = make(5)\n"
+        "def fact(n): return 1 if n < 2 else n * fact(n - 1)\n"
+        "def even(n): return n == 0 or odd(n - 1)\ndef odd(n): return n != 0 and even(n - 1)\n"
+        "double = lambda x: 2 * x",
+        DONE,
+    )
+    value = run(Versioned(state.store), "task_success([add5(1), fact(5), even(10), double(4)])").value
+    assert value == [6, 120, True, 8]
+
+
+def test_the_host_can_call_a_function_that_was_kept():
+    state = Versioned()
+    run(state, "def double(x): return 2 * x", DONE)
+    assert Versioned(state.store)["double"](4) == 8
+
+
+# -- what cannot be kept -----------------------------------------------------------------------
+
+
+def test_an_unpicklable_variable_is_usable_until_its_task_ends_and_says_so_later():
+    import sqlite3
+
+    connection = sqlite3.connect(":memory:")
+    agent = agent_of(
+        "cursor = db.execute('select 7')",
+        "found = cursor.fetchone()[0]",
+        DONE,
+        "cursor.fetchone()",
+        "task_success(found)",
+    )
+    agent.fn(lambda: None, name="unused")
+
+    @agent.task
+    def work(db: sqlite3.Connection) -> object: ...
+
+    agent.cls(sqlite3.Connection)
+    agent.cls(sqlite3.Cursor)
+    state = Versioned()
+    work(connection, state=state)
+    assert state["found"] == 7
+    record = work.run(connection, state=state)
+    assert record.value == 7
+    (said,) = [one.text for one in record.events if isinstance(one, OutputEvent) and one.error]
+    assert "UnpicklableVariableError" in said
+    assert "'cursor' (sqlite3.Cursor)" in said
+    connection.close()
+
+
+# -- several at once ---------------------------------------------------------------------------
+
+
+def test_a_conflict_ends_the_task_and_loses_nothing():
+    state = Versioned()
+    state["x"] = 0
+    state.commit()
+    agent = agent_of("x = 1", DONE)
+    other = Versioned(state.store)
+
+    @agent.fn
+    def meddle() -> None:
+        other["x"] = 5
+        other.commit()
+
+    agent2 = agent_of("meddle()\nx = 1", DONE)
+    agent2.fn(meddle)
+    with pytest.raises(StateConflict) as caught:
+        task_of(agent2)(state=state)
+    assert caught.value.run is not None
+    side = next(name for name in state.branches() if name != "main")
+    assert side in str(caught.value)
+    assert (Versioned(state.store)["x"], Versioned(state.store, branch=side)["x"]) == (5, 1)
+
+
+def test_tasks_in_threads_share_one_state():
+    state = Versioned()
+    agent = Agent(model=ScriptedModel(lambda messages: "```python\ncache[n] = n * n\ntask_success(n)\n```"))
+
+    @agent.task
+    def square(n: int) -> int: ...
+
+    threads = [threading.Thread(target=square, args=(n,), kwargs={"state": state}) for n in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert Versioned(state.store).cache == {n: n * n for n in range(8)}
+
+
+async def test_an_async_task_commits_too():
+    state = Versioned()
+    agent = agent_of("a = 1", DONE)
+
+    @agent.task
+    async def work() -> None: ...
+
+    await work(state=state)
+    assert Versioned(state.store)["a"] == 1
+    assert len(list(state.history())) == 2
+
+
+def test_a_task_below_keeps_its_own_state_and_its_events_are_in_both():
+    inner = agent_of("a = 1", "task_success(5)")
+    below = Versioned()
+
+    @inner.task
+    def help_out() -> int: ...
+
+    outer = agent_of("b = help_out(state=below)\ntask_success(b)")
+    outer.fn(lambda: help_out(state=below), name="assist")
+    state = Versioned()
+    agent = agent_of("b = assist()\ntask_success(b)")
+    agent.fn(lambda: help_out(state=below), name="assist")
+    record = task_of(agent).run(state=state)
+    assert record.value == 5
+    assert below["a"] == 1
+    assert len(events(state)) == len(record.events)
+    assert len(events(below)) < len(record.events)
+
+
+def test_a_live_state_has_no_commits():
+    record = run(Live(), "a = 1", DONE)
+    assert record.commit is None
+    assert all(one.commit_hash is None for one in record.events)

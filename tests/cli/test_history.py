@@ -1,0 +1,88 @@
+"""``agex log|show|diff|fork|fsck|gc`` on a real directory."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from agex import Agent, Disk, Versioned
+from agex.cli.app import app
+from agex.testing import ScriptedModel, python_action
+
+RUNNER = CliRunner()
+
+
+@pytest.fixture
+def directory(tmp_path):
+    where = tmp_path / "state"
+    state = Versioned(Disk(where))
+    codes = ["n = 1\nprint('hello')", "n = 2\nrows = [1]", "task_success(n)"]
+    agent = Agent(model=ScriptedModel([[python_action(code)] for code in codes]))
+
+    @agent.task
+    def count() -> int: ...
+
+    count(state=state)
+    state.close()
+    return where
+
+
+def call(*args, code=0):
+    result = RUNNER.invoke(app, [*map(str, args)])
+    assert result.exit_code == code, result.output
+    return result.output
+
+
+def call_json(*args, code=0):
+    return json.loads(call(*args, "--json", code=code))
+
+
+def test_log_lists_commits_with_task_turn_and_changes(directory):
+    newest, second, first = call_json("log", directory)
+    assert (first["message"], first["task"], first["turn"]) == ("count: turn 1", "count", 1)
+    assert second["changed"] == {"+": ["rows"], "-": [], "~": ["n"]}
+    assert newest["names"] == ["main"]
+    assert len(call_json("log", directory, "-n", "1")) == 1
+    assert "count: turn 2" in call("log", directory)
+
+
+def test_show_gives_the_code_the_output_and_the_variables(directory):
+    first = call_json("log", directory)[-1]["hash"]
+    entry = call_json("show", directory, first)
+    assert [step["kind"] for step in entry["steps"]] == ["code", "output"]
+    assert entry["variables"] == {"n": "1"}
+    shown = call("show", directory, first)
+    assert "print('hello')" in shown
+    assert "n = 1" in shown
+
+
+def test_diff_names_and_shows_what_changed(directory):
+    first = call_json("log", directory)[-1]["hash"]
+    found = call_json("diff", directory, first)
+    assert (found["changed"], found["added"]) == ({"n": "1 -> 2"}, {"rows": "[1]"})
+    assert "~ n: 1 -> 2" in call("diff", directory, first)
+
+
+def test_fork_fsck_and_gc(directory):
+    first = call_json("log", directory)[-1]["hash"]
+    assert call_json("fork", directory, "side", "--at", first) == {"branch": "side", "head": first}
+    assert call_json("fsck", directory) == {"ok": True, "problems": []}
+    assert "Nothing is damaged" in call("fsck", directory)
+    assert call_json("gc", directory)["commits"] == 0
+
+
+def test_a_damaged_store_is_said_to_be_one(directory):
+    database = directory / "state.db"
+    data = bytearray(database.read_bytes())
+    where = data.rindex(b"hello")
+    data[where] ^= 1
+    database.write_bytes(data)
+    assert not call_json("fsck", directory, code=1)["ok"]
+
+
+def test_a_directory_without_a_state_is_refused_and_not_made(tmp_path):
+    assert "holds no state" in call("log", tmp_path / "typo", code=2)
+    assert not (tmp_path / "typo").exists()
+    assert call("show", tmp_path, code=2)
