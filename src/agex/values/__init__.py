@@ -1,0 +1,44 @@
+"""What may be stored or cross a process border: values to bytes and back.
+
+Variables become groups of bytes (`encode`), of which a fingerprint tells whether the live objects
+changed (`fingerprint`), which are cut into chunks that a store keeps (`cut`, `from_recipe`) and made
+again (`decode`), with nothing called that is not on a list. The guest's functions and classes are kept
+as source.
+
+It never imports numpy, pandas or their like: their values are handled when they come by. It knows
+nothing of agents, sandboxes and stores.
+"""
+
+from agex.values.allow import Allow
+from agex.values.decoder import decode
+from agex.values.difference import diff_values, show_value
+from agex.values.encoder import encode
+from agex.values.fingerprint import Fingerprint, fingerprint
+from agex.values.freezing import frozen
+from agex.values.group import BLOCK, Group, Lost
+from agex.values.guest import GuestCode
+from agex.values.lost import NotKept, not_kept_error
+from agex.values.recipe import Cut, Recipe, cut, from_recipe, put_together, read_recipe
+
+__all__ = [
+    "BLOCK",
+    "Allow",
+    "Cut",
+    "Fingerprint",
+    "Group",
+    "GuestCode",
+    "Lost",
+    "NotKept",
+    "Recipe",
+    "cut",
+    "decode",
+    "diff_values",
+    "encode",
+    "fingerprint",
+    "from_recipe",
+    "frozen",
+    "not_kept_error",
+    "put_together",
+    "read_recipe",
+    "show_value",
+]

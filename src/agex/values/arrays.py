@@ -1,0 +1,327 @@
+"""numpy's values: arrays and their views, scalars, dtypes and generators.
+
+Nothing here imports numpy until a value of it comes by. An array is its memory and a description of it
+in plain data; `numpy.dtype` and `numpy.ndarray` have a ``__setstate__`` that trusts what it is given, so
+neither is made by pickle's own means.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+from agex.values.sharing import array_root
+
+__all__ = ["CONSTRUCTORS", "find_kind", "make_array", "take_alone", "take_array"]
+
+OUT_OF_BAND = 4096  # bytes from which an array's memory is not copied into the stream
+
+# -- dtypes --------------------------------------------------------------------------------------
+
+
+def describe(dtype: Any) -> Any:
+    """Describe a dtype in plain data.
+
+    Raises:
+        ValueError: it is one of those that only its own library can make.
+    """
+    if dtype.subdtype is not None:
+        base, shape = dtype.subdtype
+        return "sub", describe(base), shape
+    if dtype.names is not None:
+        fields = [(name, describe(dtype.fields[name][0]), dtype.fields[name][1]) for name in dtype.names]
+        return "fields", fields, dtype.itemsize, dtype.isalignedstruct
+    if dtype.kind == "T":
+        return "text", dtype.coerce, hasattr(dtype, "na_object")
+    if dtype.isbuiltin not in {0, 1} or dtype.kind not in "?bBiufcmMOSUV":
+        raise ValueError(f"the dtype {dtype} cannot be described")
+    return dtype.str
+
+
+def dtype_of(description: Any) -> Any:
+    """Make a dtype from its description.
+
+    Raises:
+        ValueError, TypeError: it is none.
+    """
+    import numpy as np
+
+    if isinstance(description, str):
+        return np.dtype(description)
+    kind, *rest = description
+    if kind == "sub":
+        return np.dtype((dtype_of(rest[0]), tuple(rest[1])))
+    if kind == "fields":
+        fields, itemsize, aligned = rest
+        parts = [(str(name), dtype_of(part), int(offset)) for name, part, offset in fields]
+        names, formats, offsets = (
+            (list(column) for column in zip(*parts, strict=True)) if parts else ([], [], [])
+        )
+        form: Any = {"names": names, "formats": formats, "offsets": offsets, "itemsize": itemsize}
+        return np.dtype(form, align=bool(aligned))
+    if kind == "text":
+        coerce, has_na = rest
+        missing = {"na_object": None} if has_na else {}
+        return np.dtypes.StringDType(coerce=bool(coerce), **missing)
+    raise ValueError(f"no dtype is {kind!r}")
+
+
+def make_dtype(description: Any) -> Any:
+    return dtype_of(description)
+
+
+# -- arrays --------------------------------------------------------------------------------------
+
+
+def take_array(encoder: Any, array: Any) -> Any:
+    """Take an array apart: as a view where what it is a view of is there too, else on its own."""
+    root = array_root(array)
+    if root is not array and id(root) in encoder.shared_arrays and type(root) is type(array):
+        offset = _address(array) - _address(root)
+        layout = (array.shape, array.strides, offset)
+        return make_view, (root, describe(array.dtype), layout, _writable(array))
+    return take_alone(encoder, array)
+
+
+def take_alone(_encoder: Any, array: Any) -> Any:
+    """Take an array apart as one that shares its memory with no other."""
+    import numpy as np
+
+    plain = array.view(np.ndarray) if type(array) is not np.ndarray else array
+    description = describe(array.dtype)
+    if array.dtype.hasobject or array.dtype.kind == "T":
+        items = plain.ravel().tolist()
+        return make_object_array, (description, array.shape), items, None, None, fill_object_array
+    fortran = plain.flags.f_contiguous and not plain.flags.c_contiguous
+    if not fortran:
+        plain = np.ascontiguousarray(plain).reshape(array.shape)  # it makes one dimension of none
+    memory: Any = _raw(plain)
+    memory = pickle.PickleBuffer(memory) if plain.nbytes >= OUT_OF_BAND else memory.tobytes()
+    return make_array, (memory, description, array.shape, fortran, _writable(array))
+
+
+def make_array(memory: Any, description: Any, shape: tuple[int, ...], fortran: bool, writable: bool) -> Any:
+    """Make an array of its memory, which is copied where it cannot be written to."""
+    import numpy as np
+
+    dtype = dtype_of(description)
+    if dtype.hasobject or dtype.kind == "T":
+        raise ValueError("objects cannot be made from memory")
+    if any(n < 0 for n in shape):
+        raise ValueError("an array of negative length")
+    data = memory if isinstance(memory, bytearray) or not _is_fixed(memory) else bytearray(memory)
+    made: Any = np.ndarray(tuple(shape), dtype, buffer=data, order="F" if fortran else "C")
+    if made.nbytes != memoryview(data).nbytes:
+        raise ValueError(f"an array of {made.nbytes} bytes was given {memoryview(data).nbytes}")
+    made.flags.writeable = bool(writable)
+    return made
+
+
+def make_view(root: Any, description: Any, layout: tuple[Any, Any, int], writable: bool) -> Any:
+    """Make an array that shares the memory of another, by shape, strides and offset; it stays inside."""
+    import numpy as np
+
+    dtype = dtype_of(description)
+    shape, strides, offset = layout
+    if dtype.hasobject or root.dtype.hasobject or "T" in {dtype.kind, root.dtype.kind}:
+        if not dtype == root.dtype == np.dtype("O"):
+            raise ValueError("memory of objects can only be seen as objects")
+        made = np.lib.stride_tricks.as_strided(*_checked(root, shape, strides, offset))
+    else:
+        made = np.ndarray(tuple(shape), dtype, buffer=_raw(root), offset=offset, strides=tuple(strides))
+    if not writable:
+        made.flags.writeable = False
+    return made
+
+
+def _checked(root: Any, shape: Any, strides: Any, offset: int) -> tuple[Any, Any, Any]:
+    """Give the arguments of a view of objects, after looking that it begins at objects and ends inside."""
+    size = root.itemsize
+    flat = root.reshape(-1, order="A")
+    ends = [(n - 1) * s for n, s in zip(shape, strides, strict=True) if n]
+    low, high = sum(e for e in ends if e < 0), sum(e for e in ends if e > 0)
+    aligned = offset % size == 0 and all(s % size == 0 for s in strides)
+    if not aligned or offset + low < 0 or offset + high + size > root.nbytes or 0 in shape:
+        raise ValueError("a view of objects leaves its array")
+    return flat[offset // size :], tuple(shape), tuple(strides)
+
+
+def make_object_array(description: Any, shape: tuple[int, ...]) -> Any:
+    import numpy as np
+
+    if np.prod([int(n) for n in shape], dtype=object) > _MOST_OBJECTS:
+        raise ValueError("an array of objects larger than any stream")
+    return np.empty(tuple(shape), dtype_of(description))
+
+
+_MOST_OBJECTS = 1 << 28  # their places alone are 2 GB; each needs a byte of the stream
+
+
+def fill_object_array(array: Any, items: list[Any]) -> None:
+    """Put the items into an array, each as one object, whatever it is."""
+    import numpy as np
+
+    if type(array) is not np.ndarray or type(items) is not list or array.size != len(items):
+        raise ValueError("an array of objects with another number of items")
+    flat = array.reshape(-1)
+    for i, item in enumerate(items):
+        flat[i] = item
+
+
+def _raw(array: Any) -> Any:
+    """View a contiguous array as its bytes, in the order they are in."""
+    import numpy as np
+
+    flat = array.reshape(-1, order="A")
+    if array.itemsize == 0:
+        return np.empty(0, np.uint8)
+    return flat.view(np.uint8)
+
+
+def _address(array: Any) -> int:
+    address: int = array.__array_interface__["data"][0]
+    return address
+
+
+def _writable(array: Any) -> bool:
+    return bool(array.flags.writeable)
+
+
+def _is_fixed(memory: Any) -> bool:
+    return memoryview(memory).readonly
+
+
+# -- subclasses, scalars, generators -------------------------------------------------------------
+
+
+def take_records(encoder: Any, array: Any) -> Any:
+    import numpy as np
+
+    return make_records, (_Alone(array.view(np.ndarray)),)
+
+
+def make_records(array: Any) -> Any:
+    import numpy as np
+
+    return array.view(np.recarray)
+
+
+def take_masked(_encoder: Any, array: Any) -> Any:
+    import numpy as np
+
+    mask = None if array.mask is np.ma.nomask else _Alone(np.asarray(array.mask))
+    return make_masked, (_Alone(np.asarray(array.data)), mask, np.asarray(array.fill_value))
+
+
+def make_masked(data: Any, mask: Any, fill_value: Any) -> Any:
+    import numpy as np
+
+    return np.ma.MaskedArray(data, np.ma.nomask if mask is None else mask, fill_value=fill_value)
+
+
+class _Alone:
+    """An array that is to be taken apart on its own, whatever it shares its memory with."""
+
+    __slots__ = ("array",)
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+
+
+def alone(array: Any) -> Any:
+    """Wrap an array whose library relies on its memory being its own."""
+    return _Alone(array)
+
+
+def take_scalar(_encoder: Any, scalar: Any) -> Any:
+
+    if scalar.dtype.hasobject:
+        raise ValueError("a record of objects")
+    return make_scalar, (describe(scalar.dtype), scalar.tobytes())
+
+
+def make_scalar(description: Any, data: bytes) -> Any:
+    import numpy as np
+
+    dtype = dtype_of(description)
+    if dtype.hasobject or dtype.kind == "T" or dtype.itemsize != len(data):
+        raise ValueError("a scalar of another size")
+    return np.ndarray((), dtype, buffer=bytearray(data))[()] if data else np.zeros((), dtype)[()]
+
+
+_BIT_GENERATORS = ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
+
+
+def take_generator(_encoder: Any, generator: Any) -> Any:
+    bits = generator.bit_generator
+    seed = bits.seed_seq
+    sequence = (seed.entropy, tuple(seed.spawn_key), seed.pool_size, seed.n_children_spawned)
+    return make_generator, (type(bits).__name__, bits.state, sequence)
+
+
+def make_generator(kind: str, state: Any, sequence: tuple[Any, ...]) -> Any:
+    import numpy as np
+
+    entropy, spawn_key, pool_size, spawned = sequence
+    seed = np.random.SeedSequence(
+        entropy, spawn_key=spawn_key, pool_size=pool_size, n_children_spawned=spawned
+    )
+    return np.random.Generator(_bits(kind, seed, state))
+
+
+def take_random_state(_encoder: Any, generator: Any) -> Any:
+    return make_random_state, (generator.get_state(legacy=False),)
+
+
+def make_random_state(state: Any) -> Any:
+    import numpy as np
+
+    made = np.random.RandomState(0)
+    made.set_state(state)
+    return made
+
+
+def _bits(kind: str, seed: Any, state: Any) -> Any:
+    import numpy as np
+
+    if kind not in _BIT_GENERATORS:
+        raise ValueError(f"no bit generator is called {kind!r}")
+    made = getattr(np.random, kind)(seed)
+    made.state = state
+    return made
+
+
+# -- which kind ----------------------------------------------------------------------------------
+
+_BY_NAME: dict[str, Callable[[Any, Any], Any]] = {
+    "numpy.ndarray": take_array,
+    "numpy.memmap": take_array,  # what is mapped is copied: the file may be gone
+    "numpy.recarray": take_records,
+    "numpy.rec.recarray": take_records,
+    "numpy.ma.MaskedArray": take_masked,
+    "numpy.ma.core.MaskedArray": take_masked,
+    "numpy.random._generator.Generator": take_generator,
+    "numpy.random.mtrand.RandomState": take_random_state,
+}
+
+
+def find_kind(cls: type) -> Callable[[Any, Any], Any] | None:
+    """Find how instances of a class of numpy's are taken apart."""
+    if cls is _Alone:
+        return lambda encoder, value: take_alone(encoder, value.array)
+    found = _BY_NAME.get(f"{cls.__module__}.{cls.__qualname__}")
+    if found is not None:
+        return found
+    bases = {base.__name__ for base in cls.__mro__}
+    if "generic" in bases:
+        return take_scalar
+    if "dtype" in bases:
+        return lambda _encoder, value: (make_dtype, (describe(value),))
+    return None
+
+
+CONSTRUCTORS: tuple[Callable[..., Any], ...] = (
+    make_dtype, make_array, make_view, make_object_array, fill_object_array, make_records, make_masked,
+    make_scalar, make_generator, make_random_state,
+)  # fmt: skip

@@ -1,0 +1,113 @@
+"""A look at a stream before it is loaded: its opcodes, its lengths, how deep its tuples are.
+
+A regular expression goes over runs of opcodes whose length it knows, so that reading a stream costs a
+fraction of loading it.
+"""
+
+from __future__ import annotations
+
+import re
+
+from agex.errors import StateCorrupt
+
+__all__ = ["audit"]
+
+_TUPLES = b"t\x85\x86\x87\x91R"  # the last two: a frozenset, a call, whose result may be a kind of tuple
+_TUPLE = rb"[tR\x85\x86\x87\x91]"
+_PLAIN = rb"[.()01Naesu}\]\x88\x89\x8f\x90\x93\x94\x97\x98]"
+_FIXED = rb"|[Kh][\s\S]|M[\s\S]{2}|[Jj][\s\S]{4}|[G\x95][\s\S]{8}|\x80\x05"
+_SHORT = b"".join(rb"|\x8c" + re.escape(bytes((n,))) + rb"[\s\S]{%d}" % n for n in range(25))
+_RUN = re.compile(b"(?:" + _PLAIN + b"|" + _TUPLE + _FIXED + _SHORT + b")*+")
+_FLAT_RUN = re.compile(b"(?:" + _PLAIN + _FIXED + _SHORT + b")*+")
+_LENGTHS = {0x8C: 1, 0x58: 4, 0x8D: 8, 0x43: 1, 0x42: 4, 0x8E: 8, 0x96: 8, 0x8A: 1, 0x8B: 4}
+"""Opcodes with an argument of some length, and how many bytes say which."""
+
+_DEEPEST = 50_000
+"""Tuples in tuples: a hash goes through them by recursion in C, and so through some 150 bytes of the stack
+for each, of which a thread has 8 MB. The pickler itself gives up long before."""
+
+
+def audit(stream: bytes) -> None:
+    """Check that a stream is made of the opcodes that the encoder writes.
+
+    There is none that builds an object by its class, sets its state, or names a global as text; all
+    calls are REDUCE. And no length says more than there is, so that none makes the unpickler reserve
+    memory for it.
+
+    Raises:
+        StateCorrupt: it is not, or it nests more deeply than any value does.
+    """
+    may_be_deep = sum(stream.count(opcode) for opcode in _TUPLES) > _DEEPEST
+    found = _walk(stream, _FLAT_RUN if may_be_deep else _RUN)
+    if found > _DEEPEST and _depth(stream) > _DEEPEST:
+        raise StateCorrupt("a stored value is nested more deeply than any value is")
+
+
+def _walk(stream: bytes, runs: re.Pattern[bytes]) -> int:
+    """Check the opcodes; give how many of them the runs left out as making tuples."""
+    at, size, tuples, run = 0, len(stream), 0, runs.match
+    while True:
+        found = run(stream, at)
+        assert found is not None  # it matches nothing, too
+        at = found.end()
+        if at >= size:
+            break
+        if stream[at] in _TUPLES:
+            tuples += 1
+            at += 1
+        else:
+            at = _after(stream, at)
+    if at != size or stream[-1:] != b".":
+        raise StateCorrupt("a stored value is cut short")
+    return tuples
+
+
+def _after(stream: bytes, at: int) -> int:
+    """Give where an opcode with an argument of some length ends."""
+    width = _LENGTHS.get(stream[at])
+    if width is None:
+        raise StateCorrupt(f"a stored value uses the opcode {stream[at]:#x}, which none does")
+    return at + 1 + width + int.from_bytes(stream[at + 1 : at + 1 + width], "little")
+
+
+_PUSHES = frozenset(b")NKMJG]}\x88\x89\x8f\x97\x8cX\x8dCB\x8e\x96\x8a\x8b")
+_SIZES = {**dict.fromkeys(b"Kh\x80", 2), 0x4D: 3, **dict.fromkeys(b"Jj", 5), **dict.fromkeys(b"G\x95", 9)}
+_LAST = {0x85: 1, 0x86: 2, 0x87: 3, 0x52: 2}
+_POPS = {0x30: 1, 0x61: 1, 0x73: 2, 0x93: 1, 0x2E: 1}  # two names make one global
+_TO_MARK = frozenset(b"eu1\x90")
+
+
+def _depth(stream: bytes) -> int:
+    """Give how deeply tuples and calls are nested, by what they do to the depths on the stack."""
+    stack: list[int] = []
+    marks: list[int] = []
+    memo: list[int] = []
+    deepest = at = 0
+    try:
+        while at < len(stream):
+            opcode = stream[at]
+            if opcode in _PUSHES:
+                stack.append(0)
+            elif opcode == 0x94:
+                memo.append(stack[-1])
+            elif opcode in _LAST:
+                depth = 1 + max(stack[-_LAST[opcode] :])
+                del stack[-_LAST[opcode] :]
+                stack.append(depth)
+                deepest = max(deepest, depth)
+            elif opcode in b"hj":
+                stack.append(memo[int.from_bytes(stream[at + 1 : at + _SIZES[opcode]], "little")])
+            elif opcode == 0x28:
+                marks.append(len(stack))
+            elif opcode in b"t\x91":
+                start = marks.pop()
+                stack[start:] = [1 + max(stack[start:], default=0)]
+                deepest = max(deepest, stack[-1])
+            elif opcode in _TO_MARK:
+                del stack[marks.pop() :]
+            elif opcode in _POPS:
+                del stack[-_POPS[opcode] :]
+            at = _after(stream, at) if opcode in _LENGTHS else at + _SIZES.get(opcode, 1)
+    except (IndexError, ValueError):
+        raise StateCorrupt("a stored value takes what it did not put anywhere") from None
+    return deepest

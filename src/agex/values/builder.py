@@ -1,0 +1,350 @@
+"""What a stream may call that depends on who loads it: the host's classes, the guest's code.
+
+Its methods are called by the unpickler with whatever is stored, so each checks what it is given.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+import operator
+import types
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from agex.errors import StateCorrupt
+from agex.values import instances
+from agex.values.allow import Allow
+from agex.values.guest import GuestCode
+from agex.values.handle import Handle, unwrapped
+from agex.values.kinship import is_class, is_function
+from agex.values.lost import NotKept
+
+__all__ = ["CAREFUL", "GIVEN", "MADE", "Builder", "Namespace", "NeedsCare", "functions_of", "plain_function"]
+
+
+class NeedsCare(BaseException):
+    """The stream puts something on the stack that could be called: it is to be read with care."""
+
+
+class Namespace:
+    """The globals of rebuilt code: what the functions of one group captured."""
+
+    __slots__ = ("globals",)
+
+    def __init__(self) -> None:
+        self.globals: dict[str, Any] = {}
+
+
+class Builder:
+    """The constructors of one load.
+
+    Args:
+        allow: the host's classes.
+        guest: makes the guest's code; None makes markers of it.
+        thaw: loads a nested stream: its bytes, the handles that it refers to, its buffers.
+        outer: those handles, in a nested stream.
+        careful: whether nothing but constructors is called.
+    """
+
+    def __init__(
+        self,
+        allow: Allow,
+        guest: GuestCode | None,
+        thaw: Callable[..., dict[str, Any]],
+        outer: Sequence[Any] = (),
+        *,
+        careful: bool = False,
+    ) -> None:
+        self._allow = allow
+        self._guest = guest
+        self._thaw = thaw
+        self._outer = outer
+        self._careful = careful
+
+    # -- what is not called while loading ----------------------------------------------------
+
+    def real(self, handle: Any) -> Any:
+        """Give what a handle holds, for a place that nobody unwraps."""
+        return unwrapped(handle)
+
+    def outer(self, number: int) -> Any:
+        """Give the handle of code that the stream around this one holds."""
+        return self._outer[number]
+
+    def host(self, name: str) -> Any:
+        """Find an object of the host by the name it has for the guest."""
+        if self._guest is None:
+            return _missing(name, "object of the host", "no guest code can be loaded here")
+        try:
+            return Handle(self._guest.host_object(name))
+        except KeyError:
+            return _missing(name, "object of the host", f"{name} is not registered now")
+
+    def named(self, name: str) -> Any:
+        """Find a class by its name."""
+        found = self._allow.named(name)
+        if found is None:
+            raise _refused(name)
+        return Handle(found)
+
+    def partial(self, function: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        """Make a `functools.partial`, in a handle."""
+        given = [unwrapped(each) for each in args]
+        named = {str(name): unwrapped(each) for name, each in keywords.items()}
+        return _of(function, lambda f: functools.partial(f, *given, **named))
+
+    def cached(self, function: Any, maxsize: int | None, typed: bool) -> Any:
+        """Make what ``functools.lru_cache`` made of a function, with an empty cache."""
+        return _of(function, functools.lru_cache(maxsize, typed))
+
+    def method(self, name: str, owner: Any) -> Any:
+        """Bind a function that the class of *owner*, or *owner* as a class, has under that name."""
+        owner = unwrapped(owner)
+        if type(owner) is NotKept or not _is_guests(self._guest, owner):
+            return _missing(name, "method", "its object was not kept")
+        found = next((vars(c)[name] for c in _mro(owner) if name in vars(c)), None)
+        found = plain_function(found)
+        return _of(found, lambda f: types.MethodType(f, owner))
+
+    # -- instances ---------------------------------------------------------------------------
+
+    def instance(self, cls: Any, args: tuple[Any, ...]) -> Any:
+        """Make an empty instance of a class of the guest."""
+        cls = unwrapped(cls)
+        if type(cls) is NotKept:
+            return cls
+        if not (is_class(cls) and _is_guests(self._guest, cls)):
+            raise StateCorrupt("a stored instance is of something that is not a class")
+        return self._guarded(instances.blank(cls, args))
+
+    def record(self, name: str, args: tuple[Any, ...]) -> Any:
+        """Make an empty instance of a class that the host registered."""
+        return self._guarded(instances.blank(self._registered(name), args))
+
+    def construct(self, name: str, args: tuple[Any, ...], plainly: bool) -> Any:
+        """Make an instance of a registered class that says itself how it is pickled."""
+        cls = self._registered(name)
+        return self._guarded(cls.__new__(cls, *args) if plainly else cls(*args))
+
+    def member(self, cls: Any, names: tuple[str, ...]) -> Any:
+        """Give the member of an enumeration; of several names, the flag of them all."""
+        cls = self._registered(cls) if type(cls) is str else unwrapped(cls)
+        if type(cls) is NotKept:
+            return cls
+        if not (is_class(cls) and issubclass(cls, enum.Enum)):
+            raise StateCorrupt("a stored member of an enumeration is of something else")
+        found = [cls._member_map_[name] for name in names]
+        if len(found) == 1:
+            return self._guarded(found[0])
+        if not issubclass(cls, enum.Flag):
+            raise StateCorrupt(f"a stored member of {cls.__name__} has {len(found)} names")
+        return self._guarded(functools.reduce(operator.or_, found, cls(0)))
+
+    @staticmethod
+    def fill(value: Any, state: Any) -> None:
+        """Give an instance its fields."""
+        if type(value) is not NotKept:
+            instances.fill(value, state)
+
+    def fill_constructed(self, value: Any, state: Any) -> None:
+        """Give an instance of a registered class the state that it pickled."""
+        if not self._allow.is_registered(type(value)):
+            raise _refused(type(value).__qualname__)
+        if hasattr(value, "__setstate__"):
+            value.__setstate__(state)
+            return
+        attributes, slots = state if isinstance(state, tuple) else (state, None)
+        for name, each in {**(attributes or {}), **(slots or {})}.items():
+            object.__setattr__(value, name, each)
+
+    def _guarded(self, made: Any) -> Any:
+        """Give an instance; one that can be called asks for a careful reader."""
+        if callable(made) and not self._careful:
+            raise NeedsCare
+        return made
+
+    def _registered(self, name: str) -> Any:
+        found = self._allow.registered(name)
+        if found is None:
+            raise _refused(name)
+        return found
+
+    # -- code --------------------------------------------------------------------------------
+
+    def namespace(self) -> Namespace:
+        """Make the globals of code, to be filled when everything is loaded."""
+        return Namespace()
+
+    def cell(self) -> types.CellType:
+        """Make the cell of a captured local variable."""
+        return types.CellType()
+
+    @staticmethod
+    def fill_cell(cell: types.CellType, content: Any) -> None:
+        """Put a value into a cell."""
+        cell.cell_contents = unwrapped(content)
+
+    def function(
+        self, source: str, name: str, names: tuple[str, ...], cells: tuple[Any, ...], namespace: Namespace
+    ) -> Any:
+        """Compile a function over its captured cells; its defaults come later."""
+        made = self._rebuilt(source, name, "function", namespace, (None,) * len(names))
+        if type(made) is NotKept:
+            return made
+        by_name = dict(zip(names, cells, strict=True))
+        closure = tuple([by_name.get(free) or types.CellType() for free in made.__code__.co_freevars])
+        return Handle(types.FunctionType(made.__code__, namespace.globals, name, None, closure or None))
+
+    @staticmethod
+    def fill_function(handle: Any, state: dict[str, Any]) -> None:
+        """Give a function its defaults and attributes."""
+        if type(handle) is not NotKept:
+            _dress(handle.target, state)
+
+    def class_(
+        self,
+        source: str,
+        name: str,
+        given: list[tuple[Any, ...]],
+        captured: tuple[Any, ...],
+        namespace: Namespace,
+    ) -> Any:
+        """Run a class statement of the guest under its guards."""
+        for each in given:
+            self.fill_namespace(*each)
+        made = self._rebuilt(source, name, "class", namespace, tuple(map(unwrapped, captured)))
+        return made if type(made) is NotKept else Handle(made)
+
+    def attribute(self, cls: Any, name: str) -> Any:
+        """Give a class or function from the namespace of a class of the guest."""
+        cls = unwrapped(cls)
+        if type(cls) is NotKept:
+            return cls
+        if not (is_class(cls) and _is_guests(self._guest, cls)):
+            raise StateCorrupt("a stored function is of something that is not a class")
+        found = plain_function(vars(cls).get(name))
+        if not (is_class(found) or is_function(found)):
+            return _missing(name, "function", f"the class {cls.__name__} has none of that name")
+        return Handle(found)
+
+    def fill_namespace(self, namespace: Namespace, direct: dict[str, Any], *copied: Any) -> None:
+        """Give rebuilt code the values that it captured."""
+        if type(namespace) is not Namespace:
+            raise StateCorrupt("a stored value fills something that is not a namespace")
+        values = {**direct, **self._thaw(*copied)} if copied else direct
+        namespace.globals.update({str(name): unwrapped(value) for name, value in values.items()})
+
+    def fillings(self) -> list[Any]:
+        """Make the list of what is in the namespaces."""
+        return []
+
+    def _rebuilt(
+        self, source: str, name: str, kind: str, namespace: Namespace, given: tuple[Any, ...]
+    ) -> Any:
+        if self._guest is None:
+            return _missing(name, kind, "no guest code can be loaded here")
+        namespace.globals[GIVEN] = given
+        try:
+            return self._guest.rebuild(source, MADE, namespace.globals)
+        except Exception as error:  # noqa: BLE001 - code that cannot be loaded is lost, and only it
+            return _missing(name, kind, f"{type(error).__name__}: {error}")
+        finally:
+            for each in (MADE, GIVEN):
+                namespace.globals.pop(each, None)
+
+    @staticmethod
+    def fill_class(handle: Any, state: tuple[str, dict[str, Any], dict[str, Any]]) -> None:
+        """Give a class the attributes and captured variables that it had."""
+        if type(handle) is NotKept:
+            return
+        qualified, attributes, cells = state
+        type.__setattr__(handle.target, "__qualname__", qualified)
+        for name, each in attributes.items():
+            type.__setattr__(handle.target, name, unwrapped(each))
+        for function in functions_of(handle.target):
+            for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+                if name in cells:
+                    cell.cell_contents = unwrapped(cells[name])
+
+    def tuple_class(self, name: str, fields: tuple[str, ...], defaults: tuple[Any, ...]) -> Any:
+        """Make a class as ``collections.namedtuple`` does."""
+        import collections
+
+        made: Any = collections.namedtuple(name, fields, defaults=[unwrapped(d) for d in defaults] or None)  # type: ignore[misc]  # noqa: PYI024
+        made.__module__ = str(b"__main__", "ascii")
+        return Handle(made)
+
+    def tuple_of(self, cls: Any, items: tuple[Any, ...]) -> Any:
+        """Make an instance of such a class."""
+        cls = unwrapped(cls)
+        if type(cls) is NotKept:
+            return cls
+        if not (is_class(cls) and cls.__bases__ == (tuple,)):
+            raise StateCorrupt("a stored named tuple is of something else")
+        return tuple.__new__(cls, items)
+
+
+MADE, GIVEN = "made_here", "given_here"
+"""The names that the program of a stored function or class binds it to, and has captured values under."""
+
+
+def functions_of(cls: type) -> list[types.FunctionType]:
+    """Give the functions in a class's namespace, out of what wraps them."""
+    found: list[types.FunctionType] = []
+    for value in vars(cls).values():
+        parts = [getattr(value, name) for name in _WRAPPERS.get(type(value), ())] or [value]
+        found += [each for each in parts if type(each) is types.FunctionType]
+    return found
+
+
+_WRAPPERS: dict[type, tuple[str, ...]] = {
+    staticmethod: ("__func__",),
+    classmethod: ("__func__",),
+    property: ("fget", "fset", "fdel"),
+    functools.cached_property: ("func",),
+    type(functools.lru_cache(lambda: None)): ("__wrapped__",),
+}
+"""What a class statement wraps functions in, and where they are in it."""
+
+
+def plain_function(value: Any) -> Any:
+    """Give the function in a class or static method; anything else as it is."""
+    return value.__func__ if type(value) in {classmethod, staticmethod} else value
+
+
+def _dress(function: types.FunctionType, state: dict[str, Any]) -> None:
+    """Give a function what can be set on one."""
+    defaults, keywords = state["defaults"], state["keywords"]
+    function.__defaults__ = None if defaults is None else tuple([unwrapped(each) for each in defaults])
+    function.__kwdefaults__ = None if keywords is None else {k: unwrapped(v) for k, v in keywords.items()}
+    function.__name__, function.__qualname__, function.__doc__ = state["names"]
+    function.__dict__.update({str(name): unwrapped(each) for name, each in state["attributes"].items()})
+
+
+def _of(handle: Any, make: Callable[[Any], Any]) -> Any:
+    target = unwrapped(handle)
+    return target if type(target) is NotKept else Handle(make(target))
+
+
+def _is_guests(guest: GuestCode | None, value: Any) -> bool:
+    return guest is not None and guest.is_guest_class(value if is_class(value) else type(value))
+
+
+def _mro(owner: Any) -> tuple[type, ...]:
+    return (owner if is_class(owner) else type(owner)).__mro__
+
+
+def _missing(name: str, kind: str, reason: str) -> NotKept:
+    return NotKept(name, kind, reason)
+
+
+def _refused(name: str) -> StateCorrupt:
+    return StateCorrupt(
+        f"a stored value is an instance of {name}, which is not a class that may be loaded; "
+        f"if it is yours, register it: agent.cls({name.rpartition('.')[2]})"
+    )
+
+
+CAREFUL = frozenset({"real"})
+"""Methods whose results can be called."""

@@ -1,0 +1,169 @@
+"""Bytes to variables, with nothing called that is not on a list.
+
+Three walls, each enough for what it is for:
+
+* the stream is read through once before: it may use only the opcodes that the encoder writes, and every
+  length in it must lie inside it (see `audit`);
+* a global is a constructor of this room or of `plain.NATIVE`, found in a table and never imported;
+* what can be called but is not a constructor (a class, a function of the guest or of the host) is not on
+  the unpickler's stack: it comes in a handle. Where it must, in a list of functions for example, the
+  stream is read by an unpickler in Python that calls nothing but constructors.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
+
+from agex.errors import StateCorrupt
+from agex.values import arrays, frames, plain, tables
+from agex.values.allow import Allow
+from agex.values.audit import audit
+from agex.values.builder import CAREFUL, Builder, NeedsCare
+from agex.values.group import Group
+from agex.values.guest import GuestCode
+from agex.values.handle import unwrapped
+from agex.values.lost import NotKept
+
+__all__ = ["decode"]
+
+
+def _of_what_is_kept(make: Callable[..., Any]) -> Callable[..., Any]:
+    """Let a constructor that is given a lost part, and cannot do without it, give the lost part."""
+
+    def made(*args: Any) -> Any:
+        try:
+            return make(*args)
+        except Exception:
+            lost = _lost_among(args)
+            if lost is None:
+                raise
+            return lost
+
+    return made
+
+
+def _lost_among(args: Sequence[Any], depth: int = 3) -> NotKept | None:
+    for each in args:
+        if type(each) in {list, tuple} and depth:
+            each = _lost_among(each, depth - 1)  # noqa: PLW2901 - what is among its own
+        if type(each) is NotKept:
+            return each
+    return None
+
+
+_CONSTRUCTORS: Mapping[tuple[str, str], Any] = {
+    **{(cls.__module__, cls.__qualname__): cls for cls in plain.NATIVE},
+    **{("builtins", name): value for name, value in plain.CONSTANTS.items()},
+    **{(function.__module__, function.__qualname__): function for function in plain.CONSTRUCTORS},
+    **{
+        (function.__module__, function.__qualname__): _of_what_is_kept(function)
+        for library in (arrays, frames, tables)
+        for function in library.CONSTRUCTORS
+    },
+}
+_METHODS = frozenset(name for name in vars(Builder) if not name.startswith("_"))
+
+
+def decode(group: Group, *, allow: Allow, guest: GuestCode | None = None) -> dict[str, Any]:
+    """Make the variables of a group again.
+
+    A variable, or a part of one, that was not kept comes back as a `NotKept`. Buffers that can be
+    written to become the memory of the values; others are copied.
+
+    Args:
+        group: what was encoded.
+        allow: the host's classes that may be loaded.
+        guest: makes the guest's functions and classes again; without it they are `NotKept`.
+
+    Raises:
+        StateCorrupt: the bytes are not what `encode` makes, or name a class that may not be loaded.
+    """
+    try:
+        load = _Loader(allow, guest)
+        values, fillings = load(group.stream, (), group.buffers)
+        for filling in fillings:
+            load.builder().fill_namespace(*filling)
+        return dict(zip(group.names, map(unwrapped, values), strict=True))
+    except StateCorrupt:
+        raise
+    except ModuleNotFoundError as error:
+        raise StateCorrupt(f"a stored value needs {error.name}, which is not installed here") from error
+    except Exception as error:
+        names = ", ".join(group.names)
+        raise StateCorrupt(
+            f"the stored value of {names} is damaged: {type(error).__name__}: {error}"
+        ) from error
+
+
+class _Loader:
+    """Loads a stream, and the ones nested in it."""
+
+    def __init__(self, allow: Allow, guest: GuestCode | None) -> None:
+        self._allow = allow
+        self._guest = guest
+
+    def __call__(self, stream: bytes, outer: Sequence[Any], buffers: Sequence[Any]) -> Any:
+        audit(stream)
+        try:
+            return _Quick(stream, buffers, self.builder(outer)).load()
+        except NeedsCare:
+            return _Careful(stream, buffers, self.builder(outer, careful=True)).load()
+
+    def builder(self, outer: Sequence[Any] = (), *, careful: bool = False) -> Builder:
+        return Builder(self._allow, self._guest, self, outer, careful=careful)
+
+
+def _constructor(module: str, name: str, builder: Builder) -> Any:
+    found = _CONSTRUCTORS.get((module, name))
+    if found is not None:
+        return found
+    owner, _, method = name.rpartition(".")
+    if module == Builder.__module__ and owner == Builder.__name__ and method in _METHODS:
+        return getattr(builder, method)
+    raise StateCorrupt(
+        f"a stored value would call {module}.{name}, which is not allowed; "
+        "if it is a class of yours, register it and store the value again"
+    )
+
+
+class _Quick(pickle.Unpickler):
+    """The unpickler in C. What is on its stack can be called only if it is a constructor."""
+
+    def __init__(self, stream: bytes, buffers: Sequence[Any], builder: Builder) -> None:
+        super().__init__(io.BytesIO(stream), buffers=buffers)
+        self._builder = builder
+
+    def find_class(self, module: str, name: str) -> Any:
+        found = _constructor(module, name, self._builder)
+        if name.rpartition(".")[2] in CAREFUL:
+            raise NeedsCare
+        return found
+
+
+class _Careful(pickle._Unpickler):  # the one in Python, whose calls can be checked
+    """The unpickler in Python, some 20 times slower. It calls constructors only."""
+
+    def __init__(self, stream: bytes, buffers: Sequence[Any], builder: Builder) -> None:
+        super().__init__(io.BytesIO(stream), buffers=buffers)
+        self._builder = builder
+        self._constructors: list[Any] = []
+
+    def find_class(self, module: str, name: str) -> Any:
+        found = _constructor(module, name, self._builder)
+        self._constructors.append(found)
+        return found
+
+    def load_reduce(self) -> None:
+        args = self.stack.pop()  # type: ignore[attr-defined]
+        function = self.stack[-1]  # type: ignore[attr-defined]
+        if not any(function is each for each in self._constructors):
+            raise StateCorrupt(f"a stored value would call a {type(function).__name__}, which is not allowed")
+        self.stack[-1] = function(*args)  # type: ignore[attr-defined]
+
+    dispatch: ClassVar[dict[int, Callable[[Any], None]]] = {
+        **pickle._Unpickler.dispatch,
+        pickle.REDUCE[0]: load_reduce,
+    }

@@ -1,0 +1,232 @@
+"""Variables to bytes.
+
+A value is pickled by the C pickler, with an opinion about every object that is not of a builtin type:
+it is taken apart by this room (a *kind*), so that a stream calls nothing but constructors of this room
+and a few of the standard library, and uses few opcodes. What no kind knows is lost, and only it: a
+marker stands in its place.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import io
+import pickle
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from agex.values import kinds, plain
+from agex.values.allow import Allow, class_name
+from agex.values.capture import CannotKeep, Captures, Fillings, Held, is_code
+from agex.values.group import Group, Lost
+from agex.values.guest import GuestCode
+from agex.values.lost import NotKept, make_not_kept
+from agex.values.paths import Paths
+from agex.values.sharing import Cluster, clusters
+
+__all__ = ["encode"]
+
+
+def encode(variables: Mapping[str, Any], *, allow: Allow, guest: GuestCode | None = None) -> list[Group]:
+    """Turn variables into groups of bytes, those that share mutable objects into one.
+
+    No code of the guest runs: its classes' own ``__getstate__`` and the like are not asked, their
+    instances are taken apart by field. The buffers of the groups are the memory of the live values.
+
+    Args:
+        variables: the values, by name.
+        allow: whose classes can be loaded again; other instances are lost.
+        guest: the functions and classes the guest made; without it they are lost.
+    """
+    captures = Captures(allow, guest)
+    return [_encode(cluster, variables, captures) for cluster in clusters(variables, captures)]
+
+
+def _encode(cluster: Cluster, variables: Mapping[str, Any], captures: Captures) -> Group:
+    names = tuple(cluster.names)
+    values = {name: variables[name] for name in names}
+    if cluster.kinds <= _NATIVE:
+        try:
+            return Group(names=names, stream=pickle.dumps((tuple(values.values()), ()), 5))
+        except RecursionError as error:
+            return _last_resort(cluster, variables, captures, error)
+    encoder = Encoder(cluster, values, captures)
+    try:
+        stream = encoder.whole(list(values.values()))
+    except (RecursionError, pickle.PicklingError, ValueError, TypeError, AttributeError) as error:
+        return _last_resort(cluster, variables, captures, error)
+    return Group(
+        names=names,
+        stream=stream,
+        buffers=tuple(encoder.buffers),
+        lost=encoder.lost_by_name(),
+        has_code=bool(cluster.code),
+    )
+
+
+_NATIVE = frozenset(
+    {
+        type(None),
+        bool,
+        int,
+        float,
+        complex,
+        str,
+        bytes,
+        bytearray,
+        list,
+        tuple,
+        dict,
+        set,
+        frozenset,
+        *plain.NATIVE,
+    }
+) - {dt.datetime, dt.time}
+"""Types that pickle takes apart just as an encoder would, which has no opinion on them: without one it is
+faster. Not those that hold a time zone, which the walk does not look at."""
+
+
+def _last_resort(
+    cluster: Cluster, variables: Mapping[str, Any], captures: Captures, error: Exception
+) -> Group:
+    """Lose the variables of a group that cannot be encoded as wholes."""
+    deep = isinstance(error, RecursionError)
+    reason = "it is nested too deeply" if deep else f"{type(error).__name__}: {error}"
+    values: dict[str, Any] = {}
+    lost: dict[str, tuple[Lost, ...]] = {}
+    for name in cluster.names:
+        value = variables[name]
+        try:
+            Encoder(cluster, {name: value}, captures).whole([value])
+        except Exception:  # noqa: BLE001 - the same for whatever its parts raised
+            kind = type(value).__name__
+            values[name] = NotKept(name, kind, reason)
+            lost[name] = (Lost(path=name, type=kind, reason=reason),)
+        else:
+            values[name] = value
+    encoder = Encoder(cluster, values, captures)
+    stream = encoder.whole(list(values.values()))
+    return Group(
+        names=tuple(cluster.names),
+        stream=stream,
+        buffers=tuple(encoder.buffers),
+        lost={**encoder.lost_by_name(), **lost},
+        has_code=bool(cluster.code),
+    )
+
+
+class Encoder(pickle.Pickler):
+    """The pickler of one group, or of the values that code in it captured (see `nested`)."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        values: Mapping[str, Any],
+        captures: Captures,
+        outer: Encoder | None = None,
+    ) -> None:
+        self._file = io.BytesIO()
+        self.pickle_buffers: list[pickle.PickleBuffer] = []
+        super().__init__(self._file, 5, buffer_callback=self.pickle_buffers.append)
+        self.captures = captures
+        self.shared_arrays = cluster.shared_arrays if outer is None else set[int]()
+        self._cluster = cluster
+        self._values = values
+        self._outer = outer
+        self._kinds = captures.kinds
+        self._held: dict[int, Held] = {}
+        self._refs: list[Held] = []
+        self._lost: list[Lost] = [] if outer is None else outer._lost
+        self._lost_ids: dict[int, Lost] = {} if outer is None else outer._lost_ids
+        self._paths: Paths | None = None
+
+    # -- the whole ---------------------------------------------------------------------------
+
+    def whole(self, values: list[Any]) -> bytes:
+        """Give the stream: the values, and what is in the namespaces of their code."""
+        self.captures.begin(self._cluster.code)
+        has_code = bool(self._cluster.code)
+        self.dump((tuple([self.top(value) for value in values]), Fillings() if has_code else ()))
+        if self.captures.is_behind and not has_code:
+            raise ValueError("code of the guest stands where it is not looked for")
+        return self._file.getvalue()
+
+    def nested(self, values: dict[str, Any]) -> tuple[bytes, tuple[Held, ...], tuple[Any, ...]]:
+        """Encode values on their own, so that they become copies: what code captured is frozen.
+
+        Functions and classes are not copied: the stream refers to those of the outer one by number.
+        """
+        inner = Encoder(self._cluster, self._values, self.captures, outer=self)
+        inner.dump(values)
+        return inner._file.getvalue(), tuple(inner._refs), tuple(inner.pickle_buffers)
+
+    @property
+    def buffers(self) -> list[memoryview]:
+        return [buffer.raw() for buffer in self.pickle_buffers]
+
+    # -- what pickle asks --------------------------------------------------------------------
+
+    def reducer_override(self, value: Any) -> Any:
+        kind = self._kinds.get(type(value))
+        if kind is None:
+            kind = self._kinds[type(value)] = kinds.find(type(value), self.captures)
+        if kind is kinds.native:
+            return NotImplemented
+        try:
+            return kind(self, value)
+        except (RecursionError, MemoryError):
+            raise
+        except CannotKeep as error:
+            return self.lose(value, str(error))
+        except Exception as error:  # noqa: BLE001 - whatever a library says about one of its objects
+            return self.lose(value, f"{type(error).__name__}: {error}")
+
+    # -- what kinds ask ----------------------------------------------------------------------
+
+    def top(self, value: Any) -> Any:
+        """Wrap a value for a place that is unwrapped when it is loaded."""
+        return self.held(value) if is_code(value) else value
+
+    def held(self, value: Any) -> Held:
+        """Give the handle of a function, class, module or registered object: one for each."""
+        found = self._held.get(id(value))
+        if found is None:
+            found = self._held[id(value)] = Held(value) if self._outer is None else self._outer.held(value)
+        return found
+
+    def reference(self, held: Held) -> int | None:
+        """Give the number by which a nested stream refers to code; None where this is the outer one."""
+        if self._outer is None:
+            return None
+        for i, known in enumerate(self._refs):
+            if known is held:
+                return i
+        self._refs.append(held)
+        return len(self._refs) - 1
+
+    def lose(self, value: Any, reason: str) -> Any:
+        """Note that an object is not kept, and give what stands in its place."""
+        if isinstance(value, Held):
+            value = value.target
+        if self._paths is None:
+            self._paths = Paths(self._values)
+        path = self._paths.of(value)
+        kind = class_name(type(value)).removeprefix("builtins.")
+        self._lost.append(Lost(path=path, type=kind, reason=reason))
+        self._lost_ids[id(value)] = self._lost[-1]
+        return make_not_kept, (path, kind, reason)
+
+    def lost_by_name(self) -> dict[str, tuple[Lost, ...]]:
+        """Give what is lost, by the variable it belongs to."""
+        found: dict[str, tuple[Lost, ...]] = {}
+        for lost in (*self._lost, *self._lost_again()):
+            name = Paths.variable(lost.path) or self._cluster.names[0]
+            found[name] = (*found.get(name, ()), lost)
+        return found
+
+    def _lost_again(self) -> Iterator[Lost]:
+        """Give the variables that are a lost object which was first met elsewhere."""
+        for name, value in self._values.items():
+            lost = self._lost_ids.get(id(value))
+            if lost is not None and lost.path != name:
+                yield replace(lost, path=name)

@@ -1,0 +1,412 @@
+"""pandas' values: frames, series, indexes, extension arrays, dtypes and scalars.
+
+A frame is its blocks (each an array and the columns it holds), its index and its columns; an extension
+array is the plain arrays it stands on. Pandas' own pickling goes through two dozen internal functions
+that trust what they are given; this goes through constructors, so it also outlives their renaming.
+Nothing here imports pandas until a value of it comes by.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from agex.values.arrays import alone
+from agex.values.handle import unwrapped
+
+__all__ = ["CONSTRUCTORS", "find_kind"]
+
+Kind = Callable[[Any, Any], Any]
+
+# -- frames and series ---------------------------------------------------------------------------
+
+
+def take_frame(_encoder: Any, frame: Any) -> Any:
+    blocks = [
+        (_held(block.values), alone(_places(block))) for block in frame._mgr.blocks
+    ]  # no public way to them
+    return make_frame, (blocks, frame.index, frame.columns), _extras(frame), None, None, fill_frame
+
+
+def _places(block: Any) -> Any:
+    return block.mgr_locs.as_array
+
+
+def make_frame(blocks: Sequence[tuple[Any, Any]], index: Any, columns: Any) -> Any:
+    import numpy as np
+    import pandas as pd
+
+    pairs = [
+        (_block(values, len(places), len(index)), np.asarray(places, np.intp)) for values, places in blocks
+    ]
+    places = np.concatenate([np.empty(0, np.intp), *(each for _, each in pairs)])
+    if not (isinstance(index, pd.Index) and isinstance(columns, pd.Index)):
+        raise TypeError("a frame without an index")
+    if not np.array_equal(np.sort(places), np.arange(len(columns))):
+        raise ValueError("the blocks of a frame do not fill its columns")
+    return _joined(pairs, index, columns)
+
+
+def _block(values: Any, width: int, height: int) -> Any:
+    """Check that a block has the shape that its frame relies on."""
+    shape = values.shape
+    if shape != (width, height) and not (width == 1 and shape == (height,)):
+        raise ValueError(f"a block of shape {shape} for {width} columns of {height} rows")
+    return values
+
+
+def _joined(pairs: list[tuple[Any, Any]], index: Any, columns: Any) -> Any:
+    try:
+        from pandas.api.internals import create_dataframe_from_blocks  # since pandas 3
+    except ImportError:
+        import pandas as pd
+        from pandas.core.internals.api import make_block
+        from pandas.core.internals.managers import BlockManager
+
+        blocks = tuple([make_block(values, placement=places, ndim=2) for values, places in pairs])
+        manager = BlockManager(blocks, [columns, index])
+        return pd.DataFrame._from_mgr(manager, manager.axes)
+    return create_dataframe_from_blocks(pairs, index=index, columns=columns)
+
+
+def take_series(_encoder: Any, series: Any) -> Any:
+    values = series._mgr.blocks[0].values  # `array` would wrap it anew
+    return make_series, (_held(values), series.index, series.name), _extras(series), None, None, fill_frame
+
+
+def make_series(values: Any, index: Any, name: Any) -> Any:
+    import pandas as pd
+
+    made = pd.Series(values, index=index, copy=False, dtype=values.dtype)
+    made.name = name
+    return made
+
+
+def _extras(value: Any) -> Any:
+    """Give what a frame carries beside its data; None for nothing."""
+    attrs, unique = value.attrs, not value.flags.allows_duplicate_labels
+    return (attrs, unique) if attrs or unique else None
+
+
+def fill_frame(value: Any, extras: tuple[dict[Any, Any], bool]) -> None:
+    attrs, unique = extras
+    value.attrs = attrs
+    if unique:
+        value.flags.allows_duplicate_labels = False
+
+
+# -- indexes -------------------------------------------------------------------------------------
+
+
+def take_range(_encoder: Any, index: Any) -> Any:
+    return make_range, (index.start, index.stop, index.step, index.name)
+
+
+def make_range(start: int, stop: int, step: int, name: Any) -> Any:
+    import pandas as pd
+
+    return pd.RangeIndex(start, stop, step, name=name)
+
+
+def take_levels(_encoder: Any, index: Any) -> Any:
+    codes = [alone(each) for each in index.codes]
+    return make_levels, (list(index.levels), codes, list(index.names))
+
+
+def make_levels(levels: list[Any], codes: list[Any], names: list[Any]) -> Any:
+    import pandas as pd
+
+    return pd.MultiIndex(levels=levels, codes=codes, names=names)
+
+
+def take_index(_encoder: Any, index: Any) -> Any:
+    freq = getattr(index, "freq", None) if type(index).__name__ in _SPACED else None
+    return make_index, (type(index).__name__, _held(index._data), index.name, freq)  # `array` wraps it anew
+
+
+def make_index(kind: str, values: Any, name: Any, freq: Any) -> Any:
+    import pandas as pd
+
+    made = pd.Index(values, name=name, dtype=values.dtype, copy=False)
+    if type(made).__name__ != kind:
+        raise ValueError(f"these values make a {type(made).__name__}, not a {kind}")
+    if freq is not None and kind in _SPACED:
+        made.freq = freq
+    return made
+
+
+_SPACED = ("DatetimeIndex", "TimedeltaIndex")
+
+
+# -- extension arrays ----------------------------------------------------------------------------
+
+
+def _held(values: Any) -> Any:
+    """Let an array of numpy's in a frame be its own: pandas copies on write what it knows to be shared."""
+    return alone(values) if hasattr(values, "__array_interface__") else values
+
+
+def take_categorical(_encoder: Any, values: Any) -> Any:
+    return make_categorical, (alone(values._ndarray), values.dtype)  # `codes` is read-only
+
+
+def make_categorical(codes: Any, dtype: Any) -> Any:
+    import pandas as pd
+
+    made = pd.Categorical.from_codes(codes, dtype=dtype)  # checked, and copied
+    return made if made._ndarray.dtype == codes.dtype else made.copy()
+
+
+def take_times(_encoder: Any, values: Any) -> Any:
+    return make_times, (type(values).__name__, alone(values._ndarray), values.dtype)
+
+
+def make_times(kind: str, memory: Any, dtype: Any) -> Any:
+    import pandas as pd
+
+    if kind not in {"DatetimeArray", "TimedeltaArray"} or memory.dtype.kind != (
+        "M" if kind[0] == "D" else "m"
+    ):
+        raise ValueError(f"no times are a {kind} of {memory.dtype}")
+    return getattr(pd.arrays, kind)._simple_new(memory, dtype=dtype)  # keeps the unit
+
+
+def take_periods(_encoder: Any, values: Any) -> Any:
+    return make_periods, (alone(values._ndarray), values.dtype)
+
+
+def make_periods(ordinals: Any, dtype: Any) -> Any:
+    import pandas as pd
+
+    return pd.arrays.PeriodArray(ordinals, dtype=dtype)
+
+
+def take_masked(_encoder: Any, values: Any) -> Any:
+    return make_masked, (type(values).__name__, alone(values._data), alone(values._mask))
+
+
+def make_masked(kind: str, data: Any, mask: Any) -> Any:
+    import pandas as pd
+
+    if kind not in {"IntegerArray", "FloatingArray", "BooleanArray"}:
+        raise ValueError(f"no masked array is a {kind}")
+    return getattr(pd.arrays, kind)(data, mask)
+
+
+def take_intervals(_encoder: Any, values: Any) -> Any:
+    return make_intervals, (values.left, values.right, values.closed, values.dtype)
+
+
+def make_intervals(left: Any, right: Any, closed: str, dtype: Any) -> Any:
+    import pandas as pd
+
+    return pd.arrays.IntervalArray.from_arrays(left, right, closed=closed, dtype=dtype)
+
+
+def take_sparse(_encoder: Any, values: Any) -> Any:
+    places = values.sp_index.indices
+    return make_sparse, (alone(values.sp_values), alone(places), values.sp_index.length, values.dtype)
+
+
+def make_sparse(values: Any, places: Any, length: int, dtype: Any) -> Any:
+    import pandas as pd
+    from pandas._libs.sparse import IntIndex
+
+    if len(values) != len(places):
+        raise ValueError(f"{len(values)} sparse values for {len(places)} places")
+    index = IntIndex(length, places, check_integrity=True)
+    return pd.arrays.SparseArray._simple_new(values, index, dtype)  # no public way from these
+
+
+def take_strings(_encoder: Any, values: Any) -> Any:
+    return make_strings, (values.dtype, alone(values._ndarray))
+
+
+def make_strings(dtype: Any, objects: Any) -> Any:
+    import pandas as pd
+
+    return pd.array(objects, dtype=dtype)
+
+
+def take_arrow(_encoder: Any, values: Any) -> Any:
+    import pyarrow as pa
+
+    return make_arrow, (values.dtype, pa.chunked_array(values._pa_array))
+
+
+def make_arrow(dtype: Any, values: Any) -> Any:
+    import pandas as pd
+
+    return getattr(
+        pd.arrays, "ArrowExtensionArray" if hasattr(dtype, "pyarrow_dtype") else "ArrowStringArray"
+    )(values, **({} if hasattr(dtype, "pyarrow_dtype") else {"dtype": dtype}))
+
+
+def take_wrapped(_encoder: Any, values: Any) -> Any:
+    return make_wrapped, (alone(values.to_numpy(copy=False)),)
+
+
+def make_wrapped(values: Any) -> Any:
+    import pandas as pd
+
+    return pd.arrays.NumpyExtensionArray(values)
+
+
+# -- dtypes and scalars --------------------------------------------------------------------------
+
+
+def take_category_dtype(_encoder: Any, dtype: Any) -> Any:
+    return make_category_dtype, (dtype.categories, dtype.ordered)
+
+
+def make_category_dtype(categories: Any, ordered: bool | None) -> Any:
+    import pandas as pd
+
+    return pd.CategoricalDtype(categories, ordered)
+
+
+_DTYPES: dict[str, tuple[str, ...]] = {
+    "DatetimeTZDtype": ("unit", "tz"),
+    "PeriodDtype": ("freq",),
+    "IntervalDtype": ("subtype", "closed"),
+    "SparseDtype": ("subtype", "fill_value"),
+    "StringDtype": ("storage", "na_value"),
+    "ArrowDtype": ("pyarrow_dtype",),
+    **dict.fromkeys(
+        "BooleanDtype Int8Dtype Int16Dtype Int32Dtype Int64Dtype UInt8Dtype UInt16Dtype UInt32Dtype "
+        "UInt64Dtype Float32Dtype Float64Dtype".split(),
+        (),
+    ),
+}
+"""The arguments of each dtype, which are also its attributes."""
+
+
+def take_dtype(_encoder: Any, dtype: Any) -> Any:
+    kind = type(dtype).__name__
+    return make_dtype, (kind, tuple([getattr(dtype, name) for name in _DTYPES[kind]]))
+
+
+def make_dtype(kind: str, args: tuple[Any, ...]) -> Any:
+    import pandas as pd
+
+    if len(args) != len(_DTYPES[kind]):
+        raise ValueError(f"{kind} of {len(args)} arguments")
+    return getattr(pd, kind)(*args)
+
+
+def take_timestamp(_encoder: Any, value: Any) -> Any:
+    return make_timestamp, (value.to_datetime64(), value.tz, value.fold)
+
+
+def make_timestamp(moment: Any, zone: Any, fold: int) -> Any:
+    import pandas as pd
+
+    if zone is None:
+        return pd.Timestamp(moment).replace(fold=fold)
+    return pd.Timestamp(moment).tz_localize("UTC").tz_convert(zone)
+
+
+def take_timedelta(_encoder: Any, value: Any) -> Any:
+    return make_timedelta, (value.to_timedelta64(),)
+
+
+def make_timedelta(value: Any) -> Any:
+    import pandas as pd
+
+    return pd.Timedelta(value)
+
+
+def take_period(_encoder: Any, value: Any) -> Any:
+    return make_period, (value.ordinal, value.freq)
+
+
+def make_period(ordinal: int, freq: Any) -> Any:
+    import pandas as pd
+
+    return pd.Period(ordinal=ordinal, freq=freq)
+
+
+def take_interval(_encoder: Any, value: Any) -> Any:
+    return make_interval, (value.left, value.right, value.closed)
+
+
+def make_interval(left: Any, right: Any, closed: str) -> Any:
+    import pandas as pd
+
+    return pd.Interval(left, right, closed)
+
+
+def make_constant(name: str) -> Any:
+    import pandas as pd
+
+    if name not in {"NA", "NaT"}:
+        raise ValueError(f"no constant of pandas is {name!r}")
+    return getattr(pd, name)
+
+
+def take_offset(_encoder: Any, value: Any) -> Any:
+    args = {
+        name: getattr(value, name)
+        for name in ("n", "normalize", *value._attributes)
+        if name in value.kwds or name in {"n", "normalize"}
+    }
+    return make_offset, (type(value).__name__, args)
+
+
+def make_offset(kind: str, args: dict[str, Any]) -> Any:
+    import pandas as pd
+
+    found = getattr(pd.offsets, kind, None)
+    if not (isinstance(found, type) and issubclass(found, pd.offsets.BaseOffset)):
+        raise TypeError(f"no offset is called {kind!r}")
+    return found(**{str(name): unwrapped(each) for name, each in args.items()})
+
+
+# -- which kind ----------------------------------------------------------------------------------
+
+_BY_NAME: dict[str, Kind] = {
+    "DataFrame": take_frame,
+    "Series": take_series,
+    "RangeIndex": take_range,
+    "MultiIndex": take_levels,
+    **dict.fromkeys(
+        "Index DatetimeIndex TimedeltaIndex PeriodIndex IntervalIndex CategoricalIndex".split(), take_index
+    ),
+    "Categorical": take_categorical,
+    "DatetimeArray": take_times,
+    "TimedeltaArray": take_times,
+    "PeriodArray": take_periods,
+    "IntegerArray": take_masked,
+    "FloatingArray": take_masked,
+    "BooleanArray": take_masked,
+    "IntervalArray": take_intervals,
+    "SparseArray": take_sparse,
+    "StringArray": take_strings,
+    "ArrowStringArray": take_arrow,
+    "ArrowExtensionArray": take_arrow,
+    "NumpyExtensionArray": take_wrapped,
+    "CategoricalDtype": take_category_dtype,
+    **dict.fromkeys(_DTYPES, take_dtype),
+    "Timestamp": take_timestamp,
+    "Timedelta": take_timedelta,
+    "Period": take_period,
+    "Interval": take_interval,
+    "NAType": lambda _encoder, _value: (make_constant, ("NA",)),
+    "NaTType": lambda _encoder, _value: (make_constant, ("NaT",)),
+}
+
+
+def find_kind(cls: type) -> Kind | None:
+    """Find how instances of a class of pandas' are taken apart."""
+    found = _BY_NAME.get(cls.__name__)
+    if found is None and any(base.__name__ == "BaseOffset" for base in cls.__mro__):
+        return take_offset
+    return found
+
+
+CONSTRUCTORS: tuple[Callable[..., Any], ...] = (
+    make_frame, make_series, fill_frame, make_range, make_levels, make_index, make_categorical, make_times,
+    make_periods, make_masked, make_intervals, make_sparse, make_strings, make_arrow, make_wrapped,
+    make_category_dtype, make_dtype, make_timestamp, make_timedelta, make_period, make_interval,
+    make_constant, make_offset,
+)  # fmt: skip

@@ -1,0 +1,57 @@
+"""What this room asks of whoever runs the guest's code."""
+
+from __future__ import annotations
+
+from types import CodeType, FunctionType
+from typing import Any, Protocol
+
+__all__ = ["GuestCode"]
+
+
+class GuestCode(Protocol):
+    """The guest's functions and classes: which they are, their source, and how they are made again."""
+
+    def is_guest_function(self, value: object) -> bool:
+        """Tell whether *value* is a Python function that the guest wrote."""
+        ...
+
+    def is_guest_class(self, value: type) -> bool:
+        """Tell whether *value* is a class that the guest made."""
+        ...
+
+    def source(self, code: CodeType) -> str | None:
+        """Return the text of the program that *code* is part of; None for an unknown one."""
+        ...
+
+    def class_body(self, value: type) -> FunctionType | None:
+        """Return the function that ``__build_class__`` was given for a class of the guest; None if unknown.
+
+        Its code says where the class statement is, its closure what the statement captured. A decorator
+        may have made another class of the statement's (``dataclass(slots=True)`` does): then the one for
+        the latest statement with that ``__qualname__``.
+        """
+        ...
+
+    def rebuild(self, source: str, name: str, namespace: dict[str, Any]) -> Any:
+        """Run *source* under the guards, with *namespace* as its globals, and return what it bound to *name*.
+
+        It adds to the namespace what guest code needs there (``__builtins__``, ``__name__``), and
+        `source` knows the program's code from now on. A function or class made by it is the guest's.
+        Whatever the code raises is raised.
+        """
+        ...
+
+    def host_name(self, value: object) -> str | None:
+        """Return the name under which guest code can import or use this object of the host, or None.
+
+        For modules, registered functions, classes and live objects, and builtins.
+        """
+        ...
+
+    def host_object(self, name: str) -> Any:
+        """Return the object that `host_name` named.
+
+        Raises:
+            KeyError: nothing is registered under that name now.
+        """
+        ...

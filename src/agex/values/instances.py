@@ -1,0 +1,196 @@
+"""Instances of classes that are not this room's: taken apart by field, and made without their code.
+
+An instance is what the builtin class under it holds (a list's items, an exception's arguments), its
+``__dict__`` and its slots. No method of its class runs, neither here nor when it is made again; what a
+guest wrote as ``__getstate__``, ``__setstate__``, ``__getnewargs__`` or ``__copy__`` is for its own
+copies only.
+"""
+
+from __future__ import annotations
+
+import collections
+import datetime as dt
+import decimal
+import enum
+import struct
+import types
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from agex.values.handle import unwrapped
+
+__all__ = ["blank", "fill", "has_own_pickling", "take_apart"]
+
+_DATES = (dt.datetime, dt.date, dt.time, dt.timedelta)
+
+_TAKE: dict[type, Callable[[Any], tuple[Any, ...]]] = {
+    bool: lambda value: (bool(value),),
+    int: lambda value: (int.__index__(value),),
+    float: lambda value: (float.__float__(value),),
+    complex: lambda value: (complex.__complex__(value),),
+    str: lambda value: (str.__str__(value),),
+    bytes: lambda value: (bytes.__bytes__(value),),
+    bytearray: lambda value: (bytes(memoryview(value)),),
+    tuple: lambda value: (tuple.__getitem__(value, slice(None)),),
+    frozenset: lambda value: (list(frozenset.__iter__(value)),),
+    decimal.Decimal: lambda value: (decimal.Decimal.__str__(value),),
+    collections.deque: lambda value: ((), collections.deque.__dict__["maxlen"].__get__(value)),
+    **{cls: lambda value, cls=cls: cls.__reduce_ex__(value, 5)[1] for cls in _DATES},  # type: ignore[misc]
+    BaseException: BaseException.__dict__["args"].__get__,
+}
+"""What ``__new__`` of a builtin class is given to make an equal instance."""
+
+
+def _put_ordered(value: Any, items: Any) -> None:
+    for key, each in items:
+        collections.OrderedDict.__setitem__(value, key, each)
+
+
+_ITEMS: dict[type, Callable[[Any], Any]] = {
+    list: list.copy,
+    dict: lambda value: list(dict.items(value)),
+    collections.OrderedDict: lambda value: list(collections.OrderedDict.items(value)),
+    set: lambda value: list(set.__iter__(value)),
+    collections.deque: lambda value: list(collections.deque.__iter__(value)),
+    collections.defaultdict: lambda value: list(dict.items(value)),
+}
+"""What is put in afterwards: it may refer back to the instance."""
+
+_PUT: dict[type, Callable[[Any, Any], Any]] = {
+    list: list.extend,
+    dict: dict.update,
+    collections.OrderedDict: _put_ordered,
+    set: set.update,
+    collections.deque: collections.deque.extend,
+    collections.defaultdict: dict.update,
+}
+
+_SOLID = frozenset({*_TAKE, *_ITEMS, object})
+
+
+def _solid(cls: type) -> type:
+    """Give the builtin class that an instance is one of underneath."""
+    return next((base for base in cls.__mro__ if base in _SOLID), object)
+
+
+def _require_open(cls: type, solid: type) -> None:
+    """Refuse a class whose instances hold more than fields: a structure of C, which would be made empty.
+
+    Raises:
+        TypeError: they do.
+    """
+    size = solid.__basicsize__ + _POINTER * sum(1 for _ in _slots(cls))
+    if cls.__weakrefoffset__ > 0 >= solid.__weakrefoffset__:
+        size += _POINTER
+    if solid.__dictoffset__ == 0 and (cls.__dictoffset__ > 0 or (cls.__dictoffset__ and cls.__itemsize__)):
+        size += _POINTER  # else it is managed outside the structure
+    if cls.__basicsize__ > size and not issubclass(cls, BaseException):
+        raise TypeError(f"a {cls.__name__} holds what only its own library knows")
+
+
+_POINTER = struct.calcsize("P")
+
+
+def has_own_pickling(cls: type) -> bool:
+    """Tell whether a class of the host says itself how its instances are pickled."""
+    own = (
+        "__reduce__",
+        "__reduce_ex__",
+        "__getstate__",
+        "__setstate__",
+        "__getnewargs__",
+        "__getnewargs_ex__",
+    )
+    for base in cls.__mro__:
+        if base in _SOLID or base.__module__ == "enum":
+            return False
+        if any(name in vars(base) for name in own):
+            return not (
+                base.__module__ == "typing" or hasattr(cls, "_fields")
+            )  # a named tuple's says nothing
+    return False
+
+
+State = tuple[dict[str, Any] | None, dict[str, Any] | None, Any, Any]
+
+
+def take_apart(value: Any, top: Callable[[Any], Any]) -> tuple[tuple[Any, ...], State]:
+    """Give the arguments of `blank` and of `fill` for an instance.
+
+    Args:
+        value: the instance.
+        top: wraps what may be a function or class.
+    """
+    cls = type(value)
+    solid = _solid(cls)
+    _require_open(cls, solid)
+    args = _TAKE[solid](value) if solid in _TAKE else ()
+    items = _ITEMS[solid](value) if solid in _ITEMS else None
+    factory = top(value.default_factory) if solid is collections.defaultdict else None
+    attributes = _attributes(value)
+    slots = {name: top(slot.__get__(value)) for name, slot in _slots(cls) if _is_set(slot, value)}
+    named = {name: top(each) for name, each in attributes.items()} if attributes else None
+    return args, (named, slots or None, items, factory)
+
+
+def _attributes(value: Any) -> dict[str, Any] | None:
+    try:
+        found = object.__getattribute__(value, "__dict__")
+    except AttributeError:
+        return None
+    return found if type(found) is dict else None
+
+
+def _slots(cls: type) -> Iterator[tuple[str, Any]]:
+    seen: set[str] = set()
+    for base in type.__dict__["__mro__"].__get__(cls):
+        names = vars(base)
+        if "__slots__" in names:
+            for name, slot in names.items():
+                if type(slot) is types.MemberDescriptorType and name not in seen:
+                    seen.add(name)
+                    yield name, slot
+
+
+def _is_set(slot: Any, value: Any) -> bool:
+    try:
+        slot.__get__(value)
+    except AttributeError:
+        return False
+    return True
+
+
+def blank(cls: type, args: tuple[Any, ...]) -> Any:
+    """Make an instance that `fill` has not seen yet.
+
+    Raises:
+        TypeError: the class is not one whose instances can be made from fields.
+    """
+    solid = _solid(cls)
+    if issubclass(cls, (type, enum.Enum)):
+        raise TypeError(f"instances of {cls.__name__} are not made from fields")
+    if solid is collections.deque:
+        made = collections.deque.__new__(cls)
+        collections.deque.__init__(made, *args)  # type: ignore[call-overload]
+        return made
+    return solid.__new__(cls, *args)
+
+
+def fill(value: Any, state: State) -> None:
+    """Give an instance its attributes, slots and items."""
+    attributes, slots, items, factory = state
+    cls = type(value)
+    solid = _solid(cls)
+    if items is not None:
+        _PUT[solid](value, items)
+    if solid is collections.defaultdict and factory is not None:
+        collections.defaultdict.__dict__["default_factory"].__set__(value, unwrapped(factory))
+    if attributes is not None:
+        own = object.__getattribute__(value, "__dict__")
+        for name, each in attributes.items():
+            own[name] = unwrapped(each)
+    if slots is not None:
+        found = dict(_slots(cls))
+        for name, each in slots.items():
+            if name in found:
+                found[name].__set__(value, unwrapped(each))

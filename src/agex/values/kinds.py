@@ -1,0 +1,165 @@
+"""Which kind a type is of: how its instances are taken apart."""
+
+from __future__ import annotations
+
+import enum
+import functools
+import types
+from collections.abc import Callable
+from typing import Any
+
+from agex.values import arrays, frames, instances, plain, tables
+from agex.values.allow import class_name
+from agex.values.builder import Builder
+from agex.values.capture import CannotKeep, Captured, Captures, Fillings, Held, take_cell
+
+__all__ = ["Kind", "find", "native"]
+
+Kind = Callable[[Any, Any], Any]
+
+
+def native(_encoder: Any, _value: Any) -> Any:
+    """Leave it to pickle."""
+    return NotImplemented
+
+
+def find(cls: type, captures: Captures) -> Kind:
+    """Find the kind of a type."""
+    if cls in _TABLE:
+        return _TABLE[cls]
+    if issubclass(cls, type):
+        return _take_code
+    if captures.is_named_tuple(cls):
+        return _take_tuple
+    if captures.is_own(cls):
+        return _take_member if issubclass(cls, enum.Enum) else _take_instance
+    package = cls.__module__.partition(".")[0]
+    found = _LIBRARIES[package](cls) if package in _LIBRARIES else None
+    if found is not None:
+        return found
+    if captures.allow.is_registered(cls):
+        if issubclass(cls, enum.Enum):
+            return _take_member
+        return _or_by_name(_take_constructed if instances.has_own_pickling(cls) else _take_record)
+    return _or_by_name(_refuse)
+
+
+_LIBRARIES: dict[str, Callable[[type], Kind | None]] = {
+    "numpy": arrays.find_kind,
+    "agex": arrays.find_kind,
+    "pandas": frames.find_kind,
+    "pyarrow": tables.find_kind,
+    "polars": tables.find_kind,
+    "plotly": tables.find_kind,
+}
+
+
+def _or_by_name(kind: Kind) -> Kind:
+    """Keep an object that the host registered by its name, and others by their kind."""
+
+    def take(encoder: Any, value: Any) -> Any:
+        guest = encoder.captures.guest
+        if guest is not None and guest.host_name(value) is not None:
+            return _take_code(encoder, value)
+        return kind(encoder, value)
+
+    return take
+
+
+def _refuse(_encoder: Any, value: Any) -> Any:
+    name = class_name(type(value))
+    if {"__dict__", "__slots__"} & vars(type(value)).keys():  # it has a class statement
+        raise CannotKeep(
+            f"its class {name} is not registered; agent.cls({name.rpartition('.')[2]}) allows it"
+        )
+    raise CannotKeep(f"a {name.removeprefix('builtins.')} has no state that can be stored")
+
+
+# -- code ----------------------------------------------------------------------------------------
+
+
+def _take_code(encoder: Any, value: Any) -> Any:
+    """Take apart a function or class where nobody unwraps its handle."""
+    if id(value) in _OURS:  # by identity: a metaclass of the guest could define __hash__
+        return NotImplemented
+    return Builder.real, (encoder.held(value),)
+
+
+def _take_held(encoder: Any, held: Held) -> Any:
+    return encoder.captures.take(encoder, held)
+
+
+# -- instances -----------------------------------------------------------------------------------
+
+
+def _take_instance(encoder: Any, value: Any) -> Any:
+    args, state = instances.take_apart(value, encoder.top)
+    return Builder.instance, (encoder.held(type(value)), args), state, None, None, Builder.fill
+
+
+def _take_record(encoder: Any, value: Any) -> Any:
+    args, state = instances.take_apart(value, encoder.top)
+    return Builder.record, (class_name(type(value)), args), state, None, None, Builder.fill
+
+
+def _take_constructed(encoder: Any, value: Any) -> Any:
+    """Take apart an instance whose class says itself how: by a call of the class, and a state."""
+    cls = type(value)
+    reduced = value.__reduce_ex__(5)
+    if isinstance(reduced, str) or any(each is not None for each in reduced[3:]):
+        raise CannotKeep(f"{class_name(cls)} is pickled in a way that is not supported")
+    function, args, state = (*reduced, None)[:3]
+    plainly = getattr(function, "__name__", "") == "__newobj__" and args[0] is cls
+    if not plainly and function is not cls:
+        raise CannotKeep(f"{class_name(cls)} is pickled by a function, not by its own constructor")
+    args = (class_name(cls), tuple(args[1:] if plainly else args), plainly)
+    if state is None:
+        return Builder.construct, args
+    return Builder.construct, args, state, None, None, Builder.fill_constructed
+
+
+def _take_member(encoder: Any, value: Any) -> Any:
+    cls = type(value)
+    names = tuple(
+        [cls._member_map_[each.name].name for each in value]
+        if value.name not in cls._member_map_
+        else [value.name]
+    )
+    allow = encoder.captures.allow
+    return Builder.member, (class_name(cls) if allow.is_registered(cls) else encoder.held(cls), names)
+
+
+def _take_tuple(encoder: Any, value: Any) -> Any:
+    return Builder.tuple_of, (encoder.held(type(value)), tuple(value))
+
+
+_OURS = frozenset(
+    id(each)
+    for each in (
+        *plain.NATIVE,
+        *plain.CONSTRUCTORS,
+        *arrays.CONSTRUCTORS,
+        *frames.CONSTRUCTORS,
+        *tables.CONSTRUCTORS,
+        *(each for each in vars(Builder).values() if isinstance(each, types.FunctionType)),
+        *(each.__func__ for each in vars(Builder).values() if isinstance(each, staticmethod)),
+    )
+)
+
+_TABLE: dict[type, Kind] = {
+    **dict.fromkeys(plain.NATIVE, native),
+    **plain.KINDS,
+    type(...): native,
+    type(NotImplemented): native,
+    Held: _take_held,
+    Captured: lambda _, __: (Builder.namespace, ()),
+    Fillings: lambda encoder, _: (Builder.fillings, (), None, encoder.captures.fillings(encoder)),
+    types.CellType: take_cell,
+    types.FunctionType: _take_code,
+    types.BuiltinFunctionType: _take_code,
+    types.ModuleType: _take_code,
+    types.MethodType: _take_code,
+    functools.partial: _take_code,
+    type(functools.lru_cache(lambda: None)): _take_code,
+    type: _take_code,
+}

@@ -1,0 +1,200 @@
+"""Values of the standard library: how each type is taken apart, and made again.
+
+A ``take_*`` function gives what `pickle` calls a reduction. A ``make_*`` function is what the decoder
+calls; its arguments may come from anyone who can write the store, so it takes nothing on trust that
+could run code or build anything but a value of its type.
+"""
+
+from __future__ import annotations
+
+import array
+import collections
+import datetime as dt
+import decimal
+import fractions
+import io
+import ipaddress
+import pathlib
+import random
+import re
+import types
+import uuid
+import zoneinfo
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from agex.values.handle import unwrapped
+from agex.values.lost import NotKept, make_not_kept, take_not_kept
+
+__all__ = ["CONSTANTS", "CONSTRUCTORS", "KINDS", "NATIVE", "fill_attributes"]
+
+NATIVE: tuple[type, ...] = (
+    dt.date, dt.datetime, dt.time, dt.timedelta, dt.timezone, decimal.Decimal,
+    complex, range, slice,
+)  # fmt: skip
+"""Types that the pickler takes apart itself, by their constructor: it is in C and makes nothing else."""
+
+CONSTANTS: Mapping[str, Any] = {"Ellipsis": ..., "NotImplemented": NotImplemented}
+
+
+def make_uuid(number: int) -> uuid.UUID:
+    return uuid.UUID(int=number)
+
+
+def make_fraction(numerator: int, denominator: int) -> fractions.Fraction:
+    return fractions.Fraction(numerator, denominator)
+
+
+def make_zone(key: str) -> zoneinfo.ZoneInfo:
+    return zoneinfo.ZoneInfo(key)
+
+
+def take_zone(_encoder: Any, zone: zoneinfo.ZoneInfo) -> Any:
+    if zone.key is None:
+        raise ValueError("a time zone without a key cannot be found again")
+    return make_zone, (zone.key,)
+
+
+_PATHS: Mapping[str, type[pathlib.PurePath]] = {
+    "posix": pathlib.PurePosixPath,
+    "windows": pathlib.PureWindowsPath,
+    "path": pathlib.Path,
+}
+
+
+def make_path(kind: str, text: str) -> pathlib.PurePath:
+    return _PATHS[kind](text)
+
+
+def take_path(_encoder: Any, path: pathlib.PurePath) -> Any:
+    concrete = isinstance(path, pathlib.Path)
+    kind = "path" if concrete else "posix" if isinstance(path, pathlib.PurePosixPath) else "windows"
+    return make_path, (kind, str(path))
+
+
+def make_pattern(pattern: str | bytes, flags: int) -> re.Pattern[Any]:
+    return re.compile(pattern, flags)
+
+
+_ADDRESS_TYPES: tuple[type, ...] = (
+    ipaddress.IPv4Address, ipaddress.IPv6Address, ipaddress.IPv4Network, ipaddress.IPv6Network,
+    ipaddress.IPv4Interface, ipaddress.IPv6Interface,
+)  # fmt: skip
+_ADDRESSES = {cls.__name__: cls for cls in _ADDRESS_TYPES}
+
+
+def make_address(kind: str, text: str) -> Any:
+    return _ADDRESSES[kind](text)
+
+
+def make_deque(maxlen: int | None) -> collections.deque[Any]:
+    return collections.deque(maxlen=maxlen)
+
+
+def make_ordered() -> collections.OrderedDict[Any, Any]:
+    return collections.OrderedDict()
+
+
+def make_counter() -> collections.Counter[Any]:
+    return collections.Counter()
+
+
+def make_defaultdict(factory: Any) -> collections.defaultdict[Any, Any]:
+    factory = unwrapped(factory)
+    return collections.defaultdict(None if isinstance(factory, NotKept) else factory)
+
+
+def make_chain(*maps: Any) -> collections.ChainMap[Any, Any]:
+    return collections.ChainMap(*maps)
+
+
+def make_simple() -> types.SimpleNamespace:
+    return types.SimpleNamespace()
+
+
+def fill_attributes(value: Any, attributes: dict[str, Any]) -> None:
+    """Set what is in the namespace of an exception or a simple namespace."""
+    if not isinstance(value, (BaseException, types.SimpleNamespace)):
+        raise TypeError(f"attributes for a {type(value).__name__}")
+    for name, each in attributes.items():
+        if type(name) is str and (name == "__notes__" or not name.startswith("__")):
+            vars(value)[name] = unwrapped(each)
+
+
+def take_simple(_encoder: Any, value: types.SimpleNamespace) -> Any:
+    return make_simple, (), vars(value), None, None, fill_attributes
+
+
+def make_random(state: tuple[Any, ...]) -> random.Random:
+    made = random.Random(0)  # noqa: S311 - the guest's own
+    made.setstate(state)
+    return made
+
+
+def make_numbers(code: str, data: bytes) -> array.array[Any]:
+    made: array.array[Any] = array.array(code)
+    made.frombytes(data)
+    return made
+
+
+def make_text_buffer(text: str, position: int) -> io.StringIO:
+    made = io.StringIO(text, newline="")
+    made.seek(position)
+    return made
+
+
+def make_byte_buffer(data: bytes, position: int) -> io.BytesIO:
+    made = io.BytesIO(data)
+    made.seek(position)
+    return made
+
+
+_EXCEPTIONS = {
+    cls.__name__: cls
+    for cls in vars(__import__("builtins")).values()
+    if isinstance(cls, type) and issubclass(cls, BaseException)
+}
+
+
+def make_exception(name: str, args: tuple[Any, ...]) -> BaseException:
+    return _EXCEPTIONS[name](*args)
+
+
+def take_exception(_encoder: Any, error: BaseException) -> Any:
+    args = error.__reduce__()[1]
+    return make_exception, (type(error).__name__, args), vars(error) or None, None, None, fill_attributes
+
+
+Kind = Callable[[Any, Any], Any]
+
+KINDS: Mapping[type, Kind] = {
+    NotKept: take_not_kept,
+    uuid.UUID: lambda _, value: (make_uuid, (value.int,)),
+    fractions.Fraction: lambda _, value: (make_fraction, (value.numerator, value.denominator)),
+    zoneinfo.ZoneInfo: take_zone,
+    pathlib.PurePosixPath: take_path,
+    pathlib.PureWindowsPath: take_path,
+    type(pathlib.Path()): take_path,
+    re.Pattern: lambda _, value: (make_pattern, (value.pattern, value.flags)),
+    **dict.fromkeys(_ADDRESS_TYPES, lambda _, value: (make_address, (type(value).__name__, str(value)))),
+    collections.deque: lambda _, value: (make_deque, (value.maxlen,), None, iter(value)),
+    collections.OrderedDict: lambda _, value: (make_ordered, (), None, None, iter(value.items())),
+    collections.Counter: lambda _, value: (make_counter, (), None, None, iter(value.items())),
+    collections.defaultdict: lambda encoder, value: (
+        make_defaultdict, (encoder.top(value.default_factory),), None, None, iter(value.items()),
+    ),
+    collections.ChainMap: lambda _, value: (make_chain, tuple(value.maps)),
+    types.SimpleNamespace: take_simple,
+    random.Random: lambda _, value: (make_random, (value.getstate(),)),
+    array.array: lambda _, value: (make_numbers, (value.typecode, value.tobytes())),
+    io.StringIO: lambda _, value: (make_text_buffer, (value.getvalue(), value.tell())),
+    io.BytesIO: lambda _, value: (make_byte_buffer, (value.getvalue(), value.tell())),
+    **dict.fromkeys(_EXCEPTIONS.values(), take_exception),
+}  # fmt: skip
+
+CONSTRUCTORS: tuple[Callable[..., Any], ...] = (
+    make_not_kept, make_uuid, make_fraction, make_zone, make_path, make_pattern, make_address, make_deque,
+    make_ordered, make_counter, make_defaultdict, make_chain, make_simple, fill_attributes, make_random,
+    make_numbers, make_text_buffer, make_byte_buffer, make_exception,
+)  # fmt: skip
+"""What the decoder may call."""

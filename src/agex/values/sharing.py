@@ -1,0 +1,214 @@
+"""Which variables share mutable objects: a walk over the object graph, a level at a time.
+
+Only what can be changed in place joins two variables. Constants, tuples of constants, types and
+functions of the host are shared by everything and join nothing.
+
+Traps: dicts of constants, arrays and bytearrays are not tracked by the garbage collector (its
+``get_referents`` follows them all the same); an array's base is not among its referents; pandas
+shares blocks between frames that copy on write, which must not become shared for good.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import enum
+import fractions
+import gc
+import types
+import uuid
+import zoneinfo
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from agex.values.kinship import is_a, is_class, is_function
+
+__all__ = ["ATOMS", "Cluster", "Code", "array_root", "clusters"]
+
+ATOMS: frozenset[type] = frozenset(
+    {
+        type(None), bool, int, float, complex, str, bytes, range, type(...), type(NotImplemented),
+        dt.date, dt.datetime, dt.time, dt.timedelta, dt.timezone,
+        decimal.Decimal, fractions.Fraction, uuid.UUID, zoneinfo.ZoneInfo,
+        types.BuiltinFunctionType, types.ModuleType, types.CodeType, types.GetSetDescriptorType,
+        types.MemberDescriptorType, types.MethodDescriptorType, types.WrapperDescriptorType,
+        types.MappingProxyType, types.FrameType, types.GeneratorType, types.CoroutineType,
+    }
+)  # fmt: skip
+"""Types whose values lead nowhere."""
+
+_PLAIN = frozenset({dict, list, set})
+_FROZEN = frozenset({tuple, frozenset})
+
+
+class Code(Protocol):
+    """What of the walk only code of the guest needs."""
+
+    def is_own(self, value: Any) -> bool:
+        """Tell whether a function or class is the guest's."""
+        ...
+
+    def successors(self, value: Any) -> Iterable[Any]:
+        """Give what one of its functions or classes refers to."""
+        ...
+
+
+@dataclass
+class Cluster:
+    """Variables that are to be encoded together, and what the walk met in them."""
+
+    names: list[str] = field(default_factory=list)
+    shared_arrays: set[int] = field(default_factory=set)
+    """The ids of arrays that several arrays are views of, or that are there themselves beside a view."""
+    code: list[Any] = field(default_factory=list)
+    """The guest's functions and classes, each once."""
+    kinds: set[type] = field(default_factory=set)
+    """The types of all that the walk met, apart from what is inside the values of libraries."""
+
+
+def clusters(variables: Mapping[str, Any], code: Code) -> list[Cluster]:
+    """Divide variables into the smallest sets that share no mutable object, in order of their names."""
+    names = sorted(variables)
+    walk = _Walk(code)
+    walk.visit([variables[name] for name in names])
+    found: dict[int, Cluster] = {}
+    for i, name in enumerate(names):
+        cluster = found.setdefault(walk.root(i), Cluster())
+        cluster.names.append(name)
+        cluster.kinds |= walk.kinds[i]
+    for i, each in walk.code:
+        found[walk.root(i)].code.append(each)
+    for root, count in walk.arrays.items():
+        if count > 1:
+            found[walk.root(walk.owner[root])].shared_arrays.add(root)
+    return list(found.values())
+
+
+class _Walk:
+    def __init__(self, code: Code) -> None:
+        self.owner: dict[int, int] = {}  # the first variable that reached an object, by the object's id
+        self.code: list[tuple[int, Any]] = []
+        self.arrays: Counter[int] = Counter()
+        self._guest = code
+        self.kinds: list[set[type]] = []
+        self._joined: list[int] = []
+        self._atoms = set(ATOMS)
+        self._alive: list[Any] = []  # views that were made on the way: their ids must not be given away
+
+    def visit(self, values: Sequence[Any]) -> None:
+        self._joined = list(range(len(values)))
+        self.kinds = [{type(value)} for value in values]
+        for i, value in enumerate(values):
+            if type(value) not in ATOMS:
+                self._visit(i, value)
+
+    def root(self, i: int) -> int:
+        while self._joined[i] != i:
+            self._joined[i] = self._joined[self._joined[i]]
+            i = self._joined[i]
+        return i
+
+    def _visit(self, i: int, value: Any) -> None:
+        found = [value]
+        seen: set[int] = set()
+        while found:
+            kinds = self._kinds_of(found, i)
+            frontier = [each for each in found if type(each) in kinds] if kinds else []
+            if kinds <= _PLAIN:
+                found = gc.get_referents(*self._new_of(frontier, i))
+            else:
+                found = self._mixed(frontier, i, seen)
+
+    def _mixed(self, frontier: list[Any], i: int, seen: set[int]) -> list[Any]:
+        """Give what objects of any type lead to."""
+        plain: list[Any] = []
+        found: list[Any] = []
+        for each in frontier:
+            kind = type(each)
+            if kind in _FROZEN:
+                if id(each) not in seen:
+                    seen.add(id(each))
+                    plain.append(each)
+            elif kind in _PLAIN:
+                if self._is_new(each, i):
+                    plain.append(each)
+            elif not self._is_hosts(each) and self._is_new(each, i):
+                found += self._children(each, i)
+        return found + gc.get_referents(*plain)
+
+    def _new_of(self, plain: list[Any], i: int) -> list[Any]:
+        """Note at once that variable *i* reaches many objects; give those that are new."""
+        ids = dict(zip(map(id, plain), plain, strict=True))
+        if self.owner.keys().isdisjoint(ids):
+            self.owner.update(dict.fromkeys(ids, i))
+            return plain if len(ids) == len(plain) else list(ids.values())
+        return [each for each in ids.values() if self._is_new(each, i)]
+
+    def _is_new(self, each: Any, i: int) -> bool:
+        """Note that variable *i* reaches an object; where another did already, they are one."""
+        first = self.owner.get(id(each))
+        if first is None:
+            self.owner[id(each)] = i
+            return True
+        one, other = self.root(first), self.root(i)
+        self._joined[max(one, other)] = min(one, other)
+        return False
+
+    def _is_hosts(self, each: Any) -> bool:
+        """Tell whether it is code or a constant of the host, which everything may share."""
+        if is_class(each) or is_function(each):
+            return not self._guest.is_own(each)
+        return is_a(each, enum.Enum) and not self._guest.is_own(type(each))
+
+    def _kinds_of(self, found: list[Any], i: int) -> set[type]:
+        """Give the types of what leads on; most often there is none, and nothing more is looked at."""
+        kinds = set(map(type, found))
+        self.kinds[i] |= kinds
+        kinds -= self._atoms
+        atomic = {kind for kind in kinds if _is_atomic(kind)}
+        self._atoms |= atomic
+        return kinds - atomic
+
+    def _children(self, each: Any, i: int) -> Iterable[Any]:
+        kind = type(each)
+        if is_class(each) or is_function(each):
+            self.code.append((i, each))
+            return self._guest.successors(each)
+        if kind.__module__ == "numpy" and hasattr(kind, "__array_finalize__"):
+            return self._array(each, i)
+        if kind.__module__.startswith("pandas.") and kind.__name__.endswith("Block"):
+            values = each.values
+            return values.ravel().tolist() if getattr(values.dtype, "hasobject", False) else ()
+        return gc.get_referents(each)
+
+    def _array(self, array: Any, i: int) -> Iterable[Any]:
+        root = array_root(array)
+        self.arrays[id(root)] += 1
+        if root is not array:
+            self._is_new(root, i)
+            self._alive.append(root)
+        return array.ravel().tolist() if array.dtype.hasobject else ()
+
+
+def array_root(array: Any) -> Any:
+    """Give the array that owns the memory of a numpy array."""
+    while isinstance(array.base, type(array)):
+        array = array.base
+    return array
+
+
+_ATOMIC = {
+    "numpy": ("generic", "dtype"),
+    "pandas": ("Index", "ExtensionDtype", "BaseOffset", "_NaT", "NAType", "Timestamp", "Timedelta"),
+    "pyarrow": ("_Weakrefable",),
+    "agex": ("NotKept",),
+}
+"""Base classes, by the package they are of, whose instances nobody changes in place."""
+
+
+def _is_atomic(kind: type) -> bool:
+    package = kind.__module__.partition(".")[0]
+    wanted = _ATOMIC.get(package)
+    return wanted is not None and any(base.__name__ in wanted for base in kind.__mro__)

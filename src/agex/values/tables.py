@@ -1,0 +1,183 @@
+"""Values of polars, pyarrow and plotly: tables as Arrow streams, figures as their plain form.
+
+Nothing here imports these libraries until a value of theirs comes by.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["CONSTRUCTORS", "find_kind"]
+
+Kind = Callable[[Any, Any], Any]
+
+# -- pyarrow -------------------------------------------------------------------------------------
+
+
+def _stream(table: Any) -> Any:
+    import pyarrow as pa
+
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write(table)
+    return _memory(sink.getvalue())
+
+
+def _memory(data: Any) -> Any:
+    view = memoryview(data)
+    return pickle.PickleBuffer(view) if view.nbytes >= 4096 else bytes(view)
+
+
+def _table(data: Any) -> Any:
+    import pyarrow as pa
+
+    with pa.ipc.open_stream(pa.py_buffer(data)) as reader:
+        table = reader.read_all()
+    table.validate(full=True)  # an offset that leaves its buffer would be read past
+    return table
+
+
+def take_table(_encoder: Any, table: Any) -> Any:
+    return make_table, (_stream(table),)
+
+
+def make_table(data: Any) -> Any:
+    return _table(data)
+
+
+def take_batch(_encoder: Any, batch: Any) -> Any:
+    return make_batch, (_stream(batch),)
+
+
+def make_batch(data: Any) -> Any:
+    import pyarrow as pa
+
+    table = _table(data)
+    batches = table.to_batches()
+    return batches[0] if len(batches) == 1 else pa.RecordBatch.from_pylist([], schema=table.schema)
+
+
+def _column(values: Any) -> Any:
+    import pyarrow as pa
+
+    return _stream(pa.table({"": values}))
+
+
+def take_chunked(_encoder: Any, values: Any) -> Any:
+    return make_chunked, (_column(values),)
+
+
+def make_chunked(data: Any) -> Any:
+    return _table(data).column(0)
+
+
+def take_arrow_array(_encoder: Any, values: Any) -> Any:
+    return make_arrow_array, (_column(values),)
+
+
+def make_arrow_array(data: Any) -> Any:
+    made = _table(data).column(0).combine_chunks()
+    return made.chunk(0) if hasattr(made, "chunk") else made
+
+
+def take_arrow_scalar(_encoder: Any, value: Any) -> Any:
+    import pyarrow as pa
+
+    return make_arrow_scalar, (_column(pa.array([value.as_py()], type=value.type)),)
+
+
+def make_arrow_scalar(data: Any) -> Any:
+    return _table(data).column(0)[0]
+
+
+def take_schema(_encoder: Any, schema: Any) -> Any:
+    return make_schema, (bytes(schema.serialize()),)
+
+
+def make_schema(data: bytes) -> Any:
+    import pyarrow as pa
+
+    return pa.ipc.read_schema(pa.py_buffer(data))
+
+
+def take_arrow_type(_encoder: Any, value: Any) -> Any:
+    import pyarrow as pa
+
+    return make_arrow_type, (bytes(pa.schema([("", value)]).serialize()),)
+
+
+def make_arrow_type(data: bytes) -> Any:
+    return make_schema(data).field(0).type
+
+
+# -- polars --------------------------------------------------------------------------------------
+
+
+def take_polars(_encoder: Any, frame: Any) -> Any:
+    sink = io.BytesIO()
+    frame.write_ipc_stream(sink)
+    return make_polars, (_memory(sink.getbuffer()),)
+
+
+def make_polars(data: Any) -> Any:
+    import polars as pl
+
+    return pl.read_ipc_stream(io.BytesIO(data))
+
+
+def take_polars_series(_encoder: Any, series: Any) -> Any:
+    sink = io.BytesIO()
+    series.to_frame().write_ipc_stream(sink)
+    return make_polars_series, (_memory(sink.getbuffer()),)
+
+
+def make_polars_series(data: Any) -> Any:
+    return make_polars(data).to_series(0)
+
+
+# -- plotly --------------------------------------------------------------------------------------
+
+
+def take_figure(_encoder: Any, figure: Any) -> Any:
+    return make_figure, (figure.to_dict(),)
+
+
+def make_figure(form: dict[str, Any]) -> Any:
+    import plotly.graph_objects as go
+
+    return go.Figure(form)
+
+
+# -- which kind ----------------------------------------------------------------------------------
+
+
+def find_kind(cls: type) -> Kind | None:
+    """Find how instances of a class of these libraries are taken apart."""
+    package, names = cls.__module__.partition(".")[0], {base.__name__ for base in cls.__mro__}
+    if package == "plotly":
+        return take_figure if "BaseFigure" in names else None
+    if package == "polars":
+        return {"DataFrame": take_polars, "Series": take_polars_series}.get(cls.__name__)
+    for name, kind in _ARROW.items():
+        if name in names:
+            return kind
+    return None
+
+
+_ARROW: dict[str, Kind] = {
+    "Table": take_table,
+    "RecordBatch": take_batch,
+    "ChunkedArray": take_chunked,
+    "Array": take_arrow_array,
+    "Scalar": take_arrow_scalar,
+    "Schema": take_schema,
+    "DataType": take_arrow_type,
+}
+
+CONSTRUCTORS: tuple[Callable[..., Any], ...] = (
+    make_table, make_batch, make_chunked, make_arrow_array, make_arrow_scalar, make_schema, make_arrow_type,
+    make_polars, make_polars_series, make_figure,
+)  # fmt: skip

@@ -1,0 +1,138 @@
+"""A guest whose code the values of these tests come from: a session, as `agex.values` sees it."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from agex.sandbox.limits import Limits
+from agex.sandbox.policy import Policy
+from agex.sandbox.session import Session
+from agex.values import Allow, Group, decode, encode
+
+
+class Guest:
+    """A session, and the `GuestCode` over it."""
+
+    def __init__(self, registered: Iterable[type] = (), **hosts: Any) -> None:
+        policy = Policy.default()
+        for cls in registered:
+            policy.cls(cls)
+        self.allow = Allow(registered)
+        self.hosts: dict[str, Any] = {**hosts, **{cls.__name__: cls for cls in registered}}
+        self.session = Session(policy, Limits(seconds=20.0), {})
+        for name, value in hosts.items():
+            self.session.bind(name, value)
+        self._bodies: dict[int, types.FunctionType] = {}
+        self._last: dict[str, types.FunctionType] = {}
+        self._programs = 0
+        build = self.session._builtins["__build_class__"]
+
+        def noted(body: types.FunctionType, name: str, /, *bases: Any, **kwargs: Any) -> Any:
+            made = build(body, name, *bases, **kwargs)
+            self._bodies[id(made)] = body
+            self._last[made.__qualname__] = body
+            return made
+
+        self.session._builtins["__build_class__"] = noted
+
+    def run(self, source: str, **variables: Any) -> dict[str, Any]:
+        """Run a program and return the variables after it."""
+        self.session.globals.update(variables)
+        self._programs += 1
+        result = self.session.run(source, f"<turn {self._programs}>")
+        if result.error is not None:
+            raise result.error
+        return result.namespace
+
+    # -- GuestCode ---------------------------------------------------------------------------
+
+    def is_guest_function(self, value: object) -> bool:
+        return self.session.is_guest_function(value)
+
+    def is_guest_class(self, value: type) -> bool:
+        return self.session._guards.classes.is_guest(value)
+
+    def source(self, code: types.CodeType) -> str | None:
+        lines = self.session._sources.get(code.co_filename)
+        return None if lines is None else "\n".join(lines)
+
+    def class_body(self, value: type) -> types.FunctionType | None:
+        found = self._bodies.get(id(value)) or self._last.get(value.__qualname__)
+        return found if self.is_guest_class(value) else None
+
+    def rebuild(self, source: str, name: str, namespace: dict[str, Any]) -> Any:
+        self._programs += 1
+        code = self.session._compile(source, f"<kept {self._programs}>", echo=False)
+        namespace["__builtins__"] = self.session._builtins
+        namespace["__name__"] = self.session.globals["__name__"]
+        result = self.session._guarded(lambda _result: exec(code, namespace))
+        if result.error is not None:
+            raise result.error
+        return namespace[name]
+
+    def host_name(self, value: object) -> str | None:
+        if isinstance(value, types.ModuleType):
+            return f"module {value.__name__}"
+        for name, each in {**self.session._builtins, **self.hosts}.items():
+            if each is value and "!" not in name:
+                return name
+        home, name = getattr(value, "__module__", None), getattr(value, "__name__", None)
+        if isinstance(home, str) and isinstance(name, str):
+            try:
+                return f"{home}:{name}" if self.host_object(f"{home}:{name}") is value else None
+            except (ImportError, AttributeError, KeyError):
+                return None
+        return None
+
+    def host_object(self, name: str) -> Any:
+        kind, _, module = name.partition(" ")
+        home, _, member = name.partition(":")
+        if member:
+            return getattr(self.host_object(f"module {home}"), member)
+        if kind == "module":
+            return self.session._builtins["__import__"](module, {}, {}, ("*",), 0)
+        return {**self.session._builtins, **self.hosts}[name]
+
+    # -- keeping -----------------------------------------------------------------------------
+
+    def groups(self, *names: str) -> list[Group]:
+        """Encode some variables, or all."""
+        variables = self.session.namespace
+        return encode({n: variables[n] for n in names or variables}, allow=self.allow, guest=self)
+
+    def load(self, groups: list[Group]) -> dict[str, Any]:
+        """Load groups into this guest, and return the variables."""
+        loaded: dict[str, Any] = {}
+        for group in groups:
+            copied = tuple(memoryview(bytes(part)) for part in group.buffers)
+            kept = Group(names=group.names, stream=group.stream, buffers=copied)
+            loaded |= decode(kept, allow=self.allow, guest=self)
+        return loaded
+
+
+@pytest.fixture
+def make_guest() -> type[Guest]:
+    """What makes a guest: a new one is another process, as far as code goes."""
+    return Guest
+
+
+@pytest.fixture
+def moved():
+    """Run a program in one guest, and give another one with its variables as they were kept."""
+
+    def move(
+        source: str, *names: str, lost: bool = False, registered: Iterable[type] = (), **hosts: Any
+    ) -> Guest:
+        first, second = Guest(registered, **hosts), Guest(registered, **hosts)
+        first.run(source)
+        groups = first.groups(*names)
+        if not lost:
+            assert [dict(group.lost) for group in groups if group.lost] == []
+        second.session.globals.update(second.load(groups))
+        return second
+
+    return move

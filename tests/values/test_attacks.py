@@ -1,0 +1,333 @@
+"""What a stored value must not do when it is loaded, whoever wrote it."""
+
+from __future__ import annotations
+
+import copyreg
+import functools
+import io
+import operator
+import os
+import pickle
+import struct
+import types
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from agex.errors import StateCorrupt
+from agex.values import Allow, Group, decode, encode
+from agex.values.builder import Builder
+
+CALLED: list[Any] = []
+
+
+class Vault:
+    """A class of the host that is not registered."""
+
+    def __init__(self, *args: Any) -> None:
+        CALLED.append(("init", args))
+
+    def __setstate__(self, state: Any) -> None:
+        CALLED.append(("setstate", state))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        CALLED.append(("setattr", name))
+
+
+@dataclass
+class Point:
+    """One that is."""
+
+    x: int
+
+    def __post_init__(self) -> None:
+        CALLED.append("post_init")
+
+
+@dataclass
+class Caller:
+    """One whose instances can be called."""
+
+    x: int
+
+    def __call__(self, *args: Any) -> None:
+        CALLED.append("call")
+
+
+ALLOW = Allow([Point, Caller])
+
+
+class Made:
+    """Stands in a value for a call: of a function by its name, or of what another one gives."""
+
+    def __init__(self, function: Any, args: tuple[Any, ...] = (), state: Any = None) -> None:
+        self.function = function
+        self.args = args
+        self.state = state
+
+
+def load(stream: bytes, buffers: tuple[memoryview, ...] = ()) -> Any:
+    return decode(Group(names=("x",), stream=stream, buffers=buffers), allow=ALLOW)["x"]
+
+
+def stored(value: Any) -> bytes:
+    """Write a stream with a value where the encoder would put one."""
+    return b"\x80\x05" + _written(((value,), ())) + b"."
+
+
+def _written(value: Any) -> bytes:
+    if type(value) is Made:
+        state = b"" if value.state is None else _written(value.state) + b"b"
+        return _written(value.function) + _written(value.args) + b"R" + state
+    if type(value) in {tuple, list}:
+        inside = b"(" + b"".join(map(_written, value))
+        return inside + b"t" if type(value) is tuple else b"]" + inside + b"e"
+    if hasattr(value, "__qualname__"):
+        names = (value.__module__ or "builtins", value.__qualname__)
+        return b"".join(b"\x8c" + bytes((len(name),)) + name.encode() for name in names) + b"\x93"
+    file = io.BytesIO()
+    pickler = pickle.Pickler(file, 5)
+    pickler.fast = True  # no memo
+    pickler.dump(value)
+    return file.getvalue()[2:-1]
+
+
+def of(name: str, *args: Any) -> Made:
+    """Call a constructor of this room."""
+    return Made(getattr(Builder, name), args)
+
+
+CALLS: dict[str, Callable[[Path], Any]] = {
+    "os.system": lambda p: Made(os.system, (f"touch {p}",)),
+    "posix.open": lambda p: Made(os.open, (str(p), os.O_CREAT)),
+    "eval": lambda p: Made(eval, (f"open({str(p)!r}, 'w')",)),
+    "exec": lambda p: Made(exec, (f"open({str(p)!r}, 'w')",)),
+    "__import__": lambda p: Made(__import__, ("os",)),
+    "open": lambda p: Made(open, (str(p), "w")),
+    "getattr": lambda p: Made(getattr, ((), "__class__")),
+    "functools.partial": lambda p: Made(functools.partial, (os.system, f"touch {p}")),
+    "functools.reduce": lambda p: Made(functools.reduce, (os.system, [f"touch {p}"])),
+    "operator.attrgetter": lambda p: Made(operator.attrgetter, ("__class__",)),
+    "operator.methodcaller": lambda p: Made(operator.methodcaller, ("touch",)),
+    "types.FunctionType": lambda p: Made(types.FunctionType, ((), {})),
+    "types.CodeType": lambda p: Made(types.CodeType, ()),
+    "map": lambda p: Made(map, (os.system, [f"touch {p}"])),
+    "copyreg._reconstructor": lambda p: Made(copyreg._reconstructor, (Vault, object, None)),
+    "copyreg.__newobj__": lambda p: Made(copyreg.__newobj__, (Vault,)),
+    "a class that is not registered": lambda p: Made(Vault, (1,)),
+    "a class that is, by its constructor": lambda p: Made(Point, (1,)),
+    "an instance with its state": lambda p: Made(Vault, (), {"a": 1}),
+    "pickle.loads": lambda p: Made(pickle.loads, (pickle.dumps(1),)),
+    "numpy's reconstruct": lambda p: Made(np.ndarray(0).__reduce__()[0], (np.ndarray, (0,), b"b")),
+    "numpy's frombuffer": lambda p: Made(np.zeros(9).__reduce_ex__(5)[0], (b"8 bytes!", "f8", (1,), "C")),
+    "numpy's dtype": lambda p: Made(np.dtype, ("i4", False, True)),
+    "numpy.load": lambda p: Made(np.load, (str(p),)),
+    "pandas' blocks": lambda p: Made(pd._libs.internals._unpickle_block, (1, 2, 3)),
+    "a frame": lambda p: Made(pd.DataFrame, ({"a": [1]},)),
+    "pandas.read_pickle": lambda p: Made(pd.read_pickle, (str(p),)),
+    "pandas.eval": lambda p: Made(pd.eval, ("1",)),
+    "a type": lambda p: int,
+    "an exception's constructor": lambda p: Made(ValueError, ("x",)),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_call_that_is_not_on_the_list_is_refused(name: str, tmp_path: Path) -> None:
+    CALLED.clear()
+    stream = stored(CALLS[name](tmp_path / "made"))
+    with pytest.raises(StateCorrupt):
+        load(stream)
+    assert CALLED == []
+    assert not (tmp_path / "made").exists()
+
+
+def test_the_refusal_names_the_class_and_what_to_do() -> None:
+    with pytest.raises(StateCorrupt, match=r"Vault.*agent\.cls\(Vault\)"):
+        load(stored(of("record", f"{__name__}.Vault", ())))
+
+
+INSIDE: dict[str, Callable[[], Any]] = {
+    "a class as a value, called": lambda: Made(of("named", "builtins.bytearray"), (1 << 40,)),
+    "a real class, called": lambda: Made(of("real", of("named", "builtins.bytearray")), (9,)),
+    "an object of the host, called": lambda: Made(of("real", of("host", "tool")), (9,)),
+    "an instance that can be called": lambda: Made(of("record", f"{__name__}.Caller", ()), (9,)),
+    "the state of a foreign instance": lambda: of("fill_constructed", [], {"a": 1}),
+    "attributes of a list": lambda: of("fill", [], ({"a": 1}, None, None, None)),
+    "a member of what is no enumeration": lambda: of("member", of("named", "builtins.int"), ("a",)),
+    "an attribute of a class of the host": lambda: of("attribute", of("named", "builtins.int"), "from_bytes"),
+    "a method of an object of the host": lambda: of("method", "append", []),
+    "a tuple of no tuple's class": lambda: of("tuple_of", of("named", "builtins.list"), (1,)),
+    "an instance of a builtin": lambda: of("instance", of("named", "builtins.bytearray"), ()),
+    "a partial of a constructor": lambda: of("real", of("partial", Builder.real, (), {})),
+    "a private method of the builder": lambda: Made(
+        Builder._thaw if hasattr(Builder, "_thaw") else Builder._rebuilt, ()
+    ),
+    "a namespace that is none": lambda: of("fill_namespace", [], {"a": 1}),
+}
+
+
+@pytest.mark.parametrize("name", INSIDE)
+def test_a_constructor_takes_nothing_on_trust(name: str) -> None:
+    CALLED.clear()
+    stream = stored(INSIDE[name]())
+    try:
+        got = load(stream)
+    except StateCorrupt:
+        pass
+    else:  # what is not called is a marker, or a thing that cannot be used
+        assert type(got).__name__ in {"NotKept", "function", "partial", "list", "method"}
+    assert "call" not in CALLED
+
+
+def test_a_record_comes_back_without_its_constructor() -> None:
+    point = Point(3)
+    (group,) = encode({"x": point}, allow=ALLOW)
+    CALLED.clear()
+    assert load(group.stream) == point
+    assert CALLED == []
+
+
+def test_an_instance_is_kept_by_a_name_that_is_still_registered() -> None:
+    (group,) = encode({"x": Point(3)}, allow=ALLOW)
+    with pytest.raises(StateCorrupt, match="Point"):
+        decode(group, allow=Allow())
+
+
+OPCODES = {
+    "GLOBAL": b"cos\nsystem\n.",
+    "INST": b"(ios\nsystem\n.",
+    "OBJ": b"(c__main__\nX\no.",
+    "BUILD": b"\x80\x05}}b.",
+    "NEWOBJ": b"\x80\x05)\x81.",
+    "NEWOBJ_EX": b"\x80\x05)}\x92.",
+    "PERSID": b"Px\n.",
+    "BINPERSID": b"K\x01Q.",
+    "EXT1": b"\x82\x01.",
+    "PUT": b"Np0\n.",
+    "LONG_BINPUT": b"Nr\xff\xff\xff\x7f.",
+    "INT": b"I1\n.",
+    "STRING": b"S'a'\n.",
+    "protocol 4": b"\x80\x04N.",
+}
+
+
+@pytest.mark.parametrize("name", OPCODES)
+def test_an_opcode_that_the_encoder_does_not_write_is_refused(name: str) -> None:
+    with pytest.raises(StateCorrupt):
+        load(OPCODES[name])
+
+
+BOMBS = {
+    "nothing": b"",
+    "no end": b"\x80\x05K\x01",
+    "bytes after the end": stored(1) + b"N",
+    "a text longer than the stream": b"\x80\x05\x8d" + struct.pack("<Q", 1 << 40) + b"abc.",
+    "bytes longer than the stream": b"\x80\x05\x96" + struct.pack("<Q", 1 << 40) + b".",
+    "a frame longer than the stream": b"\x80\x05\x95" + struct.pack("<Q", 1 << 40) + b"N.",
+    "a memo that is not there": b"\x80\x05h\x07.",
+    "a stack that is empty": b"\x80\x05e.",
+    "a buffer that is not there": b"\x80\x05\x97.",
+    "lists in lists": b"\x80\x05" + b"]" * 100_000 + b"a" * 99_999 + b".",
+    "tuples in tuples as a key": b"\x80\x05}" + b")" + b"\x85" * 200_000 + b"Ns.",
+    "tuples in tuples by memo": b"\x80\x05})" + b"\x85\x94" * 100_000 + b"Ns.",
+    "frozensets in frozensets": b"\x80\x05" + b"(" * 100_000 + b"N" + b"\x91" * 100_000 + b".",
+    "not a pickle": b"hello there.",
+}
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_a_damaged_stream_is_corrupt_and_not_a_crash(name: str) -> None:
+    with pytest.raises(StateCorrupt):
+        load(BOMBS[name])
+
+
+def test_every_flipped_byte_is_noticed_or_harmless() -> None:
+    value = {"a": [1, 2.5, "text"], "b": (None, {3, 4}), "c": np.arange(4), "d": pd.Series([1, 2])}
+    (group,) = encode({"x": value}, allow=ALLOW)
+    for at in range(len(group.stream)):
+        for flip in (1, 0x80):
+            damaged = bytearray(group.stream)
+            damaged[at] ^= flip
+            try:
+                decode(Group(names=("x",), stream=bytes(damaged)), allow=ALLOW)
+            except StateCorrupt:
+                continue
+
+
+ARRAYS = {
+    "objects from memory": ("make_array", b"\x00" * 8, "|O", (1,), False, True),
+    "more than there is": ("make_array", b"\x00" * 8, "<f8", (1 << 40,), False, True),
+    "less than there is": ("make_array", b"\x00" * 16, "<f8", (1,), False, True),
+    "a negative shape": ("make_array", b"\x00" * 8, "<f8", (-1,), False, True),
+    "fields of objects": (
+        "make_array",
+        b"\x00" * 8,
+        ("fields", [("a", "|O", 0)], 8, False),
+        (1,),
+        False,
+        True,
+    ),
+    "fields that overlap objects": (
+        "make_array",
+        b"\x00" * 8,
+        ("fields", [("a", "|O", 0), ("b", "<i8", 0)], 8, False),
+        (1,),
+        False,
+        True,
+    ),
+    "texts of variable length": ("make_array", b"\x00" * 16, ("text", True, False), (1,), False, True),
+    "a scalar of objects": ("make_scalar", "|O", b"\x00" * 8),
+    "objects without end": ("make_object_array", "|O", (1 << 40,)),
+}
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+def test_memory_is_never_taken_for_objects_nor_left(name: str) -> None:
+    from agex.values import arrays
+
+    constructor, *args = ARRAYS[name]
+    with pytest.raises(StateCorrupt):
+        load(stored(Made(getattr(arrays, constructor), tuple(args))))
+
+
+def test_a_view_cannot_leave_its_array() -> None:
+    from agex.values import arrays
+
+    root = Made(arrays.make_array, (bytes(80), "<f8", (10,), False, True))
+    objects = Made(arrays.make_object_array, ("|O", (4,)))
+    for base, dtype, shape, strides, offset in [
+        (root, "<f8", (11,), (8,), 0),
+        (root, "<f8", (2,), (8,), 72),
+        (root, "<f8", (2,), (-8,), 0),
+        (root, "|O", (1,), (8,), 0),
+        (objects, "<i8", (1,), (8,), 0),
+        (objects, "|O", (5,), (8,), 0),
+        (objects, "|O", (1,), (8,), 4),
+        (objects, "|O", (1,), (8,), -8),
+        (objects, "|O", (2,), (-8,), 0),
+    ]:
+        with pytest.raises(StateCorrupt):
+            load(stored(Made(arrays.make_view, (base, dtype, (shape, strides, offset), True))))
+
+
+def test_a_frame_whose_blocks_do_not_fit_is_corrupt() -> None:
+    from agex.values import arrays, frames
+
+    def array(*shape: int) -> Made:
+        return Made(arrays.make_array, (bytes(8 * int(np.prod(shape))), "<f8", shape, False, True))
+
+    index = Made(frames.make_range, (0, 3, 1, None))
+    columns = Made(frames.make_range, (0, 2, 1, None))
+    for values, places in [
+        (array(2, 4), [0, 1]),
+        (array(1, 3), [0]),
+        (array(2, 3), [0, 5]),
+        (array(2, 3), [0, 0]),
+    ]:
+        with pytest.raises(StateCorrupt):
+            load(stored(Made(frames.make_frame, ([(values, places)], index, columns))))

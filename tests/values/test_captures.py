@@ -1,0 +1,800 @@
+"""Functions and classes of the guest: source, and captured values as they were."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import Any
+
+import numpy as np
+import pytest
+
+from agex.values import NotKept, decode, fingerprint, frozen
+
+PROGRAMS: dict[str, tuple[str, str, Any]] = {
+    "a function": (
+        """
+            def f(x):
+                return x * 2
+        """,
+        "f(21)",
+        42,
+    ),
+    "a lambda": (
+        """
+            f = lambda x: x + 1
+        """,
+        "f(1)",
+        2,
+    ),
+    "one of two lambdas on a line": (
+        """
+            f, g = (lambda x: x + 1), (lambda x: x + 2)
+        """,
+        "f(0), g(0)",
+        (1, 2),
+    ),
+    "a lambda in a call": (
+        """
+            r = sorted([3, 1, 2], key=lambda v: -v); f = (lambda v: -v)
+        """,
+        "f(2)",
+        -2,
+    ),
+    "defaults": (
+        """
+            def f(x, y=[1], *, z={'a': 2}):
+                return x, y, z
+        """,
+        "f(0)",
+        (0, [1], {"a": 2}),
+    ),
+    "annotations": (
+        """
+            def f(x: int, y: 'str' = '') -> list[int]:
+                return [x]
+        """,
+        "f(1)",
+        [1],
+    ),
+    "a docstring of several lines": (
+        """
+            def f():
+                '''One.
+
+                  Two.
+                '''
+            d = f.__doc__
+        """,
+        "f.__doc__ == d",
+        True,
+    ),
+    "text of several lines in a closure": (
+        """
+            def make(n):
+                def f():
+                    return '''a
+              b''' + str(n)
+                return f
+            f = make(1)
+        """,
+        "f()",
+        "a\n  b1",
+    ),
+    "recursion": (
+        """
+            def fact(n):
+                return 1 if n < 2 else n * fact(n - 1)
+        """,
+        "fact(5)",
+        120,
+    ),
+    "mutual recursion": (
+        """
+            def even(n):
+                return n == 0 or odd(n - 1)
+            def odd(n):
+                return n != 0 and even(n - 1)
+        """,
+        "even(10), odd(7)",
+        (True, True),
+    ),
+    "recursion in a closure": (
+        """
+            def make():
+                def f(n):
+                    return 0 if n == 0 else 1 + f(n - 1)
+                return f
+            g = make()
+        """,
+        "g(4)",
+        4,
+    ),
+    "a helper": (
+        """
+            def h(x):
+                return x + 1
+            def f(x):
+                return h(x) * k
+            k = 3
+        """,
+        "f(1)",
+        6,
+    ),
+    "a closure": (
+        """
+            def make(n):
+                return lambda x: x * n
+            triple = make(3)
+        """,
+        "triple(5)",
+        15,
+    ),
+    "a counter": (
+        """
+            def make():
+                c = 0
+                def inc():
+                    nonlocal c
+                    c += 1
+                    return c
+                return inc
+            inc = make()
+            inc()
+        """,
+        "inc(), inc()",
+        (2, 3),
+    ),
+    "a counter in a list": (
+        """
+            def make():
+                c = [0]
+                def inc():
+                    c[0] += 1
+                    return c[0]
+                return inc
+            inc = make()
+            inc()
+        """,
+        "inc()",
+        2,
+    ),
+    "two functions over one cell": (
+        """
+            def make():
+                n = 0
+                def add(k):
+                    nonlocal n
+                    n += k
+                def get():
+                    return n
+                return add, get
+            add, get = make()
+            add(2)
+        """,
+        "(add(3), get())[1]",
+        5,
+    ),
+    "a generator function": (
+        """
+            def g(n):
+                for i in range(n):
+                    yield i * i
+        """,
+        "list(g(4))",
+        [0, 1, 4, 9],
+    ),
+    "an async function": (
+        """
+            async def f():
+                return 1
+        """,
+        "f.__name__",
+        "f",
+    ),
+    "a decorator": (
+        """
+            import functools
+            def twice(f):
+                @functools.wraps(f)
+                def inner(*a):
+                    return f(*a) * 2
+                return inner
+            @twice
+            def f(x):
+                'Doc.'
+                return x
+        """,
+        "f(4), f.__name__, f.__doc__",
+        (8, "f", "Doc."),
+    ),
+    "a cached function": (
+        """
+            import functools
+            @functools.lru_cache(maxsize=None)
+            def fib(n):
+                return n if n < 2 else fib(n - 1) + fib(n - 2)
+        """,
+        "fib(50)",
+        12586269025,
+    ),
+    "a partial": (
+        """
+            import functools
+            def f(a, b):
+                return a - b
+            p = functools.partial(f, 10)
+        """,
+        "p(3)",
+        7,
+    ),
+    "functions in a dict": (
+        """
+            ops = {'add': lambda a, b: a + b, 'sub': lambda a, b: a - b}
+        """,
+        "ops['add'](1, 2), ops['sub'](1, 2)",
+        (3, -1),
+    ),
+    "builtins in a dict": (
+        """
+            ops = {'sum': sum, 'n': len}
+        """,
+        "ops['sum']([1, 2]), ops['n']([1])",
+        (3, 1),
+    ),
+    "types in a dict": (
+        """
+            ts = {'a': int, 'b': str}
+        """,
+        "ts['a'] is int, ts['b'](3)",
+        (True, "3"),
+    ),
+    "a module": (
+        """
+            import math
+            def f(x):
+                return math.sqrt(x)
+        """,
+        "f(9), math.pi > 3",
+        (3.0, True),
+    ),
+    "function attributes": (
+        """
+            def f():
+                return f.n
+            f.n = 5
+        """,
+        "f()",
+        5,
+    ),
+    "a captured frame of values": (
+        """
+            data = {'a': [1, 2]}
+            def f():
+                return sum(data['a'])
+        """,
+        "f()",
+        3,
+    ),
+    "a class": (
+        """
+            class P:
+                kind = 'point'
+                def __init__(self, x):
+                    self.x = x
+                def double(self):
+                    return P(self.x * 2)
+            p = P(2)
+        """,
+        "p.double().x, type(p) is P, p.kind, isinstance(p.double(), P)",
+        (4, True, "point", True),
+    ),
+    "a hierarchy": (
+        """
+            class A:
+                def hi(self):
+                    return 'A'
+            class B(A):
+                def hi(self):
+                    return 'B' + super().hi()
+            b = B()
+        """,
+        "b.hi(), isinstance(b, A), B.__mro__[1] is A",
+        ("BA", True, True),
+    ),
+    "a dataclass": (
+        """
+            from dataclasses import dataclass, field
+            @dataclass
+            class P:
+                x: int
+                tags: list = field(default_factory=list)
+            p = P(1, ['a'])
+            q = P(2)
+        """,
+        "p == P(1, ['a']), p, type(p) is type(q) is P, P(3).tags",
+        (True, None, True, []),
+    ),
+    "a frozen dataclass with slots": (
+        """
+            from dataclasses import dataclass
+            @dataclass(frozen=True, slots=True)
+            class P:
+                x: int
+                y: int = 2
+            s = {P(1): 'one'}
+            p = P(1)
+        """,
+        "s[P(1)], s[p], type(p) is P, p.y",
+        ("one", "one", True, 2),
+    ),
+    "an enum": (
+        """
+            from enum import Enum, Flag, auto
+            class C(Enum):
+                R = 1
+                G = 2
+            class F(Flag):
+                A = auto()
+                B = auto()
+            c = C.R
+            m = {C.G: 1}
+            f = F.A | F.B
+        """,
+        "c is C.R, m[C.G], C(2) is C.G, f == F.A | F.B, F.A in f",
+        (True, 1, True, True, True),
+    ),
+    "a NamedTuple": (
+        """
+            from typing import NamedTuple
+            class P(NamedTuple):
+                x: int
+                y: int = 0
+                def s(self):
+                    return self.x + self.y
+            p = P(1, 2)
+        """,
+        "p.s(), p == (1, 2), type(p) is P, p._replace(x=5).x",
+        (3, True, True, 5),
+    ),
+    "collections.namedtuple": (
+        """
+            from collections import namedtuple
+            P = namedtuple('P', 'x y')
+            ps = [P(1, 2), P(3, 4)]
+        """,
+        "ps[1].y, type(ps[0]) is P, P(5, 6).x",
+        (4, True, 5),
+    ),
+    "class attributes that changed": (
+        """
+            class C:
+                n = 0
+                log = []
+            C.n = 7
+            C.log.append(1)
+            C.extra = 'e'
+        """,
+        "C.n, C.log, C.extra",
+        (7, [1], "e"),
+    ),
+    "a method set later": (
+        """
+            class C:
+                pass
+            def hi(self):
+                return 'hi'
+            C.hi = hi
+            c = C()
+        """,
+        "c.hi()",
+        "hi",
+    ),
+    "properties and kinds of methods": (
+        """
+            class C:
+                _n = 2
+                @property
+                def n(self):
+                    return self._n
+                @n.setter
+                def n(self, v):
+                    self._n = v
+                @classmethod
+                def make(cls):
+                    return cls()
+                @staticmethod
+                def twice(x):
+                    return 2 * x
+            c = C.make()
+            c.n = 9
+        """,
+        "c.n, C.twice(4), type(C.make()) is C",
+        (9, 8, True),
+    ),
+    "slots": (
+        """
+            class S:
+                __slots__ = ('a', 'b')
+                def __init__(self):
+                    self.a = [1]
+            s = S()
+        """,
+        "s.a, hasattr(s, 'b')",
+        ([1], False),
+    ),
+    "an exception": (
+        """
+            class E(ValueError):
+                def __init__(self, code, more):
+                    super().__init__(f'code {code}')
+                    self.code = code
+            e = E(3, 'x')
+        """,
+        "str(e), e.code, isinstance(e, ValueError), type(e) is E",
+        ("code 3", 3, True, True),
+    ),
+    "subclasses of builtins": (
+        """
+            class L(list):
+                def total(self):
+                    return sum(self)
+            class D(dict):
+                pass
+            class I(int):
+                pass
+            l = L([1, 2])
+            l.name = 'n'
+            d = D(a=1)
+            i = I(5)
+            class S(str):
+                pass
+            s = S('x')
+            class T(set):
+                pass
+            t = T([1])
+        """,
+        "l.total(), l.name, d['a'], i + 1, type(i) is I, s + 'y', type(s) is S, t == {1}",
+        (3, "n", 1, 6, True, "xy", True, True),
+    ),
+    "a class in a function": (
+        """
+            def make(n):
+                class C:
+                    size = n
+                    def get(self):
+                        return n, C
+                return C
+            K = make(4)
+            k = K()
+        """,
+        "k.get()[0], k.get()[1] is K, K.size",
+        (4, True, 4),
+    ),
+    "a class in a class": (
+        """
+            class A:
+                class B:
+                    def f(self):
+                        return 1
+                def make(self):
+                    return A.B()
+            b = A().make()
+        """,
+        "b.f(), type(b) is A.B",
+        (1, True),
+    ),
+    "an abstract class": (
+        """
+            from abc import ABC, abstractmethod
+            class A(ABC):
+                @abstractmethod
+                def f(self): ...
+            class B(A):
+                def f(self):
+                    return 1
+            b = B()
+        """,
+        "b.f(), isinstance(b, A)",
+        (1, True),
+    ),
+    "a metaclass": (
+        """
+            class M(type):
+                def __new__(m, name, bases, ns):
+                    ns['tag'] = name + suffix
+                    return type.__new__(m, name, bases, ns)
+            suffix = '!'
+            class C(metaclass=M):
+                pass
+        """,
+        "C.tag, type(C) is M",
+        ("C!", True),
+    ),
+    "a class decorator with a registry": (
+        """
+            seen = []
+            def register(c):
+                seen.append(c.__name__)
+                return c
+            @register
+            class C:
+                pass
+            c = C()
+        """,
+        "seen, type(c) is C",
+        (["C"], True),
+    ),
+    "__init_subclass__": (
+        """
+            known = {}
+            class Base:
+                def __init_subclass__(cls):
+                    known[cls.__name__] = 1
+            class A(Base):
+                pass
+            a = A()
+        """,
+        "known, isinstance(a, Base)",
+        ({"A": 1}, True),
+    ),
+    "a bound method": (
+        """
+            class C:
+                def __init__(self):
+                    self.n = 3
+                def f(self):
+                    return self.n
+            c = C()
+            m = c.f
+        """,
+        "(setattr(c, 'n', 4), m())[1]",
+        4,
+    ),
+    "a function of a class": (
+        """
+            class C:
+                def f(self):
+                    return 7
+            g = C.f
+        """,
+        "g(C()), g is C.f",
+        (7, True),
+    ),
+    "instances that refer to each other": (
+        """
+            class N:
+                def __init__(self):
+                    self.next = None
+            a, b = N(), N()
+            a.next, b.next = b, a
+        """,
+        "a.next is b, b.next is a, type(a) is type(b) is N",
+        (True, True, True),
+    ),
+    "an instance as a default": (
+        """
+            class C:
+                n = 1
+            def f(c=C()):
+                return c.n
+        """,
+        "f()",
+        1,
+    ),
+    "a factory": (
+        """
+            from collections import defaultdict
+            d = defaultdict(lambda: [0])
+            d['a'].append(1)
+        """,
+        "d['a'], d['b']",
+        ([0, 1], [0]),
+    ),
+    "a callable instance": (
+        """
+            class C:
+                def __call__(self, x):
+                    return x + 1
+            cs = [C()]
+        """,
+        "cs[0](1)",
+        2,
+    ),
+    "a method with hidden names": (
+        """
+            class C:
+                def __init__(self):
+                    self.__n = 4
+                def n(self):
+                    return self.__n
+            c = C()
+        """,
+        "c.n()",
+        4,
+    ),
+    "instances with their own pickling": (
+        """
+            class C:
+                def __init__(self):
+                    self.a = 1
+                def __getstate__(self):
+                    raise ValueError
+                def __setstate__(self, s):
+                    raise ValueError
+            c = C()
+        """,
+        "c.a",
+        1,
+    ),
+    "attribute hooks": (
+        """
+            class C:
+                def __init__(self):
+                    self.a = 1
+                def __getattr__(self, n):
+                    return n
+                def __setattr__(self, n, v):
+                    object.__setattr__(self, n, v)
+            c = C()
+        """,
+        "c.a, c.zz",
+        (1, "zz"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_code_works_as_before_in_another_process(name: str, moved) -> None:
+    program, expression, expected = PROGRAMS[name]
+    second = moved(textwrap.dedent(program))
+    got = second.run(f"got = {expression}")["got"]
+    if isinstance(expected, tuple):
+        assert [g for g, e in zip(got, expected, strict=True) if e is not None] == [
+            e for e in expected if e is not None
+        ]
+    else:
+        assert got == expected
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_code_that_was_loaded_can_be_kept_again(name: str, moved, make_guest) -> None:
+    program, expression, _ = PROGRAMS[name]
+    second = moved(textwrap.dedent(program))
+    groups = second.groups()
+    assert [dict(group.lost) for group in groups if group.lost] == []
+    third = make_guest()
+    third.session.globals.update(third.load(groups))
+    assert repr(third.run(f"got = {expression}")["got"]) == repr(second.run(f"got = {expression}")["got"])
+
+
+# -- frozen --------------------------------------------------------------------------------------
+
+
+def test_a_captured_value_is_frozen_in_the_same_process(make_guest) -> None:
+    guest = make_guest()
+    guest.run("factor = 2\ndef multiplier(x):\n    return x * factor")
+    variables = guest.session.namespace
+    guest.session.globals.update(frozen(variables, allow=guest.allow, guest=guest))
+    assert guest.run("factor = 10\nresult = multiplier(3)")["result"] == 6
+
+
+def test_within_a_task_a_function_sees_the_variables_of_later_turns(make_guest) -> None:
+    guest = make_guest()
+    guest.run("factor = 2\ndef multiplier(x):\n    return x * factor")
+    guest.groups()
+    assert guest.run("factor = 10\nresult = multiplier(3)")["result"] == 30
+
+
+def test_a_captured_value_is_frozen_in_another_process(moved) -> None:
+    second = moved("factor = 2\ndef multiplier(x):\n    return x * factor")
+    assert second.run("factor = 10\nresult = multiplier(3)")["result"] == 6
+
+
+def test_a_captured_container_is_a_copy(moved) -> None:
+    second = moved("data = [1, 2]\ndef total():\n    return sum(data)")
+    assert second.run("data.append(10)\nresult = total(), sum(data)")["result"] == (3, 13)
+
+
+def test_functions_of_a_group_share_what_they_captured(moved) -> None:
+    second = moved("log = []\ndef add(x):\n    log.append(x)\ndef read():\n    return list(log)")
+    assert second.run("add(1)\nresult = read(), log")["result"] == ([1], [])
+
+
+def test_a_captured_instance_is_of_the_same_class(moved) -> None:
+    second = moved("class C:\n    n = 1\nitems = [C()]\ndef f():\n    return type(items[0])")
+    assert second.run("result = f() is C, type(items[0]) is C")["result"] == (True, True)
+
+
+def test_what_is_not_code_stays_the_same_object(make_guest) -> None:
+    guest = make_guest()
+    variables = guest.run("data = [1]\ndef f():\n    return 1")
+    after = frozen(variables, allow=guest.allow, guest=guest)
+    assert after["data"] is variables["data"]
+    assert after["f"] is not variables["f"]
+
+
+def test_frozen_values_do_not_share_memory_with_those_before(make_guest) -> None:
+    guest = make_guest()
+    variables = guest.run("def f():\n    return a.sum()", a=np.zeros(5000))
+    after = frozen(variables, allow=guest.allow, guest=guest)
+    variables["a"][:] = 1
+    assert after["f"]() == 0
+
+
+# -- what cannot be kept -------------------------------------------------------------------------
+
+
+def test_a_live_generator_is_lost_and_its_function_is_not(make_guest) -> None:
+    guest = make_guest()
+    guest.run("def g():\n    yield 1\nlive = g()")
+    groups = {name: group for group in guest.groups() for name in group.names}
+    assert dict(groups["g"].lost) == {}
+    assert [lost.type for lost in groups["live"].lost["live"]] == ["generator"]
+
+
+def test_code_whose_source_is_unknown_is_lost(make_guest) -> None:
+    guest = make_guest()
+    guest.run("def f():\n    return 1")
+    guest.session._sources.clear()
+    (group,) = guest.groups("f")
+    assert [lost.reason for lost in group.lost["f"]] == ["its source is not known"]
+
+
+def test_a_class_that_cannot_be_made_again_is_a_marker_and_so_are_its_instances(make_guest) -> None:
+    first, second = make_guest(tool=print), make_guest()
+    first.run("class C:\n    t = tool\nc = C()\nn = 1")
+    loaded = second.load(first.groups())
+    assert type(loaded["C"]) is NotKept
+    assert type(loaded["c"]) is NotKept
+    assert loaded["n"] == 1
+
+
+def test_without_guest_code_functions_are_markers(make_guest) -> None:
+    guest = make_guest()
+    guest.run("def f():\n    return 1\nx = [f, 2]")
+    loaded = {}
+    for group in guest.groups():
+        loaded |= decode(group, allow=guest.allow)
+    assert type(loaded["f"]) is NotKept
+    assert loaded["x"][1] == 2
+
+
+def test_a_function_of_the_host_comes_back_by_its_name(make_guest) -> None:
+    def tool(x):
+        return x + 1
+
+    first, second = make_guest(tool=tool), make_guest(tool=lambda x: x + 2)
+    first.run("t = tool\nts = [tool]")
+    second.session.globals.update(second.load(first.groups()))
+    assert second.run("result = t(1), ts[0](1)")["result"] == (3, 3)
+
+
+def test_no_code_of_the_guest_runs_when_it_is_kept(make_guest) -> None:
+    guest = make_guest()
+    hooks = (
+        "eq hash repr str len iter getattribute getstate setstate getattr bool contains reduce_ex del".split()
+    )
+    allowed = [hook for hook in hooks if hook not in {"reduce_ex", "del"}]
+    body = "\n".join(
+        f"    def __{hook}__(self, *a):\n        ran.append('{hook}')\n        return 0" for hook in allowed
+    )
+    guest.run(f"ran = []\nclass C:\n{body}\nclass L(list):\n{body}\nc, l = C(), L([1])\nran.clear()")
+    before = len(guest.session.globals["ran"])
+    guest.groups()
+    assert guest.session.globals["ran"][before:] == []
+
+
+def test_the_fingerprint_of_code_changes_with_what_it_captured(make_guest) -> None:
+    guest = make_guest()
+    guest.run("class C:\n    n = 0\nfactor = [2]\ndef f():\n    return factor\nc = C()")
+
+    def prints():
+        return {group.names: fingerprint(group) for group in guest.groups()}
+
+    before = prints()
+    assert prints() == before
+    for change in ("factor.append(1)", "C.n = 5", "c.x = 1", "f.note = 1"):
+        guest.run(change)
+        after = prints()
+        assert after != before, change
+        before = after
