@@ -4,11 +4,12 @@ VENV ?= .venv
 PYTEST_ARGS ?=
 BENCH_ARGS ?= humaneval --limit 40 --turns 4
 SANDBOX_ARGS ?=
+FUZZ_SECONDS ?= 600
 
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test check format bench bench-sandbox docs clean
+.PHONY: help demo test check format bench bench-sandbox fuzz docs clean
 
 help: ## list the targets
 	@awk -F ' ## ' '/^[a-z-]+:.* ## / { sub(/:.*/, "", $$1); printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -64,6 +65,9 @@ bench: $(VENV)/.installed-bench+$(MODEL_EXTRAS) ## HumanEval through the product
 
 bench-sandbox: $(VENV)/.installed-bench+bench-peers ## the sandbox against plain exec and against its peers
 	$(BIN)/python -m bench.sandbox $(SANDBOX_ARGS)
+
+fuzz: $(VENV)/.installed-test+fuzz ## look for programs that leave the sandbox, led by coverage, for FUZZ_SECONDS
+	$(BIN)/python tests/sandbox/fuzz/atheris_target.py $(FUZZ_SECONDS)
 
 docs: $(VENV)/.installed-docs ## build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

@@ -92,7 +92,7 @@ class GuestType(type, metaclass=_StandInMeta):
     def __class_getitem__(cls, item: Any) -> Any:
         if cls is not GuestType:
             raise TypeError(f"type '{cls.__name__}' is not subscriptable")
-        return type[item]
+        return types.GenericAlias(GuestType, item)
 
 
 for _shown in (GuestType, _StandInMeta):
@@ -157,6 +157,7 @@ class ClassRegistry:
         """What the guest's code runs with."""
         self._pure: dict[int, type] = {}
         self._mixed: dict[int, type] = {}
+        self._bodies: dict[int, types.FunctionType] = {}
 
     def made(self) -> list[type]:
         """Give the classes of the guest."""
@@ -176,9 +177,7 @@ class ClassRegistry:
         for register in (self._pure, self._mixed):
             if register.get(id(class_)) is class_:
                 return register
-        module = _NAMESPACE(class_).get("__module__")
-        is_new = module is self.module_name or module is self.builtins_name
-        if not is_new or _MRO(class_) is None:
+        if not self._is_marked(class_) or _MRO(class_) is None:
             return None
         self.adopt(class_)
         return self._known(class_)
@@ -191,30 +190,61 @@ class ClassRegistry:
         """Make the ``__build_class__`` of a session."""
 
         def build_class(function: Any, name: str, /, *bases: Any, **kwargs: Any) -> Any:
-            if all(map(self._is_harmless, bases)):
+            if not bases and not kwargs:
+                made = real(function, name)
+                self._check_namespace(_NAMESPACE(made), name)
+            elif self._is_plain(bases):
                 self.reconcile(kwargs.get("metaclass"), bases)
                 made = real(function, name, *bases, **kwargs)
-                if isinstance(made, type):
+                if self._is_new(made):
                     self._check_namespace(_NAMESPACE(made), name)
-                    self.adopt(made)
             else:
-                made = self._build_mixed(real, function, name, bases, kwargs)
-            if isinstance(made, type) and self.is_guest(made):
-                origins.note_body(made, function)
+                made = self._build_checked(real, function, name, bases, kwargs)
+            if self._is_new(made):
+                self.adopt(made)
+                self._bodies[id(made)] = function
             return made
 
         build_class.__name__ = build_class.__qualname__ = "__build_class__"
         build_class.__module__ = "builtins"
         return build_class
 
-    def _build_mixed(
+    def _is_plain(self, bases: tuple[Any, ...]) -> bool:
+        """Tell whether a class over these may be looked at once it is there: none is the host's, nor ``type``."""
+        return all(
+            isinstance(base, type)
+            and not issubclass(base, type)
+            and _closed_part(base) is None
+            and self._is_harmless(base)
+            for base in bases
+        )
+
+    def _is_new(self, made: Any) -> bool:
+        """Tell whether a class was made by the call that gave it: a metaclass may give any class there is.
+
+        The interpreter puts the module's name into the namespace of a new class, and here that name is an
+        object of this session's alone. A class of the guest's that says otherwise is none of its own.
+        """
+        return isinstance(made, type) and self._is_marked(made)
+
+    def _is_marked(self, class_: type) -> bool:
+        module = _NAMESPACE(class_).get("__module__")
+        return module is self.module_name or module is self.builtins_name
+
+    def body_of(self, class_: type) -> types.FunctionType | None:
+        """Return the function that ran the body of a class statement."""
+        return self._bodies.get(id(class_)) if self.is_guest(class_) else None
+
+    def _build_checked(
         self, real: Any, function: Any, name: str, bases: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        """Build a class over host classes: the namespace is checked before the class exists."""
+        """Build a class over host classes, or a metaclass: it is checked before it exists."""
+        self.reconcile(kwargs.get("metaclass"), bases, name)
         resolved = types.resolve_bases(bases)
         metaclass = real_metaclass(kwargs.pop("metaclass", type(resolved[0]) if resolved else type))
-        metaclass, _, _ = types.prepare_class(name, resolved, {"metaclass": metaclass, **kwargs})
         if isinstance(metaclass, type):
+            for each in map(type, resolved):  # the most derived one makes the class
+                metaclass = each if issubclass(each, metaclass) else metaclass
             self._check_metaclass(metaclass, name)
 
         def make(name: str, bases: tuple[type, ...], namespace: dict[str, Any], **kw: Any) -> Any:
@@ -262,17 +292,55 @@ class ClassRegistry:
             if not dict.__contains__(namespace, "__module__"):  # else it is a class statement's, of any type
                 namespace = {**dict(dict.items(namespace)), "__module__": self.module_name}
             self._check_namespace(namespace, name)
-            if not all(map(self._is_harmless, _items(bases))):
-                self._check_mixed(name, _items(bases), namespace)
+            self._check_bases(name, types.resolve_bases(_items(bases)), namespace)
         made = metaclass(name, bases, namespace, **kwargs)
-        if isinstance(made, type):
+        if self._is_new(made):
             self.adopt(made)
         return made
+
+    def _check_bases(self, name: Any, bases: tuple[Any, ...], namespace: dict[str, Any]) -> None:
+        classes = [base for base in bases if isinstance(base, type)]
+        for base in classes:
+            if (closed := _closed_part(base)) is not None:
+                raise SandboxTypeError(
+                    f"class {name} cannot inherit from {closed.__name__}; keep one in an attribute instead"
+                )
+        if any(issubclass(base, type) for base in classes):
+            self._watch_order(name, classes, namespace)
+            for said in _SAID_OF_CLASSES:
+                if not isinstance(dict.get(namespace, said), str | None):
+                    raise SandboxTypeError(
+                        f"metaclass {name} cannot define {said}: it is asked for everywhere"
+                    )
+        if not all(map(self._is_harmless, bases)):
+            self._check_mixed(name, bases, namespace)
+
+    def _watch_order(self, name: Any, bases: list[type], namespace: dict[str, Any]) -> None:
+        """Let a metaclass order bases, but put no class of the host among them."""
+        plain = [part for base in bases for part in mro_of(base) if not issubclass(part, type)]
+        order = dict.get(namespace, "mro")
+        is_inherited = any(self.is_guest(part) and "mro" in _NAMESPACE(part) for part in plain)
+        if is_inherited or (order is not None and type(order) is not types.FunctionType):
+            raise SandboxTypeError(
+                f"metaclass {name} needs an mro() that is a method of its own; define it in its class body"
+            )
+        if order is not None:
+            dict.__setitem__(namespace, "mro", self._watched(order))
+
+    def _watched(self, order: Callable[[Any], Any]) -> Callable[[Any], list[Any]]:
+        def mro(cls: type) -> list[Any]:
+            found = list(order(cls))
+            for each in found:
+                if each is not cls and not (isinstance(each, type) and self._is_harmless(each)):
+                    raise SandboxTypeError("mro() can order classes of your own only, not those of the host")
+            return found
+
+        return mro
 
     def adopt(self, class_: type) -> None:
         """Register a class that the guest made."""
         rawmemory.keep_from(class_)
-        origins.note_class(class_)
+        origins.note_class(class_, self)
         if all(map(self._is_harmless, mro_of(class_)[1:])):
             self._pure[id(class_)] = class_
             if not _is_told_by_identity(class_):
@@ -339,7 +407,10 @@ class ClassRegistry:
                         "keep the host object in an attribute instead"
                     )
             slots = part.get("__slots__", ())
-            if any(slot in private for slot in ((slots,) if isinstance(slots, str) else tuple(slots))):
+            named = (slots,) if isinstance(slots, str) else slots
+            if type(named) not in {tuple, list} or not all(type(slot) is str for slot in named):
+                raise SandboxTypeError(f"class {name} needs __slots__ that are a tuple of plain strings")
+            if private.intersection(named):
                 raise SandboxTypeError(f"class {name} cannot use slots of the host class it inherits from")
 
     def host_names(self, *class_: type) -> frozenset[str]:
@@ -355,6 +426,8 @@ class ClassRegistry:
         """Tell whether the guest may set *name* on a class of its own."""
         if not self.is_guest(class_):
             return False
+        if name == "mro" and any(issubclass(each, type) for each in self._family(class_)):
+            return False  # see `_check_bases`
         if issubclass(class_, type) and name in _HOOKS | _IDENTITY:
             if self._mixed:  # it could be the metaclass of one
                 return False
@@ -372,6 +445,17 @@ class ClassRegistry:
 
     def _has_mixed(self, class_: type) -> bool:
         return any(self.is_mixed(each) for each in self._family(class_))
+
+
+_SAID_OF_CLASSES = ("__name__", "__qualname__", "__module__", "__doc__")
+"""What host code reads of a class without a thought, in the text of an error for example."""
+
+_CLOSED = (super, types.GenericAlias)
+"""Classes that answer for another object: one of the guest's own would be asked in its place."""
+
+
+def _closed_part(class_: type) -> type | None:
+    return next((part for part in mro_of(class_) for closed in _CLOSED if part is closed), None)
 
 
 _STDLIB_BASES = frozenset(

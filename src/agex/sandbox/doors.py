@@ -10,6 +10,7 @@ import builtins as host
 import functools
 import string
 import types
+import typing
 from collections import UserString
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -20,7 +21,9 @@ from agex.sandbox import classes, formatting, lazies
 if TYPE_CHECKING:
     from agex.sandbox.guards import Guards
 
-__all__ = ["DOORS", "described", "exact_name", "refusal", "sealed", "super_self"]
+__all__ = [
+    "ALIAS_OWN", "DOORS", "described", "exact_name", "is_alias", "origin_of", "refusal", "sealed", "super_self",
+]  # fmt: skip
 
 
 class _Door:
@@ -86,14 +89,46 @@ def _formatter_door(guards: Guards, receiver: Any, name: str) -> Any:
 
 
 def _obj_door(guards: Guards, receiver: Any, name: str) -> Any:
-    if isinstance(receiver, AttributeError):
+    if isinstance(receiver, (AttributeError, memoryview)):  # a read-only view has what can be written
         raise refusal(receiver, name)
     return receiver
 
 
 def _graph_door(guards: Guards, receiver: Any, name: str) -> Any:
-    """``__mro__``, ``__bases__``, ``__base__``, ``mro``: not of a metaclass, whose graph ends at ``type``."""
-    if _is_metaclass(super_self(receiver) if type(receiver) is super else receiver):
+    """``__mro__``, ``__bases__``, ``__base__``, ``mro``: not of a metaclass, whose graph ends at ``type``.
+
+    Nor of a class that stands in for one of the host's: behind it is the real one.
+    """
+    subject = origin_of(super_self(receiver) if type(receiver) is super else receiver)
+    if _is_metaclass(subject):
+        raise refusal(receiver, name)
+    if isinstance(subject, type) and any(_is_stand_in(part) for part in classes.mro_of(subject)):
+        raise refusal(receiver, name)
+    return receiver
+
+
+def _is_stand_in(class_: type) -> bool:
+    return isinstance(class_, lazies.LazyMeta) or class_.__module__.startswith("agex.sandbox")
+
+
+def _shown_door(guards: Guards, receiver: Any, name: str) -> Any:
+    """What typing keeps of an annotation: a metaclass in it is shown as the guest's own ``type``."""
+    if guards.is_own(receiver):
+        return receiver
+    value = host.getattr(receiver, name)
+    return _Door(_without_metaclasses(value))
+
+
+def _without_metaclasses(value: Any) -> Any:
+    if type(value) is tuple:
+        return tuple(map(_without_metaclasses, value))
+    return classes.stand_in(value) if _is_metaclass(value) else value
+
+
+def _loop_door(guards: Guards, receiver: Any, name: str) -> Any:
+    """What asyncio's objects know of the host: the loop, its threads, the frames of tasks."""
+    module = receiver.__name__ if isinstance(receiver, types.ModuleType) else type(receiver).__module__
+    if not guards.is_own(receiver) and str(module).lstrip("_").partition(".")[0] in {"asyncio", "concurrent"}:
         raise refusal(receiver, name)
     return receiver
 
@@ -103,7 +138,10 @@ def _is_metaclass(subject: Any) -> bool:
 
 
 def _register_door(guards: Guards, receiver: Any, name: str) -> Any:
-    if isinstance(receiver, type) and not guards.classes.is_guest(receiver):
+    subject = super_self(receiver) if type(receiver) is super else origin_of(receiver)
+    if not isinstance(subject, type):
+        return receiver
+    if not guards.classes.is_guest(subject) or _is_metaclass(subject):
         raise refusal(receiver, name)
     return receiver
 
@@ -170,7 +208,8 @@ def _wrapped_door(guards: Guards, receiver: Any, name: str) -> Any:
 def _annotations_door(guards: Guards, receiver: Any, name: str) -> Any:
     if guards.is_own(receiver) or guards.is_guest_function(receiver):
         return receiver
-    return _Door(dict(host.getattr(receiver, name)))
+    found = dict(host.getattr(receiver, name))
+    return _Door({key: _without_metaclasses(value) for key, value in found.items()})
 
 
 def _new_door(guards: Guards, receiver: Any, name: str) -> Any:
@@ -253,9 +292,47 @@ DOORS: dict[str, Callable[[Guards, Any, str], Any]] = {
     "__setstate__": _own_door,
     "__subclasshook__": _own_door,
     "__annotations__": _annotations_door,
+    "__origin__": _shown_door,
+    "__args__": _shown_door,
+    "__bound__": _shown_door,
+    "__constraints__": _shown_door,
+    "__supertype__": _shown_door,
+    "__value__": _shown_door,
+    "get_loop": _loop_door,
+    "get_stack": _loop_door,
+    "print_stack": _loop_door,
+    "get_coro": _loop_door,
+    "get_context": _loop_door,
+    "get_event_loop": _loop_door,
+    "get_running_loop": _loop_door,
     "__members__": _copy_door,
     "__dataclass_fields__": _copy_door,
 }
+
+
+def origin_of(receiver: Any) -> Any:
+    """Give what an alias such as ``list[int]`` stands for, and hands attributes on to; else the receiver."""
+    while True:
+        kinds = classes.mro_of(type(receiver))
+        if types.GenericAlias in kinds:
+            receiver = _ORIGIN(receiver)
+        elif _TYPING_ALIAS in kinds:
+            receiver = object.__getattribute__(receiver, "__origin__")
+        else:
+            return receiver
+
+
+ALIAS_OWN = frozenset({"__origin__", "__args__", "__parameters__", "__class__"})
+"""What an alias answers itself."""
+
+
+def is_alias(receiver: Any) -> bool:
+    """Tell whether stores on an object go to another one."""
+    return origin_of(receiver) is not receiver
+
+
+_ORIGIN = vars(types.GenericAlias)["__origin__"].__get__
+_TYPING_ALIAS: type = typing._BaseGenericAlias  # type: ignore[attr-defined]  # what all of them derive from
 
 
 def super_self(receiver: Any) -> Any:

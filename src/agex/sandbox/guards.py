@@ -57,13 +57,25 @@ _OWN_SCOPE = object()
 """Stands for the argument that was left out: the names of the caller."""
 
 
-def _caller() -> types.FrameType:
-    """Give the frame that called a builtin of ours: the guest's."""
-    return sys._getframe(2)  # pyright: ignore[reportPrivateUsage] - eval() and locals() are about their caller
+def _caller(builtins: dict[str, Any]) -> types.FrameType:
+    """Give the frame that called a builtin of ours: one of the guest's, by its builtins.
+
+    A function of the host that was given the builtin to call has names that are none of the guest's.
+    """
+    frame = sys._getframe(2)  # pyright: ignore[reportPrivateUsage] - eval() and locals() are about their caller
+    if frame.f_builtins is not builtins:
+        raise SandboxError(
+            "globals(), locals(), vars(), dir(), eval() and exec() are about their caller; "
+            "call them in your own code instead of giving them to be called"
+        )
+    return frame
 
 
 _NAMED = ("getattr", "hasattr", "setattr", "delattr", "vars", "dir", "globals", "locals", "eval", "exec")
 """Builtins that a session answers itself."""
+
+_MOST_PATTERNS = 256
+"""Stand-ins for class patterns that a session keeps."""
 
 _BUILTINS_OF = types.FunctionType.__dict__["__builtins__"].__get__
 
@@ -75,6 +87,7 @@ class Guards:
         self.policy = policy
         self._apart: dict[str, types.ModuleType] = {}  # modules with a state of their own in each session
         self._spaces = Spaces()
+        self._patterns: dict[tuple[Any, ...], _PatternMeta] = {}
         self._bare: dict[str, types.ModuleType] = {}
         self.classes = classes.ClassRegistry()
         self.builtins: dict[str, Any] = {
@@ -116,6 +129,9 @@ class Guards:
     def check(self, receiver: Any, name: str) -> Any:
         """Decide about reading *name*, a private or contested one, of *receiver*."""
         class_ = type(receiver)
+        origin = receiver if name in doors.ALIAS_OWN else doors.origin_of(receiver)
+        if origin is not receiver and self.check(origin, name) is not origin:
+            raise doors.refusal(receiver, name)  # an alias hands on what it is asked for
         if ledger.is_private(name):
             if not self._owns_private(receiver, name):
                 raise doors.refusal(receiver, name)
@@ -176,7 +192,7 @@ class Guards:
             return isinstance(receiver, BaseException)
         if isinstance(receiver, BaseException) and hostclass.is_static(class_):
             return not ledger.is_private(name) and not self._hides_method(class_, name)
-        if ledger.is_private(name) or isinstance(receiver, types.ModuleType):
+        if name.startswith("_") or isinstance(receiver, types.ModuleType) or doors.is_alias(receiver):
             return False
         return (
             self.policy.is_writable(class_)
@@ -236,7 +252,7 @@ class Guards:
     def vars(self, value: Any = _OWN_SCOPE, /) -> Any:
         """Do what ``vars`` does; a module's dict comes read-only, a host object's not at all."""
         if value is _OWN_SCOPE:
-            return _scope(_caller())
+            return _scope(_caller(self.builtins))
         if isinstance(value, types.ModuleType):
             return types.MappingProxyType(
                 {k: v for k, v in host.vars(value).items() if not ledger.is_dunder(k)}
@@ -246,7 +262,12 @@ class Guards:
                 f"vars() of {doors.described(value)} is not available; use dir() and its attributes"
             )
         if isinstance(value, type):
-            names = {k: v for k, v in classes.namespace_of(value).items() if k not in rawmemory.NAMES}
+            names = {
+                k: v
+                for k, v in classes.namespace_of(value).items()
+                # __dict__ and __weakref__ of one class answer on the instances of others
+                if k not in rawmemory.NAMES and type(v) is not types.GetSetDescriptorType
+            }
             return types.MappingProxyType(names)  # a copy: a proxy can be made to tell, see doors
         if isinstance(value, types.FunctionType):
             return Names(host.vars(value))
@@ -255,7 +276,7 @@ class Guards:
     def dir(self, value: Any = _OWN_SCOPE, /) -> list[str]:
         """Do what ``dir`` does, for the names that may be read."""
         if value is _OWN_SCOPE:
-            return sorted(own_names(_caller().f_locals))
+            return sorted(own_names(_caller(self.builtins).f_locals))
         return [name for name in host.dir(value) if self._is_listed(value, name)]
 
     def _is_listed(self, value: Any, name: str) -> bool:
@@ -265,23 +286,23 @@ class Guards:
 
     def globals(self) -> Names:
         """Give a live view of the guest's global names."""
-        return Names(_caller().f_globals)
+        return Names(_caller(self.builtins).f_globals)
 
     def locals(self) -> Mapping[str, Any]:
         """Give the names of the calling scope: a live view where CPython's is live, else a copy."""
-        return _scope(_caller())
+        return _scope(_caller(self.builtins))
 
     # -- code from strings ---------------------------------------------------------
 
     def eval(self, source: str, globals: Any = None, locals: Any = None, /) -> Any:
         """Do what ``eval`` does, through the same rewriting."""
         code = compiled.compile_expression(_source(source, "eval"), self.policy.text)
-        return self._run(code, globals, locals, _caller())
+        return self._run(code, globals, locals, _caller(self.builtins))
 
     def exec(self, source: str, globals: Any = None, locals: Any = None, /) -> None:
         """Do what ``exec`` does, through the same rewriting."""
         code = compiled.compile_module(_source(source, "exec"), "<string>", self.policy.text, echo=False)
-        self._run(code, globals, locals, _caller())
+        self._run(code, globals, locals, _caller(self.builtins))
 
     def _run(self, code: types.CodeType, outer: Any, inner: Any, caller: types.FrameType) -> Any:
         """Run code in namespaces that cannot shadow a helper; what it binds is copied back."""
@@ -391,16 +412,16 @@ class Guards:
             if ledger.is_denied(name):
                 raise SandboxAttributeError(f"attribute '{name}' cannot be matched")
         delicate = [n for n in (*names, *watched) if ledger.is_private(n) or n in self.policy.text.contested]
-        if not delicate and (not names or type(class_) is type):
-            static = next(
-                (host.vars(b)["__match_args__"] for b in class_.__mro__ if "__match_args__" in host.vars(b)),
-                (),
-            )
-            if static is found or static == () == found:
-                return class_
-        return _PatternMeta(
-            class_.__name__, (), {"__match_args__": found, "_match": (self, class_, tuple(delicate))}
-        )
+        if not delicate and not self.classes.is_guest(class_):
+            return class_  # its __match_args__ stay what they are
+        key = (id(class_), found, watched)
+        known = self._patterns.get(key)
+        if known is None or known._match[1] is not class_:
+            body = {"__match_args__": found, "_match": (self, class_, tuple(delicate))}
+            known = self._patterns[key] = _PatternMeta(class_.__name__, (), body)
+            if len(self._patterns) > _MOST_PATTERNS:
+                self._patterns.clear()
+        return known
 
     def named_pattern(self, elsewhere: Callable[[], Any], path: str, *watched: str) -> Any:
         """Give what `pattern` gives, for a name that the calling scope may hold; else *elsewhere*'s value."""

@@ -26,9 +26,6 @@ HOOKS = (ledger.OPERATORS - _ASKED_FOR) | {
 }  # fmt: skip
 """The methods that an expression or a library function calls by itself."""
 
-_OF_CLASSES = {"__name__", "__qualname__", "__module__", "__doc__"}
-"""What host code reads of a class without a thought; a metaclass may answer for it."""
-
 _HARMLESS = (
     type(None),  # "not hashable", "not iterable"
     str,
@@ -60,16 +57,11 @@ class Hooks:
         for class_ in classes:
             for name, value in list(_NAMESPACE(class_).items()):
                 # A key may be of a class of the guest's: its __hash__ and __eq__ must not be asked.
-                if type(name) is not str or any(type(value) is kind for kind in _HARMLESS):
+                if type(name) is not str or name not in HOOKS:
                     continue
-                if name in HOOKS:
-                    guarded = (
-                        self._guarded(value) if type(value) is FunctionType else self._bound(name, value)
-                    )
-                elif name in _OF_CLASSES and issubclass(class_, type):
-                    guarded = self._read(value)
-                else:
+                if any(type(value) is kind for kind in _HARMLESS):
                     continue
+                guarded = self._guarded(value) if type(value) is FunctionType else self._bound(name, value)
                 if guarded is not None:
                     self._shut.append((class_, name, value))
                     type.__setattr__(class_, name, guarded)
@@ -89,11 +81,6 @@ class Hooks:
 
         hook.__name__ = hook.__qualname__ = name
         return hook
-
-    def _read(self, value: Any) -> property:
-        """Guard what is read of a class through its metaclass."""
-        answer = self._answer
-        return property(lambda cls: answer(lambda: _get(value, cls), (), {}))
 
     def _guarded(self, method: FunctionType) -> Callable[..., Any] | None:
         if method.__code__.co_flags & _ASYNC:

@@ -102,6 +102,11 @@ CONTESTED = frozenset(
         "register",
         # type.__call__ makes a class of whatever it is given
         "__call__",
+        # annotations: the real type may be in them
+        "__origin__", "__args__", "__bound__", "__constraints__", "__supertype__", "__value__",
+        # asyncio: frames, threads and what is called outside every limit
+        "get_loop", "get_stack", "print_stack", "get_coro", "get_context", "get_event_loop",
+        "get_running_loop",
         # objects of any class answer to these; only some may
         "__class__", "__dict__", "__init__", "__new__", "__init_subclass__", "__set_name__",
         "__get__", "__set__", "__delete__", "__getattr__", "__getattribute__", "__setattr__", "__delattr__",

@@ -9,10 +9,12 @@ __all__ = [
     "LOAD",
     "at",
     "call",
+    "guard",
     "is_docstring",
     "is_future",
     "is_narrow",
     "is_super",
+    "look_once",
     "no_arguments",
     "prelude_length",
     "stop_check",
@@ -21,6 +23,7 @@ __all__ = [
 ]
 
 LOAD = ast.Load()
+_IN = ast.In()
 
 
 def at(node: Any) -> Any:
@@ -40,7 +43,8 @@ def text(value: str, node: Any) -> ast.Constant:
 
 def call(helper: str, node: Any, *args: ast.expr) -> ast.Call:
     """Build a call of a helper."""
-    return ast.Call(ast.Name(helper, LOAD, **at(node)), list(args), [], **at(node))
+    here = at(node)
+    return ast.Call(ast.Name(helper, LOAD, **here), list(args), [], **here)
 
 
 def no_arguments() -> ast.arguments:
@@ -50,8 +54,27 @@ def no_arguments() -> ast.arguments:
 
 def stop_check(node: Any) -> ast.stmt:
     """Build ``if stop!: trip!()`` at the position of *node*."""
-    trip = ast.Expr(call("trip!", node), **at(node))
-    return ast.If(ast.Name("stop!", LOAD, **at(node)), [trip], [], **at(node))
+    here = at(node)
+    trip = ast.Call(ast.Name("trip!", LOAD, **here), [], [], **here)
+    return ast.If(ast.Name("stop!", LOAD, **here), [ast.Expr(trip, **here)], [], **here)
+
+
+def guard(node: Any, receiver: ast.expr, trusted: str, check: str, name: str) -> ast.IfExp:
+    """Build ``(r if type!(r) in trusted else check(r, name))`` at the position of *node*."""
+    here = at(node)
+    kind = ast.Call(ast.Name("type!", LOAD, **here), [receiver], [], **here)
+    test = ast.Compare(kind, [_IN], [ast.Name(trusted, LOAD, **here)], **here)
+    asked = ast.Call(ast.Name(check, LOAD, **here), [receiver, ast.Constant(name, **here)], [], **here)
+    return ast.IfExp(test, receiver, asked, **here)
+
+
+def look_once(guard: ast.IfExp) -> None:
+    """Let a guard keep its receiver in the temporary ``tmp!`` of the function."""
+    here = at(guard)
+    receiver, kept = guard.body, ast.Name("tmp!", LOAD, **here)
+    kind, asked = guard.test.left, guard.orelse  # type: ignore[attr-defined]
+    kind.args[0] = ast.NamedExpr(ast.Name("tmp!", ast.Store(), **here), receiver, **here)
+    guard.body = asked.args[0] = kept  # type: ignore[attr-defined]
 
 
 def is_narrow(node: ast.ExceptHandler) -> bool:

@@ -12,9 +12,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 if TYPE_CHECKING:
+    from agex.sandbox.classes import ClassRegistry
     from agex.sandbox.session import Session
 
-__all__ = ["body_of", "is_guest_class", "note_body", "note_class", "note_source", "session_of", "source_of"]
+__all__ = ["body_of", "is_guest_class", "note_class", "note_source", "session_of", "source_of"]
 
 T = TypeVar("T")
 
@@ -36,8 +37,7 @@ class _Notes(Generic[T]):
 
 
 _sources: _Notes[str] = _Notes()
-_bodies: _Notes[types.FunctionType] = _Notes()
-_classes: _Notes[bool] = _Notes()
+_registries: _Notes[weakref.ref[ClassRegistry]] = _Notes()
 
 
 def note_source(code: types.CodeType, source: str) -> None:
@@ -53,24 +53,21 @@ def source_of(code: types.CodeType) -> str | None:
     return _sources.get(code)
 
 
-def note_class(class_: type) -> None:
-    """Note that a guest made a class."""
-    _classes.set(class_, True)
+def note_class(class_: type, registry: ClassRegistry) -> None:
+    """Note the session that made a class. The session itself is not kept alive."""
+    _registries.set(class_, weakref.ref(registry))
 
 
 def is_guest_class(class_: type) -> bool:
     """Tell whether a guest of any session made a class."""
-    return _classes.get(class_) is not None
-
-
-def note_body(class_: type, body: types.FunctionType) -> None:
-    """Note the function that ran the body of a class statement."""
-    _bodies.set(class_, body)
+    return _registries.get(class_) is not None
 
 
 def body_of(class_: type) -> types.FunctionType | None:
     """Return the function that ran the body of a class of a guest; None where no statement made the class."""
-    return _bodies.get(class_)
+    found = _registries.get(class_)
+    registry = None if found is None else found()
+    return None if registry is None else registry.body_of(class_)
 
 
 _BUILTINS_OF: Callable[[Any], dict[str, Any]] = vars(types.FunctionType)["__builtins__"].__get__

@@ -298,12 +298,20 @@ class Policy:
             if base in self._writable:
                 return True
             root = str(getattr(base, "__module__", "")).partition(".")[0]
-            if base is not object and root != "builtins" and self._covers(root):
+            # What the standard library hands out is often the interpreter's only one of its kind.
+            if root in sys.stdlib_module_names:
+                if f"{base.__module__}.{base.__qualname__}" in _FREELY_WRITTEN:
+                    return True
+            elif self._covers(root):
                 return True
         return False
 
     def _covers(self, root: str) -> bool:
         return any(grant.root == root for grant in self.modules.values())
+
+
+_FREELY_WRITTEN = frozenset({"decimal.Context", "types.SimpleNamespace", "argparse.Namespace"})
+"""Classes of the standard library whose instances are there to be written to, and are the guest's own."""
 
 
 def _doors(host_fs_access: bool, network_access: bool) -> tuple[str, ...]:

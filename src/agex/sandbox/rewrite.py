@@ -27,13 +27,15 @@ syntax runs.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from agex.errors import SandboxSyntaxError
 from agex.sandbox import ledger, nodes, patterns
 from agex.sandbox.formatting import is_plain_format
+from agex.sandbox.steady import STORE, Locals
 
 __all__ = ["HELPERS", "Rules", "rewrite"]
 
@@ -132,6 +134,8 @@ class Rewriter:
         self.bare = 0  # > 0 where a walrus is a syntax error or would leak: comprehensions, annotations
         self.classes: list[str] = []  # enclosing class names, for private name mangling
         self.cases = 0
+        self.locals: Locals | None = None  # of the innermost function
+        self.around: list[Locals] = []  # of the functions around it, and its own
         self.texts = False  # whether annotations stay text: from __future__ import annotations
 
     # -- walking -------------------------------------------------------------------
@@ -139,8 +143,12 @@ class Rewriter:
     def expr(self, node: Any) -> Any:
         """Rewrite a node that stays one node."""
         kind = type(node)
-        if kind is ast.Constant or (kind is ast.Name and node.id.isalnum()):
-            return node  # half of all nodes; no letter or digit makes a dunder
+        if kind is ast.Constant:
+            return node
+        if kind is ast.Name and node.id.isalnum():  # half of all nodes; no letter or digit makes a dunder
+            if node.ctx is STORE and self.locals is not None and not self.bare:
+                self.locals.bind(node.id)
+            return node
         visit = _VISITS.get(kind)
         if visit is not None:
             return visit(self, node)
@@ -215,6 +223,8 @@ class Rewriter:
 
     def bind(self, node: Any, name: str | None) -> None:
         """Refuse to bind a dunder that means something to the interpreter."""
+        if name is not None and self.locals is not None and not self.bare:
+            self.locals.bind(name)
         if name is not None and ledger.is_dunder(name) and name not in ledger.DEFINABLE:
             self.refuse(
                 node, f"the name '{name}' cannot be defined", "choose a name without the double underscores"
@@ -239,6 +249,8 @@ class Rewriter:
         """Allow ``global`` and ``nonlocal`` of names that may be bound."""
         for name in node.names:
             self.bind(node, name)
+        for each in self.around:
+            each.share(node.names)
         return node
 
     def import_(self, node: ast.Import | ast.ImportFrom) -> Any:
@@ -305,22 +317,14 @@ class Rewriter:
     def guard(self, trusted: str, check: str, node: ast.Attribute, name: str) -> ast.expr:
         """Build ``(r if type!(r) in trusted else check(r, name))`` for the receiver of *node*."""
         receiver = node.value
-        if isinstance(receiver, ast.Name):
-            first, again = receiver, receiver
-        elif self.scope is _FUNCTION and not self.bare:
-            again = ast.Name("tmp!", nodes.LOAD, **nodes.at(node))
-            first = ast.NamedExpr(ast.Name("tmp!", ast.Store(), **nodes.at(node)), receiver, **nodes.at(node))  # type: ignore[assignment]
-        else:
+        if self.bare or self.locals is None or self.scope is not _FUNCTION:  # no temporary may live here
             return nodes.call(check, node, receiver, nodes.text(name, node))
-        test = ast.Compare(
-            nodes.call("type!", node, first),
-            [ast.In()],
-            [ast.Name(trusted, nodes.LOAD, **nodes.at(node))],
-            **nodes.at(node),
-        )
-        return ast.IfExp(
-            test, again, nodes.call(check, node, again, nodes.text(name, node)), **nodes.at(node)
-        )
+        guard = nodes.guard(node, receiver, trusted, check, name)
+        if isinstance(receiver, ast.Name):
+            self.locals.rest(guard, receiver.id)
+        else:
+            nodes.look_once(guard)
+        return guard
 
     def call(self, node: ast.Call) -> ast.Call:
         """Allow: a call is as safe as the function it reaches."""
@@ -378,15 +382,29 @@ class Rewriter:
         self.signature(node.args)
         node.returns = self.annotation(node.returns)
         self.type_params(node)
-        node.body = self.body(_FUNCTION, node.body, node)
+        with self.inside(node.args):
+            node.body = self.body(_FUNCTION, node.body, node)
         return node
+
+    @contextlib.contextmanager
+    def inside(self, args: ast.arguments | None) -> Iterator[None]:
+        """Enter a scope; *args* are those of a function."""
+        outer, self.locals = self.locals, None if args is None else Locals(args)
+        if self.locals is None:
+            yield
+        else:
+            self.around.append(self.locals)
+            yield
+            self.around.pop().settle()
+        self.locals = outer
 
     def lambda_(self, node: ast.Lambda) -> ast.Lambda:
         """Allow with a stop check at entry."""
         self.signature(node.args)
         outer, bare = self.scope, self.bare
         self.scope, self.bare = _FUNCTION, 0
-        body = self.expr(node.body)
+        with self.inside(node.args):
+            body = self.expr(node.body)
         self.scope, self.bare = outer, bare
         stop = ast.Name("stop!", nodes.LOAD, **nodes.at(node.body))
         node.body = ast.IfExp(stop, nodes.call("trip!", node.body), body, **nodes.at(node.body))
@@ -444,7 +462,8 @@ class Rewriter:
                 self.children(field)
         self.type_params(node)
         self.classes.append(node.name)
-        node.body = self.body(_CLASS, node.body, node)
+        with self.inside(None):
+            node.body = self.body(_CLASS, node.body, node)
         self.classes.pop()
         return node
 

@@ -1,0 +1,85 @@
+"""One hostile program: run it, and say what it came by or changed."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+from agex.sandbox import Limits, Policy, Result, Sandbox
+
+
+def _neighbour(name: str) -> Any:
+    """Load a module beside this one: test folders are no packages."""
+    key = f"agex_tests_fuzz_{name}"
+    if key not in sys.modules:
+        spec = importlib.util.spec_from_file_location(key, Path(__file__).with_name(f"{name}.py"))
+        assert spec is not None
+        assert spec.loader is not None
+        sys.modules[key] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(sys.modules[key])
+    return sys.modules[key]
+
+
+host = _neighbour("host")
+oracle = _neighbour("oracle")
+
+# The first protocol class of a process makes agex add two names to a list of typing; that is no guest's doing.
+Sandbox().exec("import typing\nclass P(typing.Protocol): pass")
+
+_INTERNAL = re.compile(
+    r"agex\.sandbox\.\w+|\b(?:check|store|own|ok|type|stop|trip|caught|pattern|value|case\d+)!"
+)
+
+
+class Attack:
+    """What a program did.
+
+    Args:
+        source: the program.
+        prelude: what runs before it, in the same session; a program of its own, so that it is compiled once.
+        policy: what it is run under; the host's own if not given.
+        names: further variables.
+    """
+
+    def __init__(self, source: str, policy: Policy | None = None, *, prelude: str = "", **names: Any) -> None:
+        streams = sys.stdout, sys.stderr
+        live = host.objects()
+        before = host.snapshot(live)
+        sandbox = Sandbox(policy or host.policy(), limits=Limits(seconds=2, memory_mb=1_000))
+        session = sandbox.session({**live, **names})
+        self.result: Result | None = None
+        self.findings: list[str] = []
+        with warnings.catch_warnings():
+            warnings.simplefilter(
+                "ignore"
+            )  # what a program does with its coroutines and strings is its own affair
+            try:
+                if prelude:
+                    session.run(prelude)
+                self.result = session.run(source)
+            except BaseException as escaped:  # noqa: BLE001 - anything that leaves a run is what is looked for
+                self.findings.append(f"{type(escaped).__name__} escaped to the host")
+        held = self.result
+        if held is not None:
+            look = oracle.Oracle(
+                session,
+                secret=host.SECRET,
+                private=(host.CANARY, host.Canary, host._private_function),
+                live=live,
+            )
+            self.findings += look.findings(held.namespace, held.value, held.stdout, held.echo, held.error)
+            self.findings += [f"the text {held.traceback!r}"] * (host.SECRET in held.traceback)
+        self.findings += [f"{name} of the host changed" for name in host.changes(before, host.snapshot(live))]
+        sys.stdout, sys.stderr = streams  # the next program has a host of its own
+
+    @property
+    def internals(self) -> list[str]:
+        """Names of the sandbox's own parts that the guest could print: no way out, but none of its business."""
+        printed = (
+            "" if self.result is None else f"{self.result.stdout}{self.result.echo}{self.result.traceback}"
+        )
+        return sorted(set(_INTERNAL.findall(printed)))

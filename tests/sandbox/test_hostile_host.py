@@ -1,0 +1,280 @@
+"""Attacks where host and guest meet: calls back, exceptions, the end of a run; what is come by is in ``leak``."""
+
+from __future__ import annotations
+
+import gc
+import importlib.util
+import sys
+import weakref
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agex.errors import SandboxError
+from agex.sandbox import Limits, Policy, Sandbox
+
+
+def _load(name: str) -> Any:
+    # Tests are imported by path (--import-mode=importlib), so a neighbour has no package to come from.
+    key = f"agex_tests_fuzz_{name}"
+    if key not in sys.modules:
+        spec = importlib.util.spec_from_file_location(key, Path(__file__).parent / "fuzz" / f"{name}.py")
+        assert spec is not None
+        assert spec.loader is not None
+        sys.modules[key] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(sys.modules[key])
+    return sys.modules[key]
+
+
+attack = _load("attack")
+
+
+def cases(attacks: dict[str, str], still_open: frozenset[str]) -> list[Any]:
+    """Give the attacks as parameters; those that work today are marked, and the mark fails when they do not."""
+    hole = pytest.mark.xfail(strict=True, reason="an open hole")
+    return [pytest.param(s, id=n, marks=hole if n in still_open else ()) for n, s in attacks.items()]
+
+
+ENDLESS = "while True: pass"
+
+ATTACKS = {
+    # the host calls the guest
+    "callback that reads by name": "leak = host_apply(getattr, vault, '_secret')",
+    "callback that formats": "leak = host_apply('{0._secret}'.format, vault)",
+    "callback that formats by the type": "leak = host_apply(str.format, '{0._secret}', vault)",
+    "callback that maps": "leak = host_apply(str.format_map, '{v._secret}', {'v': vault})",
+    "callback that imports": "def f():\n  import os\n  return os\nleak = host_apply(f)",
+    "callback that is a generator": "def f():\n  yield vault\nleak = getattr(host_apply(f), 'gi_' + 'frame')",
+    "callback that raises the host's error": "def f(): raise lookup\ntry: host_lookup('nope')\nexcept AttributeError as e: lookup = e\n"
+    "try: host_apply(f)\nexcept AttributeError as e: leak = e.obj",
+    "callback in a callback": "leak = host_apply(host_apply, host_apply, getattr, vault, '_secret')",
+    "callback made a class": "class X(metaclass=host_apply): pass\nleak = X",
+    "callback by sorting": "leak = host_sort([vault, vault], key=lambda v: v._secret)",
+    "callback that vars": "leak = host_apply(vars, vault)",
+    "callback that dirs": "leak = [n for n in host_apply(dir, vault) if n == '_secret'] or None",
+    "callback that sets": "host_apply(setattr, vault, 'describe', 1)",
+    "callback that deletes": "host_apply(delattr, vault, '_secret')",
+    "callback that makes a type": "box = []\nhost_apply(type, 'S', (Vault,), {'__setattr__': lambda *a: box.append(a)})()",
+    "generator of the host": "g = host_generator()\nnext(g)\nleak = getattr(g, 'gi_' + 'frame')",
+    "generator of the host thrown into": "g = host_generator()\nnext(g)\ntry: g.throw(ValueError('x'))\nexcept ValueError as e: leak = e.__context__",
+    "generator of the host, its frame by a pattern": "g = host_generator()\nmatch g:\n  case object(gi_running=False): leak = g.gi_code",
+    "coroutine of the host by a pattern": "c = host_coroutine()\nc.close()\nmatch c:\n  case object(cr_running=r): leak = getattr(c, 'cr_code')",
+    # exceptions
+    "traceback in exit": "class C:\n  def __enter__(self): return self\n  def __exit__(self, t, e, tb): self.l = tb.tb_frame; return True\nwith C() as c: host_fail()\nleak = c.l",
+    "traceback in exit by getattr": "class C:\n  def __enter__(self): return self\n  def __exit__(self, t, e, tb): box.append(getattr(tb, 'tb_' + 'frame')); return True\nbox = []\nwith C(): host_fail()\nleak = box[0]",
+    "traceback in exit by a format": "class C:\n  def __enter__(self): return self\n  def __exit__(self, t, e, tb): box.append('{0.tb_frame.f_locals}'.format(tb)); return True\nbox = []\nwith C(): host_fail()\nleak = box[0]",
+    "traceback in exit by attrgetter": "import operator\nclass C:\n  def __enter__(self): return self\n  def __exit__(self, t, e, tb): box.append(operator.attrgetter('tb_frame')(tb)); return True\n"
+    "box = []\nwith C(): host_fail()\nleak = box[0]",
+    "traceback in exit by a pattern": "class C:\n  def __enter__(self): return self\n  def __exit__(self, t, e, tb):\n    match tb:\n      case object(tb_frame=f): box.append(f)\n    return True\nbox = []\nwith C(): host_fail()\nleak = box[0]",
+    "traceback in exit by match_args": "class M(type):\n  def __instancecheck__(c, o): return True\nclass P(metaclass=M): __match_args__ = ('tb_' + 'frame',)\n"
+    "class C:\n  def __enter__(self): return self\n  def __exit__(self, t, e, tb):\n    match tb:\n      case P(f): box.append(f)\n    return True\nbox = []\nwith C(): host_fail()\nleak = box[0]",
+    "traceback moved to another error": "class C:\n  def __enter__(self): return self\n  def __exit__(self, t, e, tb): box.append(ValueError().with_traceback(tb)); return True\nbox = []\nwith C(): host_fail()\nleak = box[0].__traceback__",
+    "split with a callable": "box = []\ntry: raise ExceptionGroup('g', [ValueError(1)])\nexcept ExceptionGroup as g: g.split(lambda e: box.append(e) or True)\nleak = box[0].__traceback__",
+    "derive gives a host object": "class G(ExceptionGroup):\n  def derive(self, es): return vault\nleak = G('g', [ValueError(1), TypeError(2)]).split(ValueError)",
+    "except star over the host's error": "try:\n  try: host_lookup('nope')\n  except AttributeError as e: raise ExceptionGroup('g', [e])\nexcept* AttributeError as g: leak = g.exceptions[0].obj",
+    "object of a failed lookup by a pattern": "try: host_lookup('nope')\nexcept AttributeError as e:\n  match e:\n    case AttributeError(obj=o): leak = o",
+    "object of a failed lookup by match_args": "class M(type):\n  def __instancecheck__(c, o): return True\nclass P(metaclass=M): __match_args__ = ('obj',)\n"
+    "try: host_lookup('nope')\nexcept AttributeError as e:\n  match e:\n    case P(o): leak = o",
+    "object of a failed lookup in its group": "try: host_lookup('nope')\nexcept AttributeError as e: leak = '{0.exceptions[0].obj}'.format(ExceptionGroup('g', [e]))",
+    "notes of the host's error": "try: host_fail()\nexcept ValueError as e:\n  e.add_note('x')\n  leak = e.__notes__ is vars(e)",
+    "context of a failing handler": "try:\n  try: host_fail()\n  finally: 1 / 0\nexcept ZeroDivisionError as e: leak = e.__context__.__traceback__",
+    "cause set to the host": "try: raise ValueError from vault\nexcept TypeError: pass",
+    "syntax error of eval": "try: eval('1 +')\nexcept SyntaxError as e: leak = e.__traceback__",
+    "name error's suggestions": "class E(NameError): pass\ne = E('x', name='_secret')\nleak = e.__self__",
+    # the end of a run
+    "system exit": "raise SystemExit(3)",
+    "keyboard interrupt": "raise KeyboardInterrupt",
+    "generator exit": "raise GeneratorExit",
+    "a base exception of its own": "class E(BaseException): pass\nraise E",
+    "a group of endings": "raise BaseExceptionGroup('g', [SystemExit(3), KeyboardInterrupt()])",
+    "ending in a str": "class E(Exception):\n  def __str__(self): raise SystemExit(3)\nraise E",
+    "ending in a repr": "class E(Exception):\n  def __repr__(self): raise SystemExit(3)\nraise E(1)",
+    "ending in args": "class A:\n  def __str__(self): raise SystemExit(3)\n  __repr__ = __str__\nraise ValueError(A())",
+    "ending in notes": "class A:\n  def __iter__(self): raise SystemExit(3)\ne = ValueError()\ne.__notes__ = A()\nraise e",
+    "ending in a note": "class S(str):\n  def split(self, *a): raise SystemExit(3)\ne = ValueError()\ne.__notes__ = [S('x')]\nraise e",
+    "ending in the last value": "class A:\n  def __repr__(self): raise SystemExit(3)\nA()",
+    "ending in the last value's elements": "class A:\n  def __repr__(self): raise SystemExit(3)\n[A()] * 5000",
+    "ending in a bool": "class A:\n  def __bool__(self): raise SystemExit(3)\n  def __eq__(self, o): raise SystemExit(4)\nA()",
+    "ending in a finalizer": "def g():\n  try: yield\n  finally: raise SystemExit(3)\nk = g()\nnext(k)\nk = None",
+    "an error without its init": "raise UnicodeDecodeError.__new__(UnicodeDecodeError)",
+    "a syntax error that lies": "class S(str):\n  def rstrip(self, *a): raise SystemExit(3)\n  strip = expandtabs = rstrip\nraise SyntaxError('x', ('f', 1, 1, S('text')))",
+    "a syntax error with objects": "raise SyntaxError('x', (vault, vault, vault, vault))",
+    "an import error with objects": "raise ImportError('x', name=vault, path=vault)",
+    "a name error with liars": "class S(str):\n  def __len__(self): raise SystemExit(3)\nraise NameError('x', name=S('vaul'))",
+    "an attribute error with liars": "class A:\n  def __dir__(self): raise SystemExit(3)\nA().nope",
+    "dir that gives liars": "class S(str):\n  def __len__(self): raise SystemExit(3)\nclass A:\n  def __dir__(self): return [S('nopf')]\nA().nope",
+    "a chain without end": "a, b = ValueError(1), ValueError(2)\na.__cause__, b.__cause__ = b, a\nraise a",
+    "a group nested deeply": "e = ValueError(1)\nfor _ in range(500): e = ExceptionGroup('g', [e])\nraise e",
+    "recursion in a guard": "class A:\n  def __getattr__(self, n): return getattr(self, n + 'x')\nA().y",
+    "recursion in a check of a class": "class M(type):\n  def __instancecheck__(c, o): return isinstance(o, P)\nclass P(metaclass=M): __match_args__ = ('label',)\nmatch vault:\n  case P(x): leak = x",
+    "recursion while a class is made": "def f():\n  class A(Vault): pass\n  f()\ntry: f()\nexcept RecursionError: pass\nleak = None\nclass B(Vault):\n  def f(self): return self._secret\nleak = B().f()",
+    "recursion at every depth": "import sys\ndef f(n):\n  try: return f(n + 1)\n  except RecursionError: return getattr(vault, '_secret')\nleak = f(0)",
+    "memory error in a guard": "class A:\n  def __getattr__(self, n): raise MemoryError\ntry: '{0.x}'.format(A())\nexcept MemoryError: pass\nleak = vault._secret",
+    "an error in the import of a member": "from json import nope as leak",
+    "print to an object of its own": "box = []\nclass F:\n  def write(self, t): box.append(t)\nprint(vault, file=F())\nleak = [t for t in box if 'S3CRET' in t] or None",
+    "print to the host": "print('x', file=vault)",
+    "print flushes the host": "class F:\n  def write(self, t): pass\n  def flush(self): raise SystemExit(3)\nprint('x', file=F(), flush=True)",
+    "stdout's own write": "class S(str):\n  def __len__(self): raise SystemExit(3)\nprint(S('x'), end=S('y'), sep=S('z'))",
+    "writes on what the host gave": "vault.label = vault.other = 1\nvault.describe = vault.version = 1",
+    "writes through a pattern": "match 1:\n  case Vault.limit: pass\nVault.limit: int = 5",
+    "writes by for": "for vault.describe in [1]: pass",
+    "writes by with": "import contextlib\nwith contextlib.nullcontext(1) as Vault.limit: pass",
+    "writes by a walrus of a name": "(Vault := 1)\nimport math\nmath.pi: int = 3",
+    "writes by import": "import math as vault\nfrom math import pi as Vault\nVault.x = 1",
+    "writes by augmented names": "Vault.limit += 1",
+    "writes by unpacking": "(Vault.limit, *Vault.rest) = 1, 2, 3",
+    "eval of helpers": "leak = eval('v._secret', {'v': vault, 'check!': lambda o, n: o, 'own!': {Vault}})",
+    "exec over its namespace": "d = {'__builtins__': {'check!': lambda o, n: o}, 'v': vault}\nexec('leak = v._secret', d)\nleak = d.get('leak')",
+    "eval of a str subclass": "class S(str):\n  def strip(self, *a): return 'vault._secret'\nleak = eval(S('None'))",
+    "exec of bytes": "exec(b'leak = vault._secret')",
+    "eval of a walrus": "class Own: _secret = 1\no = Own()\nleak = eval('[(o := vault), o._secret]')",
+    "nested eval": "leak = eval('eval(\"eval(\\'vault._secret\\')\")')",
+    "locals written": "def f():\n  locals()['v'] = vault\n  return v._secret\nleak = f()",
+    "callback that is globals": "leak = host_apply(globals)",
+    "callback that is locals": "leak = host_apply(locals)",
+    "callback that is eval": "leak = host_apply(eval, 'exec')",
+    "callback that is eval, by sorting": "box = []\nhost_sort(['it', 'it'], key=lambda s: box.append(host_apply(eval, 'token')) or 1)\nleak = box",
+    "ending in with_traceback": "class E(Exception):\n  def with_traceback(self, tb): raise SystemExit(3)\nraise E",
+    "ending in the text of a memory error": "class E(MemoryError):\n  def __str__(self): raise SystemExit(3)\nraise E",
+    "ending in the name of a class": "class M(type):\n  @property\n  def __name__(cls): raise SystemExit(3)\nclass E(BaseException, metaclass=M): pass\nraise E",
+    "ending in a lookup on the error": "class E(Exception):\n  def __getattribute__(self, n): raise SystemExit(3)\nraise E",
+    "a cancellation": "import asyncio\nraise asyncio.CancelledError",
+    "a read-only mapping of the host": "class E:\n  def __ror__(self, o): o['x_of_a_guest'] = 1; return o\nconfig | E()\nleak = config.get('x_of_a_guest')",
+    "a read-only mapping compared": "class E:\n  def __eq__(self, o): o['x_of_a_guest'] = 1; return o\nconfig == E()\nleak = config.get('x_of_a_guest')",
+    "a read-only buffer of the host": "view.obj[0] = 1\nleak = view[0]",
+}  # fmt: skip
+
+OPEN = frozenset(
+    {
+        "a read-only mapping compared",
+        "a read-only mapping of the host",
+    }
+)
+"""Those that are open today: a mark goes with its hole."""
+
+
+@pytest.mark.parametrize("source", cases(ATTACKS, OPEN))
+def test_where_host_and_guest_meet_there_is_no_way_to_the_host(source: str) -> None:
+    done = attack.Attack(source)
+
+    assert done.findings == []
+    assert done.result.namespace.get("leak") is None
+
+
+class Ended(BaseException):
+    """Ends a run, as the end of a task does."""
+
+
+def _session(**names: Any) -> Any:
+    session = Sandbox(Policy.default(), limits=Limits(seconds=2)).session(names)
+    session.bind("end", lambda: session.stop(Ended()))
+    session.bind("nested", session.run)
+    session.bind("call", session.call)
+    return session
+
+
+SWALLOWED = {
+    "a handler in a callback of a sort": "def key(x):\n  try: end()\n  except BaseException: return 1\nsorted([1, 2], key=key)\nafter = 1",
+    "a finally in a comprehension's function": "def f():\n  try: end()\n  finally: return 1\n[f() for _ in range(3)]\nafter = 1",
+    "an exit stack": "import contextlib\nwith contextlib.ExitStack() as s:\n  s.push(lambda *a: True)\n  end()\nafter = 1",
+    "a context manager of a generator": "import contextlib\n@contextlib.contextmanager\ndef m():\n  try: yield\n  except BaseException: pass\nwith m(): end()\nafter = 1",
+    "a decorator of contextlib": "import contextlib\nclass D(contextlib.ContextDecorator):\n  def __enter__(self): pass\n  def __exit__(self, *e): return True\n@D()\ndef f(): end()\nf()\nafter = 1",
+    "except star": "try: end()\nexcept* Exception: pass\nafter = 1",
+    "a generator that is closed": "def g():\n  try: yield\n  except BaseException: end()\nk = g()\nnext(k)\nk.close()\nafter = 1",
+    "hasattr": "class A:\n  def __getattr__(self, n): end()\nhasattr(A(), 'x')\nafter = 1",
+    "getattr with a default": "class A:\n  @property\n  def x(self): end()\ngetattr(A(), 'x', 1)\nafter = 1",
+    "a set that hashes": "class A:\n  def __hash__(self): end()\ntry: {A()}\nexcept: pass\nafter = 1",
+    "next with a default": "def g():\n  end()\n  yield\nnext(g(), 1)\nafter = 1",
+    "a coroutine": "async def f():\n  try: end()\n  except BaseException: pass\ntry: f().send(None)\nexcept BaseException: pass\nafter = 1",
+    "an asynchronous generator": "async def g():\n  try: end()\n  except BaseException: pass\n  yield\ntry: g().asend(None).send(None)\nexcept BaseException: pass\nafter = 1",
+    "a nested run": "nested('try: end()\\nexcept BaseException: pass')\nend()\nafter = 1",
+    "a nested call": "def f():\n  try: end()\n  except BaseException: pass\ntry: call(f)\nexcept BaseException: pass\nend()\nafter = 1",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("source", SWALLOWED.values(), ids=SWALLOWED)
+def test_no_construct_goes_on_after_the_end_of_a_run(source: str) -> None:
+    result = _session().run(source)
+
+    assert type(result.stopped) is Ended
+    assert "after" not in result.namespace
+
+
+def test_a_session_is_whole_after_each_way_to_end_it() -> None:
+    session = _session()
+    for source in (
+        "end()",
+        "raise SystemExit",
+        "def f(): f()\nf()",
+        "nested('end()')",
+        "call(end)",
+        "class A:\n  def __repr__(self): end()\nA()",
+    ):
+        session.run(source)
+        assert session.run("1 + 1").value == 2
+
+
+LEFT_BEHIND = "def f(o): return o._secret\ndef g(o): return getattr(o, '_canary')\ndef h(o): import os"
+
+
+@pytest.mark.parametrize("name", ["f", "g", "h"])
+def test_a_function_called_later_by_the_host_still_runs_behind_the_guards(name: str) -> None:
+    function = Sandbox().exec(LEFT_BEHIND).namespace[name]
+
+    with pytest.raises(SandboxError):
+        function(attack.host.Vault())
+
+
+LATER = {
+    "a callable object": "class C:\n  def __call__(self, *a): raise SystemExit(3)\nclass A: __repr__ = C()\na = A()",
+    "a static method": "def f(*a): raise SystemExit(3)\nclass A: __repr__ = staticmethod(f)\na = A()",
+    "a property": "class A:\n  @property\n  def __repr__(self): raise SystemExit(3)\na = A()",
+    "a wrapped function": "import functools\ndef f(*a): raise SystemExit(3)\nclass A: __repr__ = functools.lru_cache(f)\na = A()",
+}
+
+
+@pytest.mark.parametrize("source", LATER.values(), ids=LATER)
+def test_a_hook_that_is_no_plain_function_raises_nothing_that_would_end_the_host(source: str) -> None:
+    given = Sandbox().exec(source).namespace["a"]
+
+    with pytest.raises(SandboxError):
+        repr(given)
+
+
+LOOP = """
+import asyncio
+async def f(): pass
+task = asyncio.create_task(f())
+try: leak = task.{name}()
+except AttributeError: leak = None
+await task
+"""
+
+
+@pytest.mark.parametrize("name", ["get_loop", "get_stack"])
+async def test_a_task_does_not_hand_out_the_event_loop_or_its_frames(name: str) -> None:
+    result = await Sandbox().aexec(LOOP.format(name=name))
+
+    assert not result.namespace.get("leak")
+
+
+KEPT = {
+    "a class": "class A: pass",
+    "a class over the host's": "class S(Vault): pass\nS()",
+    "an enum": "import enum\nclass E(enum.Enum): A = 1",
+    "a dataclass": "import dataclasses\n@dataclasses.dataclass\nclass D: a: int",
+    "an abstract class": "import abc\nclass A(abc.ABC): pass\nisinstance(1, A)",
+}
+
+
+@pytest.mark.parametrize("source", KEPT.values(), ids=KEPT)
+def test_a_session_that_is_dropped_leaves_nothing_behind(source: str) -> None:
+    session = Sandbox(attack.host.policy()).session()
+    session.run(source)
+    left = weakref.ref(session)
+
+    del session
+    gc.collect()
+
+    assert left() is None
