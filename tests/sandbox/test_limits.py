@@ -1,5 +1,6 @@
 """A run ends at its limit, whatever it does, and the host can tell why."""
 
+import asyncio
 import signal
 import subprocess
 import sys
@@ -118,10 +119,11 @@ def test_paused_time_does_not_count() -> None:
     assert session.run("slow() + 1").value == 8
 
 
-def test_an_interrupt_from_another_thread_ends_a_run() -> None:
-    class Cancelled(BaseException):
-        pass
+class Cancelled(BaseException):
+    """Ends a run, as a host that cancels it does."""
 
+
+def test_an_interrupt_from_another_thread_ends_a_run() -> None:
     session = Sandbox(limits=Limits(seconds=20)).session()
     session.bind("started", lambda: threading.Thread(target=session.interrupt, args=(Cancelled(),)).start())
 
@@ -183,3 +185,34 @@ async def test_a_function_of_another_session_ends_with_the_run_that_called_it() 
 
     check_timed_out(await later.arun("swallow()"))
     assert earlier.run("1 + 1").value == 2
+
+
+async def test_tasks_that_a_run_leaves_behind_end_with_it() -> None:
+    session = Sandbox(limits=QUICK).session()
+    result = await session.arun(
+        "import asyncio\nseen = []\nasync def go():\n    while True:\n        seen.append(1)\n"
+        "        await asyncio.sleep(0)\ntask = asyncio.create_task(go())\nawait asyncio.sleep(0)"
+    )
+    before = len(result.namespace["seen"])
+    await asyncio.sleep(0.01)
+
+    assert result.namespace["task"].cancelled()
+    assert len(result.namespace["seen"]) <= before + 1
+
+
+def test_an_interrupt_of_a_run_within_a_run_does_not_undo_that_of_the_outer_one() -> None:
+    outer, inner = (Sandbox(limits=Limits(seconds=20)).session() for _ in range(2))
+
+    def cancel() -> None:
+        inner.interrupt(Cancelled())
+        outer.interrupt(Cancelled())
+
+    def nested() -> None:
+        threading.Timer(0.1, cancel).start()
+        inner.run("while True: pass")
+
+    outer.bind("nested", nested)
+    result = outer.run("nested()\nwhile True: pass")
+
+    assert isinstance(result.stopped, Cancelled)
+    assert result.duration < 10

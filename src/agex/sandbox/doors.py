@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from agex.sandbox.guards import Guards
 
 __all__ = [
-    "ALIAS_OWN", "DOORS", "described", "exact_name", "is_alias", "origin_of", "refusal", "sealed", "super_self",
+    "ALIAS_OWN", "DOORS", "described", "exact_name", "is_alias", "origin_of", "refusal", "sealed",
+    "super_self",
 ]  # fmt: skip
 
 

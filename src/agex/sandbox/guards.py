@@ -192,8 +192,11 @@ class Guards:
             return isinstance(receiver, BaseException)
         if isinstance(receiver, BaseException) and hostclass.is_static(class_):
             return not ledger.is_private(name) and not self._hides_method(class_, name)
-        if name.startswith("_") or isinstance(receiver, types.ModuleType) or doors.is_alias(receiver):
+        if name.startswith("_") or isinstance(receiver, types.ModuleType):
             return False
+        if doors.is_alias(receiver):  # it hands the store on
+            origin = doors.origin_of(receiver)
+            return self.is_own(origin) and self._may_write(origin, name)
         return (
             self.policy.is_writable(class_)
             and not self.policy.denies(class_, name)
@@ -263,10 +266,10 @@ class Guards:
             )
         if isinstance(value, type):
             names = {
-                k: v
-                for k, v in classes.namespace_of(value).items()
                 # __dict__ and __weakref__ of one class answer on the instances of others
-                if k not in rawmemory.NAMES and type(v) is not types.GetSetDescriptorType
+                k: _Inert(v) if type(v) is types.GetSetDescriptorType else v
+                for k, v in classes.namespace_of(value).items()
+                if k not in rawmemory.NAMES
             }
             return types.MappingProxyType(names)  # a copy: a proxy can be made to tell, see doors
         if isinstance(value, types.FunctionType):
@@ -442,6 +445,18 @@ class Guards:
                     f"attribute '{name}' of {doors.described(subject)} cannot be matched"
                 )
         return True
+
+
+class _Inert:
+    """Stands for a descriptor in the view of a class's namespace."""
+
+    __slots__ = ("_text",)
+
+    def __init__(self, descriptor: object) -> None:
+        self._text = repr(descriptor)
+
+    def __repr__(self) -> str:
+        return self._text
 
 
 class _PatternMeta(type):

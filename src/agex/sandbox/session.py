@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 import types
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -86,6 +86,7 @@ class Session:
         self._decimals: Any = None
         self._hooks = Hooks(self._answer)
         self._thread = 0  # the one that runs
+        self._base: types.FrameType | None = None  # where the outermost run begins
         self._stopped: list[dict[str, Any]] = []  # builtins of other sessions that were stopped with this one
         self._runs = 0  # nested: a host function that the guest called may call the guest
         self._raises = True  # whether a deadline may raise in this thread: not beside an event loop
@@ -157,14 +158,27 @@ class Session:
         self._stop_others()
 
     def _stop_others(self) -> None:
-        """Stop code of other sessions that runs in this one's: functions that an earlier task left behind."""
+        """Stop code of other sessions that this run has called: functions that an earlier task left behind."""
+        if self._base is None:
+            return
+        called: list[dict[str, Any]] = []
         frame = sys._current_frames().get(self._thread)
-        while frame is not None:
-            builtins = frame.f_builtins
-            if "stop!" in builtins and builtins["stop!"] is False:
+        while frame is not None and frame is not self._base:
+            if "stop!" in frame.f_builtins:
+                called.append(frame.f_builtins)
+            frame = frame.f_back
+        if frame is None:
+            return  # an event loop is at something else
+        for builtins in called:
+            if builtins["stop!"] is False:
                 builtins["stop!"] = True
                 self._stopped.append(builtins)
-            frame = frame.f_back
+
+    def _release_others(self) -> None:
+        while self._stopped:
+            builtins = self._stopped.pop()
+            if builtins["trip!"].__self__._ending is None:  # else it is to stop for a reason of its own
+                builtins["stop!"] = False
 
     def _trip(self) -> NoReturn:
         raise Stop
@@ -286,6 +300,7 @@ class Session:
                     deadline.cancel()
                     if timeout is not None and timeout.expired():
                         self._expire()
+                    self._end_tasks(asyncio.all_tasks())
             except BaseException as error:
                 task = asyncio.current_task()
                 if type(error) is asyncio.CancelledError and task is not None and task.cancelling():
@@ -293,6 +308,13 @@ class Session:
                 deadline.cancel()
                 self._settle(result, error)
         return result
+
+    def _end_tasks(self, tasks: Iterable[Any]) -> None:
+        """Cancel what the guest left running in the event loop: it would go on outside every limit."""
+        for task in tasks:
+            frame = getattr(task.get_coro(), "cr_frame", None)
+            if frame is not None and frame.f_builtins is self._builtins:
+                task.cancel()
 
     @contextlib.contextmanager
     def _prepared(self, *, raises: bool) -> Iterator[tuple[Result, Deadline]]:
@@ -319,8 +341,7 @@ class Session:
             result.enforcement = self._enforcement(self._deadline)
             self._deadline = outer
             self._builtins["stop!"] = False
-            while self._stopped:
-                self._stopped.pop()["stop!"] = False
+            self._release_others()
             result.duration = time.perf_counter() - start
             result.stdout = output.text()
             result.namespace = self.namespace
@@ -329,11 +350,13 @@ class Session:
         if self._runs == 0:
             self._hooks.open()
             self._thread = threading.get_ident()
+            self._base = sys._getframe(3)  # past this method, `_prepared` and contextlib
         self._runs += 1
 
     def _leave(self) -> None:
         self._runs -= 1
         if self._runs == 0:
+            self._base = None
             self._hooks.shut(self._guards.classes.made())
 
     def _answer(self, method: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
