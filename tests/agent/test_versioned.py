@@ -9,7 +9,7 @@ import threading
 
 import pytest
 
-from agex import Disk, Live, Memory, StateConflict, TaskFail, TaskTimeout, Versioned, events
+from agex import Disk, Live, Memory, StateConflict, TaskFail, TaskTimeout, Versioned, events, view
 from agex.agent import ActionEvent, Agent, OutputEvent, SuccessEvent, TaskStartEvent
 from agex.testing import ScriptedModel, python_action
 
@@ -269,3 +269,22 @@ def test_a_live_state_has_no_commits():
     record = run(Live(), "a = 1", DONE)
     assert record.commit is None
     assert all(one.commit_hash is None for one in record.events)
+
+
+# -- looking at it -----------------------------------------------------------------------------
+
+
+def test_a_view_shows_the_variables_of_a_state_or_a_checkout():
+    state = Versioned()
+    record = run(state, "a = [1, 2]\ncache['k'] = 3", "b = 'text'", DONE)
+    then = state.checkout(next(one for one in record.events if isinstance(one, ActionEvent)).commit_hash)
+    assert view(then, focus="full") == "a = [1, 2]\ncache = {'k': 3}"
+    assert view(state, focus="full") == "a = [1, 2]\nb = 'text'\ncache = {'k': 3}"
+    assert view(state.checkout(list(state.history())[1].hash)) == "b = 'text'"
+    assert view(then, focus="tokens") == "a = 2\ncache = 2"
+    assert view(Live({"x": 1})) == "x = 1"
+    assert len(events(then)) < len(events(state))
+    with pytest.raises(ValueError, match="recent, full, tokens"):
+        view(state, focus="other")
+    with pytest.raises(TypeError):
+        view(5)

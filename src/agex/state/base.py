@@ -10,7 +10,7 @@ from typing import Any
 
 from agex.errors import StateError
 
-__all__ = ["State", "require_name"]
+__all__ = ["Past", "State", "require_name"]
 
 
 class State(MutableMapping[str, Any]):
@@ -55,6 +55,10 @@ class State(MutableMapping[str, Any]):
         other name stays as it is here, whoever set it meanwhile.
         """
 
+    def recent(self) -> list[str]:
+        """Return the variables that the last commit changed; all of them, where there are no commits."""
+        return list(self)
+
     @abc.abstractmethod
     def record(self, event: Any) -> None:
         """Take in an event of a task."""
@@ -70,6 +74,22 @@ class State(MutableMapping[str, Any]):
         Returns:
             The commit, where the state has commits.
         """
+
+
+class Past(Mapping[str, Any]):
+    """What a state was at some commit; read-only."""
+
+    @property
+    @abc.abstractmethod
+    def cache(self) -> Mapping[str, Any]: ...
+
+    @property
+    @abc.abstractmethod
+    def events(self) -> Sequence[Any]: ...
+
+    @abc.abstractmethod
+    def recent(self) -> list[str]:
+        """Return the variables that the last commit changed."""
 
 
 def require_name(name: str) -> None:

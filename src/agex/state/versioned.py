@@ -11,7 +11,7 @@ from typing import Any
 from agex import values
 from agex.errors import StateConflict, StateError
 from agex.state import outside
-from agex.state.base import State, require_name
+from agex.state.base import Past, State, require_name
 from agex.state.history import Commit, Diff
 from agex.state.journal import Collected, Draft, HeadMoved, Journal, Record
 from agex.state.kv import KVStore
@@ -21,7 +21,7 @@ from agex.state.variables import CACHE, Codec, Variables, variables_at
 __all__ = ["Snapshot", "Versioned"]
 
 
-class Snapshot(Mapping[str, Any]):
+class Snapshot(Past):
     """The variables as they were at a commit; read-only, each read from the store once.
 
     Attributes:
@@ -32,6 +32,7 @@ class Snapshot(Mapping[str, Any]):
         self._variables = Variables(journal, codec, commit.hash)
         self._names = variables_at(journal, commit.hash)
         self._journal = journal
+        self._codec = codec
         self.commit = commit
 
     @property
@@ -48,6 +49,10 @@ class Snapshot(Mapping[str, Any]):
     def events(self) -> tuple[Any, ...]:
         """All events up to then, oldest first."""
         return tuple(_events_until(self._journal, self.commit.hash))
+
+    def recent(self) -> list[str]:
+        changed = difference(self._journal, self._codec, self.commit.parent, self.commit.hash, texts=False)
+        return [name for name in changed if name not in changed.removed]
 
     def __getitem__(self, name: str) -> Any:
         if name == CACHE:
@@ -156,6 +161,10 @@ class Versioned(State):
             if self._known_events is None:
                 self._known_events = [] if self._head is None else _events_until(self._journal, self._head)
             return [*self._known_events, *self._pending]
+
+    def recent(self) -> list[str]:
+        with self._lock:
+            return [] if self._head is None else self.checkout(self._head).recent()
 
     # -- for tasks ---------------------------------------------------------------------------
 
