@@ -8,7 +8,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from agex.errors import StateCorrupt, StateError, StateFull
@@ -16,6 +16,7 @@ from agex.errors import StateCorrupt, StateError, StateFull
 __all__ = ["Database", "full_disk"]
 
 _PATIENCE = 30.0  # seconds to wait for another process that writes; its commit takes milliseconds
+_STEP = 0.0005  # seconds between two looks whether it has ended
 _FULL_DISK = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
@@ -31,21 +32,20 @@ class Database:
         self._synchronous = "FULL" if durable else "NORMAL"
         self._lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None
+        self._abandoned: list[sqlite3.Connection] = []
         self._process = 0
+        self._patience = 0.0
 
-    @contextmanager
-    def reading(self) -> Iterator[sqlite3.Connection]:
+    def reading(self) -> AbstractContextManager[sqlite3.Connection]:
         """Give the connection, in a transaction that sees one moment of the store.
 
         Raises:
             StateCorrupt: the file is damaged.
             StateError: it cannot be read.
         """
-        with self._transaction("BEGIN") as connection:
-            yield connection
+        return self._transaction("BEGIN")
 
-    @contextmanager
-    def writing(self) -> Iterator[sqlite3.Connection]:
+    def writing(self) -> AbstractContextManager[sqlite3.Connection]:
         """Give the connection, in a transaction of the only writer; with an error nothing of it is kept.
 
         Raises:
@@ -53,38 +53,63 @@ class Database:
             StateCorrupt: the file is damaged.
             StateError: it cannot be written.
         """
-        with self._transaction("BEGIN IMMEDIATE") as connection:
-            yield connection
-
-    @contextmanager
-    def plain(self) -> Iterator[sqlite3.Connection]:
-        """Give the connection outside of a transaction."""
-        with self._lock, self._translated():
-            yield self._open()
+        return self._transaction("BEGIN IMMEDIATE")
 
     def close(self) -> None:
         """Close the connection; the next use opens another."""
         with self._lock:
             connection, self._connection = self._connection, None
-            if connection is not None and self._process == os.getpid():
+            if connection is None:
+                return
+            if self._process == os.getpid():
                 connection.close()
+            else:
+                self._abandoned.append(connection)
 
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[sqlite3.Connection]:
-        with self._lock, self._translated():
-            connection = self._open()
-            if connection.in_transaction and begin == "BEGIN":  # reading within a transaction is part of it
-                yield connection
-                return
-            connection.execute(begin)
+        with self._lock:
             try:
-                yield connection
-                connection.execute("COMMIT")
-            except BaseException:
-                # SQLite ends some transactions by itself, a full disk's for one.
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-                raise
+                connection = self._open()
+                if connection.in_transaction and begin == "BEGIN":  # to read in a transaction is part of it
+                    yield connection
+                    return
+                self._begin(connection, begin)
+                try:
+                    yield connection
+                    connection.execute("COMMIT")
+                except BaseException:
+                    # SQLite ends some transactions by itself, a full disk's for one.
+                    if connection.in_transaction:
+                        connection.execute("ROLLBACK")
+                    raise
+            except sqlite3.Error as error:
+                raise _in_our_words(error, self.path) from error
+            except UnicodeDecodeError as error:  # of a damaged schema, or of SQLite's message about it
+                raise _damaged(self.path, "it holds text that is none") from error
+
+    def _begin(self, connection: sqlite3.Connection, begin: str) -> None:
+        """Begin a transaction; wait for another writer in small steps.
+
+        SQLite's own steps grow to a tenth of a second, whereas a commit takes a millisecond: who
+        waits beside a process that writes much would wait for dozens of its commits.
+        """
+        self._be_patient(connection, _PATIENCE if begin == "BEGIN" else 0)
+        deadline = time.monotonic() + _PATIENCE
+        while True:
+            try:
+                connection.execute(begin)
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                    raise
+                time.sleep(_STEP)
+            else:
+                return
+
+    def _be_patient(self, connection: sqlite3.Connection, seconds: float) -> None:
+        if seconds != self._patience:
+            connection.execute(f"PRAGMA busy_timeout={int(seconds * 1000)}")
+            self._patience = seconds
 
     def _open(self) -> sqlite3.Connection:
         if self._connection is not None and self._process == os.getpid():
@@ -102,18 +127,11 @@ class Database:
         except BaseException:
             connection.close()
             raise
-        # One that a fork brought along is left as it is: closing it would drop the parent's locks.
-        self._connection, self._process = connection, os.getpid()
+        # One that a fork brought along is kept, unused: SQLite forbids even closing it here.
+        if self._connection is not None:
+            self._abandoned.append(self._connection)
+        self._connection, self._process, self._patience = connection, os.getpid(), _PATIENCE
         return connection
-
-    @contextmanager
-    def _translated(self) -> Iterator[None]:
-        try:
-            yield
-        except sqlite3.Error as error:
-            raise _in_our_words(error, self.path) from error
-        except UnicodeDecodeError as error:  # of a damaged schema, or of SQLite's message about it
-            raise _damaged(self.path, "it holds text that is none") from error
 
 
 def full_disk(error: OSError, path: Path) -> StateFull | None:

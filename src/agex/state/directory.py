@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -33,6 +34,8 @@ _OURS = ("state.db", "state.db-wal", "state.db-shm", "state.db-journal", "last")
 class Directory:
     """A store's files, open.
 
+    With *mend*, commits that a loss of power has left without their chunks are dropped.
+
     Attributes:
         path: the directory.
         durable: whether a commit waits until the disk has it.
@@ -40,7 +43,9 @@ class Directory:
         digest: what its content is checked with.
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, size_limit: int | None, durable: bool) -> None:
+    def __init__(
+        self, path: str | os.PathLike[str], *, size_limit: int | None, durable: bool, mend: bool = True
+    ) -> None:
         self.path = Path(path).absolute()
         self.durable = durable
         self.size_limit = size_limit
@@ -49,17 +54,19 @@ class Directory:
         self.packs = Packs(self.path)
         self.digest: Digest
         try:
-            self._open()
+            self._open(mend=mend)
         except BaseException:
             self.database.close()
             raise
+        # Who forgets to close a store, or ends, leaves no log behind for the next one to read.
+        weakref.finalize(self, _let_go, self.database, self.packs)
 
     def again(self) -> Directory:
         """Return the same store on a connection of its own, for long work beside the writers.
 
         It waits for the disk: what is deleted after a change must not be needed again.
         """
-        return Directory(self.path, size_limit=None, durable=True)
+        return Directory(self.path, size_limit=None, durable=True, mend=False)
 
     def meta(self, db: sqlite3.Connection) -> Meta:
         """Return what the store says of itself.
@@ -116,14 +123,14 @@ class Directory:
 
     def close(self) -> None:
         """Let go of the files; the next use opens them again."""
-        self.packs.close()
-        self.database.close()
+        _let_go(self.database, self.packs)
 
-    def _open(self) -> None:
+    def _open(self, *, mend: bool) -> None:
+        # Looked at before the database, which is there by then if another process is making the store.
+        noted, packs = self._noted(), self.packs.numbers()
         with self.database.reading() as db:
             fresh = _is_empty(db)
-        noted = self._noted()
-        if fresh and (noted or self.packs.numbers()):
+        if fresh and (noted or packs):
             raise StateCorrupt(
                 f"{self.path / 'state.db'} is empty or gone, but the rest of the store is there."
             )
@@ -136,7 +143,7 @@ class Directory:
             meta = self.meta(db)
         if noted is not None and noted[0] > meta.generation:
             self._require_noted(noted[0], noted[1], meta.generation)
-        if self.packs.size(meta.pack) < meta.pack_end:
+        if mend and self.packs.size(meta.pack) < meta.pack_end:
             roll_back(self)
 
     def _create(self, db: sqlite3.Connection) -> None:
@@ -178,6 +185,11 @@ class Directory:
                 "state.db-wal was damaged or deleted. Restore it from a backup, or delete the file `last` "
                 "to go on from there."
             )
+
+
+def _let_go(database: Database, packs: Packs) -> None:
+    packs.close()
+    database.close()
 
 
 def _make(path: Path) -> None:

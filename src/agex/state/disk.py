@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from agex.state.kv import KVStore
@@ -77,10 +78,9 @@ class Disk(KVStore):
             db.executemany("DELETE FROM kv WHERE key = ?", ((key.encode(),) for key in keys))
 
     def items(self, prefix: str = "") -> Iterator[tuple[str, bytes]]:
-        for key in self.keys(prefix):
-            value = self.get(key)
-            if value is not None:
-                yield key, value
+        keys = self.keys(prefix)
+        while batch := list(islice(keys, _BATCH)):
+            yield from self.get_many(batch).items()
 
     def keys(self, prefix: str = "") -> Iterator[str]:
         low = prefix.encode()

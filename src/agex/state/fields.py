@@ -15,12 +15,21 @@ def pack(*fields: bytes) -> bytes:
     parts = []
     for field in fields:
         length = len(field)
-        while length > 127:
-            parts.append(_BYTES[length & 127 | 128])
-            length >>= 7
-        parts.append(_BYTES[length])
+        if length < 128:
+            parts.append(_BYTES[length])
+        else:
+            parts.append(_long(length))
         parts.append(field)
     return b"".join(parts)
+
+
+def _long(length: int) -> bytes:
+    coded = bytearray()
+    while length > 127:
+        coded.append(length & 127 | 128)
+        length >>= 7
+    coded.append(length)
+    return bytes(coded)
 
 
 def unpack(packed: bytes) -> list[bytes]:

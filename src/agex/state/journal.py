@@ -2,8 +2,9 @@
 
 A commit is a set of changes to named keys, on top of its parent. Each key holds a payload
 of at most a few kilobytes; what is larger is cut into chunks, which payloads name by their
-address. Two journals stand behind this protocol: one of SQLite rows and a pack file for a
-directory, one for any :class:`~agex.state.kv.KVStore`.
+address, byte for byte: that is how a collector finds which chunks are needed. Two journals
+stand behind this protocol: one of SQLite rows and a pack file for a directory, one for any
+:class:`~agex.state.kv.KVStore`.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ class Draft:
     changes: Mapping[str, bytes | None] = field(default_factory=dict)
     """The payload of each key that changed; None where a key is gone."""
     chunks: Mapping[bytes, bytes | memoryview] = field(default_factory=dict)
-    """What the payloads need and the store may not have yet, by address."""
+    """What the payloads need and the store may not have yet, by address; each is named in a payload."""
     events: Sequence[bytes] = ()
     time: float
     """Seconds since the epoch."""
@@ -76,12 +77,14 @@ class Journal(Protocol):
 
         Raises:
             HeadMoved: the branch is elsewhere.
+            StateConflict: a chunk that was there has been collected since; commit again, with it.
             StateFull: the store would pass its size limit, or the disk is full.
+            StateError: a chunk is named by no payload.
         """
         ...
 
     def address(self, content: bytes | memoryview) -> bytes:
-        """Return the address of a chunk: a digest of its content."""
+        """Return the address of a chunk: 32 bytes, known by their form, with a digest of its content."""
         ...
 
     def missing(self, addresses: Collection[bytes]) -> set[bytes]:

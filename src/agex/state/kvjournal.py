@@ -117,8 +117,11 @@ class KVJournal:
     def _swing(self, branch: str, raw: bytes | None, to: str | None) -> None:
         """Move a branch from what its key held."""
         key = _BRANCH + branch
-        if not self._store.cas(key, self._sealed(key, to), raw):
-            raise HeadMoved(branch, self._head(branch, self._store.get(key)))
+        if self._store.cas(key, self._sealed(key, to), raw):
+            return
+        head = self._head(branch, self._store.get(key))
+        if head != to:  # else an earlier try came through, and its answer was lost on the way
+            raise HeadMoved(branch, head)
 
     # --- reading --------------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ end, and the next one writes over it.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 from collections.abc import Iterable
@@ -57,21 +58,26 @@ class Packs:
             StateFull: the disk is full.
             StateError: it cannot be written.
         """
-        path = self.path(number)
+        begin, path = end, self.path(number)
         try:
-            first = end == 0
             with self._lock:
                 file = self._file(number, write=True)
-                file.seek(end)
+                file.seek(begin)
                 for chunk in chunks:
                     end += _write(file, chunk)
                 if durable:
                     _sync(file.fileno())
-            if durable and first:
+            if durable and begin == 0:
                 sync_directory(self._directory)
         except OSError as error:
+            self._cut(number, begin)
             raise full_disk(error, path) or StateError(f"{path} cannot be written ({error}).") from error
         return end
+
+    def _cut(self, number: int, end: int) -> None:
+        """Give back what was written in vain, where that can be done: the disk may be full."""
+        with contextlib.suppress(OSError), self._lock:
+            self._file(number, write=True).truncate(end)
 
     def read(self, number: int, at: int, length: int) -> bytes:
         """Return a part of a pack.

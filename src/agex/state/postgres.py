@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import threading
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from typing import Any, LiteralString
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Any, LiteralString, TypeVar
 
 from agex.errors import StateError, StateFull
 from agex.state.kv import KVStore
 
 __all__ = ["PostgresStore"]
 
+T = TypeVar("T")
+
+_BATCH = 200  # keys of one request
 _LOCK = 0x61676578  # "agex": of all who make the table at once, one goes first
 
 
@@ -41,87 +46,114 @@ class PostgresStore(KVStore):
             ) from error
         self._library: Any = psycopg
         self._dsn = dsn
-        self._lock = threading.RLock()
-        self._connection: Any = None
+        self._lock = threading.Lock()
+        self._connections: list[tuple[int, Any]] = []  # the last one is used; each with its process
+        weakref.finalize(self, _close, self._connections)
         self._sql = {
             name: psycopg.sql.SQL(text).format(table=psycopg.sql.Identifier(table))
             for name, text in _STATEMENTS.items()
         }
-        with self._cursor() as cursor, cursor.connection.transaction():
-            cursor.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
-            cursor.execute(self._sql["create"])
+
+        def create(cursor: Any) -> None:
+            with cursor.connection.transaction():
+                cursor.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
+                cursor.execute(self._sql["create"])
+
+        self._ask(create)
 
     def get(self, key: str) -> bytes | None:
-        with self._cursor() as cursor:
-            row = cursor.execute(self._sql["get"], (key.encode(),)).fetchone()
+        row = self._ask(lambda cursor: cursor.execute(self._sql["get"], (key.encode(),)).fetchone())
         return None if row is None else bytes(row[0])
 
     def set(self, key: str, value: bytes) -> None:
-        with self._cursor() as cursor:
-            cursor.execute(self._sql["set"], (key.encode(), value))
+        self._ask(lambda cursor: cursor.execute(self._sql["set"], (key.encode(), value)))
 
     def get_many(self, keys: Iterable[str]) -> dict[str, bytes]:
-        with self._cursor() as cursor:
-            rows = cursor.execute(self._sql["get_many"], ([key.encode() for key in keys],)).fetchall()
+        wanted = [key.encode() for key in keys]
+        rows = self._ask(lambda cursor: cursor.execute(self._sql["get_many"], (wanted,)).fetchall())
         return {bytes(key).decode(): bytes(value) for key, value in rows}
 
     def set_many(self, items: Mapping[str, bytes]) -> None:
         # In one order everywhere, so that two writers of the same keys do not wait for each other.
         rows = [(key.encode(), items[key]) for key in sorted(items)]
-        with self._cursor() as cursor, cursor.connection.transaction():
-            cursor.executemany(self._sql["set"], rows)
+
+        def write(cursor: Any) -> None:
+            with cursor.connection.transaction():
+                cursor.executemany(self._sql["set"], rows)
+
+        self._ask(write)
 
     def remove(self, key: str) -> None:
         self.remove_many([key])
 
     def remove_many(self, keys: Iterable[str]) -> None:
-        with self._cursor() as cursor:
-            cursor.execute(self._sql["remove"], ([key.encode() for key in sorted(keys)],))
+        gone = [key.encode() for key in sorted(keys)]
+        self._ask(lambda cursor: cursor.execute(self._sql["remove"], (gone,)))
 
     def items(self, prefix: str = "") -> Iterator[tuple[str, bytes]]:
-        for key in self.keys(prefix):
-            value = self.get(key)
-            if value is not None:
-                yield key, value
+        keys = self.keys(prefix)
+        while batch := list(islice(keys, _BATCH)):
+            yield from self.get_many(batch).items()
 
     def keys(self, prefix: str = "") -> Iterator[str]:
         low = prefix.encode()
-        with self._cursor() as cursor:
-            rows = cursor.execute(self._sql["keys"], (low, low + b"\xff")).fetchall()
+        bounds = (low, low + b"\xff")  # no UTF-8 text holds the byte 0xff
+        rows = self._ask(lambda cursor: cursor.execute(self._sql["keys"], bounds).fetchall())
         for (key,) in rows:
             yield bytes(key).decode()
 
     def __contains__(self, key: object) -> bool:
         if not isinstance(key, str):
             return False
-        with self._cursor() as cursor:
-            return cursor.execute(self._sql["contains"], (key.encode(),)).fetchone() is not None
+        row = self._ask(lambda cursor: cursor.execute(self._sql["contains"], (key.encode(),)).fetchone())
+        return row is not None
 
     def cas(self, key: str, value: bytes, expected: bytes | None) -> bool:
-        with self._cursor() as cursor:
+        def swap(cursor: Any) -> bool:
             if expected is None:
                 cursor.execute(self._sql["add"], (key.encode(), value))
             else:
                 cursor.execute(self._sql["swap"], (value, key.encode(), expected))
             return bool(cursor.rowcount == 1)
 
+        # Not tried again: the first try may have come through, and nobody would know.
+        return self._ask(swap, again=False)
+
     def close(self) -> None:
         with self._lock:
-            if self._connection is not None:
-                self._connection.close()
+            _close(self._connections)
 
-    @contextmanager
-    def _cursor(self) -> Iterator[Any]:
+    def _ask(self, work: Callable[[Any], T], *, again: bool = True) -> T:
+        """Do something with a cursor, with *again* a second time where the server had hung up meanwhile."""
         with self._lock:
-            try:
-                if self._connection is None or self._connection.closed:
-                    self._connection = self._library.connect(self._dsn, autocommit=True)
-                with self._connection.cursor() as cursor:
-                    yield cursor
-            except self._library.errors.DiskFull as error:
-                raise StateFull(f"The disk of the PostgreSQL server is full: {error}") from error
-            except self._library.Error as error:
-                raise StateError(f"The PostgreSQL server refuses or cannot be reached: {error}") from error
+            while True:
+                try:
+                    with self._connected().cursor() as cursor:
+                        return work(cursor)
+                except self._library.errors.DiskFull as error:
+                    raise StateFull(f"The disk of the PostgreSQL server is full: {error}") from error
+                except self._library.Error as error:
+                    if not (again and self._connections and self._connections[-1][1].closed):
+                        raise StateError(
+                            f"The PostgreSQL server refuses or cannot be reached: {error}"
+                        ) from error
+                    again = False
+
+    def _connected(self) -> Any:
+        # One that a fork brought along is kept, unused: letting it go would end the parent's.
+        process, connection = self._connections[-1] if self._connections else (0, None)
+        if connection is None or connection.closed or process != os.getpid():
+            self._connections[:] = [held for held in self._connections if not held[1].closed]
+            connection = self._library.connect(self._dsn, autocommit=True)
+            self._connections.append((os.getpid(), connection))
+        return connection
+
+
+def _close(connections: list[tuple[int, Any]]) -> None:
+    """Close the connections of this process."""
+    for process, connection in connections:
+        if process == os.getpid():
+            connection.close()
 
 
 _STATEMENTS: dict[str, LiteralString] = {

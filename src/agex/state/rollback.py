@@ -55,4 +55,5 @@ def _drop_from(db: sqlite3.Connection, directory: Directory, meta: Meta, first: 
         (tip,) = db.execute(query, (number, first)).fetchone()
         put_lineage(db, directory.digest, rows.lineage(number)._replace(tip=tip))
     db.execute("DELETE FROM rows WHERE seq >= ? OR lineage >= ?", (first, first))
+    db.execute("UPDATE rows SET next = 0 WHERE next >= ?", (first,))
     db.execute("DELETE FROM commits WHERE seq >= ?", (first,))

@@ -101,6 +101,14 @@ class _Check:
 
     def _strays(self) -> Iterator[str]:
         """Find rows that no commit has written: each is listed by the commit of its number."""
+        query = "SELECT lineage, key, seq, next FROM rows ORDER BY lineage, key, seq"
+        before: tuple[object, ...] = ()
+        for lineage, key, seq, following in self._db.execute(query):
+            if before and before[-1] != (seq if before[:2] == (lineage, key) else 0):
+                yield f"a row of {before[1]!r} is gone"
+            before = (lineage, key, following)
+        if before and before[-1]:
+            yield f"a row of {before[1]!r} is gone"
         bodies: dict[int, set[bytes]] = {}
         for _, key, seq in self._db.execute("SELECT lineage, key, seq FROM rows ORDER BY seq"):
             if seq not in bodies:

@@ -22,7 +22,7 @@ from agex.state.schema import Meta
 
 __all__ = ["collect_rows"]
 
-_SLICE = 200  # rows or chunks that one transaction drops: it takes about as long as a commit
+_SLICE = 50  # rows or chunks that one transaction drops: some milliseconds, as long as a commit
 _MOVED = 1024 * 1024  # bytes of chunks that one transaction moves to a new pack
 _DEAD = 4  # a pack is written anew when one part in so many is dead
 
@@ -119,18 +119,22 @@ class _Collector:
     def _drop_tips(self, db: sqlite3.Connection, rows: Rows, lineage: Lineage, limit: int) -> None:
         dropped, tip = 0, lineage.tip
         while tip > limit and dropped < _SLICE:
-            (header,) = db.execute("SELECT header FROM commits WHERE seq = ?", (tip,)).fetchone()
-            place = rows.place(self._digest(header).hex())
+            place = rows.place_at(tip)
             for key in rows.body(place):
                 self.bytes += len(rows.given(place, key) or b"")
                 where = (lineage.id, key, tip)
                 db.execute("DELETE FROM rows WHERE lineage = ? AND key = ? AND seq = ?", where)
                 dropped += 1
+                before = rows.last(lineage.id, key)
+                if before is not None:
+                    where = (lineage.id, key, before)
+                    db.execute("UPDATE rows SET next = 0 WHERE lineage = ? AND key = ? AND seq = ?", where)
             db.execute("DELETE FROM commits WHERE seq = ?", (tip,))
             self.commits += 1
             dropped += 1
-            before = rows.find(place.header.parents[0]) if place.header.parents else None
-            tip = before.seq if before is not None and before.lineage == lineage.id else 0
+            parents = place.header.parents
+            parent = rows.find(parents[0]) if parents else None
+            tip = parent.seq if parent is not None and parent.lineage == lineage.id else 0
         put_lineage(db, self._digest, lineage._replace(tip=tip))
 
     def _drop_lineage(self, db: sqlite3.Connection, number: int) -> None:

@@ -42,20 +42,21 @@ class RowJournal:
         promised = named_chunks(draft) & self._promised
         body = pack(*self._listed(changes))
         header, events = Header.of(draft, content=self._digest(body), digest=self._digest)
-        commit = self._digest(header.pack()).hex()
+        packed = header.pack()
+        commit = self._digest(packed).hex()
         with self._directory.changing() as (db, meta):
             rows, refs = Rows(db, self._digest), Refs(db, self._digest, meta)
             head = refs.get("branch", branch)
             if head != expect:
                 raise HeadMoved(branch, head)
-            self._directory.require_space(db, size(draft))
+            if self._directory.size_limit is not None:
+                self._directory.require_space(db, size(draft))
             if rows.find(commit) is None:  # else another branch has made the very same commit
                 self._add_chunks(db, meta, draft.chunks)
                 self._require_chunks(db, promised)
-                lineage = self._lineage(db, rows, draft.parents, meta.generation)
-                for key, payload in changes.items():
-                    self._add_row(db, lineage, key, Row(meta.generation, payload))
-                self._add_commit(db, meta, lineage, (header.pack(), body, events))
+                lineage, known = self._lineage(db, rows, draft.parents, meta.generation)
+                known += self._add_rows(db, rows, lineage, meta.generation, changes)
+                self._add_commit(db, meta, lineage, known, (packed, body, events))
             refs.set("branch", branch, head, commit)
         return commit
 
@@ -126,46 +127,69 @@ class RowJournal:
                 "nothing was written. Commit again."
             )
 
-    def _lineage(self, db: sqlite3.Connection, rows: Rows, parents: tuple[str, ...], seq: int) -> int:
-        """Return the lineage that a new commit belongs to, with the commit as its tip."""
+    def _lineage(
+        self, db: sqlite3.Connection, rows: Rows, parents: tuple[str, ...], seq: int
+    ) -> tuple[int, int]:
+        """Return the lineage that a new commit belongs to, as its tip, and the keys that this has so far."""
         places = [rows.place(parent) for parent in parents]
         if not places:
-            return self._new_lineage(db, parent=0, fork=0, depth=0, tip=seq)
+            return self._new_lineage(db, parent=0, fork=0, depth=0, tip=seq), 0
         first = places[0]
         lineage = rows.lineage(first.lineage)
         if lineage.tip == first.seq:
             put_lineage(db, self._digest, lineage._replace(tip=seq))
-            return lineage.id
+            return lineage.id, first.known
         if lineage.depth < _DEPTH:
-            return self._new_lineage(db, parent=lineage.id, fork=first.seq, depth=lineage.depth + 1, tip=seq)
+            depth = lineage.depth + 1
+            return self._new_lineage(db, parent=lineage.id, fork=first.seq, depth=depth, tip=seq), 0
         # So many forks upon forks that look-ups would get slow: this one has rows for all keys itself.
         new = self._new_lineage(db, parent=lineage.id, fork=first.seq, depth=0, tip=seq)
         held = rows.keys(first, b"")
         for key, payload in rows.all(first, b"").items():
             self._add_row(db, new, key, Row(held[key].seq, payload))
-        return new
+        return new, len(held)
 
     def _new_lineage(self, db: sqlite3.Connection, *, parent: int, fork: int, depth: int, tip: int) -> int:
         # Its first commit's seq is a number that no other lineage has, even one that was collected.
         put_lineage(db, self._digest, Lineage(tip, parent, fork, depth, tip))
         return tip
 
+    def _add_rows(
+        self,
+        db: sqlite3.Connection,
+        rows: Rows,
+        lineage: int,
+        seq: int,
+        changes: Mapping[bytes, bytes | None],
+    ) -> int:
+        """Add the rows of a commit; return how many of its keys are new to the lineage."""
+        new = 0
+        for key, payload in changes.items():
+            before = rows.last(lineage, key)
+            if before is None:
+                new += 1
+            else:
+                where = (seq, lineage, key, before)
+                db.execute("UPDATE rows SET next = ? WHERE lineage = ? AND key = ? AND seq = ?", where)
+            self._add_row(db, lineage, key, Row(seq, payload))
+        return new
+
     def _add_row(self, db: sqlite3.Connection, lineage: int, key: bytes, row: Row) -> None:
         gone = int(row.payload is None)
         check = self._digest.check(key, row.seq, gone, row.payload)
         db.execute(
-            "INSERT INTO rows VALUES (?, ?, ?, ?, ?, ?)", (lineage, key, row.seq, gone, row.payload, check)
+            "INSERT INTO rows VALUES (?, ?, ?, ?, 0, ?, ?)", (lineage, key, row.seq, gone, row.payload, check)
         )
 
     def _add_commit(
-        self, db: sqlite3.Connection, meta: Meta, lineage: int, parts: tuple[bytes, bytes, bytes]
+        self, db: sqlite3.Connection, meta: Meta, lineage: int, known: int, parts: tuple[bytes, bytes, bytes]
     ) -> None:
         identity = self._digest(parts[0])
         # Where the pack ends is of use only if the disk may not have it yet.
         pack_end = None if self._directory.durable else meta.pack_end
-        check = self._digest.check(meta.generation, lineage, meta.pack, pack_end, identity)
-        row = (meta.generation, identity[:8], lineage, meta.pack, pack_end, check, *parts)
-        db.execute("INSERT INTO commits VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+        check = self._digest.check(meta.generation, lineage, known, meta.pack, pack_end, identity)
+        row = (meta.generation, identity[:8], lineage, known, meta.pack, pack_end, check, *parts)
+        db.execute("INSERT INTO commits VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
 
     def _listed(self, changes: Mapping[bytes, bytes | None]) -> Iterator[bytes]:
         for key in sorted(changes):
@@ -260,7 +284,8 @@ class RowJournal:
         """Return what a commit changed; see `Journal`."""
         with self._rows() as rows:
             place = rows.place(commit)
-            parent = rows.place(place.header.parents[0]) if place.header.parents else None
+            parents = place.header.parents
+            parent = rows.place(parents[0]) if parents else None
             changed = {}
             for key in rows.body(place):
                 payload = rows.given(place, key)
@@ -287,11 +312,12 @@ class RowJournal:
             if old is not None and at.hash == old.hash:
                 return near
             near |= rows.body(at).keys()
-            if not at.header.parents:
+            parents = at.header.parents
+            if not parents:
                 if old is None:
                     return near
                 break
-            at = rows.place(at.header.parents[0])
+            at = rows.place(parents[0])
         before = {} if old is None else rows.keys(old, b"")
         after = rows.keys(new, b"")
         return {key for key in before.keys() | after.keys() if before.get(key) != after.get(key)}

@@ -4,9 +4,11 @@ A row is (lineage, key, seq): what a commit gave a key. Commits that follow one 
 lineage; one on an older commit begins a lineage of its own, which goes on where that commit
 is. So what a key holds at a commit is its last row at or before it, here or further up.
 
-No answer rests on one B-tree page: each look-up goes through the table and through its twin,
-an index with the same keys in pages of its own, and both must agree. A damaged page could
-otherwise hide a row, and an older value, or none, would be the answer.
+A row that is not found would make an older value the answer, or none, so that two things see
+to it. Each look-up goes through the table and through its twin, an index with the same keys in
+pages of its own, and both must agree: a damaged page hides nothing. And what is not there is
+missed: a row names the seq of the row that follows it, a commit the number of keys that its
+lineage has rows of.
 """
 
 from __future__ import annotations
@@ -31,12 +33,12 @@ WITH RECURSIVE step (key) AS (
     UNION ALL
     SELECT (SELECT min(key) FROM rows {0} WHERE lineage = :lineage AND key > step.key AND key < :high)
     FROM step WHERE step.key IS NOT NULL LIMIT 500)
-SELECT last.key, last.seq, last.gone FROM step LEFT JOIN rows AS last {0}
+SELECT last.key, last.seq, last.gone, last.next FROM step LEFT JOIN rows AS last {0}
 ON last.lineage = :lineage AND last.key = step.key AND last.seq = (
     SELECT max(seq) FROM rows {0} WHERE lineage = :lineage AND key = step.key AND seq <= :limit)
 """
 _ROW_BY_ROW = """
-SELECT key, max(seq), gone FROM rows {0}
+SELECT key, max(seq), gone, next FROM rows {0}
 WHERE lineage = :lineage AND key >= :low AND key < :high AND seq <= :limit GROUP BY key
 """
 _MANY = 500  # the limit above
@@ -48,7 +50,15 @@ class Place(NamedTuple):
     hash: str
     lineage: int
     seq: int
-    header: Header
+    known: int
+    """How many keys its lineage has rows of, up to it."""
+    packed: bytes
+    """Its header, checked against its hash."""
+
+    @property
+    def header(self) -> Header:
+        """What the commit is made of."""
+        return Header.unpack(self.packed)
 
 
 class Lineage(NamedTuple):
@@ -93,14 +103,15 @@ class Rows:
         except ValueError:
             return None
         found = self._db.execute(
-            'SELECT seq, lineage, pack, pack_end, "check", header FROM commits WHERE id = ?', (wanted[:8],)
+            'SELECT seq, lineage, known, pack, pack_end, "check", header FROM commits WHERE id = ?',
+            (wanted[:8],),
         ).fetchall()
-        for seq, lineage, pack, end, check, header in found:
+        for seq, lineage, known, pack, end, check, header in found:
             if not isinstance(header, bytes) or self._digest(header) != wanted:
                 continue
-            if self._digest.check(seq, lineage, pack, end, wanted) != check:
+            if self._digest.check(seq, lineage, known, pack, end, wanted) != check:
                 raise StateCorrupt(f"Commit {commit[:12]} is damaged: its place in the store is not its own.")
-            return Place(commit, lineage, seq, Header.unpack(header))
+            return Place(commit, lineage, seq, known, header)
         if found and len(wanted) == 32:
             raise StateCorrupt(f"Commit {commit[:12]} is damaged: its record does not match its hash.")
         return None
@@ -114,6 +125,18 @@ class Rows:
         place = self.find(commit)
         if place is None:
             raise StateError(f"There is no commit {commit[:12]!r} in this store.")
+        return place
+
+    def place_at(self, seq: int) -> Place:
+        """Return the commit of a number.
+
+        Raises:
+            StateCorrupt: it is gone or damaged.
+        """
+        row = self._db.execute("SELECT header FROM commits WHERE seq = ?", (seq,)).fetchone()
+        place = self.find(self._digest(row[0]).hex()) if row and isinstance(row[0], bytes) else None
+        if place is None or place.seq != seq:
+            raise StateCorrupt(f"Commit number {seq} is gone or damaged.")
         return place
 
     def lineage(self, number: int) -> Lineage:
@@ -143,19 +166,21 @@ class Rows:
         """Return what a key holds at a commit; None where it holds nothing."""
         for lineage, limit in self.line(place):
             row = self._db.execute(
-                'SELECT seq, gone, payload, "check" FROM rows INDEXED BY sqlite_autoindex_rows_1 '
+                'SELECT seq, gone, next, payload, "check" FROM rows INDEXED BY sqlite_autoindex_rows_1 '
                 "WHERE lineage = ? AND key = ? AND seq <= ? ORDER BY seq DESC LIMIT 1",
                 (lineage, key, limit),
             ).fetchone()
             twin = self._db.execute(
-                "SELECT seq, gone FROM rows INDEXED BY twin "
+                "SELECT seq, gone, next FROM rows INDEXED BY twin "
                 "WHERE lineage = ? AND key = ? AND seq <= ? ORDER BY seq DESC LIMIT 1",
                 (lineage, key, limit),
             ).fetchone()
-            if (row and row[:2]) != twin:
+            if (row and row[:3]) != twin:
                 raise _damaged(key)
             if row is not None:
-                seq, gone, payload, check = row
+                seq, gone, following, payload, check = row
+                if 0 < following <= limit:  # the one that should have been found
+                    raise _damaged(key)
                 return self._believed(key, seq, gone, payload, check)
         return None
 
@@ -181,15 +206,29 @@ class Rows:
         """Return each key with a prefix at a commit, sorted, and the row that holds it."""
         found: dict[bytes, Held | None] = {}
         for lineage, limit in self.line(place):
-            bounds = {"lineage": lineage, "low": prefix, "high": prefix + b"\xff", "limit": limit}
+            known = place.known if limit == place.seq else self.place_at(limit).known
+            whole = not prefix or known < _MANY  # of so few all are looked at, to see that none is missing
+            low = b"" if whole else prefix
+            bounds = {"lineage": lineage, "low": low, "high": low + b"\xff", "limit": limit}
             rows, twins = (self._last(tree, bounds) for tree in _TREES)
-            if rows != twins:
+            if rows != twins or (whole and len(rows) != known):
                 raise StateCorrupt("The store's table of keys is damaged.")
-            for key, seq, gone in rows:
-                found.setdefault(key, None if gone else Held(lineage, seq))
+            for key, seq, gone, following in rows:
+                if 0 < following <= limit:
+                    raise _damaged(key)
+                if key.startswith(prefix):
+                    found.setdefault(key, None if gone else Held(lineage, seq))
         return {key: held for key, held in sorted(found.items()) if held is not None}
 
-    def _last(self, tree: str, bounds: dict[str, object]) -> list[tuple[bytes, int, int]]:
+    def last(self, lineage: int, key: bytes) -> int | None:
+        """Return the seq of the last row of a key in a lineage."""
+        row = self._db.execute(
+            "SELECT seq FROM rows INDEXED BY twin WHERE lineage = ? AND key = ? ORDER BY seq DESC LIMIT 1",
+            (lineage, key),
+        ).fetchone()
+        return None if row is None else int(row[0])
+
+    def _last(self, tree: str, bounds: dict[str, object]) -> list[tuple[bytes, int, int, int]]:
         """Return the last row of each key in a lineage."""
         steps = self._db.execute(_FROM_KEY_TO_KEY.format(tree), bounds).fetchall()
         if len(steps) < _MANY:

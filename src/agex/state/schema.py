@@ -16,13 +16,13 @@ CREATE TABLE refs (kind TEXT, name BLOB, target BLOB, "check" BLOB, PRIMARY KEY 
 CREATE TABLE lineages (
     id INTEGER PRIMARY KEY, parent INTEGER, fork INTEGER, depth INTEGER, tip INTEGER, "check" BLOB);
 CREATE TABLE commits (
-    seq INTEGER PRIMARY KEY, id BLOB, lineage INTEGER, pack INTEGER, pack_end INTEGER, "check" BLOB,
-    header BLOB, body BLOB, events BLOB);
+    seq INTEGER PRIMARY KEY, id BLOB, lineage INTEGER, known INTEGER, pack INTEGER, pack_end INTEGER,
+    "check" BLOB, header BLOB, body BLOB, events BLOB);
 CREATE INDEX commits_by_id ON commits (id);
 CREATE TABLE rows (
-    lineage INTEGER, key BLOB, seq INTEGER, gone INTEGER, payload BLOB, "check" BLOB,
+    lineage INTEGER, key BLOB, seq INTEGER, gone INTEGER, next INTEGER, payload BLOB, "check" BLOB,
     PRIMARY KEY (lineage, key, seq)) WITHOUT ROWID;
-CREATE INDEX twin ON rows (lineage, key, seq, gone);
+CREATE INDEX twin ON rows (lineage, key, seq, gone, next);
 CREATE TABLE chunks (
     id INTEGER PRIMARY KEY, address BLOB UNIQUE, pack INTEGER, at INTEGER, length INTEGER, content BLOB);
 CREATE TABLE kv (key BLOB PRIMARY KEY, value BLOB) WITHOUT ROWID;

@@ -7,6 +7,7 @@ Nothing here is used by agex itself at run time, and nothing here reaches a netw
 from __future__ import annotations
 
 from agex.models.actions import edit_file, python_action, terminal_action, write_file
+from agex.testing.kvstore import check_kvstore
 from agex.testing.models import RecordingModel, ReplayMiss, ReplayModel, ScriptedModel, ScriptExhausted
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "ReplayModel",
     "ScriptExhausted",
     "ScriptedModel",
+    "check_kvstore",
     "edit_file",
     "python_action",
     "terminal_action",

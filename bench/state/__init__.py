@@ -1,0 +1,1 @@
+"""What the state costs, each figure beside the floor it stands on, taken in the same run."""

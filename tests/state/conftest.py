@@ -1,0 +1,104 @@
+"""Every store that there is, as fixtures: each empty, the servers real and started once.
+
+Directories do not wait for the disk here; that they do is for the tests of crashes.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from agex.state.cache import Cache
+from agex.state.disk import Disk
+from agex.state.journal import Journal
+from agex.state.kv import KVStore
+from agex.state.kvjournal import KVJournal
+from agex.state.memory import Memory
+
+STORES = ["memory", "disk", "cache-disk", "cache-memory", "redis", "postgres"]
+JOURNALS = ["memory", "disk", "redis", "postgres", "kv-on-disk"]
+
+_numbers = itertools.count()
+
+
+def _servers() -> ModuleType:
+    # Tests are imported by path (--import-mode=importlib), so a neighbour has no package to come from.
+    path = Path(__file__).with_name("servers.py")
+    spec = importlib.util.spec_from_file_location("agex_tests_servers", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="session")
+def redis_url() -> Iterator[str]:
+    with _servers().redis_server() as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def postgres_dsn() -> Iterator[str]:
+    with _servers().postgres_server() as dsn:
+        yield dsn
+
+
+@pytest.fixture
+def opening(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[str], KVStore]]:
+    """Open stores by their kind; all of one test are the same store, so opening again is another client."""
+    opened: list[KVStore] = []
+    memory = Memory()
+    number = next(_numbers)
+
+    def open_store(kind: str) -> KVStore:
+        store: KVStore
+        match kind:
+            case "memory":
+                store = memory
+            case "disk" | "kv-on-disk":
+                store = Disk(tmp_path / "store", durable=False)
+            case "cache-disk":
+                store = Cache(Disk(tmp_path / "store", durable=False))
+            case "cache-memory":
+                store = Cache(memory)
+            case "redis":
+                from agex.state.redis import RedisStore
+
+                store = RedisStore(request.getfixturevalue("redis_url"), prefix=f"test{number}:")
+            case "postgres":
+                from agex.state.postgres import PostgresStore
+
+                store = PostgresStore(request.getfixturevalue("postgres_dsn"), table=f"test{number}")
+        opened.append(store)
+        return store
+
+    yield open_store
+    for store in opened:
+        store.close()
+
+
+@pytest.fixture(params=STORES)
+def store(request: pytest.FixtureRequest, opening: Callable[[str], KVStore]) -> KVStore:
+    return opening(request.param)
+
+
+@pytest.fixture(params=JOURNALS)
+def journals(request: pytest.FixtureRequest, opening: Callable[[str], KVStore]) -> Callable[[], Journal]:
+    """Open a journal of one store, as each process that uses it does."""
+
+    def open_journal() -> Journal:
+        store = opening(request.param)
+        return KVJournal(store) if request.param == "kv-on-disk" else store.journal()
+
+    return open_journal
+
+
+@pytest.fixture
+def journal(journals: Callable[[], Journal]) -> Journal:
+    return journals()
