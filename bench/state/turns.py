@@ -19,11 +19,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from bench.state.floor import Floor
 
 from agex.state import Disk, Versioned
 from agex.values.digest import digest
 from agex.values.group import BLOCK
-from bench.state.floor import Floor
 
 __all__ = ["measure_turns"]
 
