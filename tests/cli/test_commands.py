@@ -55,6 +55,14 @@ def test_run_prints_one_json_document(command):
     assert (document["value"], document["turns"]) == (42, 1)
 
 
+def test_run_keeps_every_step_in_a_directory(command):
+    arguments = ("run", "shell_tasks:double", "--arg", "n=21", "--state", "kept", "--json")
+    document = json.loads(command(*arguments).stdout)
+    (entry,) = json.loads(command("log", "kept", "--json").stdout)
+    assert entry["hash"] == document["commit"]
+    assert entry["changed"]["+"] == ["double"]
+
+
 def test_an_argument_that_is_no_json_is_text(command):
     document = json.loads(command("run", "shell_tasks:echo", "--arg", "text=two words", "--json").stdout)
     assert document["value"] == "two words"

@@ -52,13 +52,16 @@ def run(
         list[str] | None, typer.Option(help="An argument as name=value; value is JSON or text.")
     ] = None,
     model: Model = None,
+    state: Annotated[
+        Path | None, typer.Option(help="Keep variables and every step in this directory.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Call a task of a module in the current directory or on the path."""
     from agex.cli.run import call_task
 
     with _Reporting():
-        result = call_task(task, arg or [], model, quiet=as_json)
+        result = call_task(task, arg or [], model, state=state, quiet=as_json)
     if as_json:
         _print_json(result)
 

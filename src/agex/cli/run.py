@@ -5,18 +5,24 @@ from __future__ import annotations
 import importlib
 import json
 import sys
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
+from agex import Disk, Versioned
 from agex.agent import AsyncTask, Task, pprint_events
 from agex.errors import DefinitionError
 
 __all__ = ["call_task"]
 
 
-def call_task(address: str, arguments: list[str], model: str | None, *, quiet: bool) -> dict[str, Any]:
+def call_task(
+    address: str, arguments: list[str], model: str | None, *, state: Path | None = None, quiet: bool
+) -> dict[str, Any]:
     """Call the task at ``MODULE:TASK``, printing its events unless *quiet*.
+
+    With *state*, it runs over the versioned state in that directory, which is made where there is none.
 
     Raises:
         DefinitionError: the address or an argument cannot be read.
@@ -26,7 +32,16 @@ def call_task(address: str, arguments: list[str], model: str | None, *, quiet: b
     if model is not None:
         task.agent.model = model
     inputs = dict(_argument(text) for text in arguments)
-    run = (task if quiet else task.using(on_event=pprint_events)).run(**inputs)
+    if not quiet:
+        task = task.using(on_event=pprint_events)
+    if state is None:
+        run = task.run(**inputs)
+    else:
+        kept = Versioned(Disk(state))
+        try:
+            run = task.run(**inputs, state=kept)
+        finally:
+            kept.close()
     if not quiet:
         Console().print(run.value)
     return {
@@ -36,6 +51,7 @@ def call_task(address: str, arguments: list[str], model: str | None, *, quiet: b
         "cost": run.cost,
         "seconds": round(run.duration, 3),
         "run_id": run.run_id,
+        "commit": run.commit,
     }
 
 
