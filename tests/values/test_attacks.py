@@ -20,8 +20,10 @@ import pandas as pd
 import pytest
 
 from agex.errors import StateCorrupt
-from agex.values import Allow, Group, decode, encode
+from agex.values import Allow, Group, decode, decoder, encode
+from agex.values.audit import audit
 from agex.values.builder import Builder
+from agex.values.handle import Handle
 
 CALLED: list[Any] = []
 
@@ -246,6 +248,12 @@ def test_a_damaged_stream_is_corrupt_and_not_a_crash(name: str) -> None:
         load(BOMBS[name])
 
 
+@pytest.mark.parametrize("name", [name for name in BOMBS if name.startswith(("a text", "bytes longer"))])
+def test_a_length_that_leaves_the_stream_is_seen_before_it_is_loaded(name: str) -> None:
+    with pytest.raises(StateCorrupt, match="cut short"):
+        audit(BOMBS[name])
+
+
 def test_every_flipped_byte_is_noticed_or_harmless() -> None:
     value = {"a": [1, 2.5, "text"], "b": (None, {3, 4}), "c": np.arange(4), "d": pd.Series([1, 2])}
     (group,) = encode({"x": value}, allow=ALLOW)
@@ -295,6 +303,20 @@ def test_memory_is_never_taken_for_objects_nor_left(name: str) -> None:
         load(stored(Made(getattr(arrays, constructor), tuple(args))))
 
 
+def test_an_array_does_not_stand_on_memory_that_can_be_taken_from_under_it() -> None:
+    from agex.values import arrays
+
+    fill = b"\x96" + struct.pack("<Q", 8000) + bytes(8000) + b"\x94"  # a bytearray, noted as number 0
+    names = b"".join(b"\x8c" + bytes((len(n),)) + n.encode() for n in (arrays.__name__, "make_array"))
+    rest = b"".join(map(_written, ("<f8", (1000,), False, True)))
+    array = names + b"\x93(h\x00" + rest + b"tR"
+    got = load(b"\x80\x05((" + fill + array + b"\x86t)t.")
+    memory, made = got
+    memory.clear()
+    made[:] = 1
+    assert made.sum() == 1000
+
+
 def test_a_view_cannot_leave_its_array() -> None:
     from agex.values import arrays
 
@@ -315,6 +337,15 @@ def test_a_view_cannot_leave_its_array() -> None:
             load(stored(Made(arrays.make_view, (base, dtype, (shape, strides, offset), True))))
 
 
+def test_a_damaged_table_is_corrupt() -> None:
+    from agex.values import tables
+
+    for data in (b"", b"no table", b"\xff\xff\xff\xff\x10\x00\x00\x00" + bytes(40)):
+        for args in ((tables.make_table, (data,)), (tables.make_polars, (data, bytes(16)))):
+            with pytest.raises(StateCorrupt):
+                load(stored(Made(*args)))
+
+
 def test_a_frame_whose_blocks_do_not_fit_is_corrupt() -> None:
     from agex.values import arrays, frames
 
@@ -331,3 +362,30 @@ def test_a_frame_whose_blocks_do_not_fit_is_corrupt() -> None:
     ]:
         with pytest.raises(StateCorrupt):
             load(stored(Made(frames.make_frame, ([(values, places)], index, columns))))
+
+
+GUEST_CALLS: dict[str, Callable[[], Any]] = {
+    "a function of the host": lambda: Made(of("real", of("host", "tool")), (1,)),
+    "its handle": lambda: Made(of("host", "tool"), (1,)),
+    "a class of the guest": lambda: Made(of("real", of("outer", 0)), ()),
+    "a function of the guest": lambda: Made(of("real", of("outer", 1)), ()),
+    "an instance of the guest's": lambda: Made(of("instance", of("outer", 0), ()), ()),
+    "a partial of a function of the host": lambda: Made(
+        of("real", of("partial", of("host", "tool"), (1,), {})), ()
+    ),
+    "an attribute of a list": lambda: of("fill_attributes", [], {"append": 1}),
+    "the state of a class": lambda: of("fill_attributes", of("real", of("outer", 0)), {"f": 1}),
+}
+
+
+@pytest.mark.parametrize("name", GUEST_CALLS)
+def test_code_of_the_guest_and_of_the_host_is_not_called_while_loading(name: str, make_guest) -> None:
+    called: list[Any] = []
+    guest = make_guest(tool=lambda *args: called.append(args))
+    methods = "def __init__(self):\n        ran.append(1)\n    def __call__(self):\n        ran.append(2)"
+    made = guest.run(f"ran = []\nclass C:\n    {methods}\ndef f():\n    ran.append(3)")
+    loader = decoder._Loader(guest.allow, guest)
+    with pytest.raises((StateCorrupt, TypeError)):
+        loader(stored(GUEST_CALLS[name]()), (Handle(made["C"]), Handle(made["f"])), ())
+    assert called == []
+    assert guest.session.globals["ran"] == []

@@ -7,8 +7,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pydantic import BaseModel
 
+from agex.errors import UnpicklableVariableError
 from agex.values import NotKept, decode, fingerprint, frozen
+
+
+class Vault:
+    """A class of the host."""
+
 
 PROGRAMS: dict[str, tuple[str, str, Any]] = {
     "a function": (
@@ -626,6 +633,40 @@ PROGRAMS: dict[str, tuple[str, str, Any]] = {
         "c.a",
         1,
     ),
+    "annotations that are read later": (
+        """
+            from __future__ import annotations
+            from dataclasses import dataclass
+
+            @dataclass
+            class Node:
+                value: int
+                next: Node | None = None
+
+            n = Node(1, Node(2))
+        """,
+        "n.next.value, type(n.next) is Node",
+        (2, True),
+    ),
+    "a context manager": (
+        """
+            from contextlib import contextmanager
+
+            @contextmanager
+            def twice(log):
+                log.append("in")
+                yield 2
+                log.append("out")
+
+            def run():
+                log = []
+                with twice(log) as n:
+                    log.append(n)
+                return log
+        """,
+        "run()",
+        ["in", 2, "out"],
+    ),
     "attribute hooks": (
         """
             class C:
@@ -798,3 +839,59 @@ def test_the_fingerprint_of_code_changes_with_what_it_captured(make_guest) -> No
         after = prints()
         assert after != before, change
         before = after
+
+
+def test_a_class_over_a_class_of_the_host_comes_back(moved) -> None:
+    program = textwrap.dedent("""
+        class Order(Model):
+            lines: list[str] = []
+            def total(self):
+                return len(self.lines)
+
+        class Late(Vault):
+            def open(self):
+                return self.name + "!"
+
+        o = Order(lines=["a"])
+        v = Late()
+        v.name = "n"
+    """)
+    second = moved(program, registered=[BaseModel, Vault], Model=BaseModel)
+    checks = "o.total(), o == Order(lines=['a']), type(o) is Order, v.open(), isinstance(v, Vault)"
+    assert second.run(f"got = {checks}")["got"] == (1, True, True, "n!", True)
+
+
+def test_a_class_that_says_it_is_of_a_library_is_lost_and_not_taken_for_the_librarys(make_guest) -> None:
+    guest = make_guest()
+    guest.run("class Index:\n    __module__ = 5\na = [Index()]")
+    guest.run("class Block:\n    __module__ = 'pandas'\nb = [Block()]")
+    lost = {name: parts for group in guest.groups("a", "b") for name, parts in group.lost.items()}
+    assert {name: parts[0].path for name, parts in lost.items()} == {"a": "a[0]", "b": "b[0]"}
+
+
+def test_a_class_made_by_a_call_is_lost_and_so_are_its_instances(make_guest) -> None:
+    first, second = make_guest(), make_guest()
+    first.run("C = type('C', (), {'n': 1})\nc = [C(), 2]")
+    loaded = second.load(first.groups())
+    assert type(loaded["C"]) is NotKept
+    assert type(loaded["c"][0]) is NotKept
+    assert loaded["c"][1] == 2
+
+
+def test_a_function_that_captured_what_is_lost_works_up_to_there(make_guest) -> None:
+    first, second = make_guest(), make_guest()
+    first.run("live = (i for i in ())\ndef f(x):\n    return x if x else next(live)")
+    second.session.globals.update(second.load(first.groups()))
+    assert second.run("got = f(1)")["got"] == 1
+    with pytest.raises(UnpicklableVariableError, match="generator"):
+        second.run("f(0)")
+
+
+def test_a_function_that_captured_a_large_array_shares_it_with_nobody(make_guest) -> None:
+    guest = make_guest()
+    guest.run("def f():\n    return big.sum()", big=np.ones(100_000))
+    (group,) = guest.groups("f", "big")
+    assert [part.nbytes for part in group.buffers] == [800_000, 800_000]
+    loaded = guest.load([group])
+    loaded["big"][:] = 0
+    assert loaded["f"]() == 100_000

@@ -16,6 +16,7 @@ import pytest
 
 from agex.errors import UnpicklableVariableError
 from agex.values import Allow, NotKept, decode, encode, fingerprint, not_kept_error
+from agex.values.allow import class_name
 
 ALLOW = Allow()
 
@@ -49,9 +50,9 @@ def test_a_variable_that_is_lost_as_a_whole_is_a_marker() -> None:
     assert got["n"] == 1
     assert [each.path for each in lost["cursor"]] == ["cursor"]
     text = str(not_kept_error(got["cursor"], "cursor"))
-    assert text.startswith(
-        "Variable 'cursor' (sqlite3.Cursor) is not available.\nIt was not persisted from a previous execution because it is unpicklable"
-    )
+    first, second, *_ = text.splitlines()
+    assert first == "Variable 'cursor' (sqlite3.Cursor) is not available."
+    assert second.startswith("It was not persisted from a previous execution because it is unpicklable")
     for solution in (
         "1. Recreate it: cursor = ",
         "2. Chain operations",
@@ -71,7 +72,7 @@ LOST: dict[str, Callable[[], Any]] = {
     "iterator": lambda: iter([1]),
     "lambda of the host": lambda: lambda: 1,
     "memoryview": lambda: memoryview(b"a"),
-    "dict keys": lambda: {}.keys(),
+    "dict keys": {}.keys,
     "unregistered": Unregistered,
     "type": lambda: Unregistered,
     "module": lambda: threading,
@@ -151,7 +152,7 @@ USES: dict[str, Callable[[Any], Any]] = {
     "round": round,
     "abs": abs,
     "matmul": lambda x: x @ x,
-    "contains": lambda x: x in [1],
+    "contains": lambda x: x in [1, 2],
     "open": open,
     "isinstance of it": lambda x: isinstance(1, x),
 }
@@ -179,12 +180,6 @@ def test_a_lost_thing_stays_lost_when_it_is_stored_again() -> None:
     assert lost == {}
     with pytest.raises(UnpicklableVariableError, match=r"x\[0\]"):
         again["x"][0]()
-
-
-def test_the_same_lost_thing_in_two_variables_is_one() -> None:
-    lock = threading.Lock()
-    got, _ = stored(a=[lock], b=[lock])
-    assert got["a"][0] is got["b"][0]
 
 
 def test_a_lost_thing_does_not_count_as_a_change() -> None:
@@ -230,6 +225,6 @@ def test_an_unknown_extension_array_loses_its_frame_and_no_more(monkeypatch: pyt
     monkeypatch.delitem(frames._BY_NAME, "Categorical")
     frame = pd.DataFrame({"c": pd.Categorical(["a"])})
     got, lost = stored(x={"frame": frame, "n": 1})
-    assert [each.type for each in lost["x"]] == ["pandas.Categorical"]
+    assert [each.type for each in lost["x"]] == [class_name(pd.Categorical)]
     assert type(got["x"]["frame"]) is NotKept
     assert got["x"]["n"] == 1

@@ -159,6 +159,15 @@ def test_a_view_that_came_back_is_shared_when_it_is_stored_again() -> None:
     assert got["b"][0] == -1
 
 
+def test_the_graph_behind_an_object_of_the_host_is_not_walked() -> None:
+    class Connection:
+        def __init__(self) -> None:
+            self.pool = shared
+
+    shared = [1]
+    assert groups(a=Connection(), b=shared) == [("a",), ("b",)]
+
+
 def test_a_long_chain_of_objects_is_walked_without_recursion() -> None:
     head: list[Any] = []
     for _ in range(400):

@@ -8,6 +8,7 @@ import datetime as dt
 import decimal
 import enum
 import fractions
+import importlib.util
 import io
 import ipaddress
 import json
@@ -340,7 +341,6 @@ FRAMES: dict[str, Any] = {
     "mixed": pd.DataFrame({"a": [1, 2], "o": [[1], {"k": 2}], "c": [1, 2], "b": [True, False]}),
     "strings": pd.DataFrame({"s": ["x", None]}),
     "python strings": pd.DataFrame({"s": pd.array(["a", None], dtype="string[python]")}),
-    "arrow": pd.DataFrame({"a": pd.array([1, None], dtype="int64[pyarrow]")}),
     "category": pd.DataFrame({"c": pd.Categorical(["u", "v", None], ["v", "u"], ordered=True)}),
     "nullable": pd.DataFrame(
         {
@@ -379,6 +379,10 @@ FRAMES: dict[str, Any] = {
     "interval index": pd.interval_range(0, 2),
     "zone index": pd.date_range("2020", periods=2, tz="UTC"),
 }
+
+
+if importlib.util.find_spec("pyarrow"):
+    FRAMES["arrow"] = pd.DataFrame({"a": pd.array([1, None], dtype="int64[pyarrow]")})
 
 
 @pytest.mark.parametrize("name", FRAMES)
@@ -441,6 +445,22 @@ SCALARS = [
 def test_a_scalar_of_pandas_comes_back(value: Any) -> None:
     got = again(value)
     assert (type(got), got, repr(got)) == (type(value), value, repr(value))
+
+
+def test_zones_of_pytz_come_back() -> None:
+    pytz = pytest.importorskip("pytz")
+    berlin = pytz.timezone("Europe/Berlin")
+    summer = berlin.localize(dt.datetime.fromisoformat("2020-07-01"))
+    values = [
+        berlin,
+        pytz.UTC,
+        pytz.FixedOffset(90),
+        pytz.timezone("EST"),
+        summer,
+        pd.Timestamp("2020", tz=berlin),
+    ]
+    got = again(values)
+    assert [repr(each) for each in got] == [repr(each) for each in values]
 
 
 def test_constants_of_pandas_are_the_same_objects() -> None:

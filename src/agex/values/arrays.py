@@ -11,6 +11,7 @@ import pickle
 from collections.abc import Callable
 from typing import Any
 
+from agex.values.library import library
 from agex.values.sharing import array_root
 
 __all__ = ["CONSTRUCTORS", "find_kind", "make_array", "take_alone", "take_array"]
@@ -45,8 +46,7 @@ def dtype_of(description: Any) -> Any:
     Raises:
         ValueError, TypeError: it is none.
     """
-    import numpy as np
-
+    np = library("numpy")
     if isinstance(description, str):
         return np.dtype(description)
     kind, *rest = description
@@ -86,8 +86,7 @@ def take_array(encoder: Any, array: Any) -> Any:
 
 def take_alone(_encoder: Any, array: Any) -> Any:
     """Take an array apart as one that shares its memory with no other."""
-    import numpy as np
-
+    np = library("numpy")
     plain = array.view(np.ndarray) if type(array) is not np.ndarray else array
     description = describe(array.dtype)
     if array.dtype.hasobject or array.dtype.kind == "T":
@@ -103,25 +102,23 @@ def take_alone(_encoder: Any, array: Any) -> Any:
 
 def make_array(memory: Any, description: Any, shape: tuple[int, ...], fortran: bool, writable: bool) -> Any:
     """Make an array of its memory, which is copied where it cannot be written to."""
-    import numpy as np
-
+    np = library("numpy")
     dtype = dtype_of(description)
     if dtype.hasobject or dtype.kind == "T":
         raise ValueError("objects cannot be made from memory")
     if any(n < 0 for n in shape):
         raise ValueError("an array of negative length")
-    data = memory if isinstance(memory, bytearray) or not _is_fixed(memory) else bytearray(memory)
+    data = _own(memory)
     made: Any = np.ndarray(tuple(shape), dtype, buffer=data, order="F" if fortran else "C")
-    if made.nbytes != memoryview(data).nbytes:
-        raise ValueError(f"an array of {made.nbytes} bytes was given {memoryview(data).nbytes}")
+    if made.nbytes != data.nbytes:
+        raise ValueError(f"an array of {made.nbytes} bytes was given {data.nbytes}")
     made.flags.writeable = bool(writable)
     return made
 
 
 def make_view(root: Any, description: Any, layout: tuple[Any, Any, int], writable: bool) -> Any:
     """Make an array that shares the memory of another, by shape, strides and offset; it stays inside."""
-    import numpy as np
-
+    np = library("numpy")
     dtype = dtype_of(description)
     shape, strides, offset = layout
     if dtype.hasobject or root.dtype.hasobject or "T" in {dtype.kind, root.dtype.kind}:
@@ -148,8 +145,7 @@ def _checked(root: Any, shape: Any, strides: Any, offset: int) -> tuple[Any, Any
 
 
 def make_object_array(description: Any, shape: tuple[int, ...]) -> Any:
-    import numpy as np
-
+    np = library("numpy")
     if np.prod([int(n) for n in shape], dtype=object) > _MOST_OBJECTS:
         raise ValueError("an array of objects larger than any stream")
     return np.empty(tuple(shape), dtype_of(description))
@@ -160,8 +156,7 @@ _MOST_OBJECTS = 1 << 28  # their places alone are 2 GB; each needs a byte of the
 
 def fill_object_array(array: Any, items: list[Any]) -> None:
     """Put the items into an array, each as one object, whatever it is."""
-    import numpy as np
-
+    np = library("numpy")
     if type(array) is not np.ndarray or type(items) is not list or array.size != len(items):
         raise ValueError("an array of objects with another number of items")
     flat = array.reshape(-1)
@@ -171,8 +166,7 @@ def fill_object_array(array: Any, items: list[Any]) -> None:
 
 def _raw(array: Any) -> Any:
     """View a contiguous array as its bytes, in the order they are in."""
-    import numpy as np
-
+    np = library("numpy")
     flat = array.reshape(-1, order="A")
     if array.itemsize == 0:
         return np.empty(0, np.uint8)
@@ -188,35 +182,36 @@ def _writable(array: Any) -> bool:
     return bool(array.flags.writeable)
 
 
-def _is_fixed(memory: Any) -> bool:
-    return memoryview(memory).readonly
+def _own(memory: Any) -> memoryview:
+    """Give memory that an array may stand on: a buffer of the load, or a copy.
+
+    Numpy does not hold on to what it is given the way a view does: a bytearray that something else in
+    the stream refers to could be made shorter under it.
+    """
+    return memory if type(memory) is memoryview and not memory.readonly else memoryview(bytearray(memory))
 
 
 # -- subclasses, scalars, generators -------------------------------------------------------------
 
 
 def take_records(encoder: Any, array: Any) -> Any:
-    import numpy as np
-
+    np = library("numpy")
     return make_records, (_Alone(array.view(np.ndarray)),)
 
 
 def make_records(array: Any) -> Any:
-    import numpy as np
-
+    np = library("numpy")
     return array.view(np.recarray)
 
 
 def take_masked(_encoder: Any, array: Any) -> Any:
-    import numpy as np
-
+    np = library("numpy")
     mask = None if array.mask is np.ma.nomask else _Alone(np.asarray(array.mask))
     return make_masked, (_Alone(np.asarray(array.data)), mask, np.asarray(array.fill_value))
 
 
 def make_masked(data: Any, mask: Any, fill_value: Any) -> Any:
-    import numpy as np
-
+    np = library("numpy")
     return np.ma.MaskedArray(data, np.ma.nomask if mask is None else mask, fill_value=fill_value)
 
 
@@ -242,8 +237,7 @@ def take_scalar(_encoder: Any, scalar: Any) -> Any:
 
 
 def make_scalar(description: Any, data: bytes) -> Any:
-    import numpy as np
-
+    np = library("numpy")
     dtype = dtype_of(description)
     if dtype.hasobject or dtype.kind == "T" or dtype.itemsize != len(data):
         raise ValueError("a scalar of another size")
@@ -261,8 +255,7 @@ def take_generator(_encoder: Any, generator: Any) -> Any:
 
 
 def make_generator(kind: str, state: Any, sequence: tuple[Any, ...]) -> Any:
-    import numpy as np
-
+    np = library("numpy")
     entropy, spawn_key, pool_size, spawned = sequence
     seed = np.random.SeedSequence(
         entropy, spawn_key=spawn_key, pool_size=pool_size, n_children_spawned=spawned
@@ -275,16 +268,14 @@ def take_random_state(_encoder: Any, generator: Any) -> Any:
 
 
 def make_random_state(state: Any) -> Any:
-    import numpy as np
-
+    np = library("numpy")
     made = np.random.RandomState(0)
     made.set_state(state)
     return made
 
 
 def _bits(kind: str, seed: Any, state: Any) -> Any:
-    import numpy as np
-
+    np = library("numpy")
     if kind not in _BIT_GENERATORS:
         raise ValueError(f"no bit generator is called {kind!r}")
     made = getattr(np.random, kind)(seed)

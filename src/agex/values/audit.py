@@ -57,7 +57,7 @@ def _walk(stream: bytes, runs: re.Pattern[bytes]) -> int:
             at += 1
         else:
             at = _after(stream, at)
-    if at != size or stream[-1:] != b".":
+    if stream[-1:] != b".":
         raise StateCorrupt("a stored value is cut short")
     return tuples
 
@@ -67,14 +67,27 @@ def _after(stream: bytes, at: int) -> int:
     width = _LENGTHS.get(stream[at])
     if width is None:
         raise StateCorrupt(f"a stored value uses the opcode {stream[at]:#x}, which none does")
-    return at + 1 + width + int.from_bytes(stream[at + 1 : at + 1 + width], "little")
+    end = at + 1 + width + int.from_bytes(stream[at + 1 : at + 1 + width], "little")
+    if end > len(stream):  # a regular expression would begin at the end of the stream, and find no fault
+        raise StateCorrupt("a stored value is cut short")
+    return end
 
 
-_PUSHES = frozenset(b")NKMJG]}\x88\x89\x8f\x97\x8cX\x8dCB\x8e\x96\x8a\x8b")
-_SIZES = {**dict.fromkeys(b"Kh\x80", 2), 0x4D: 3, **dict.fromkeys(b"Jj", 5), **dict.fromkeys(b"G\x95", 9)}
-_LAST = {0x85: 1, 0x86: 2, 0x87: 3, 0x52: 2}
-_POPS = {0x30: 1, 0x61: 1, 0x73: 2, 0x93: 1, 0x2E: 1}  # two names make one global
-_TO_MARK = frozenset(b"eu1\x90")
+# What opcodes do to a stack of depths, and how many bytes those take that do not say their own length.
+_PUSH, _MEMO, _GET, _PAIR, _FEW, _MARK, _MANY, _DROP, _POP, _NOTHING = range(10)
+_DOES = bytearray([_NOTHING] * 256)
+for _does, _opcodes in (
+    (_PUSH, b")NKMJG]}\x88\x89\x8f\x97\x8cX\x8dCB\x8e\x96\x8a\x8b"),
+    (_MEMO, b"\x94"), (_GET, b"hj"), (_PAIR, b"\x86R"), (_FEW, b"\x85\x87"), (_MARK, b"("),
+    (_MANY, b"t\x91"), (_DROP, b"eu1\x90"), (_POP, b"0as\x93."),
+):  # fmt: skip
+    for _opcode in _opcodes:
+        _DOES[_opcode] = _does
+_SIZES = bytearray([1] * 256)
+for _size, _opcodes in ((2, b"Kh\x80"), (3, b"M"), (5, b"Jj"), (9, b"G\x95"), (0, bytes(_LENGTHS))):
+    for _opcode in _opcodes:
+        _SIZES[_opcode] = _size
+_TAKES = {0x85: 1, 0x87: 3, 0x30: 1, 0x61: 1, 0x73: 2, 0x93: 1, 0x2E: 1}  # two names make one global
 
 
 def _depth(stream: bytes) -> int:
@@ -82,32 +95,40 @@ def _depth(stream: bytes) -> int:
     stack: list[int] = []
     marks: list[int] = []
     memo: list[int] = []
+    push, pop, note = stack.append, stack.pop, memo.append
     deepest = at = 0
+    end = len(stream)
     try:
-        while at < len(stream):
+        while at < end:
             opcode = stream[at]
-            if opcode in _PUSHES:
-                stack.append(0)
-            elif opcode == 0x94:
-                memo.append(stack[-1])
-            elif opcode in _LAST:
-                depth = 1 + max(stack[-_LAST[opcode] :])
-                del stack[-_LAST[opcode] :]
-                stack.append(depth)
-                deepest = max(deepest, depth)
-            elif opcode in b"hj":
-                stack.append(memo[int.from_bytes(stream[at + 1 : at + _SIZES[opcode]], "little")])
-            elif opcode == 0x28:
+            does = _DOES[opcode]
+            if does == _PUSH:
+                push(0)
+            elif does == _MEMO:
+                note(stack[-1])
+            elif does == _GET:
+                push(
+                    memo[
+                        stream[at + 1]
+                        if opcode == 0x68
+                        else int.from_bytes(stream[at + 1 : at + 5], "little")
+                    ]
+                )
+            elif does == _PAIR:
+                one, other = pop(), pop()
+                push((one if one > other else other) + 1)  # noqa: FURB136 - a call costs more than all else here
+            elif does == _MARK:
                 marks.append(len(stack))
-            elif opcode in b"t\x91":
-                start = marks.pop()
-                stack[start:] = [1 + max(stack[start:], default=0)]
-                deepest = max(deepest, stack[-1])
-            elif opcode in _TO_MARK:
+            elif does == _DROP:
                 del stack[marks.pop() :]
-            elif opcode in _POPS:
-                del stack[-_POPS[opcode] :]
-            at = _after(stream, at) if opcode in _LENGTHS else at + _SIZES.get(opcode, 1)
-    except (IndexError, ValueError):
+            elif does == _POP:
+                del stack[-_TAKES[opcode] :]
+            elif does in {_FEW, _MANY}:
+                start = marks.pop() if does == _MANY else -_TAKES[opcode]
+                stack[start:] = [1 + max(stack[start:], default=0)]
+            if stack and stack[-1] > deepest:
+                deepest = stack[-1]
+            at = at + _SIZES[opcode] if _SIZES[opcode] else _after(stream, at)
+    except IndexError:
         raise StateCorrupt("a stored value takes what it did not put anywhere") from None
     return deepest

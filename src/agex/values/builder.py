@@ -5,6 +5,7 @@ Its methods are called by the unpickler with whatever is stored, so each checks 
 
 from __future__ import annotations
 
+import contextlib
 import enum
 import functools
 import operator
@@ -19,8 +20,16 @@ from agex.values.guest import GuestCode
 from agex.values.handle import Handle, unwrapped
 from agex.values.kinship import is_class, is_function
 from agex.values.lost import NotKept
+from agex.values.wrappers import MANAGERS, functions_of, plain_function
 
-__all__ = ["CAREFUL", "GIVEN", "MADE", "Builder", "Namespace", "NeedsCare", "functions_of", "plain_function"]
+__all__ = [
+    "CAREFUL",
+    "GIVEN",
+    "MADE",
+    "Builder",
+    "Namespace",
+    "NeedsCare",
+]
 
 
 class NeedsCare(BaseException):
@@ -61,6 +70,8 @@ class Builder:
         self._thaw = thaw
         self._outer = outer
         self._careful = careful
+        self._makers: dict[Any, Callable[[], Any]] = {}
+        self._filled: dict[int, type] = {}
 
     # -- what is not called while loading ----------------------------------------------------
 
@@ -98,6 +109,12 @@ class Builder:
         """Make what ``functools.lru_cache`` made of a function, with an empty cache."""
         return _of(function, functools.lru_cache(maxsize, typed))
 
+    def manager(self, name: str, function: Any) -> Any:
+        """Make what ``contextlib.contextmanager`` or its asynchronous twin made of a function."""
+        if name not in MANAGERS:
+            raise StateCorrupt(f"no decorator of context managers is called {name}")
+        return _of(function, getattr(contextlib, name))
+
     def method(self, name: str, owner: Any) -> Any:
         """Bind a function that the class of *owner*, or *owner* as a class, has under that name."""
         owner = unwrapped(owner)
@@ -111,16 +128,28 @@ class Builder:
 
     def instance(self, cls: Any, args: tuple[Any, ...]) -> Any:
         """Make an empty instance of a class of the guest."""
-        cls = unwrapped(cls)
-        if type(cls) is NotKept:
-            return cls
-        if not (is_class(cls) and _is_guests(self._guest, cls)):
+        again = None if args else self._makers.get(cls)
+        if again is not None:
+            return again()
+        kind = unwrapped(cls)
+        if type(kind) is NotKept:
+            return kind
+        if not (is_class(kind) and _is_guests(self._guest, kind)):
             raise StateCorrupt("a stored instance is of something that is not a class")
-        return self._guarded(instances.blank(cls, args))
+        return self._blank(cls, kind, args)
 
     def record(self, name: str, args: tuple[Any, ...]) -> Any:
         """Make an empty instance of a class that the host registered."""
-        return self._guarded(instances.blank(self._registered(name), args))
+        again = None if args else self._makers.get(name)
+        return self._blank(name, self._registered(name), args) if again is None else again()
+
+    def _blank(self, key: Any, cls: type, args: tuple[Any, ...]) -> Any:
+        """Make an empty instance, and note how to make more, and that they may be filled."""
+        made = self._guarded(instances.blank(cls, args))
+        if not args and instances.has_only_attributes(cls):
+            self._makers[key] = functools.partial(object.__new__, cls)
+        self._filled[id(cls)] = cls
+        return made
 
     def construct(self, name: str, args: tuple[Any, ...], plainly: bool) -> Any:
         """Make an instance of a registered class that says itself how it is pickled."""
@@ -141,11 +170,25 @@ class Builder:
             raise StateCorrupt(f"a stored member of {cls.__name__} has {len(found)} names")
         return self._guarded(functools.reduce(operator.or_, found, cls(0)))
 
-    @staticmethod
-    def fill(value: Any, state: Any) -> None:
+    def fill(self, value: Any, state: Any) -> None:
         """Give an instance its fields."""
-        if type(value) is not NotKept:
+        if self._may_fill(value):
             instances.fill(value, state)
+
+    def fill_attributes(self, value: Any, attributes: dict[str, Any]) -> None:
+        """Give an instance its attributes, which are all it has."""
+        if self._may_fill(value):
+            own = instances.attributes_of(value)
+            own.update(attributes)
+            if Handle in set(map(type, attributes.values())):
+                own.update({name: unwrapped(each) for name, each in attributes.items()})
+
+    def _may_fill(self, value: Any) -> bool:
+        if type(value) is NotKept:
+            return False
+        if id(type(value)) not in self._filled:
+            raise StateCorrupt(f"a stored value fills a {type(value).__name__}")
+        return True
 
     def fill_constructed(self, value: Any, state: Any) -> None:
         """Give an instance of a registered class the state that it pickled."""
@@ -287,30 +330,6 @@ class Builder:
 
 MADE, GIVEN = "made_here", "given_here"
 """The names that the program of a stored function or class binds it to, and has captured values under."""
-
-
-def functions_of(cls: type) -> list[types.FunctionType]:
-    """Give the functions in a class's namespace, out of what wraps them."""
-    found: list[types.FunctionType] = []
-    for value in vars(cls).values():
-        parts = [getattr(value, name) for name in _WRAPPERS.get(type(value), ())] or [value]
-        found += [each for each in parts if type(each) is types.FunctionType]
-    return found
-
-
-_WRAPPERS: dict[type, tuple[str, ...]] = {
-    staticmethod: ("__func__",),
-    classmethod: ("__func__",),
-    property: ("fget", "fset", "fdel"),
-    functools.cached_property: ("func",),
-    type(functools.lru_cache(lambda: None)): ("__wrapped__",),
-}
-"""What a class statement wraps functions in, and where they are in it."""
-
-
-def plain_function(value: Any) -> Any:
-    """Give the function in a class or static method; anything else as it is."""
-    return value.__func__ if type(value) in {classmethod, staticmethod} else value
 
 
 def _dress(function: types.FunctionType, state: dict[str, Any]) -> None:

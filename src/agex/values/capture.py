@@ -15,12 +15,13 @@ import types
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from agex.values import definitions
+from agex.values import definitions, plain
 from agex.values.allow import Allow, class_name
-from agex.values.builder import Builder, functions_of, plain_function
+from agex.values.builder import Builder
 from agex.values.guest import GuestCode
-from agex.values.kinship import is_a, is_class, is_function
+from agex.values.kinship import is_a, is_class, is_function, package_of
 from agex.values.sharing import ATOMS
+from agex.values.wrappers import MANAGERS, functions_of, plain_function
 
 __all__ = ["CannotKeep", "Captured", "Captures", "Fillings", "Held", "is_code", "take_cell"]
 
@@ -57,6 +58,11 @@ _CODE = (
 )  # fmt: skip
 
 
+_LEADING = frozenset(
+    {*plain.KINDS, *_CODE, types.CellType, dict, list, set, tuple, frozenset, bytearray, slice}
+)
+
+
 def is_code(value: Any) -> bool:
     """Tell whether a value is one that must not lie on an unpickler's stack."""
     return is_a(value, _CODE)
@@ -75,6 +81,12 @@ class Captures:
     def is_own(self, value: Any) -> bool:
         """Tell whether a function or class is the guest's."""
         return self._is_guests(value) or (is_class(value) and self.is_named_tuple(value))
+
+    def leads_on(self, cls: type) -> bool:
+        """Tell whether instances of a class are taken apart; the graph behind others is the host's."""
+        if cls in _LEADING or issubclass(cls, type) or self.is_own(cls) or self.allow.is_registered(cls):
+            return True
+        return package_of(cls) in {"numpy", "pandas", "plotly", "polars"}
 
     def _is_guests(self, value: Any) -> bool:
         if self.guest is None:
@@ -163,11 +175,15 @@ class Captures:
         number = encoder.reference(held)
         if number is not None:
             return Builder.outer, (number,)
-        value = held.target
+        value: Any = held.target
         if is_class(value):
             return self._take_class(encoder, value)
-        if is_function(value) and self.is_own(value):
+        if type(value) is types.FunctionType and self.is_own(value):
             return self._take_function(encoder, value)
+        return self._take_wrapper(encoder, value) or self._take_hosts(value)
+
+    def _take_wrapper(self, encoder: Any, value: Any) -> Any:
+        """Take apart what is a function by what it holds; None for anything else."""
         if is_a(value, functools.partial):
             args = tuple([encoder.top(each) for each in value.args])
             return Builder.partial, (encoder.top(value.func), args, _tops(encoder, value.keywords))
@@ -177,7 +193,10 @@ class Captures:
             parameters = value.cache_parameters()
             function = encoder.top(value.__wrapped__)
             return Builder.cached, (function, parameters["maxsize"], parameters["typed"])
-        return self._take_hosts(value)
+        for name, code in MANAGERS.items():
+            if is_function(value) and value.__code__ is code:
+                return Builder.manager, (name, encoder.top(vars(value)["__wrapped__"]))
+        return None
 
     def _take_hosts(self, value: Any) -> Any:
         name = None if self.guest is None else self.guest.host_name(value)

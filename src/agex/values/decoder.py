@@ -129,6 +129,9 @@ def _constructor(module: str, name: str, builder: Builder) -> Any:
     )
 
 
+_PythonUnpickler: Any = pickle._Unpickler  # pyright: ignore[reportPrivateUsage] - the C one calls unasked
+
+
 class _Quick(pickle.Unpickler):
     """The unpickler in C. What is on its stack can be called only if it is a constructor."""
 
@@ -143,7 +146,7 @@ class _Quick(pickle.Unpickler):
         return found
 
 
-class _Careful(pickle._Unpickler):  # the one in Python, whose calls can be checked
+class _Careful(_PythonUnpickler):  # type: ignore[misc]  # the one in Python, whose calls can be checked
     """The unpickler in Python, some 20 times slower. It calls constructors only."""
 
     def __init__(self, stream: bytes, buffers: Sequence[Any], builder: Builder) -> None:
@@ -157,13 +160,13 @@ class _Careful(pickle._Unpickler):  # the one in Python, whose calls can be chec
         return found
 
     def load_reduce(self) -> None:
-        args = self.stack.pop()  # type: ignore[attr-defined]
-        function = self.stack[-1]  # type: ignore[attr-defined]
+        args = self.stack.pop()
+        function = self.stack[-1]
         if not any(function is each for each in self._constructors):
             raise StateCorrupt(f"a stored value would call a {type(function).__name__}, which is not allowed")
-        self.stack[-1] = function(*args)  # type: ignore[attr-defined]
+        self.stack[-1] = function(*args)
 
     dispatch: ClassVar[dict[int, Callable[[Any], None]]] = {
-        **pickle._Unpickler.dispatch,
+        **_PythonUnpickler.dispatch,
         pickle.REDUCE[0]: load_reduce,
     }

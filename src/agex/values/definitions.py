@@ -60,8 +60,11 @@ def class_program(source: str, line: int, name: str, free: tuple[str, ...]) -> s
         name: its name.
         free: the variables of functions around it that it captured.
     """
-    node = _find_class(_tree(source), name, line)
-    return None if node is None else _program(node, name, free)
+    tree = _tree(source)
+    node = _find_class(tree, name, line)
+    if node is None:
+        return None
+    return "".join(_futures(tree)) + _program(node, name, free)
 
 
 @functools.lru_cache(maxsize=256)
@@ -138,6 +141,13 @@ def _find_class(tree: ast.Module, name: str, line: int) -> ast.ClassDef | None:
         if isinstance(node, ast.ClassDef) and node.name == name and line in {node.lineno, _first_line(node)}:
             return node
     return None
+
+
+def _futures(tree: ast.Module) -> Iterator[str]:
+    """Give what a program imports from the future: it says how the rest is read."""
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom) and node.module == "__future__":
+            yield ast.unparse(node) + "\n"
 
 
 # -- cutting -------------------------------------------------------------------------------------

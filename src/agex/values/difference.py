@@ -26,14 +26,15 @@ def diff_values(old: Any, new: Any) -> str | None:
     Returns:
         None where nothing short can be said.
     """
-    if type(old) is str and type(new) is str and ("\n" in old or "\n" in new):
+    kinds = {type(old), type(new)}
+    if kinds == {str} and ("\n" in old or "\n" in new):
         lines: Iterator[str] = difflib.unified_diff(old.splitlines(), new.splitlines(), lineterm="", n=1)
         return _bounded(list(lines)[2:])
-    if type(old) is type(new) is dict:
+    if kinds == {dict}:
         return _items(_mapping(old, new), len(old) + len(new))
-    if type(old) is type(new) and type(old) in {list, tuple}:
+    if kinds in ({list}, {tuple}):
         return _items(_sequence(old, new), len(old) + len(new))
-    if type(old) is type(new) is set:
+    if kinds == {set}:
         return _items(_members(old, new), len(old) + len(new))
     before, after = show_value(old), show_value(new)
     return None if before is None or after is None or before == after else f"{before} -> {after}"

@@ -1,4 +1,4 @@
-"""pandas' values: frames, series, indexes, extension arrays, dtypes and scalars.
+"""pandas' values: frames, series, indexes and extension arrays (see `scalars` for the rest).
 
 A frame is its blocks (each an array and the columns it holds), its index and its columns; an extension
 array is the plain arrays it stands on. Pandas' own pickling goes through two dozen internal functions
@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from agex.values import scalars
 from agex.values.arrays import alone
-from agex.values.handle import unwrapped
+from agex.values.library import library
 
 __all__ = ["CONSTRUCTORS", "find_kind"]
 
@@ -33,9 +34,8 @@ def _places(block: Any) -> Any:
 
 
 def make_frame(blocks: Sequence[tuple[Any, Any]], index: Any, columns: Any) -> Any:
-    import numpy as np
-    import pandas as pd
-
+    np = library("numpy")
+    pd = library("pandas")
     pairs = [
         (_block(values, len(places), len(index)), np.asarray(places, np.intp)) for values, places in blocks
     ]
@@ -57,16 +57,19 @@ def _block(values: Any, width: int, height: int) -> Any:
 
 def _joined(pairs: list[tuple[Any, Any]], index: Any, columns: Any) -> Any:
     try:
-        from pandas.api.internals import create_dataframe_from_blocks  # since pandas 3
+        internals = library("pandas.api.internals")  # since pandas 3
     except ImportError:
-        import pandas as pd
-        from pandas.core.internals.api import make_block
-        from pandas.core.internals.managers import BlockManager
+        return _joined_before(pairs, index, columns)
+    return internals.create_dataframe_from_blocks(pairs, index=index, columns=columns)
 
-        blocks = tuple([make_block(values, placement=places, ndim=2) for values, places in pairs])
-        manager = BlockManager(blocks, [columns, index])
-        return pd.DataFrame._from_mgr(manager, manager.axes)
-    return create_dataframe_from_blocks(pairs, index=index, columns=columns)
+
+def _joined_before(pairs: list[tuple[Any, Any]], index: Any, columns: Any) -> Any:
+    """Do what pandas 3 has a function for."""
+    pd = library("pandas")
+    make_block = library("pandas.core.internals.api").make_block
+    blocks = tuple([make_block(values, placement=places, ndim=2) for values, places in pairs])
+    manager = library("pandas.core.internals.managers").BlockManager(blocks, [columns, index])
+    return pd.DataFrame._from_mgr(manager, manager.axes)
 
 
 def take_series(_encoder: Any, series: Any) -> Any:
@@ -75,8 +78,7 @@ def take_series(_encoder: Any, series: Any) -> Any:
 
 
 def make_series(values: Any, index: Any, name: Any) -> Any:
-    import pandas as pd
-
+    pd = library("pandas")
     made = pd.Series(values, index=index, copy=False, dtype=values.dtype)
     made.name = name
     return made
@@ -103,8 +105,7 @@ def take_range(_encoder: Any, index: Any) -> Any:
 
 
 def make_range(start: int, stop: int, step: int, name: Any) -> Any:
-    import pandas as pd
-
+    pd = library("pandas")
     return pd.RangeIndex(start, stop, step, name=name)
 
 
@@ -114,8 +115,7 @@ def take_levels(_encoder: Any, index: Any) -> Any:
 
 
 def make_levels(levels: list[Any], codes: list[Any], names: list[Any]) -> Any:
-    import pandas as pd
-
+    pd = library("pandas")
     return pd.MultiIndex(levels=levels, codes=codes, names=names)
 
 
@@ -125,8 +125,7 @@ def take_index(_encoder: Any, index: Any) -> Any:
 
 
 def make_index(kind: str, values: Any, name: Any, freq: Any) -> Any:
-    import pandas as pd
-
+    pd = library("pandas")
     made = pd.Index(values, name=name, dtype=values.dtype, copy=False)
     if type(made).__name__ != kind:
         raise ValueError(f"these values make a {type(made).__name__}, not a {kind}")
@@ -151,8 +150,7 @@ def take_categorical(_encoder: Any, values: Any) -> Any:
 
 
 def make_categorical(codes: Any, dtype: Any) -> Any:
-    import pandas as pd
-
+    pd = library("pandas")
     made = pd.Categorical.from_codes(codes, dtype=dtype)  # checked, and copied
     return made if made._ndarray.dtype == codes.dtype else made.copy()
 
@@ -162,8 +160,7 @@ def take_times(_encoder: Any, values: Any) -> Any:
 
 
 def make_times(kind: str, memory: Any, dtype: Any) -> Any:
-    import pandas as pd
-
+    pd = library("pandas")
     if kind not in {"DatetimeArray", "TimedeltaArray"} or memory.dtype.kind != (
         "M" if kind[0] == "D" else "m"
     ):
@@ -176,8 +173,7 @@ def take_periods(_encoder: Any, values: Any) -> Any:
 
 
 def make_periods(ordinals: Any, dtype: Any) -> Any:
-    import pandas as pd
-
+    pd = library("pandas")
     return pd.arrays.PeriodArray(ordinals, dtype=dtype)
 
 
@@ -186,8 +182,7 @@ def take_masked(_encoder: Any, values: Any) -> Any:
 
 
 def make_masked(kind: str, data: Any, mask: Any) -> Any:
-    import pandas as pd
-
+    pd = library("pandas")
     if kind not in {"IntegerArray", "FloatingArray", "BooleanArray"}:
         raise ValueError(f"no masked array is a {kind}")
     return getattr(pd.arrays, kind)(data, mask)
@@ -197,9 +192,8 @@ def take_intervals(_encoder: Any, values: Any) -> Any:
     return make_intervals, (values.left, values.right, values.closed, values.dtype)
 
 
-def make_intervals(left: Any, right: Any, closed: str, dtype: Any) -> Any:
-    import pandas as pd
-
+def make_intervals(left: Any, right: Any, closed: Any, dtype: Any) -> Any:
+    pd = library("pandas")
     return pd.arrays.IntervalArray.from_arrays(left, right, closed=closed, dtype=dtype)
 
 
@@ -209,12 +203,10 @@ def take_sparse(_encoder: Any, values: Any) -> Any:
 
 
 def make_sparse(values: Any, places: Any, length: int, dtype: Any) -> Any:
-    import pandas as pd
-    from pandas._libs.sparse import IntIndex
-
+    pd = library("pandas")
     if len(values) != len(places):
         raise ValueError(f"{len(values)} sparse values for {len(places)} places")
-    index = IntIndex(length, places, check_integrity=True)
+    index = library("pandas._libs.sparse").IntIndex(length, places, check_integrity=True)
     return pd.arrays.SparseArray._simple_new(values, index, dtype)  # no public way from these
 
 
@@ -223,20 +215,17 @@ def take_strings(_encoder: Any, values: Any) -> Any:
 
 
 def make_strings(dtype: Any, objects: Any) -> Any:
-    import pandas as pd
-
+    pd = library("pandas")
     return pd.array(objects, dtype=dtype)
 
 
 def take_arrow(_encoder: Any, values: Any) -> Any:
-    import pyarrow as pa
-
+    pa = library("pyarrow")
     return make_arrow, (values.dtype, pa.chunked_array(values._pa_array))
 
 
 def make_arrow(dtype: Any, values: Any) -> Any:
-    import pandas as pd
-
+    pd = library("pandas")
     return getattr(
         pd.arrays, "ArrowExtensionArray" if hasattr(dtype, "pyarrow_dtype") else "ArrowStringArray"
     )(values, **({} if hasattr(dtype, "pyarrow_dtype") else {"dtype": dtype}))
@@ -247,119 +236,8 @@ def take_wrapped(_encoder: Any, values: Any) -> Any:
 
 
 def make_wrapped(values: Any) -> Any:
-    import pandas as pd
-
+    pd = library("pandas")
     return pd.arrays.NumpyExtensionArray(values)
-
-
-# -- dtypes and scalars --------------------------------------------------------------------------
-
-
-def take_category_dtype(_encoder: Any, dtype: Any) -> Any:
-    return make_category_dtype, (dtype.categories, dtype.ordered)
-
-
-def make_category_dtype(categories: Any, ordered: bool | None) -> Any:
-    import pandas as pd
-
-    return pd.CategoricalDtype(categories, ordered)
-
-
-_DTYPES: dict[str, tuple[str, ...]] = {
-    "DatetimeTZDtype": ("unit", "tz"),
-    "PeriodDtype": ("freq",),
-    "IntervalDtype": ("subtype", "closed"),
-    "SparseDtype": ("subtype", "fill_value"),
-    "StringDtype": ("storage", "na_value"),
-    "ArrowDtype": ("pyarrow_dtype",),
-    **dict.fromkeys(
-        "BooleanDtype Int8Dtype Int16Dtype Int32Dtype Int64Dtype UInt8Dtype UInt16Dtype UInt32Dtype "
-        "UInt64Dtype Float32Dtype Float64Dtype".split(),
-        (),
-    ),
-}
-"""The arguments of each dtype, which are also its attributes."""
-
-
-def take_dtype(_encoder: Any, dtype: Any) -> Any:
-    kind = type(dtype).__name__
-    return make_dtype, (kind, tuple([getattr(dtype, name) for name in _DTYPES[kind]]))
-
-
-def make_dtype(kind: str, args: tuple[Any, ...]) -> Any:
-    import pandas as pd
-
-    if len(args) != len(_DTYPES[kind]):
-        raise ValueError(f"{kind} of {len(args)} arguments")
-    return getattr(pd, kind)(*args)
-
-
-def take_timestamp(_encoder: Any, value: Any) -> Any:
-    return make_timestamp, (value.to_datetime64(), value.tz, value.fold)
-
-
-def make_timestamp(moment: Any, zone: Any, fold: int) -> Any:
-    import pandas as pd
-
-    if zone is None:
-        return pd.Timestamp(moment).replace(fold=fold)
-    return pd.Timestamp(moment).tz_localize("UTC").tz_convert(zone)
-
-
-def take_timedelta(_encoder: Any, value: Any) -> Any:
-    return make_timedelta, (value.to_timedelta64(),)
-
-
-def make_timedelta(value: Any) -> Any:
-    import pandas as pd
-
-    return pd.Timedelta(value)
-
-
-def take_period(_encoder: Any, value: Any) -> Any:
-    return make_period, (value.ordinal, value.freq)
-
-
-def make_period(ordinal: int, freq: Any) -> Any:
-    import pandas as pd
-
-    return pd.Period(ordinal=ordinal, freq=freq)
-
-
-def take_interval(_encoder: Any, value: Any) -> Any:
-    return make_interval, (value.left, value.right, value.closed)
-
-
-def make_interval(left: Any, right: Any, closed: str) -> Any:
-    import pandas as pd
-
-    return pd.Interval(left, right, closed)
-
-
-def make_constant(name: str) -> Any:
-    import pandas as pd
-
-    if name not in {"NA", "NaT"}:
-        raise ValueError(f"no constant of pandas is {name!r}")
-    return getattr(pd, name)
-
-
-def take_offset(_encoder: Any, value: Any) -> Any:
-    args = {
-        name: getattr(value, name)
-        for name in ("n", "normalize", *value._attributes)
-        if name in value.kwds or name in {"n", "normalize"}
-    }
-    return make_offset, (type(value).__name__, args)
-
-
-def make_offset(kind: str, args: dict[str, Any]) -> Any:
-    import pandas as pd
-
-    found = getattr(pd.offsets, kind, None)
-    if not (isinstance(found, type) and issubclass(found, pd.offsets.BaseOffset)):
-        raise TypeError(f"no offset is called {kind!r}")
-    return found(**{str(name): unwrapped(each) for name, each in args.items()})
 
 
 # -- which kind ----------------------------------------------------------------------------------
@@ -385,14 +263,7 @@ _BY_NAME: dict[str, Kind] = {
     "ArrowStringArray": take_arrow,
     "ArrowExtensionArray": take_arrow,
     "NumpyExtensionArray": take_wrapped,
-    "CategoricalDtype": take_category_dtype,
-    **dict.fromkeys(_DTYPES, take_dtype),
-    "Timestamp": take_timestamp,
-    "Timedelta": take_timedelta,
-    "Period": take_period,
-    "Interval": take_interval,
-    "NAType": lambda _encoder, _value: (make_constant, ("NA",)),
-    "NaTType": lambda _encoder, _value: (make_constant, ("NaT",)),
+    **scalars.BY_NAME,
 }
 
 
@@ -400,13 +271,12 @@ def find_kind(cls: type) -> Kind | None:
     """Find how instances of a class of pandas' are taken apart."""
     found = _BY_NAME.get(cls.__name__)
     if found is None and any(base.__name__ == "BaseOffset" for base in cls.__mro__):
-        return take_offset
+        return scalars.take_offset
     return found
 
 
 CONSTRUCTORS: tuple[Callable[..., Any], ...] = (
+    *scalars.CONSTRUCTORS,
     make_frame, make_series, fill_frame, make_range, make_levels, make_index, make_categorical, make_times,
     make_periods, make_masked, make_intervals, make_sparse, make_strings, make_arrow, make_wrapped,
-    make_category_dtype, make_dtype, make_timestamp, make_timedelta, make_period, make_interval,
-    make_constant, make_offset,
 )  # fmt: skip

@@ -19,7 +19,7 @@ from typing import Any
 
 from agex.values.handle import unwrapped
 
-__all__ = ["blank", "fill", "has_own_pickling", "take_apart"]
+__all__ = ["attributes_of", "blank", "fill", "has_only_attributes", "has_own_pickling", "take_apart"]
 
 _DATES = (dt.datetime, dt.date, dt.time, dt.timedelta)
 
@@ -126,11 +126,29 @@ def take_apart(value: Any, top: Callable[[Any], Any]) -> tuple[tuple[Any, ...], 
     _require_open(cls, solid)
     args = _TAKE[solid](value) if solid in _TAKE else ()
     items = _ITEMS[solid](value) if solid in _ITEMS else None
-    factory = top(value.default_factory) if solid is collections.defaultdict else None
+    factory = top(_FACTORY.__get__(value)) if solid is collections.defaultdict else None
     attributes = _attributes(value)
     slots = {name: top(slot.__get__(value)) for name, slot in _slots(cls) if _is_set(slot, value)}
     named = {name: top(each) for name, each in attributes.items()} if attributes else None
     return args, (named, slots or None, items, factory)
+
+
+_FACTORY: Any = collections.defaultdict.__dict__["default_factory"]
+
+
+def has_only_attributes(cls: type) -> bool:
+    """Tell whether all that instances of a class hold is in their ``__dict__``: those of most are."""
+    try:
+        _require_open(cls, object)
+    except TypeError:
+        return False
+    return _solid(cls) is object and next(_slots(cls), None) is None and cls.__dictoffset__ != 0
+
+
+def attributes_of(value: Any) -> dict[str, Any]:
+    """Give the ``__dict__`` of an instance of such a class."""
+    found: dict[str, Any] = object.__getattribute__(value, "__dict__")
+    return found
 
 
 def _attributes(value: Any) -> dict[str, Any] | None:
@@ -184,7 +202,7 @@ def fill(value: Any, state: State) -> None:
     if items is not None:
         _PUT[solid](value, items)
     if solid is collections.defaultdict and factory is not None:
-        collections.defaultdict.__dict__["default_factory"].__set__(value, unwrapped(factory))
+        _FACTORY.__set__(value, unwrapped(factory))
     if attributes is not None:
         own = object.__getattribute__(value, "__dict__")
         for name, each in attributes.items():

@@ -8,10 +8,11 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from agex.values import arrays, frames, instances, plain, tables
+from agex.values import arrays, frames, instances, plain, scalars, tables
 from agex.values.allow import class_name
 from agex.values.builder import Builder
 from agex.values.capture import CannotKeep, Captured, Captures, Fillings, Held, take_cell
+from agex.values.kinship import package_of
 
 __all__ = ["Kind", "find", "native"]
 
@@ -32,15 +33,21 @@ def find(cls: type, captures: Captures) -> Kind:
     if captures.is_named_tuple(cls):
         return _take_tuple
     if captures.is_own(cls):
-        return _take_member if issubclass(cls, enum.Enum) else _take_instance
-    package = cls.__module__.partition(".")[0]
+        if issubclass(cls, enum.Enum):
+            return _take_member
+        is_plain = instances.has_only_attributes(cls)
+        return _of_attributes(cls, Builder.instance, None) if is_plain else _take_instance
+    package = package_of(cls)
     found = _LIBRARIES[package](cls) if package in _LIBRARIES else None
     if found is not None:
         return found
     if captures.allow.is_registered(cls):
         if issubclass(cls, enum.Enum):
             return _take_member
-        return _or_by_name(_take_constructed if instances.has_own_pickling(cls) else _take_record)
+        if instances.has_own_pickling(cls):
+            return _or_by_name(_take_constructed)
+        is_plain = instances.has_only_attributes(cls)
+        return _or_by_name(_of_attributes(cls, Builder.record, class_name(cls)) if is_plain else _take_record)
     return _or_by_name(_refuse)
 
 
@@ -51,6 +58,7 @@ _LIBRARIES: dict[str, Callable[[type], Kind | None]] = {
     "pyarrow": tables.find_kind,
     "polars": tables.find_kind,
     "plotly": tables.find_kind,
+    "pytz": lambda cls: scalars.take_zone if hasattr(cls, "utcoffset") else None,
 }
 
 
@@ -102,13 +110,31 @@ def _take_record(encoder: Any, value: Any) -> Any:
     return Builder.record, (class_name(type(value)), args), state, None, None, Builder.fill
 
 
+def _of_attributes(cls: type, make: Any, name: str | None) -> Kind:
+    """Give the kind of a class whose instances hold nothing but attributes: the same, but faster."""
+
+    def take(encoder: Any, value: Any) -> Any:
+        fields = instances.attributes_of(value)
+        if not _WRAPPED.isdisjoint(map(type, fields.values())):
+            fields = {key: encoder.top(each) for key, each in fields.items()}
+        return make, (name or encoder.held(cls), ()), fields, None, None, Builder.fill_attributes
+
+    return take
+
+
+_WRAPPED = frozenset(
+    {type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType, types.MethodType}
+)  # functions and classes of other types come back as well, by the slower reader
+
+
 def _take_constructed(encoder: Any, value: Any) -> Any:
     """Take apart an instance whose class says itself how: by a call of the class, and a state."""
     cls = type(value)
-    reduced = value.__reduce_ex__(5)
-    if isinstance(reduced, str) or any(each is not None for each in reduced[3:]):
+    reduced: Any = value.__reduce_ex__(5)
+    if type(reduced) is not tuple or any(each is not None for each in reduced[3:]):
         raise CannotKeep(f"{class_name(cls)} is pickled in a way that is not supported")
-    function, args, state = (*reduced, None)[:3]
+    function, args, *rest = reduced
+    state = rest[0] if rest else None
     plainly = getattr(function, "__name__", "") == "__newobj__" and args[0] is cls
     if not plainly and function is not cls:
         raise CannotKeep(f"{class_name(cls)} is pickled by a function, not by its own constructor")

@@ -61,6 +61,8 @@ def _steps(parent: Any) -> Iterator[tuple[str, Any]]:
     elif type(parent) in {list, tuple}:
         for i, child in enumerate(parent):
             yield f"[{i}]", child
+    elif type(parent).__module__ == "numpy" and getattr(getattr(parent, "dtype", None), "hasobject", False):
+        yield from ((f"[{i}]", child) for i, child in enumerate(parent.ravel().tolist()))
     elif not is_a(parent, (type, str, bytes, int, float)):
         for child in gc.get_referents(parent):
             if type(child) is dict and child and all(type(key) is str for key in child):

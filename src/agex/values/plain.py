@@ -6,6 +6,7 @@ could run code or build anything but a value of its type.
 """
 
 from __future__ import annotations
+import __future__
 
 import array
 import collections
@@ -50,7 +51,7 @@ def make_zone(key: str) -> zoneinfo.ZoneInfo:
 
 
 def take_zone(_encoder: Any, zone: zoneinfo.ZoneInfo) -> Any:
-    if zone.key is None:
+    if not zone.key:
         raise ValueError("a time zone without a key cannot be found again")
     return make_zone, (zone.key,)
 
@@ -73,7 +74,7 @@ def take_path(_encoder: Any, path: pathlib.PurePath) -> Any:
 
 
 def make_pattern(pattern: str | bytes, flags: int) -> re.Pattern[Any]:
-    return re.compile(pattern, flags)
+    return re.compile(pattern, flags & ~re.DEBUG)  # which prints
 
 
 _ADDRESS_TYPES: tuple[type, ...] = (
@@ -165,10 +166,23 @@ def take_exception(_encoder: Any, error: BaseException) -> Any:
     return make_exception, (type(error).__name__, args), vars(error) or None, None, None, fill_attributes
 
 
+_FEATURES = {name: getattr(__future__, name) for name in __future__.all_feature_names}
+
+
+def make_feature(name: str) -> Any:
+    return _FEATURES[name]
+
+
+def take_feature(_encoder: Any, feature: Any) -> Any:
+    """Keep what ``from __future__ import annotations`` binds by its name."""
+    return make_feature, (next(name for name, each in _FEATURES.items() if each is feature),)
+
+
 Kind = Callable[[Any, Any], Any]
 
 KINDS: Mapping[type, Kind] = {
     NotKept: take_not_kept,
+    type(__future__.annotations): take_feature,
     uuid.UUID: lambda _, value: (make_uuid, (value.int,)),
     fractions.Fraction: lambda _, value: (make_fraction, (value.numerator, value.denominator)),
     zoneinfo.ZoneInfo: take_zone,
@@ -193,8 +207,8 @@ KINDS: Mapping[type, Kind] = {
 }  # fmt: skip
 
 CONSTRUCTORS: tuple[Callable[..., Any], ...] = (
-    make_not_kept, make_uuid, make_fraction, make_zone, make_path, make_pattern, make_address, make_deque,
-    make_ordered, make_counter, make_defaultdict, make_chain, make_simple, fill_attributes, make_random,
-    make_numbers, make_text_buffer, make_byte_buffer, make_exception,
+    make_not_kept, make_feature, make_uuid, make_fraction, make_zone, make_path, make_pattern, make_address,
+    make_deque, make_ordered, make_counter, make_defaultdict, make_chain, make_simple, fill_attributes,
+    make_random, make_numbers, make_text_buffer, make_byte_buffer, make_exception,
 )  # fmt: skip
 """What the decoder may call."""

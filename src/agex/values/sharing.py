@@ -15,6 +15,7 @@ import decimal
 import enum
 import fractions
 import gc
+import sys
 import types
 import uuid
 import zoneinfo
@@ -23,7 +24,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from agex.values.kinship import is_a, is_class, is_function
+from agex.values.kinship import is_a, is_class, is_function, package_of
 
 __all__ = ["ATOMS", "Cluster", "Code", "array_root", "clusters"]
 
@@ -48,6 +49,10 @@ class Code(Protocol):
 
     def is_own(self, value: Any) -> bool:
         """Tell whether a function or class is the guest's."""
+        ...
+
+    def leads_on(self, cls: type) -> bool:
+        """Tell whether instances of a class are taken apart; others are lost or kept by name."""
         ...
 
     def successors(self, value: Any) -> Iterable[Any]:
@@ -167,7 +172,7 @@ class _Walk:
         kinds = set(map(type, found))
         self.kinds[i] |= kinds
         kinds -= self._atoms
-        atomic = {kind for kind in kinds if _is_atomic(kind)}
+        atomic = {kind for kind in kinds if _is_atomic(kind) or not self._guest.leads_on(kind)}
         self._atoms |= atomic
         return kinds - atomic
 
@@ -176,12 +181,12 @@ class _Walk:
         if is_class(each) or is_function(each):
             self.code.append((i, each))
             return self._guest.successors(each)
-        if kind.__module__ == "numpy" and hasattr(kind, "__array_finalize__"):
+        if _is_made_of(kind, "numpy", "ndarray"):
             return self._array(each, i)
-        if kind.__module__.startswith("pandas.") and kind.__name__.endswith("Block"):
+        if _is_made_of(kind, "pandas.core.internals.blocks", "Block"):
             values = each.values
             return values.ravel().tolist() if getattr(values.dtype, "hasobject", False) else ()
-        return gc.get_referents(each)
+        return () if package_of(kind) in {"plotly", "polars"} else gc.get_referents(each)
 
     def _array(self, array: Any, i: int) -> Iterable[Any]:
         root = array_root(array)
@@ -190,6 +195,12 @@ class _Walk:
             self._is_new(root, i)
             self._alive.append(root)
         return array.ravel().tolist() if array.dtype.hasobject else ()
+
+
+def _is_made_of(kind: type, module: str, name: str) -> bool:
+    """Tell whether a type is a class of a library, or made from it; one that was not imported has none."""
+    found = getattr(sys.modules.get(module), name, None)
+    return found is not None and issubclass(kind, found)
 
 
 def array_root(array: Any) -> Any:
@@ -209,6 +220,5 @@ _ATOMIC = {
 
 
 def _is_atomic(kind: type) -> bool:
-    package = kind.__module__.partition(".")[0]
-    wanted = _ATOMIC.get(package)
+    wanted = _ATOMIC.get(package_of(kind))
     return wanted is not None and any(base.__name__ in wanted for base in kind.__mro__)

@@ -5,10 +5,13 @@ Nothing here imports these libraries until a value of theirs comes by.
 
 from __future__ import annotations
 
+import hashlib
 import io
 import pickle
 from collections.abc import Callable
 from typing import Any
+
+from agex.values.library import library
 
 __all__ = ["CONSTRUCTORS", "find_kind"]
 
@@ -18,8 +21,7 @@ Kind = Callable[[Any, Any], Any]
 
 
 def _stream(table: Any) -> Any:
-    import pyarrow as pa
-
+    pa = library("pyarrow")
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write(table)
@@ -32,8 +34,7 @@ def _memory(data: Any) -> Any:
 
 
 def _table(data: Any) -> Any:
-    import pyarrow as pa
-
+    pa = library("pyarrow")
     with pa.ipc.open_stream(pa.py_buffer(data)) as reader:
         table = reader.read_all()
     table.validate(full=True)  # an offset that leaves its buffer would be read past
@@ -53,16 +54,14 @@ def take_batch(_encoder: Any, batch: Any) -> Any:
 
 
 def make_batch(data: Any) -> Any:
-    import pyarrow as pa
-
+    pa = library("pyarrow")
     table = _table(data)
     batches = table.to_batches()
     return batches[0] if len(batches) == 1 else pa.RecordBatch.from_pylist([], schema=table.schema)
 
 
 def _column(values: Any) -> Any:
-    import pyarrow as pa
-
+    pa = library("pyarrow")
     return _stream(pa.table({"": values}))
 
 
@@ -84,8 +83,7 @@ def make_arrow_array(data: Any) -> Any:
 
 
 def take_arrow_scalar(_encoder: Any, value: Any) -> Any:
-    import pyarrow as pa
-
+    pa = library("pyarrow")
     return make_arrow_scalar, (_column(pa.array([value.as_py()], type=value.type)),)
 
 
@@ -98,14 +96,12 @@ def take_schema(_encoder: Any, schema: Any) -> Any:
 
 
 def make_schema(data: bytes) -> Any:
-    import pyarrow as pa
-
+    pa = library("pyarrow")
     return pa.ipc.read_schema(pa.py_buffer(data))
 
 
 def take_arrow_type(_encoder: Any, value: Any) -> Any:
-    import pyarrow as pa
-
+    pa = library("pyarrow")
     return make_arrow_type, (bytes(pa.schema([("", value)]).serialize()),)
 
 
@@ -117,25 +113,51 @@ def make_arrow_type(data: bytes) -> Any:
 
 
 def take_polars(_encoder: Any, frame: Any) -> Any:
+    return make_polars, _written(frame)
+
+
+def _written(frame: Any) -> tuple[Any, bytes]:
     sink = io.BytesIO()
     frame.write_ipc_stream(sink)
-    return make_polars, (_memory(sink.getbuffer()),)
+    data = sink.getbuffer()
+    return _memory(data), _digest(data)
 
 
-def make_polars(data: Any) -> Any:
-    import polars as pl
+def _digest(data: Any) -> bytes:
+    return hashlib.blake2b(data, digest_size=16).digest()
 
-    return pl.read_ipc_stream(io.BytesIO(data))
+
+def make_polars(data: Any, digest: bytes) -> Any:
+    """Read a table of polars, which ends the process over some bytes that it did not write."""
+    if _digest(data) != digest:
+        raise ValueError("a table of polars whose bytes are damaged")
+    _checked(data)
+    try:
+        return library("polars").read_ipc_stream(io.BytesIO(data))
+    except BaseException as error:
+        if type(error).__name__ == "PanicException":  # not an Exception: polars gave up on the bytes
+            raise ValueError("a table of polars that it cannot read") from None
+        raise
+
+
+def _checked(data: Any) -> None:
+    """Let pyarrow look at the bytes first, where it is installed: it checks what it reads."""
+    try:
+        pa = library("pyarrow")
+    except ModuleNotFoundError:
+        return
+    try:
+        _table(data)
+    except (pa.ArrowNotImplementedError, pa.ArrowKeyError):
+        return  # a type that only polars has
 
 
 def take_polars_series(_encoder: Any, series: Any) -> Any:
-    sink = io.BytesIO()
-    series.to_frame().write_ipc_stream(sink)
-    return make_polars_series, (_memory(sink.getbuffer()),)
+    return make_polars_series, _written(series.to_frame())
 
 
-def make_polars_series(data: Any) -> Any:
-    return make_polars(data).to_series(0)
+def make_polars_series(data: Any, digest: bytes) -> Any:
+    return make_polars(data, digest).to_series(0)
 
 
 # -- plotly --------------------------------------------------------------------------------------
@@ -146,8 +168,7 @@ def take_figure(_encoder: Any, figure: Any) -> Any:
 
 
 def make_figure(form: dict[str, Any]) -> Any:
-    import plotly.graph_objects as go
-
+    go = library("plotly.graph_objects")
     return go.Figure(form)
 
 

@@ -1,0 +1,40 @@
+"""What the standard library wraps functions in, and the functions in it."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import types
+from typing import Any
+
+__all__ = ["MANAGERS", "functions_of", "plain_function"]
+
+MANAGERS: dict[str, types.CodeType] = {
+    name: getattr(contextlib, name)(lambda: None).__code__
+    for name in ("contextmanager", "asynccontextmanager")
+}
+"""Decorators of the standard library that wrap a function of the guest in theirs, and the code of that."""
+
+
+def functions_of(cls: type) -> list[types.FunctionType]:
+    """Give the functions in a class's namespace, out of what wraps them."""
+    found: list[types.FunctionType] = []
+    for value in vars(cls).values():
+        parts = [getattr(value, name) for name in _WRAPPERS.get(type(value), ())] or [value]
+        found += [each for each in parts if type(each) is types.FunctionType]
+    return found
+
+
+_WRAPPERS: dict[type, tuple[str, ...]] = {
+    staticmethod: ("__func__",),
+    classmethod: ("__func__",),
+    property: ("fget", "fset", "fdel"),
+    functools.cached_property: ("func",),
+    type(functools.lru_cache(lambda: None)): ("__wrapped__",),
+}
+"""What a class statement wraps functions in, and where they are in it."""
+
+
+def plain_function(value: Any) -> Any:
+    """Give the function in a class or static method; anything else as it is."""
+    return value.__func__ if type(value) in {classmethod, staticmethod} else value
