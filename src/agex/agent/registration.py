@@ -141,7 +141,7 @@ def policy_for(registrations: Iterable[Registration], signature: TaskSignature) 
 
 
 def host_classes(registrations: Iterable[Registration], signature: TaskSignature) -> set[type]:
-    """Return the classes of the host whose instances a task may leave in a state: registered, or data it names."""
+    """Return the classes whose instances a task may leave in a state: the registered, and data it names."""
     found = {one.target for one in registrations if one.kind == "class"}
     for parameter in ("return", *signature.parameters):
         named = annotation_names(signature.checker(parameter).annotation).values()

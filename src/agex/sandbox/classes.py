@@ -210,7 +210,7 @@ class ClassRegistry:
         return build_class
 
     def _is_plain(self, bases: tuple[Any, ...]) -> bool:
-        """Tell whether a class over these may be looked at when it is there: none is the host's or ``type``."""
+        """Tell whether a class over these may be looked at once made: none is the host's or ``type``."""
         return all(
             isinstance(base, type)
             and not issubclass(base, type)

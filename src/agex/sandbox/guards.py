@@ -419,8 +419,8 @@ class Guards:
             return class_  # its __match_args__ stay what they are
         key = (id(class_), found, watched)
         known = self._patterns.get(key)
-        if known is None or known._match[1] is not class_:
-            body = {"__match_args__": found, "_match": (self, class_, tuple(delicate))}
+        if known is None or known.matched[1] is not class_:
+            body = {"__match_args__": found, "matched": (self, class_, tuple(delicate))}
             known = self._patterns[key] = _PatternMeta(class_.__name__, (), body)
             if len(self._patterns) > _MOST_PATTERNS:
                 self._patterns.clear()
@@ -462,10 +462,10 @@ class _Inert:
 class _PatternMeta(type):
     """The metaclass of the stand-ins of class patterns."""
 
-    _match: tuple[Guards, type, tuple[str, ...]]
+    matched: tuple[Guards, type, tuple[str, ...]]
 
     def __instancecheck__(cls, instance: object) -> bool:
-        guards, class_, delicate = cls._match
+        guards, class_, delicate = cls.matched
         return guards.matches(instance, class_, delicate)
 
 

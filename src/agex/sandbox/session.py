@@ -162,7 +162,8 @@ class Session:
         if self._base is None:
             return
         called: list[dict[str, Any]] = []
-        frame = sys._current_frames().get(self._thread)
+        frames = sys._current_frames()  # pyright: ignore[reportPrivateUsage] - of another thread
+        frame = frames.get(self._thread)
         while frame is not None and frame is not self._base:
             if "stop!" in frame.f_builtins:
                 called.append(frame.f_builtins)
@@ -350,7 +351,8 @@ class Session:
         if self._runs == 0:
             self._hooks.open()
             self._thread = threading.get_ident()
-            self._base = sys._getframe(3)  # past this method, `_prepared` and contextlib
+            # Past this method, `_prepared` and contextlib.
+            self._base = sys._getframe(3)  # pyright: ignore[reportPrivateUsage]
         self._runs += 1
 
     def _leave(self) -> None:

@@ -39,31 +39,26 @@ class _Dicts:
 
 
 class _Provided:
-    events: EventCodec = _Dicts()
-    guest: Callable[[], GuestCode] | None = None
+    """What was put here last."""
+
+    def __init__(self) -> None:
+        self.events: EventCodec = _Dicts()
+        self.guest: Callable[[], GuestCode] | None = None
 
 
-class _Events:
-    """The codec that is provided at the time it is used."""
-
-    def dump(self, event: Any) -> bytes:
-        return _Provided.events.dump(event)
-
-    def load(self, data: bytes) -> Any:
-        return _Provided.events.load(data)
-
-    def stamp(self, event: Any, commit: str, parent: str | None) -> None:
-        _Provided.events.stamp(event, commit, parent)
+_provided = _Provided()
 
 
-events: EventCodec = _Events()
+def events() -> EventCodec:
+    """Return what turns events into bytes and back."""
+    return _provided.events
 
 
 def guest_code() -> GuestCode | None:
     """Return what makes the code of guests again, for a host that reads a state without an agent."""
-    return None if _Provided.guest is None else _Provided.guest()
+    return None if _provided.guest is None else _provided.guest()
 
 
 def provide(codec: EventCodec, guest: Callable[[], GuestCode]) -> None:
     """Say how events are kept, and how the code of guests is made again."""
-    _Provided.events, _Provided.guest = codec, guest
+    _provided.events, _provided.guest = codec, guest

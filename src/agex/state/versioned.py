@@ -38,7 +38,7 @@ class Snapshot(Past):
     @property
     def cache(self) -> Mapping[str, Any]:
         """The state's ``cache`` then."""
-        return MappingProxyType(self._variables[CACHE] if CACHE in self._variables else {})
+        return MappingProxyType(self._variables[CACHE]) if CACHE in self._variables else MappingProxyType({})
 
     @property
     def files(self) -> Mapping[str, bytes]:
@@ -231,21 +231,21 @@ class Versioned(State):
             parents=parents,
             changes=change.payloads,
             chunks=change.chunks,
-            events=[outside.events.dump(event) for event in self._pending],
+            events=[outside.events().dump(event) for event in self._pending],
             time=time.time(),
             message=message,
         )
-        moved: HeadMoved | None = None
-        try:
-            if self._side is not None:
-                raise HeadMoved(self.branch, self._journal.branches().get(self.branch))
-            commit = self._journal.commit(draft, branch=self.branch, expect=self._head)
-        except HeadMoved as error:
-            moved = error
+        moved = self._moved()
+        if moved is None:
+            try:
+                commit = self._journal.commit(draft, branch=self.branch, expect=self._head)
+            except HeadMoved as error:
+                moved = error
+        if moved is not None:
             commit = self._commit_aside(draft)
         self._variables.committed(commit, change)
         for event in self._pending:
-            outside.events.stamp(event, commit, self._head)
+            outside.events().stamp(event, commit, self._head)
         if self._known_events is not None:
             self._known_events += self._pending
         self._pending = []
@@ -258,6 +258,12 @@ class Versioned(State):
                 f"reset({self.branch!r}), then change again or merge({self._side!r})."
             )
         return commit
+
+    def _moved(self) -> HeadMoved | None:
+        """Return where the branch is, once this state is beside it."""
+        if self._side is None:
+            return None
+        return HeadMoved(self.branch, self._journal.branches().get(self.branch))
 
     def _commit_aside(self, draft: Draft) -> str:
         """Commit on the side branch of this state, which is its own alone."""
@@ -441,8 +447,8 @@ def _as_commit(journal: Journal, record: Record) -> Commit:
 def _events_of(journal: Journal, record: Record) -> Iterator[Any]:
     parent = record.parents[0] if record.parents else None
     for data in journal.events(record.hash):
-        event = outside.events.load(data)
-        outside.events.stamp(event, record.hash, parent)
+        event = outside.events().load(data)
+        outside.events().stamp(event, record.hash, parent)
         yield event
 
 
