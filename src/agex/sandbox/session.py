@@ -162,7 +162,7 @@ class Session:
         if self._base is None:
             return
         called: list[dict[str, Any]] = []
-        frames = sys._current_frames()  # pyright: ignore[reportPrivateUsage] - of another thread
+        frames = sys._current_frames()  # pyright: ignore[reportPrivateUsage] - another thread's
         frame = frames.get(self._thread)
         while frame is not None and frame is not self._base:
             if "stop!" in frame.f_builtins:

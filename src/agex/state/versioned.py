@@ -235,14 +235,7 @@ class Versioned(State):
             time=time.time(),
             message=message,
         )
-        moved = self._moved()
-        if moved is None:
-            try:
-                commit = self._journal.commit(draft, branch=self.branch, expect=self._head)
-            except HeadMoved as error:
-                moved = error
-        if moved is not None:
-            commit = self._commit_aside(draft)
+        commit, moved = self._write(draft)
         self._variables.committed(commit, change)
         for event in self._pending:
             outside.events().stamp(event, commit, self._head)
@@ -259,11 +252,15 @@ class Versioned(State):
             )
         return commit
 
-    def _moved(self) -> HeadMoved | None:
-        """Return where the branch is, once this state is beside it."""
+    def _write(self, draft: Draft) -> tuple[str, HeadMoved | None]:
+        """Commit to the branch; if another writer moved it, beside it."""
         if self._side is None:
-            return None
-        return HeadMoved(self.branch, self._journal.branches().get(self.branch))
+            try:
+                return self._journal.commit(draft, branch=self.branch, expect=self._head), None
+            except HeadMoved as error:
+                return self._commit_aside(draft), error
+        there = self._journal.branches().get(self.branch)
+        return self._commit_aside(draft), HeadMoved(self.branch, there)
 
     def _commit_aside(self, draft: Draft) -> str:
         """Commit on the side branch of this state, which is its own alone."""
