@@ -158,7 +158,7 @@ class Session:
         self._stop_others()
 
     def _stop_others(self) -> None:
-        """Stop code of other sessions that this run has called: functions that an earlier task left behind."""
+        """Stop code of other sessions that this run has called: functions that an earlier task left."""
         if self._base is None:
             return
         called: list[dict[str, Any]] = []
