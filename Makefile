@@ -1,7 +1,7 @@
 # Each target installs what it needs into $(VENV), once, from nothing but python3 and the package registry.
 PYTHON ?= python3
 VENV ?= .venv
-PYTEST_ARGS ?=
+PYTEST_ARGS ?= -n auto
 BENCH_ARGS ?= humaneval --limit 40 --turns 4
 SANDBOX_ARGS ?=
 STATE_ARGS ?=
