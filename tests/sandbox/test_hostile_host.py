@@ -32,7 +32,7 @@ attack = _load("attack")
 
 def cases(attacks: dict[str, str], still_open: frozenset[str]) -> list[Any]:
     """Give the attacks as parameters; those that work today are marked, and the mark fails when they do not."""
-    hole = pytest.mark.xfail(strict=True, reason="an open hole")
+    hole = pytest.mark.xfail(strict=True, reason="a read-only view tells what it views; see docs/security.md")
     return [pytest.param(s, id=n, marks=hole if n in still_open else ()) for n, s in attacks.items()]
 
 

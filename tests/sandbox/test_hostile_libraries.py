@@ -25,10 +25,9 @@ def _load(name: str) -> Any:
 attack = _load("attack")
 
 
-def cases(attacks: dict[str, str], still_open: frozenset[str]) -> list[Any]:
-    """Give the attacks as parameters; those that work today are marked, and the mark fails when they do not."""
-    hole = pytest.mark.xfail(strict=True, reason="an open hole")
-    return [pytest.param(s, id=n, marks=hole if n in still_open else ()) for n, s in attacks.items()]
+def cases(attacks: dict[str, str]) -> list[Any]:
+    """Give the attacks as parameters."""
+    return [pytest.param(source, id=name) for name, source in attacks.items()]
 
 
 ATTACKS = {
@@ -166,28 +165,6 @@ ATTACKS = {
     "replace of a sealed record": "import dataclasses\nleak = dataclasses.replace(sealed_record, a=5)",
 }  # fmt: skip
 
-OPEN = frozenset(
-    {
-        "replace of a sealed record",
-        "metadata of all dataclasses",
-        "cached_property reads",
-        "cached_property writes",
-        "dataclass over the host",
-        "replace over the host",
-        "setstate sees the state",
-        "setstate sees the stream",
-        "deepcopy's memo",
-        "deepcopy's memo of globals",
-        "deepcopy's memo in a hook",
-        "shared calendar",
-        "shared implementation",
-        "samples draw from the host",
-    }
-)
-if sys.version_info < (3, 12):
-    OPEN |= {"annotations that lie"}
-"""Those that are open today: a mark goes with its hole."""
-
 
 @pytest.fixture(autouse=True)
 def _host_as_before() -> Any:
@@ -196,7 +173,7 @@ def _host_as_before() -> Any:
     attack.host.restore()
 
 
-@pytest.mark.parametrize("source", cases(ATTACKS, OPEN))
+@pytest.mark.parametrize("source", cases(ATTACKS))
 def test_the_library_gives_no_way_to_the_host(source: str) -> None:
     done = attack.Attack(source)
 
@@ -211,7 +188,7 @@ RAW = {
 }
 
 
-@pytest.mark.parametrize("source", cases(RAW, frozenset({"the real namespace"})))
+@pytest.mark.parametrize("source", cases(RAW))
 def test_numpy_is_told_no_address_by_an_object_that_the_library_made(source: str) -> None:
     numpy = pytest.importorskip("numpy", reason="the extra `test` has numpy")
     given = attack.Attack(ADDRESS + source).result.namespace.get("a")

@@ -20,13 +20,15 @@ from collections.abc import Callable
 from typing import Any
 
 from agex.errors import SandboxTypeError
-from agex.sandbox import hostclass, origins, rawmemory
+from agex.sandbox import hostclass, instead, origins, rawmemory
 from agex.sandbox.context import CURRENT
 from agex.sandbox.lazies import LazyMeta
 
 __all__ = ["ClassRegistry", "GuestType", "mro_of", "namespace_of", "real_metaclass", "stand_in"]
 
-_HOOKS = frozenset({"__getattribute__", "__setattr__", "__delattr__", "__init_subclass__", "__class__"})
+_HOOKS = frozenset(
+    {"__getattribute__", "__setattr__", "__delattr__", "__init_subclass__", "__class__", "__setstate__"}
+)
 """What a class over a host class may not define: it would see the host's private state pass by."""
 
 _IDENTITY = frozenset({"__hash__", "__eq__"})
@@ -138,6 +140,7 @@ def type_of(value: object) -> type:
         if issubclass(type(found), _StandInMeta):
             return found  # the guest's own: the metaclass of one of its metaclasses
         return GuestType if issubclass(found, (_StandInMeta, LazyMeta)) else stand_in(found)
+    found = instead.shown(found)
     guards = CURRENT.get()
     return found if guards is None else guards.shown_class(found)
 
@@ -455,7 +458,12 @@ _CLOSED = (super, types.GenericAlias)
 
 
 def _closed_part(class_: type) -> type | None:
-    return next((part for part in mro_of(class_) for closed in _CLOSED if part is closed), None)
+    for part in mro_of(class_):
+        if any(part is closed for closed in _CLOSED):
+            return part
+        if instead.shown(part) is not part and not isinstance(part, LazyMeta):
+            return part  # guests get another class of that name
+    return None
 
 
 _STDLIB_BASES = frozenset(

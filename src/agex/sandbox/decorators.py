@@ -11,11 +11,15 @@ import functools
 import inspect
 import types
 import typing
+import weakref
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from agex.errors import SandboxError, SandboxTypeError
+from agex.sandbox import classes
+from agex.sandbox.cached import CachedProperty
 from agex.sandbox.context import CURRENT
+from agex.sandbox.doors import exact_name
 from agex.sandbox.names import is_bindable
 
 if typing.TYPE_CHECKING:
@@ -59,7 +63,8 @@ def update_wrapper(
         raise SandboxTypeError(
             "update_wrapper() and wraps() write to what they are given; use them on a function of your own"
         )
-    for name in assigned:
+    names = tuple(map(exact_name, assigned))  # a str of the guest may lie about what it starts with
+    for name in names:
         try:
             value = guards.getattr(wrapped, name)
         except SandboxError:
@@ -67,7 +72,7 @@ def update_wrapper(
         except AttributeError:
             continue
         guards.setattr(wrapper, name, value)
-    for name in updated:
+    for name in tuple(map(exact_name, updated)):
         found = _attributes(guards, wrapped) if name == "__dict__" else guards.getattr(wrapped, name, {})
         guards.getattr(guards.getattr(wrapper, name), "update")(found)
     guards.setattr(wrapper, "__wrapped__", wrapped)
@@ -162,7 +167,13 @@ def get_type_hints(obj: Any, globalns: Any = None, localns: Any = None, include_
         raise SandboxTypeError("get_type_hints() does not evaluate text; write annotations without quotes")
     strip = typing._strip_annotations  # type: ignore[attr-defined]  # what the real one uses
     whole = {name: type(None) if hint is None else _spelled_out(hint) for name, hint in hints.items()}
-    return whole if include_extras else {name: strip(hint) for name, hint in whole.items()}
+    found = whole if include_extras else {name: strip(hint) for name, hint in whole.items()}
+    return {name: _without_metaclass(hint) for name, hint in found.items()}
+
+
+def _without_metaclass(hint: Any) -> Any:
+    is_metaclass = isinstance(hint, type) and issubclass(hint, type)
+    return classes.stand_in(hint) if is_metaclass else hint
 
 
 def _hints_of_object(obj: Any) -> dict[str, Any]:
@@ -199,8 +210,9 @@ def _says_text(hint: Any) -> bool:
 
 def typing_marks() -> dict[str, Any]:
     """Give the decorators of ``typing`` that write to what they decorate."""
-    marks = ("final", "no_type_check", "overload", "override", "runtime_checkable")
+    marks = ("final", "override", "runtime_checkable")
     found = {name: writing(getattr(typing, name)) for name in marks if hasattr(typing, name)}
+    found |= {"no_type_check": writing(no_type_check), "overload": overload, "get_overloads": get_overloads}
 
     def dataclass_transform(**options: Any) -> Any:
         return writing(typing.dataclass_transform(**options))
@@ -208,8 +220,46 @@ def typing_marks() -> dict[str, Any]:
     return {**found, "dataclass_transform": dataclass_transform}
 
 
+def no_type_check(arg: Any) -> Any:
+    """Do what ``typing.no_type_check`` does, which finds functions of a class by names that may lie."""
+    guards = CURRENT.get()
+    if isinstance(arg, type):
+        for value in vars(arg).values():
+            function = getattr(value, "__func__", value)
+            if guards is not None and guards.is_guest_function(function):
+                function.__no_type_check__ = True
+    arg.__no_type_check__ = True
+    return arg
+
+
+_OVERLOADS: weakref.WeakKeyDictionary[Any, dict[tuple[str, str], dict[int, Any]]] = (
+    weakref.WeakKeyDictionary()
+)
+"""The overloads of each session; typing's own register is the host's."""
+
+
+def overload(func: Any) -> Any:
+    """Do what ``typing.overload`` does."""
+    guards = CURRENT.get()
+    function = getattr(func, "__func__", func)
+    if guards is not None and guards.is_guest_function(function):
+        known = _OVERLOADS.setdefault(guards, {})
+        of_name = known.setdefault((str(function.__module__), str(function.__qualname__)), {})
+        of_name[function.__code__.co_firstlineno] = func
+    return typing._overload_dummy  # type: ignore[attr-defined]  # what the real one gives
+
+
+def get_overloads(func: Any) -> list[Any]:
+    """Do what ``typing.get_overloads`` does, for functions of the guest."""
+    guards = CURRENT.get()
+    function = getattr(func, "__func__", func)
+    known = {} if guards is None else _OVERLOADS.get(guards, {})
+    return list(known.get((str(function.__module__), str(function.__qualname__)), {}).values())
+
+
 ABC = {"abstractmethod": writing(abc.abstractmethod)}
 FUNCTOOLS = {
+    "cached_property": CachedProperty,
     "wraps": wraps,
     "update_wrapper": update_wrapper,
     "singledispatch": singledispatch,

@@ -16,13 +16,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from agex.errors import SandboxAttributeError, SandboxTypeError
-from agex.sandbox import classes, formatting, lazies
+from agex.sandbox import classes, dataclass, formatting, instead, lazies
 
 if TYPE_CHECKING:
     from agex.sandbox.guards import Guards
 
 __all__ = [
-    "ALIAS_OWN", "DOORS", "described", "exact_name", "is_alias", "origin_of", "refusal", "sealed",
+    "ALIAS_OWN", "DOORS", "Inert", "described", "exact_name", "is_alias", "origin_of", "refusal", "sealed",
     "super_self",
 ]  # fmt: skip
 
@@ -37,6 +37,23 @@ class _Door:
 
     def __getattribute__(self, name: str) -> Any:
         return object.__getattribute__(self, "_value")
+
+
+class Inert:
+    """Stands for a descriptor in the view of a class's namespace."""
+
+    __slots__ = ("_text",)
+
+    def __init__(self, descriptor: object) -> None:
+        self._text = repr(descriptor)
+
+    def __repr__(self) -> str:
+        return self._text
+
+    def __get__(self, instance: object, owner: object = None) -> NoReturn:
+        raise SandboxAttributeError(
+            f"{self._text} is not available on other classes; define a property of your own"
+        )
 
 
 class _SealedMeta(type):
@@ -90,7 +107,8 @@ def _formatter_door(guards: Guards, receiver: Any, name: str) -> Any:
 
 
 def _obj_door(guards: Guards, receiver: Any, name: str) -> Any:
-    if isinstance(receiver, (AttributeError, memoryview)):  # a read-only view has what can be written
+    subject = receiver if isinstance(receiver, type) else type(receiver)
+    if issubclass(subject, (AttributeError, memoryview)):  # a read-only view has what can be written
         raise refusal(receiver, name)
     return receiver
 
@@ -109,7 +127,7 @@ def _graph_door(guards: Guards, receiver: Any, name: str) -> Any:
 
 
 def _is_stand_in(class_: type) -> bool:
-    return isinstance(class_, lazies.LazyMeta) or class_.__module__.startswith("agex.sandbox")
+    return instead.is_stand_in(class_) or instead.shown(class_) is not class_
 
 
 def _shown_door(guards: Guards, receiver: Any, name: str) -> Any:
@@ -128,8 +146,17 @@ def _without_metaclasses(value: Any) -> Any:
 
 def _loop_door(guards: Guards, receiver: Any, name: str) -> Any:
     """What asyncio's objects know of the host: the loop, its threads, the frames of tasks."""
-    module = receiver.__name__ if isinstance(receiver, types.ModuleType) else type(receiver).__module__
+    subject = receiver if isinstance(receiver, type) else type(receiver)
+    module = receiver.__name__ if isinstance(receiver, types.ModuleType) else subject.__module__
     if not guards.is_own(receiver) and str(module).lstrip("_").partition(".")[0] in {"asyncio", "concurrent"}:
+        raise refusal(receiver, name)
+    return receiver
+
+
+def _cache_door(guards: Guards, receiver: Any, name: str) -> Any:
+    """``ZoneInfo.clear_cache``: the cache is the host's."""
+    subject = receiver if isinstance(receiver, type) else type(receiver)
+    if any(part.__module__.startswith("zoneinfo") for part in classes.mro_of(subject)):
         raise refusal(receiver, name)
     return receiver
 
@@ -156,6 +183,8 @@ def _dict_door(guards: Guards, receiver: Any, name: str) -> Any:
 
 
 def _init_door(guards: Guards, receiver: Any, name: str) -> Any:
+    if isinstance(receiver, type) and issubclass(receiver, types.ModuleType):
+        raise refusal(receiver, name)  # it would name a module anew that all sessions share
     if type(receiver) is super or isinstance(receiver, type) or guards.classes.is_guest(type(receiver)):
         return receiver
     raise refusal(receiver, name)
@@ -179,7 +208,10 @@ def _is_defined(guards: Guards, class_: type, name: str) -> bool:
 
 def _copy_door(guards: Guards, receiver: Any, name: str) -> Any:
     """A class's tables, as a copy: a proxy hands the real one to the ``__eq__`` of whatever it meets."""
-    return _Door(dict(host.getattr(receiver, name)))
+    table = dict(host.getattr(receiver, name))
+    if name == "__dataclass_fields__" and not guards.is_own(receiver):
+        table = {key: dataclass.shown_field(field) for key, field in table.items()}
+    return _Door(table)
 
 
 def _inherited_door(guards: Guards, receiver: Any, name: str) -> Any:
@@ -191,7 +223,7 @@ def _inherited_door(guards: Guards, receiver: Any, name: str) -> Any:
 
 
 def _get_door(guards: Guards, receiver: Any, name: str) -> Any:
-    if isinstance(receiver, (types.MemberDescriptorType, types.GetSetDescriptorType)):
+    if isinstance(receiver, (types.MemberDescriptorType, types.GetSetDescriptorType, Inert)):
         raise refusal(receiver, name)
     return receiver
 
@@ -306,6 +338,7 @@ DOORS: dict[str, Callable[[Guards, Any, str], Any]] = {
     "get_context": _loop_door,
     "get_event_loop": _loop_door,
     "get_running_loop": _loop_door,
+    "clear_cache": _cache_door,
     "__members__": _copy_door,
     "__dataclass_fields__": _copy_door,
 }

@@ -12,6 +12,10 @@ import string
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from agex.errors import SandboxAttributeError
+from agex.sandbox import instead
+from agex.sandbox.context import CURRENT
+
 __all__ = ["SafeFormatter", "is_plain_format", "safe_format", "safe_format_map"]
 
 GetAttr = Callable[[Any, str], Any]
@@ -39,19 +43,37 @@ def _is_plain_field(field: str | None, spec: str | None) -> bool:
     return not spec or "{" not in spec or is_plain_format(spec)
 
 
-class SafeFormatter(string.Formatter):
-    """A ``string.Formatter`` whose fields are read through a guarded ``getattr``."""
+def get_field(self: Any, field_name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """Follow the attributes and indices of a field name."""
+    first, rest = _split_field(field_name)
+    value = self.get_value(first, args, kwargs)
+    for is_attribute, key in rest:
+        value = _read(value, str(key)) if is_attribute else value[key]
+    return value, first
 
-    def __init__(self, getattr_: GetAttr) -> None:
-        self._getattr = getattr_
 
-    def get_field(self, field_name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """Follow the attributes and indices of a field name."""
-        first, rest = _split_field(field_name)
-        value = self.get_value(first, args, kwargs)
-        for is_attribute, key in rest:
-            value = self._getattr(value, str(key)) if is_attribute else value[key]
-        return value, first
+def _read(subject: Any, name: str) -> Any:
+    guards = CURRENT.get()
+    if guards is None:
+        raise SandboxAttributeError("attributes by name can be read while the sandbox runs, not after")
+    return guards.getattr(subject, name)
+
+
+# Made of the functions of the real one, not derived from it: its bases would lead there.
+SafeFormatter = instead.stands_for(
+    string.Formatter,
+    type(
+        "Formatter",
+        (),
+        {
+            "__doc__": string.Formatter.__doc__,
+            "__module__": "string",
+            **{name: value for name, value in vars(string.Formatter).items() if not name.startswith("__")},
+            "get_field": get_field,
+        },
+    ),
+)
+"""A ``string.Formatter`` whose fields are read through a guarded ``getattr``."""
 
 
 def _split_field(field_name: str) -> tuple[int | str, Any]:

@@ -267,10 +267,12 @@ class Guards:
         if isinstance(value, type):
             names = {
                 # __dict__ and __weakref__ of one class answer on the instances of others
-                k: _Inert(v) if type(v) is types.GetSetDescriptorType else v
+                k: doors.Inert(v) if type(v) is types.GetSetDescriptorType else v
                 for k, v in classes.namespace_of(value).items()
                 if k not in rawmemory.NAMES
             }
+            if type(fields := names.get("__dataclass_fields__")) is dict:
+                names["__dataclass_fields__"] = dict(fields)
             return types.MappingProxyType(names)  # a copy: a proxy can be made to tell, see doors
         if isinstance(value, types.FunctionType):
             return Names(host.vars(value))
@@ -445,18 +447,6 @@ class Guards:
                     f"attribute '{name}' of {doors.described(subject)} cannot be matched"
                 )
         return True
-
-
-class _Inert:
-    """Stands for a descriptor in the view of a class's namespace."""
-
-    __slots__ = ("_text",)
-
-    def __init__(self, descriptor: object) -> None:
-        self._text = repr(descriptor)
-
-    def __repr__(self) -> str:
-        return self._text
 
 
 class _PatternMeta(type):

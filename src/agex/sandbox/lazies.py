@@ -2,7 +2,8 @@
 
 ``it = filter(None, it)`` half a million times is a row of harmless calls, and ``next(it)``
 then ends the process. What guests get as ``map``, ``zip``, ``itertools.chain`` and so on are
-subclasses whose instances know how many such iterators lie below them.
+subclasses whose instances know how many such iterators lie below them. They count when they
+are made, by whatever way: in ``__new__``.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import itertools
 from typing import Any
 
 from agex.errors import SandboxTypeError
+from agex.sandbox import instead
 
 __all__ = ["BUILTINS", "DEEPEST", "ITERTOOLS", "LazyMeta"]
 
@@ -27,12 +29,8 @@ class LazyMeta(type):
             raise SandboxTypeError(f"{bases[0].__name__} cannot be subclassed here; write a generator")
         return super().__new__(cls, name, bases, namespace)
 
-    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        made = type.__call__(cls, *args, **kwargs)
-        for arg in args:
-            if type(arg) in _LAZY:
-                return _placed(made, args)
-        return made
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, _REAL_OF[cls])
 
 
 def _placed(made: Any, below: Any) -> Any:
@@ -60,7 +58,21 @@ def _depth(iterator: Any) -> int:
 
 def _from_iterable(iterable: Any, /) -> Any:
     """Do what ``itertools.chain.from_iterable`` does."""
-    return _placed(_from_any(iterable), iterable if isinstance(iterable, (list, tuple)) else (iterable,))
+    if type(iterable) in {list, tuple}:
+        return _placed(_from_any(iterable), iterable)
+    if type(iterable) in _LAZY:
+        return _placed(_from_any(_followed(iterable)), (iterable,))
+    return _from_any(_followed(iterable))
+
+
+def _followed(iterable: Any) -> Any:
+    """Give what an iterable gives; an iterator known only now is followed by Python code, which counts."""
+    for each in iterable:
+        yield _counted(each) if type(each) in _LAZY else each
+
+
+def _counted(iterator: Any) -> Any:
+    yield from iterator
 
 
 def _tee(iterable: Any, n: int = 2, /) -> Any:
@@ -70,9 +82,33 @@ def _tee(iterable: Any, n: int = 2, /) -> Any:
     return itertools.tee(iterable, n)
 
 
-def _guarded(real: type) -> type:
-    namespace = {"__slots__": ("_depth",), "__doc__": real.__doc__, "__module__": real.__module__}
-    return LazyMeta(real.__name__, (real,), namespace)
+_REAL_OF: dict[type, type] = {}
+
+
+def _guarded(real: type, **instead_of: Any) -> type:
+    make: Any = real.__new__
+
+    def __new__(cls: type, *args: Any, **kwargs: Any) -> Any:  # noqa: N807 - it is the one of the class below
+        made = make(cls, *args, **kwargs)
+        for arg in args:
+            if type(arg) in _LAZY:
+                return _placed(made, args)
+        for arg in kwargs.values():
+            if type(arg) in _LAZY:
+                return _placed(made, (*args, *kwargs.values()))
+        return made
+
+    namespace = {
+        "__slots__": ("_depth",),
+        "__doc__": real.__doc__,
+        "__module__": real.__module__,
+        "__new__": __new__,
+    }
+    # What `super()` in the class finds is in between: the real `chain.from_iterable` counts nothing.
+    between = type(real.__name__, (real,), {"__slots__": (), "__module__": real.__module__, **instead_of})
+    made = LazyMeta(real.__name__, (between,), namespace)
+    _REAL_OF[made] = real
+    return instead.stands_for(real, made)
 
 
 _REAL = [
@@ -80,16 +116,20 @@ _REAL = [
     for name, value in vars(itertools).items()
     if isinstance(value, type) and not name.startswith("_") and name not in {"count", "repeat"}
 ]
+_CHAIN: type = itertools.chain
 _INNER: tuple[type, ...] = (type(itertools.tee(())[0]), type(next(iter(itertools.groupby("a")))[1]))
 _PARTS = frozenset({tuple, getattr(itertools, "_tee_dataobject", tuple)})
 
 BUILTINS: dict[str, Any] = {each.__name__: _guarded(each) for each in (enumerate, filter, map, reversed, zip)}
 """The builtins that are guarded."""
-ITERTOOLS: dict[str, Any] = {each.__name__: _guarded(each) for each in _REAL} | {"tee": _tee}
+_OF_CHAIN = {"from_iterable": staticmethod(_from_iterable)}
+ITERTOOLS: dict[str, Any] = {"tee": _tee} | {
+    each.__name__: _guarded(each, **(_OF_CHAIN if each is _CHAIN else {})) for each in _REAL
+}
 """The members of itertools that are guarded."""
 
-_from_any = ITERTOOLS["chain"].from_iterable
-ITERTOOLS["chain"].from_iterable = staticmethod(_from_iterable)
+
+_from_any = vars(_CHAIN)["from_iterable"].__get__(None, ITERTOOLS["chain"])
 
 _TYPES = [each for each in (*BUILTINS.values(), *ITERTOOLS.values()) if isinstance(each, type)]
 _LAZY = frozenset({*_TYPES, *_REAL, *_INNER})

@@ -107,6 +107,8 @@ CONTESTED = frozenset(
         # asyncio: frames, threads and what is called outside every limit
         "get_loop", "get_stack", "print_stack", "get_coro", "get_context", "get_event_loop",
         "get_running_loop",
+        # a cache of the host
+        "clear_cache",
         # objects of any class answer to these; only some may
         "__class__", "__dict__", "__init__", "__new__", "__init_subclass__", "__set_name__",
         "__get__", "__set__", "__delete__", "__getattr__", "__getattribute__", "__setattr__", "__delattr__",
@@ -150,8 +152,8 @@ DEFINABLE = (
 ) - _NEVER_DEFINED  # fmt: skip
 """The dunders that a class body, a function or a module of the guest may define."""
 
-STORABLE |= DEFINABLE - {"__getattr__", "__getattribute__"}
-"""The dunders that may be stored, on the guest's own objects only. Two are looked at when a class is made."""
+STORABLE |= DEFINABLE - {"__getattr__", "__getattribute__", "__deepcopy__"}
+"""The dunders that may be stored, on the guest's own objects only. Three are seen when a class is made."""
 
 NAMES = frozenset({"__name__", "__doc__", "__annotations__", "__debug__", "__class__", "__file__", "__all__"})
 """The dunder names that may be read as variables."""

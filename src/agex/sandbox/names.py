@@ -117,3 +117,8 @@ class Names(MutableMapping[str, Any]):
     def copy(self) -> dict[str, Any]:
         """Give a dict of the names as they are now."""
         return own_names(self._namespace)
+
+    __copy__ = copy
+
+    def __deepcopy__(self, memo: Any) -> dict[str, Any]:
+        return self.copy()  # of the names: the namespace itself holds the helpers

@@ -310,7 +310,13 @@ class Policy:
         return any(grant.root == root for grant in self.modules.values())
 
 
-_FREELY_WRITTEN = frozenset({"decimal.Context", "types.SimpleNamespace", "argparse.Namespace"})
+_FREELY_WRITTEN = frozenset(
+    {
+        "argparse.Namespace", "collections.UserDict", "collections.UserList", "collections.UserString",
+        "collections.defaultdict", "decimal.Context", "enum.auto", "functools.partial", "reprlib.Repr",
+        "textwrap.TextWrapper", "types.SimpleNamespace",
+    }
+)  # fmt: skip
 """Classes of the standard library whose instances are there to be written to, and are the guest's own."""
 
 

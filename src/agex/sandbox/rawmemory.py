@@ -13,6 +13,8 @@ import typing
 from typing import Any, NoReturn
 
 from agex.errors import SandboxTypeError
+from agex.sandbox import instead
+from agex.sandbox.memo import shut
 
 __all__ = ["NAMES", "NOWHERE", "SimpleNamespace", "keep_from"]
 
@@ -30,6 +32,7 @@ class _Nowhere:
 
 
 NOWHERE = _Nowhere()
+_UNANSWERED = frozenset({*NAMES, "__deepcopy__", "__setstate__"})
 _NAMESPACE = type.__dict__["__dict__"].__get__
 
 
@@ -49,6 +52,8 @@ def keep_from(class_: type) -> None:
     for hook in ("__getattr__", "__getattribute__"):
         if type(namespace.get(hook)) is types.FunctionType:
             type.__setattr__(class_, hook, _filtered(namespace[hook]))
+    if type(deepcopy := namespace.get("__deepcopy__")) is types.FunctionType:
+        type.__setattr__(class_, "__deepcopy__", _without_memo(deepcopy))
     if typing.Protocol in class_.__mro__:
         _leave_out_of_protocols()
     for name in NAMES:
@@ -65,9 +70,17 @@ def _leave_out_of_protocols() -> None:
 def _filtered(hook: types.FunctionType) -> types.FunctionType:
     @functools.wraps(hook)
     def answer(self: object, name: str) -> Any:
-        if name in NAMES:
+        if name in _UNANSWERED:
             raise AttributeError(name)
         return hook(self, name)
+
+    return answer  # type: ignore[return-value]  # a function is one
+
+
+def _without_memo(hook: types.FunctionType) -> types.FunctionType:
+    @functools.wraps(hook)
+    def answer(self: object, memo: Any = None, /) -> Any:
+        return hook(self, shut(memo))
 
     return answer  # type: ignore[return-value]  # a function is one
 
@@ -83,3 +96,4 @@ class SimpleNamespace(types.SimpleNamespace):
 
 
 SimpleNamespace.__module__ = "types"
+instead.stands_for(types.SimpleNamespace, SimpleNamespace)

@@ -8,21 +8,20 @@ attribute's name as a string; members that do are named and dropped or replaced.
 
 from __future__ import annotations
 
-import collections
-import copy
-import dataclasses
 import functools
-import inspect
 import operator
+import sys
 import types
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from agex.errors import SandboxAttributeError, SandboxTypeError
-from agex.sandbox import decorators, lazies, ledger, rawmemory
+from agex.errors import SandboxAttributeError
+from agex.sandbox import aliases, awaiting, copying, dataclass, decorators, enums, lazies, ledger, rawmemory
 from agex.sandbox.context import CURRENT
 from agex.sandbox.formatting import SafeFormatter
 from agex.sandbox.modules import ModuleGrant
+from agex.sandbox.normal import statistics_members
+from agex.sandbox.warned import warn
 
 __all__ = ["grants"]
 
@@ -36,7 +35,16 @@ _WHOLE = """
 _WITHOUT: dict[str, tuple[str, ...]] = {
     "abc": ("update_abstractmethods",),
     "base64": ("main", "test", "encode", "decode"),  # command line; work on files
-    "calendar": ("main", "setfirstweekday", "different_locale", "sys", "locale"),
+    "calendar": (
+        "main",
+        "setfirstweekday",
+        "different_locale",
+        "sys",
+        "locale",
+        "c",  # the one that the module's functions use
+        "LocaleTextCalendar",
+        "LocaleHTMLCalendar",  # set the locale of the process
+    ),
     "copy": ("dispatch_table",),
     "decimal": ("DefaultContext", "setcontext", "BasicContext", "ExtendedContext"),  # shared with the host
     "enum": ("pickle_by_enum_name", "pickle_by_global_name", "global_enum", "global_enum_repr"),
@@ -45,7 +53,12 @@ _WITHOUT: dict[str, tuple[str, ...]] = {
     "random": ("SystemRandom",),
     "re": ("purge", "template"),
     "time": ("clock_settime", "clock_settime_ns", "tzset", "pthread_getcpuclockid"),
-    "typing": ("ForwardRef", "no_type_check_decorator"),  # evaluate text as code
+    "typing": (
+        "ForwardRef",
+        "no_type_check_decorator",
+        "evaluate_forward_ref",  # evaluate text as code
+        "clear_overloads",  # those of the host
+    ),
     "uuid": ("getnode", "uuid1", "main"),  # the machine's hardware address
     "zoneinfo": ("reset_tzpath", "TZPATH"),
     "reprlib": ("aRepr",),  # its limits are the host's
@@ -112,13 +125,18 @@ def grants() -> Mapping[str, ModuleGrant]:
             exclude=exclude,
             recursive=False,
             replace=replaced.get(name),
-            per_session=_own_random if name == "random" else None,
+            per_session=_PER_SESSION.get(name),
         )
     for name, members in _ONLY.items():
         if members:
             replace = replaced.get(name, {})
             found[name] = ModuleGrant(
-                name, include=(*members, *replace), exclude=(), recursive=False, replace=replace
+                name,
+                include=(*members, *replace),
+                exclude=(),
+                recursive=False,
+                replace=replace,
+                per_session=_PER_SESSION.get(name),
             )
     return found
 
@@ -126,16 +144,25 @@ def grants() -> Mapping[str, ModuleGrant]:
 def _replacements() -> dict[str, dict[str, Any]]:
     return {
         "abc": decorators.ABC,
-        "dataclasses": {"dataclass": _dataclass, "asdict": _asdict, "astuple": _astuple},
+        "asyncio": awaiting.ASYNCIO,
+        "copy": copying.COPY,
+        "dataclasses": dataclass.DATACLASSES,
+        "enum": enums.ENUM,
         "functools": decorators.FUNCTOOLS,
         "itertools": lazies.ITERTOOLS,
         "operator": {"attrgetter": _attrgetter, "methodcaller": _methodcaller, **_operator_dunders()},
-        "string": {"Formatter": _GuestFormatter},
+        "string": {"Formatter": SafeFormatter},
         "types": {
+            "GenericAlias": aliases.GenericAlias,
             "SimpleNamespace": rawmemory.SimpleNamespace,
             "coroutine": decorators.writing(types.coroutine),
         },
-        "typing": {"get_type_hints": decorators.get_type_hints, **decorators.typing_marks()},
+        "typing": {
+            "get_type_hints": decorators.get_type_hints,
+            **decorators.typing_marks(),
+            **aliases.TYPING,
+        },
+        "warnings": {"warn": warn},
     }
 
 
@@ -161,59 +188,24 @@ def _own_random() -> dict[str, Any]:
     return {name: getattr(generator, name) for name in public}
 
 
+def _own_implementation() -> dict[str, Any]:
+    """Give ``sys.implementation`` as a copy: it can be written to."""
+    return {"implementation": rawmemory.SimpleNamespace(**vars(sys.implementation))}
+
+
+_PER_SESSION: dict[str, Callable[[], Mapping[str, Any]]] = {
+    "random": _own_random,
+    "statistics": statistics_members,
+    "sys": _own_implementation,
+}
+"""Members that are made anew for each session, or when their module is first asked for."""
+
+
 def _guarded_getattr() -> Callable[[Any, str], Any]:
     guards = CURRENT.get()
     if guards is None:
         raise SandboxAttributeError("attributes by name can be read while the sandbox runs, not after")
     return guards.getattr
-
-
-def _dataclass(cls: Any = None, /, **options: Any) -> Any:
-    """Do what ``dataclasses.dataclass`` does, to a class of the guest only."""
-    if cls is None:
-        return functools.partial(_dataclass, **options)
-    guards = CURRENT.get()
-    if guards is None or not (isinstance(cls, type) and guards.classes.is_guest(cls)):
-        raise SandboxTypeError("dataclass() changes the class it is given; use it on a class of your own")
-    for name in inspect.get_annotations(cls):
-        if not (type(name) is str and name.isidentifier()):
-            raise SandboxTypeError(
-                f"field names must be identifiers, got {name!r}"
-            )  # they become source code
-    made: type = dataclasses.dataclass(cls, **options)
-    if made is not cls:  # slots=True builds the class anew
-        guards.classes.adopt(made)
-    return made
-
-
-def _asdict(obj: Any, *, dict_factory: Callable[[list[tuple[str, Any]]], Any] = dict) -> Any:
-    """Do what ``dataclasses.asdict`` does, reading fields as guest code may."""
-    if not dataclasses.is_dataclass(obj) or isinstance(obj, type):
-        raise TypeError("asdict() should be called on dataclass instances")
-    return _unpacked(obj, lambda fields: dict_factory(list(fields)))
-
-
-def _astuple(obj: Any, *, tuple_factory: Callable[[list[Any]], Any] = tuple) -> Any:
-    """Do what ``dataclasses.astuple`` does, reading fields as guest code may."""
-    if not dataclasses.is_dataclass(obj) or isinstance(obj, type):
-        raise TypeError("astuple() should be called on dataclass instances")
-    return _unpacked(obj, lambda fields: tuple_factory([value for _, value in fields]))
-
-
-def _unpacked(obj: Any, make: Callable[[Iterable[tuple[str, Any]]], Any]) -> Any:
-    if dataclasses.is_dataclass(obj) and not isinstance(obj, type):
-        read = _guarded_getattr()
-        return make((each.name, _unpacked(read(obj, each.name), make)) for each in dataclasses.fields(obj))
-    if isinstance(obj, tuple) and hasattr(obj, "_fields"):
-        return type(obj)(*[_unpacked(value, make) for value in obj])
-    if isinstance(obj, (list, tuple)):
-        return type(obj)(_unpacked(value, make) for value in obj)
-    if isinstance(obj, collections.defaultdict):
-        items = {_unpacked(key, make): _unpacked(value, make) for key, value in obj.items()}
-        return type(obj)(obj.default_factory, items)
-    if isinstance(obj, dict):
-        return type(obj)((_unpacked(key, make), _unpacked(value, make)) for key, value in obj.items())
-    return copy.deepcopy(obj)
 
 
 class _attrgetter:  # noqa: N801 - it stands for operator.attrgetter
@@ -241,14 +233,3 @@ class _methodcaller:  # noqa: N801 - it stands for operator.methodcaller
 
     def __call__(self, subject: Any, /) -> Any:
         return _guarded_getattr()(subject, self._name)(*self._args, **self._kwargs)
-
-
-class _GuestFormatter(SafeFormatter):
-    """Do what ``string.Formatter`` does, through the guarded ``getattr``."""
-
-    def __init__(self) -> None:
-        super().__init__(_read)
-
-
-def _read(subject: Any, name: str) -> Any:
-    return _guarded_getattr()(subject, name)

@@ -30,6 +30,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from agex.errors import SandboxError
+from agex.sandbox import enums
 from agex.sandbox.context import CURRENT
 
 __all__ = ["DOORS", "install", "opened"]
@@ -245,4 +246,5 @@ def install() -> None:
     """Put up the wall, once a process."""
     if not _Installed.done:
         _Installed.done = True
+        enums.install()
         sys.addaudithook(_hook)

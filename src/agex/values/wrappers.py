@@ -20,9 +20,15 @@ def functions_of(cls: type) -> list[types.FunctionType]:
     """Give the functions in a class's namespace, out of what wraps them."""
     found: list[types.FunctionType] = []
     for value in vars(cls).values():
-        parts = [getattr(value, name) for name in _WRAPPERS.get(type(value), ())] or [value]
+        parts = [getattr(value, name) for name in _names(type(value))] or [value]
         found += [each for each in parts if type(each) is types.FunctionType]
     return found
+
+
+def _names(wrapper: type) -> tuple[str, ...]:
+    # Guests have a cached_property of their own, of the same name.
+    found = _WRAPPERS.get(wrapper, ())
+    return ("func",) if not found and wrapper.__name__ == "cached_property" else found
 
 
 _WRAPPERS: dict[type, tuple[str, ...]] = {

@@ -1,0 +1,64 @@
+"""Generic aliases of the standard library, without the real ``type`` in or behind them."""
+
+from __future__ import annotations
+
+import types
+import typing
+from typing import Any
+
+from agex.errors import SandboxTypeError
+from agex.sandbox import classes, instead
+
+__all__ = ["TYPING", "GenericAlias"]
+
+
+class _AliasMeta(type):
+    """The metaclass of `GenericAlias`: what it makes are real aliases."""
+
+    def __new__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> _AliasMeta:
+        if bases:
+            raise SandboxTypeError(f"{bases[0].__name__} cannot be subclassed here; give __class_getitem__")
+        return super().__new__(cls, name, bases, namespace)
+
+    def __call__(cls, origin: Any, args: Any, /) -> Any:
+        if not issubclass(type(origin), type):
+            raise SandboxTypeError(f"an alias must be one of a class, got {type(origin).__name__}")
+        return types.GenericAlias(classes.stand_in(origin) if issubclass(origin, type) else origin, args)
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, types.GenericAlias)
+
+    def __subclasscheck__(cls, subclass: type) -> bool:
+        return id(subclass) == id(cls) or issubclass(subclass, types.GenericAlias)
+
+
+class GenericAlias(metaclass=_AliasMeta):
+    """``types.GenericAlias``, of classes: an alias hands on what it is asked for to what it is one of."""
+
+
+instead.stands_for(types.GenericAlias, GenericAlias)
+
+
+def get_origin(tp: Any) -> Any:
+    """Do what ``typing.get_origin`` does."""
+    return _shown(typing.get_origin(tp))
+
+
+def get_args(tp: Any) -> tuple[Any, ...]:
+    """Do what ``typing.get_args`` does."""
+    return tuple(map(_shown, typing.get_args(tp)))
+
+
+def _shown(value: Any) -> Any:
+    """Give a metaclass as the guest may hold it, and anything else as it is."""
+    is_metaclass = issubclass(type(value), type) and issubclass(value, type)
+    return classes.stand_in(value) if is_metaclass else value
+
+
+def _type_alias() -> Any:
+    alias: Any = vars(typing)["Type"]
+    return type(alias)(classes.GuestType, 1, inst=False, name="Type")
+
+
+TYPING: dict[str, Any] = {"Type": _type_alias(), "get_args": get_args, "get_origin": get_origin}
+"""The members of ``typing`` that would give the real ``type``."""

@@ -1,0 +1,103 @@
+"""``functools.cached_property`` that keeps its value on the objects of its own class only.
+
+The real one reads and writes the namespace of whatever object its ``__get__`` is given,
+under the name it was last told. Put into a class under the name of a private attribute
+and called by hand, it reads that attribute of an object of the host, or plants a method.
+"""
+
+from __future__ import annotations
+
+import functools
+import types
+from collections.abc import Callable
+from typing import Any
+
+from agex.errors import SandboxTypeError
+from agex.sandbox import instead
+from agex.sandbox.context import CURRENT
+
+__all__ = ["CachedProperty"]
+
+_MRO = type.__dict__["__mro__"].__get__
+_NAMESPACE = type.__dict__["__dict__"].__get__
+
+
+class CachedProperty:
+    """A method that runs once for an object and whose value is kept there.
+
+    Args:
+        func: the method.
+    """
+
+    __slots__ = ("__dict__", "_func", "_name")
+
+    def __init__(self, func: Callable[[Any], Any]) -> None:
+        self._func = func
+        self._name: str | None = None
+        self.__doc__ = func.__doc__
+
+    @property
+    def func(self) -> Callable[[Any], Any]:
+        """The method."""
+        return self._func
+
+    @property
+    def attrname(self) -> str | None:
+        """The name it was given in its class."""
+        return self._name
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        """Take the name that the class statement bound it to."""
+        if self._name is None:
+            self._name = name
+        elif name != self._name:
+            raise TypeError(
+                "Cannot assign the same cached_property to two different names "
+                f"({self._name!r} and {name!r})."
+            )
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        """Give the value, from the object where it is known."""
+        if instance is None:
+            return self
+        if self._name is None:
+            raise TypeError("Cannot use cached_property instance without calling __set_name__ on it.")
+        if not self._belongs_to(type(instance)):
+            raise SandboxTypeError(
+                f"cached_property {self._name!r} belongs to no class of this object; read it as an attribute"
+            )
+        try:
+            cache = instance.__dict__
+        except AttributeError:  # __slots__ without one
+            raise TypeError(
+                f"No '__dict__' attribute on {type(instance).__name__!r} "
+                f"instance to cache {self._name!r} property."
+            ) from None
+        value = cache.get(self._name, _MISSING)
+        if value is _MISSING:
+            value = self._func(instance)
+            try:
+                cache[self._name] = value
+            except TypeError:  # the namespace of a class
+                raise TypeError(
+                    f"The '__dict__' attribute on {type(instance).__name__!r} instance "
+                    f"does not support item assignment for caching {self._name!r} property."
+                ) from None
+        return value
+
+    def _belongs_to(self, class_: type) -> bool:
+        """Tell whether reading the name on objects of *class_* comes here, or the class is the guest's."""
+        for base in _MRO(class_) or ():
+            found = _NAMESPACE(base).get(self._name, _MISSING)
+            if found is not _MISSING:
+                if found is self:
+                    return True
+                break
+        guards = CURRENT.get()
+        return guards is not None and guards.classes.is_pure(class_)
+
+    __class_getitem__: Any = classmethod(types.GenericAlias)
+
+
+_MISSING = object()
+instead.stands_for(functools.cached_property, CachedProperty)

@@ -1,0 +1,351 @@
+"""``dataclasses``, whose field names are names and whose fields are the guest's own.
+
+``dataclass()`` writes source code with the names of the fields in it and runs that with the
+interpreter's builtins. So everything that it reads a name from is made exact first - the
+annotations, each ``Field``, those of the bases - and nothing of the guest's may run while
+it works: not a metaclass that answers for the class, not a descriptor, not a ``__bool__``.
+
+A ``Field`` of a class of the host is given as a copy, and none has the empty metadata that
+all dataclasses of a process share: whatever it is compared with gets to see the dict.
+"""
+
+from __future__ import annotations
+
+import collections
+import copy
+import dataclasses
+import functools
+import inspect
+import sys
+import types
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from agex.errors import SandboxAttributeError, SandboxError, SandboxTypeError
+from agex.sandbox import classes, hostclass, instead, ledger
+from agex.sandbox.context import CURRENT
+from agex.sandbox.memo import Memo
+from agex.sandbox.names import is_bindable
+
+if TYPE_CHECKING:
+    from agex.sandbox.guards import Guards
+
+__all__ = ["DATACLASSES", "replace", "shown_field"]
+
+_FIELDS = "__dataclass_fields__"
+_FLAGS = ("init", "repr", "compare")
+
+
+def dataclass(cls: Any = None, /, **options: Any) -> Any:
+    """Do what ``dataclasses.dataclass`` does, to a class of the guest only."""
+    if cls is None:
+        return functools.partial(dataclass, **options)
+    guards = CURRENT.get()
+    if guards is None or not (issubclass(type(cls), type) and guards.classes.is_guest(cls)):
+        raise SandboxTypeError("dataclass() changes the class it is given; use it on a class of your own")
+    preparation = _Preparation(guards, cls)
+    made: type = cls
+    try:
+        made = dataclasses.dataclass(cls, **{name: bool(value) for name, value in options.items()})
+    finally:
+        preparation.undo(made)
+    if made is not cls:  # slots=True builds the class anew
+        guards.classes.adopt(made)
+    for each in classes.namespace_of(made)[_FIELDS].values():
+        _make_exact(each)
+    return made
+
+
+# -- what the real one reads
+
+
+class _Preparation:
+    """A class as the real ``dataclass`` may have it: exact annotations, exact fields, nothing that runs."""
+
+    def __init__(self, guards: Guards, cls: type) -> None:
+        self._guards = guards
+        self._cls = cls
+        self._before: dict[str, Any] = {}
+        names = _annotations(cls)
+        _check_names(guards, cls, names)
+        _check_metaclass(guards, type(cls), names)
+        for base in {
+            id(part): part for each in classes.mro_of(cls) for part in classes.mro_of(each)
+        }.values():
+            if base is not cls:
+                _check_fields(guards, cls, base)
+        _check_post_init(guards, cls)
+        fields = {name: field for name in names if (field := self._field(name)) is not None}
+        if names or "__annotations__" in classes.namespace_of(cls):
+            self._put("__annotations__", _Annotations(names))
+        for name, field in fields.items():
+            self._put(name, field)
+
+    def _put(self, name: str, value: Any) -> None:
+        self._before[name] = classes.namespace_of(self._cls).get(name, _NOTHING)
+        type.__setattr__(self._cls, name, value)
+
+    def undo(self, made: type) -> None:
+        """Give the class back what it had, less the fields that were taken out of it."""
+        for name, value in self._before.items():
+            was_field = type(value) is dataclasses.Field
+            for class_ in {id(each): each for each in (self._cls, made)}.values():
+                now = classes.namespace_of(class_).get(name, _NOTHING)
+                if now is _NOTHING or type(now) is types.MemberDescriptorType:
+                    continue  # of the class with slots: the names of its fields are slots
+                if not was_field and value is not _NOTHING:
+                    type.__setattr__(class_, name, value)
+                elif not was_field:
+                    type.__delattr__(class_, name)
+
+    def _field(self, name: str) -> dataclasses.Field[Any] | None:
+        """Give the field that stands for a default value; None where the real one may read that itself."""
+        found = _raw(self._cls, name)
+        if found is _NOTHING or type(found) is types.MemberDescriptorType:
+            return None
+        if type(found) is dataclasses.Field:
+            _make_exact(found)
+            return None
+        if dataclasses.Field in classes.mro_of(type(found)):
+            raise SandboxTypeError(f"the field {name!r} must be made by field()")
+        try:
+            value = self._guards.getattr(self._cls, name)
+        except SandboxError:
+            raise
+        except AttributeError:  # a descriptor that only objects may ask
+            value = dataclasses.MISSING
+        if _is_plain(found) and _is_plain(value):
+            return None
+        made: Any = dataclasses.field(default=value)
+        return made  # type: ignore[no-any-return]  # typed as what it is a default of
+
+
+class _Annotations(dict[str, Any]):
+    """Annotations that stay what they are while fields are made of them."""
+
+    def items(self) -> Any:
+        return list(super().items())
+
+
+def _is_plain(value: object) -> bool:
+    """Tell whether looking at a value runs nothing."""
+    return hostclass.is_static(type(value)) and type(value) is not classmethod
+
+
+def _annotations(cls: type) -> dict[Any, Any]:
+    found = classes.namespace_of(cls).get("__annotations__")
+    if found is None and sys.version_info >= (3, 14):
+        found = inspect.get_annotations(cls)
+    if found is not None and not isinstance(found, dict):
+        raise SandboxTypeError("the annotations of a dataclass must be a dict")
+    return dict(dict.items(found or {}))
+
+
+def _raw(cls: type, name: str) -> Any:
+    """Give what is bound to a name in a class or its bases, unasked."""
+    for base in classes.mro_of(cls):
+        found = classes.namespace_of(base).get(name, _NOTHING)
+        if found is not _NOTHING:
+            return found
+    return _NOTHING
+
+
+# -- what is refused
+
+
+def _check_names(guards: Guards, cls: type, names: Iterable[Any]) -> None:
+    for name in names:
+        _check_name(name)
+        if not guards.classes.is_pure(cls):  # what is generated reads the field of every object, unasked
+            guards.readable(cls, name)
+            if name in guards.classes.host_names(cls) or guards.policy.denies(cls, name):
+                raise SandboxAttributeError(
+                    f"the field {name!r} is the name of something that the host keeps; choose another name"
+                )
+
+
+def _check_name(name: Any) -> None:
+    """Refuse what is no name: it would become source code. Or a name that reads what no guest may."""
+    if type(name) is not str or not is_bindable(name) or ledger.is_denied(name):
+        raise SandboxTypeError(f"field names must be identifiers, got {name!r}")
+
+
+def _check_metaclass(guards: Guards, metaclass: type, names: Iterable[str]) -> None:
+    """Refuse a metaclass that answers for the class what the real ``dataclass`` asks of it."""
+    for part in classes.mro_of(metaclass):
+        if not guards.classes.is_guest(part):
+            continue
+        namespace = classes.namespace_of(part)
+        for name in (*_ASKED, *names):
+            if name in namespace:
+                raise SandboxTypeError(
+                    f"dataclass() cannot be used with a metaclass that defines {name}; leave one of them out"
+                )
+        if type(namespace.get("__annotations__", {})) is not dict:
+            raise SandboxTypeError("dataclass() cannot be used with a metaclass that answers for annotations")
+        for name in _SAID:
+            if not isinstance(namespace.get(name, ""), str | None):  # a property, say
+                raise SandboxTypeError(f"dataclass() cannot be used with a metaclass that defines {name}")
+
+
+def _check_fields(guards: Guards, cls: type, base: type) -> None:
+    """See to it that the fields a base brings are what ``dataclass`` made."""
+    namespace = classes.namespace_of(base)
+    found = namespace.get(_FIELDS)
+    if found is None:
+        return
+    if guards.classes.is_guest(base):
+        is_exact = type(found) is dict and all(
+            type(name) is str and type(field) is dataclasses.Field and field.name == name
+            for name, field in dict.items(found)
+        )
+        if not is_exact or type(namespace.get("__dataclass_params__")) is not _PARAMS:
+            raise SandboxTypeError("the fields of a dataclass cannot be changed once they are made")
+    elif any(ledger.is_private(name) for name in found):
+        raise SandboxTypeError(
+            f"{base.__name__} has private fields, which {cls.__name__} cannot show and compare; "
+            "leave out @dataclass, or keep the host object in a field"
+        )
+    for name in found if guards.classes.is_guest(base) else ():
+        _check_name(name)
+
+
+def _check_post_init(guards: Guards, cls: type) -> None:
+    """Refuse a ``__post_init__`` that is found by running something."""
+    found = _raw(cls, "__post_init__")
+    if found is _NOTHING or type(found) in {types.FunctionType, staticmethod}:
+        return
+    if type(found) is classmethod and type(found.__func__) is types.FunctionType:
+        return
+    raise SandboxTypeError("__post_init__ of a dataclass must be a method")
+
+
+_ASKED = (
+    "__getattribute__", "__getattr__", "__setattr__", "__delattr__", "__dict__", "__mro__", "__bases__",
+    "__annotate__", "__class__", "__post_init__", "__match_args__", _FIELDS, "__dataclass_params__",
+)  # fmt: skip
+"""What a metaclass may not define: a class is asked for these while its fields are found."""
+_SAID = ("__name__", "__qualname__", "__module__", "__doc__")
+_PARAMS: type = type(dataclasses.dataclass(type("_", (), {})).__dataclass_params__)  # type: ignore[attr-defined]
+_NOTHING = object()
+
+
+# -- fields
+
+
+def _make_exact(field: Any) -> None:
+    """Give a field truths where truths are asked of it, and metadata of its own."""
+    for name in _FLAGS:
+        setattr(field, name, bool(getattr(field, name)))
+    field.hash = None if field.hash is None else bool(field.hash)
+    field.kw_only = field.kw_only if field.kw_only is dataclasses.MISSING else bool(field.kw_only)
+    if field.metadata is _NO_METADATA:  # which is shared by all dataclasses there are
+        field.metadata = types.MappingProxyType({})
+
+
+def shown_field(field: dataclasses.Field[Any]) -> dataclasses.Field[Any]:
+    """Give a copy of a field of the host as the guest may hold it."""
+    made: Any = dataclasses.Field.__new__(dataclasses.Field)
+    for slot in dataclasses.Field.__slots__:
+        value = getattr(field, slot)
+        is_metaclass = isinstance(value, type) and issubclass(value, type)
+        setattr(made, slot, classes.stand_in(value) if is_metaclass else value)
+    _make_exact(made)
+    return made  # type: ignore[no-any-return]
+
+
+_NO_METADATA = dataclasses.field().metadata
+
+
+def field(*, metadata: Any = None, **options: Any) -> Any:
+    """Do what ``dataclasses.field`` does."""
+    return dataclasses.field(metadata={} if metadata is None else metadata, **options)
+
+
+def fields(class_or_instance: Any) -> tuple[Any, ...]:
+    """Do what ``dataclasses.fields`` does; of a class of the host, copies of the fields that may be read."""
+    found = dataclasses.fields(class_or_instance)
+    guards = CURRENT.get()
+    is_class = issubclass(type(class_or_instance), type)
+    owner = class_or_instance if is_class else type(class_or_instance)
+    if guards is None or guards.is_own(owner):
+        return found
+    found = tuple(each for each in found if _may_read(guards, owner, each.name))
+    return tuple(shown_field(each) if type(each) is dataclasses.Field else each for each in found)
+
+
+def _may_read(guards: Guards, owner: type, name: str) -> bool:
+    try:
+        guards.readable(owner, name)
+    except SandboxAttributeError:
+        return False
+    return True
+
+
+Field = instead.closed(dataclasses.Field)
+"""``dataclasses.Field`` to look at: a field is made by ``field()``."""
+
+
+# -- objects
+
+
+def replace(obj: Any, /, **changes: Any) -> Any:
+    """Do what ``dataclasses.replace`` does, reading fields as guest code may."""
+    class_ = type(obj)
+    if issubclass(class_, type) or not dataclasses.is_dataclass(obj):
+        raise TypeError("replace() should be called on dataclass instances")
+    guards = CURRENT.get()
+    if guards is None or guards.shown_class(class_) is not class_:
+        raise SandboxTypeError(
+            f"{class_.__name__} cannot be constructed here; use the instances you were given"
+        )
+    if guards.classes.is_mixed(class_):  # its __init__ is the guest's
+        for each in dataclasses.fields(obj):
+            if each.init and each.name not in changes:
+                changes[each.name] = guards.getattr(obj, each.name)
+    return dataclasses.replace(obj, **changes)  # type: ignore[type-var]  # it is no class
+
+
+def asdict(obj: Any, *, dict_factory: Callable[[list[tuple[str, Any]]], Any] = dict) -> Any:
+    """Do what ``dataclasses.asdict`` does, reading fields as guest code may."""
+    if not dataclasses.is_dataclass(obj) or isinstance(obj, type):
+        raise TypeError("asdict() should be called on dataclass instances")
+    return _unpacked(obj, lambda fields: dict_factory(list(fields)))
+
+
+def astuple(obj: Any, *, tuple_factory: Callable[[list[Any]], Any] = tuple) -> Any:
+    """Do what ``dataclasses.astuple`` does, reading fields as guest code may."""
+    if not dataclasses.is_dataclass(obj) or isinstance(obj, type):
+        raise TypeError("astuple() should be called on dataclass instances")
+    return _unpacked(obj, lambda fields: tuple_factory([value for _, value in fields]))
+
+
+def _unpacked(obj: Any, make: Callable[[Iterable[tuple[str, Any]]], Any]) -> Any:
+    if dataclasses.is_dataclass(obj) and not isinstance(obj, type):
+        guards = CURRENT.get()
+        if guards is None:
+            raise SandboxAttributeError("fields can be read while the sandbox runs, not after")
+        read = guards.getattr
+        return make((each.name, _unpacked(read(obj, each.name), make)) for each in dataclasses.fields(obj))
+    if isinstance(obj, tuple) and hasattr(obj, "_fields"):
+        return type(obj)(*[_unpacked(value, make) for value in obj])
+    if isinstance(obj, (list, tuple)):
+        return type(obj)(_unpacked(value, make) for value in obj)
+    if isinstance(obj, collections.defaultdict):
+        items = {_unpacked(key, make): _unpacked(value, make) for key, value in obj.items()}
+        return type(obj)(obj.default_factory, items)
+    if isinstance(obj, dict):
+        return type(obj)((_unpacked(key, make), _unpacked(value, make)) for key, value in obj.items())
+    return copy.deepcopy(obj, Memo({}))  # type: ignore[arg-type]  # all that a memo is asked for
+
+
+DATACLASSES: dict[str, Any] = {
+    "Field": Field,
+    "asdict": asdict,
+    "astuple": astuple,
+    "dataclass": dataclass,
+    "field": field,
+    "fields": fields,
+    "replace": replace,
+}
+"""The members of ``dataclasses`` that are guarded."""

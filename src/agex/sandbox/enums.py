@@ -1,0 +1,87 @@
+"""The functional way of making an enumeration: ``Enum("E", {...})``, with its names looked at.
+
+A class statement of a guest is checked as it is made. ``Enum(name, members)`` makes a class
+too, deep inside the standard library, and any memberless ``Enum`` there is can be called
+so. All of them come by ``EnumType._create_``, which is replaced, once a process, by a
+function that looks at the members while guest code runs and changes nothing for the host.
+"""
+
+from __future__ import annotations
+
+import enum
+import sys
+from typing import Any, NoReturn
+
+from agex.errors import SandboxTypeError
+from agex.sandbox import instead, ledger
+from agex.sandbox.context import CURRENT
+
+__all__ = ["ENUM", "install"]
+
+
+class Property(enum.property):
+    """``enum.property``, which reads names that it was told, of what it was told."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> NoReturn:
+        raise SandboxTypeError("enum.property cannot be subclassed here; use it as it is")
+
+
+ENUM: dict[str, Any] = {"property": instead.stands_for(enum.property, Property)}
+"""The members of ``enum`` that are guarded."""
+
+
+def install() -> None:
+    """Put the check in place, once a process."""
+    if enum.EnumType.__dict__["_create_"] is not _create:
+        type.__setattr__(enum.EnumType, "_create_", _create)
+
+
+_real: Any = enum.EnumType.__dict__["_create_"]
+
+
+def _create(cls: Any, class_name: Any, names: Any, *, module: Any = None, **options: Any) -> Any:
+    """Do what ``EnumType._create_`` does."""
+    if module is None:  # as the real one finds it, which is one call further away from the caller
+        module = sys._getframe(2).f_globals.get("__name__")  # pyright: ignore[reportPrivateUsage]
+    guards = CURRENT.get()
+    if guards is None:
+        return _real(cls, class_name, names, module=module, **options)
+    bases: list[Any] = [each for each in (options.get("type"), cls) if issubclass(type(each), type)]
+    hidden = guards.classes.host_names(*bases)
+    found = _members(names)
+    for each in found:
+        name = each[0] if type(each) is tuple else each
+        if ledger.is_dunder(name) or name in hidden:
+            raise SandboxTypeError(f"an enumeration cannot have a member named {name}; choose another name")
+    if type(class_name) is not str or not isinstance(options.get("qualname"), str | None):
+        raise TypeError("the name of an enumeration must be a str")
+    made = _real(cls, class_name, found, module=module, **options)
+    guards.is_own(made)  # makes it known where it is the guest's
+    return made
+
+
+def _members(names: Any) -> list[Any]:
+    """Give names, or pairs of a name and a value, that say the same twice."""
+    if isinstance(names, str):
+        return str.__str__(names).replace(",", " ").split()
+    if not isinstance(names, (list, tuple)):
+        names = list(names) if names is not None and not hasattr(names, "keys") else names
+    if names is None:
+        return []
+    if hasattr(names, "keys"):
+        return [(_exact(name), names[name]) for name in names]
+    given = list(names)
+    if all(isinstance(each, str) for each in given):
+        return [_exact(each) for each in given]
+    return [_pair(each) for each in given]
+
+
+def _pair(each: Any) -> tuple[str, Any]:
+    name, value = each
+    return _exact(name), value
+
+
+def _exact(name: Any) -> str:
+    if isinstance(name, str):
+        return str.__str__(name)
+    raise TypeError(f"the name of a member must be a str, got {type(name).__name__}")

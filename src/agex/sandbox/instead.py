@@ -1,0 +1,76 @@
+"""Classes that stand in for classes of the standard library, and which for which.
+
+Some classes of the standard library do more for their caller than guest code may: a real
+``SimpleNamespace`` tells numpy any address, a real ``cached_property`` reads any name of
+any object. Guests get others of the same name. But an object that the host made, or that
+the library made itself, is of the real class, and ``type(it)`` or a class's bases lead
+there; what answers them gives the stand-in.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, NoReturn
+
+from agex.errors import SandboxTypeError
+
+__all__ = ["closed", "is_stand_in", "shown", "stands_for"]
+
+# By identity: a metaclass of the guest could define __hash__ and __eq__.
+_INSTEAD: dict[int, tuple[type, type]] = {}
+_STAND_INS: dict[int, type] = {}
+
+
+def stands_for(real: type, instead: type) -> type:
+    """Note that guests get *instead* in place of *real*; return it."""
+    _INSTEAD[id(real)] = real, instead
+    _STAND_INS[id(instead)] = instead
+    return instead
+
+
+def shown(class_: type) -> type:
+    """Give the class that guests get for *class_*: itself, mostly."""
+    known = _INSTEAD.get(id(class_))
+    if known is not None:
+        return known[1]
+    return closed(class_) if _is_future(class_) else class_
+
+
+def is_stand_in(class_: type) -> bool:
+    """Tell whether *class_* stands in for one of the standard library."""
+    return id(class_) in _STAND_INS
+
+
+def _is_future(class_: type) -> bool:
+    """Tell whether a class is of those that call an event loop, any they are given, in the host's context."""
+    futures: Any = sys.modules.get("asyncio.futures")
+    return futures is not None and issubclass(class_, (futures.Future, futures._PyFuture))
+
+
+class _ClosedMeta(type):
+    """The metaclass of classes that are there to be named only."""
+
+    def __new__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> _ClosedMeta:
+        if bases:
+            raise SandboxTypeError(f"{bases[0].__name__} cannot be subclassed here; keep one in an attribute")
+        return super().__new__(cls, name, bases, namespace)
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> NoReturn:
+        raise SandboxTypeError(f"{cls.__name__} cannot be constructed here; use the functions that make one")
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, _CLOSED[id(cls)])
+
+    def __subclasscheck__(cls, subclass: type) -> bool:
+        return id(subclass) == id(cls) or issubclass(subclass, _CLOSED[id(cls)])
+
+
+_CLOSED: dict[int, type] = {}
+
+
+def closed(real: type) -> type:
+    """Give a stand-in of a class whose objects guests hold and may not make."""
+    namespace = {"__module__": real.__module__, "__doc__": real.__doc__, "__slots__": ()}
+    made = _ClosedMeta(real.__name__, (), namespace)
+    _CLOSED[id(made)] = real
+    return stands_for(real, made)
