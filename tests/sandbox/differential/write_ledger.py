@@ -26,6 +26,8 @@ HEAD = """\
 # those two; `text` differs in the words of a message or a repr only; `differs` is a bug.
 """
 TEXTS = {
+    "test_deepcopy_dont_memo_immutable": "refused: the memo of a copy is not shown",
+    "test_deepcopy_keepalive": "refused: the memo of a copy is not shown",
     "test_dataclasses_qualnames": "text: a guarded `__setattr__` has the qualified name of its guard",
     "test_bug_40736": "text: the stand-in of type is named in a message",
     "test___class___mro": "refused: a class looked at from its metaclass's mro() is not yet the guest's",
