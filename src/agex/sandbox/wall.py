@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import os
 import sys
-import sysconfig
 import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -216,10 +215,12 @@ def _is_installation(path: Any, mode: Any, flags: Any) -> bool:
         real = os.path.realpath(os.fsdecode(path))
     except (TypeError, ValueError):
         return False
-    return real.startswith(_ROOTS)
+    return real.startswith(_Installed.roots)
 
 
 def _roots() -> tuple[str, ...]:
+    import sysconfig  # slow to import, and needed once a process that runs guest code
+
     paths = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
     paths |= {
         "/sys/fs/cgroup",
@@ -232,19 +233,20 @@ def _roots() -> tuple[str, ...]:
     return tuple(os.path.realpath(path) + os.sep for path in paths if path)
 
 
-_ROOTS = _roots()
 _VERDICTS: dict[str, Verdict] = {}
 
 
 class _Installed:
-    """Whether the hook stands in this process."""
+    """Whether the hook stands in this process, and what it lets libraries read of the installation."""
 
     done = False
+    roots: tuple[str, ...] = ()
 
 
 def install() -> None:
     """Put up the wall, once a process."""
     if not _Installed.done:
-        _Installed.done = True
+        _Installed.roots = _roots()
         enums.install()
         sys.addaudithook(_hook)
+        _Installed.done = True
