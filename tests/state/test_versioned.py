@@ -172,6 +172,16 @@ def test_a_checkout_is_a_view_of_then(store):
     assert state.checkout(commits[0][:8])["x"] == 1
 
 
+def test_a_commit_stands_where_its_hash_does(store):
+    state, (first, _) = filled(store, 1, 2)
+    newest, oldest = state.history()
+    assert state.checkout(oldest)["x"] == 1
+    assert state.checkout(first).commit == first == oldest
+    assert {oldest: "first"}[first] == "first"
+    assert list(state.diff(oldest, newest)) == ["x"]
+    assert str(oldest) == first
+
+
 def test_what_is_done_to_a_checkout_changes_nothing(store):
     state, (first, _) = filled(store, [1], [2])
     state.checkout(first)["x"].append(9)

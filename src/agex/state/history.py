@@ -9,9 +9,9 @@ from typing import Any
 __all__ = ["Commit", "Diff"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Commit:
-    """One step of a state's history."""
+    """One step of a state's history. It stands wherever its hash does, and is equal to it."""
 
     hash: str
     parent: str | None
@@ -23,6 +23,17 @@ class Commit:
     """What was recorded since the commit before."""
     merged: tuple[str, ...] = ()
     """Further parents, of a merge."""
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Commit | str):
+            return self.hash == str(other)
+        return NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.hash)
+
+    def __str__(self) -> str:
+        return self.hash
 
 
 @dataclass(frozen=True)

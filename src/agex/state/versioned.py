@@ -283,23 +283,23 @@ class Versioned(State):
 
     # -- history -----------------------------------------------------------------------------
 
-    def checkout(self, ref: str) -> Snapshot:
+    def checkout(self, ref: str | Commit) -> Snapshot:
         """Return the state as it was at a commit, branch or tag.
 
         Raises:
             StateError: there is no such commit.
         """
-        commit = self._journal.resolve(ref)
+        commit = self._journal.resolve(str(ref))
         return Snapshot(self._journal, self._codec, _as_commit(self._journal, self._journal.record(commit)))
 
-    def history(self, ref: str | None = None) -> Iterator[Commit]:
+    def history(self, ref: str | Commit | None = None) -> Iterator[Commit]:
         """Yield the commits up to the head, or to *ref*, newest first."""
-        commit = self._head if ref is None else self._journal.resolve(ref)
+        commit = self._head if ref is None else self._journal.resolve(str(ref))
         if commit is not None:
             for record in self._journal.history(commit):
                 yield _as_commit(self._journal, record)
 
-    def diff(self, old: str | None, new: str | None = None, *, texts: bool = True) -> Diff:
+    def diff(self, old: str | Commit | None, new: str | Commit | None = None, *, texts: bool = True) -> Diff:
         """Compare the variables of two commits.
 
         Args:
@@ -307,8 +307,8 @@ class Versioned(State):
             new: another; the head if not given.
             texts: show what changed, where it is small.
         """
-        start = None if old is None else self._journal.resolve(old)
-        end = self._head if new is None else self._journal.resolve(new)
+        start = None if old is None else self._journal.resolve(str(old))
+        end = self._head if new is None else self._journal.resolve(str(new))
         if end is None:
             return Diff({}, {}, {})
         return difference(self._journal, self._codec, start, end, texts=texts)
@@ -321,7 +321,7 @@ class Versioned(State):
         """Return the commit of each tag."""
         return self._journal.tags()
 
-    def fork(self, name: str | None = None, at: str | None = None) -> Versioned:
+    def fork(self, name: str | None = None, at: str | Commit | None = None) -> Versioned:
         """Begin a branch at a commit (the head if not given), and return a state on it.
 
         What was not committed stays here.
@@ -330,7 +330,7 @@ class Versioned(State):
             StateError: there is a branch of that name.
         """
         with self._lock:
-            start = self._head if at is None else self._journal.resolve(at)
+            start = self._head if at is None else self._journal.resolve(str(at))
             taken = self._journal.branches()
             if name is None:
                 names = (f"{self.branch}-{number}" for number in range(2, len(taken) + 3))
@@ -344,20 +344,20 @@ class Versioned(State):
                     raise StateError(f"There is a branch {name!r} already; choose another name.") from error
             return Versioned(self.store, branch=name, classes=self._classes)
 
-    def tag(self, name: str, ref: str | None = None) -> None:
+    def tag(self, name: str, ref: str | Commit | None = None) -> None:
         """Name a commit (the head if not given) for good.
 
         Raises:
             StateError: the name is given, or there is no commit yet.
         """
-        commit = self._head if ref is None else self._journal.resolve(ref)
+        commit = self._head if ref is None else self._journal.resolve(str(ref))
         if commit is None:
             raise StateError("There is no commit to tag yet; call commit() first.")
         if name in self._journal.tags():
             raise StateError(f"The tag {name!r} is given already; choose another name.")
         self._journal.tag(name, commit)
 
-    def reset(self, ref: str) -> None:
+    def reset(self, ref: str | Commit) -> None:
         """Put the branch on a commit, and drop what was not committed.
 
         Commits that no branch or tag reaches any more stay until `gc`.
@@ -367,7 +367,7 @@ class Versioned(State):
             StateConflict: another writer moved the branch meanwhile.
         """
         with self._lock:
-            commit = self._journal.resolve(ref)
+            commit = self._journal.resolve(str(ref))
             there = self._journal.branches().get(self.branch)
             if ref != self.branch and there != commit:
                 if there != self._head:
@@ -380,7 +380,7 @@ class Versioned(State):
                     raise StateConflict(f"Branch {self.branch!r} was moved meanwhile; try again.") from error
             self._point_at(commit)
 
-    def merge(self, other: Versioned | str) -> str:
+    def merge(self, other: Versioned | str | Commit) -> str:
         """Take over what another branch or commit changed since both were one, variable by variable.
 
         Returns:
@@ -391,7 +391,7 @@ class Versioned(State):
         """
         with self._lock:
             mine = self._commit("before a merge")
-            theirs = other.head if isinstance(other, Versioned) else self._journal.resolve(other)
+            theirs = other.head if isinstance(other, Versioned) else self._journal.resolve(str(other))
             if theirs is None:
                 return mine
             base = merge_base(self._journal, mine, theirs)
