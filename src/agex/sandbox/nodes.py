@@ -36,6 +36,12 @@ def at(node: Any) -> Any:
     }
 
 
+def _put(node: Any, here: dict[str, int]) -> Any:
+    """Give a new node a position; as keyword arguments it would take a third longer."""
+    node.__dict__.update(here)
+    return node
+
+
 def text(value: str, node: Any) -> ast.Constant:
     """Build a string constant."""
     return ast.Constant(value, **at(node))
@@ -44,7 +50,7 @@ def text(value: str, node: Any) -> ast.Constant:
 def call(helper: str, node: Any, *args: ast.expr) -> ast.Call:
     """Build a call of a helper."""
     here = at(node)
-    return ast.Call(ast.Name(helper, LOAD, **here), list(args), [], **here)
+    return _put(ast.Call(_put(ast.Name(helper, LOAD), here), list(args), []), here)
 
 
 def no_arguments() -> ast.arguments:
@@ -55,17 +61,19 @@ def no_arguments() -> ast.arguments:
 def stop_check(node: Any) -> ast.stmt:
     """Build ``if stop!: trip!()`` at the position of *node*."""
     here = at(node)
-    trip = ast.Call(ast.Name("trip!", LOAD, **here), [], [], **here)
-    return ast.If(ast.Name("stop!", LOAD, **here), [ast.Expr(trip, **here)], [], **here)
+    trip = _put(ast.Call(_put(ast.Name("trip!", LOAD), here), [], []), here)
+    return _put(ast.If(_put(ast.Name("stop!", LOAD), here), [_put(ast.Expr(trip), here)], []), here)
 
 
 def guard(node: Any, receiver: ast.expr, trusted: str, check: str, name: str) -> ast.IfExp:
     """Build ``(r if type!(r) in trusted else check(r, name))`` at the position of *node*."""
     here = at(node)
-    kind = ast.Call(ast.Name("type!", LOAD, **here), [receiver], [], **here)
-    test = ast.Compare(kind, [_IN], [ast.Name(trusted, LOAD, **here)], **here)
-    asked = ast.Call(ast.Name(check, LOAD, **here), [receiver, ast.Constant(name, **here)], [], **here)
-    return ast.IfExp(test, receiver, asked, **here)
+    kind = _put(ast.Call(_put(ast.Name("type!", LOAD), here), [receiver], []), here)
+    test = _put(ast.Compare(kind, [_IN], [_put(ast.Name(trusted, LOAD), here)]), here)
+    asked = _put(
+        ast.Call(_put(ast.Name(check, LOAD), here), [receiver, _put(ast.Constant(name), here)], []), here
+    )
+    return _put(ast.IfExp(test, receiver, asked), here)
 
 
 def look_once(guard: ast.IfExp) -> None:

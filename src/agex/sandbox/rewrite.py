@@ -27,8 +27,7 @@ syntax runs.
 from __future__ import annotations
 
 import ast
-import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -157,13 +156,13 @@ class Rewriter:
             self.refuse(node, f"{kind.__name__} is not supported here", "use plainer Python")
         for field in fields:
             child = getattr(node, field)
-            if child is None:
+            if child is None or type(child) is ast.Constant:
                 continue
             if type(child) is list:
                 if child:
                     self.children(child)
-            else:
-                setattr(node, field, self.expr(child))
+            elif (new := self.expr(child)) is not child:
+                setattr(node, field, new)
         return node
 
     def children(self, block: list[Any]) -> None:
@@ -172,7 +171,7 @@ class Rewriter:
             block[:] = self.statements(block)
             return
         for i, child in enumerate(block):
-            if child is not None:
+            if child is not None and type(child) is not ast.Constant:
                 block[i] = self.expr(child)
 
     def statements(self, block: Sequence[ast.stmt]) -> list[ast.stmt]:
@@ -180,7 +179,7 @@ class Rewriter:
         out: list[ast.stmt] = []
         for node in block:
             out.append(self.expr(node))
-            if isinstance(node, (ast.With, ast.AsyncWith, ast.Try, *_TRYSTAR)):
+            if type(node) in _SWALLOWING:
                 out.append(nodes.stop_check(node))
         return out
 
@@ -382,20 +381,20 @@ class Rewriter:
         self.signature(node.args)
         node.returns = self.annotation(node.returns)
         self.type_params(node)
-        with self.inside(node.args):
-            node.body = self.body(_FUNCTION, node.body, node)
+        outer = self.enter(node.args)
+        node.body = self.body(_FUNCTION, node.body, node)
+        self.leave(outer)
         return node
 
-    @contextlib.contextmanager
-    def inside(self, args: ast.arguments | None) -> Iterator[None]:
-        """Enter a scope; *args* are those of a function."""
-        outer, self.locals = self.locals, None if args is None else Locals(args)
-        if self.locals is None:
-            yield
-        else:
-            self.around.append(self.locals)
-            yield
-            self.around.pop().settle()
+    def enter(self, args: ast.arguments) -> Locals | None:
+        """Enter a function; return what to leave it with."""
+        outer, self.locals = self.locals, Locals(args)
+        self.around.append(self.locals)
+        return outer
+
+    def leave(self, outer: Locals | None) -> None:
+        """Leave a function: all of it has been seen."""
+        self.around.pop().settle()
         self.locals = outer
 
     def lambda_(self, node: ast.Lambda) -> ast.Lambda:
@@ -403,8 +402,9 @@ class Rewriter:
         self.signature(node.args)
         outer, bare = self.scope, self.bare
         self.scope, self.bare = _FUNCTION, 0
-        with self.inside(node.args):
-            body = self.expr(node.body)
+        around = self.enter(node.args)
+        body = self.expr(node.body)
+        self.leave(around)
         self.scope, self.bare = outer, bare
         stop = ast.Name("stop!", nodes.LOAD, **nodes.at(node.body))
         node.body = ast.IfExp(stop, nodes.call("trip!", node.body), body, **nodes.at(node.body))
@@ -462,8 +462,9 @@ class Rewriter:
                 self.children(field)
         self.type_params(node)
         self.classes.append(node.name)
-        with self.inside(None):
-            node.body = self.body(_CLASS, node.body, node)
+        outer, self.locals = self.locals, None
+        node.body = self.body(_CLASS, node.body, node)
+        self.locals = outer
         self.classes.pop()
         return node
 
@@ -532,7 +533,8 @@ class Rewriter:
 _OWN_ANSWER = frozenset({"__class__", "__init__"})
 """Names of the ledger that objects of guest classes answer by themselves; names of a policy they all do."""
 _READABLE = ledger.NAMES | ledger.DEFINABLE
-_TRYSTAR: tuple[type[ast.stmt], ...] = (ast.TryStar,)
+_SWALLOWING = frozenset({ast.With, ast.AsyncWith, ast.Try, ast.TryStar})
+"""Statements behind which an exception may be gone."""
 
 _SPECIAL: dict[str, Callable[[Rewriter, Any], Any]] = {
     "If": Rewriter.if_,
