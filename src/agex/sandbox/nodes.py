@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from typing import Any
+from typing import Any, TypeVar
 
 __all__ = [
     "LOAD",
@@ -22,6 +22,8 @@ __all__ = [
     "trust_super",
 ]
 
+N = TypeVar("N", bound=ast.AST)
+
 LOAD = ast.Load()
 _IN = ast.In()
 
@@ -36,7 +38,7 @@ def at(node: Any) -> Any:
     }
 
 
-def _put(node: Any, here: dict[str, int]) -> Any:
+def _put(node: N, here: dict[str, int]) -> N:
     """Give a new node a position; as keyword arguments it would take a third longer."""
     node.__dict__.update(here)
     return node
