@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import threading
 
 import pytest
 
-from agex.errors import StateConflict, StateError, UnpicklableVariableError
+from agex.errors import StateConflict, StateCorrupt, StateError, StateFull, UnpicklableVariableError
 from agex.state import Disk, Memory, Versioned
 
 
@@ -354,3 +355,35 @@ def test_fsck_finds_nothing_and_gc_keeps_what_is_reached(store):
     with pytest.raises(StateError):
         state.checkout(second)
     assert state.fsck() == []
+
+
+def test_a_commit_that_does_not_fit_is_refused_and_loses_nothing(tmp_path):
+    state = Versioned(Disk(tmp_path / "store", size_limit=300_000))
+    state["x"] = 1
+    first = state.commit()
+    state["large"] = os.urandom(500_000)
+    with pytest.raises(StateFull):
+        state.commit()
+    assert (state.head, len(state["large"])) == (first, 500_000)
+    del state["large"]
+    state["y"] = 2
+    state.commit()
+    assert dict(again(state)) == {"x": 1, "y": 2}
+    state.close()
+
+
+def test_a_damaged_value_is_never_answered_from(tmp_path):
+    store = Disk(tmp_path / "store")
+    state = Versioned(store)
+    state["large"] = os.urandom(100_000)
+    state.commit()
+    state.close()
+    (pack,) = [each for each in (tmp_path / "store").iterdir() if each.name.startswith("pack")]
+    data = bytearray(pack.read_bytes())
+    data[50_000] ^= 1
+    pack.write_bytes(data)
+    opened = Versioned(Disk(tmp_path / "store"))
+    with pytest.raises(StateCorrupt):
+        opened["large"]
+    assert opened.fsck() != []
+    opened.close()
