@@ -163,10 +163,10 @@ class Call:
         if self.state is not None:
             self.commit = self.state.settle(message, last=last) or self.commit
 
-    async def asettle(self, message: str) -> None:
+    async def asettle(self, message: str, *, last: bool = False) -> None:
         """Like :meth:`settle`, without holding up the event loop."""
         if self.state is not None:
-            await asyncio.to_thread(self.settle, message)
+            await asyncio.to_thread(self.settle, message, last=last)
 
     async def _handle_here(self, event: Event) -> None:
         answer = self.on_event(event) if self.on_event is not None else None

@@ -134,8 +134,9 @@ class Invocation:
     def run(self) -> Run[Any]:
         """Carry it out in this thread."""
         try:
-            with self.call.entered(), self._settled():
+            with self.call.entered(), self._settled_on_error():
                 value = drive(self._steps(), self.plan, self.call, self.model, self.execution)
+                self.call.settle(f"{self.plan.task}: done", last=True)
         except AgexError as error:
             self._attach_record(error)
             raise
@@ -144,25 +145,27 @@ class Invocation:
     async def arun(self) -> Run[Any]:
         """Carry it out without blocking the event loop."""
         try:
-            with self.call.entered(), self._settled():
+            with self.call.entered(), self._settled_on_error():
                 value = await adrive(self._steps(), self.plan, self.call, self.model, self.execution)
+                await self.call.asettle(f"{self.plan.task}: done", last=True)
         except AgexError as error:
             self._attach_record(error)
             raise
         return self._record(value=value)
 
     @contextmanager
-    def _settled(self) -> Iterator[None]:
-        """Commit the end of the task, however it ends."""
+    def _settled_on_error(self) -> Iterator[None]:
+        """Commit the end of a task that raises."""
         try:
             yield
+        except StateError:
+            raise  # what could not be committed is said already
         except BaseException as error:
             try:
                 self.call.settle(f"{self.plan.task}: {type(error).__name__}", last=True)
             except StateError as unkept:
                 error.add_note(f"Its end could not be committed: {unkept}")
             raise
-        self.call.settle(f"{self.plan.task}: done", last=True)
 
     def _steps(self) -> Loop[Any]:
         yield self.plan.event(TaskStartEvent, 0, inputs=self.values)
