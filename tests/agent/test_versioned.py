@@ -162,6 +162,51 @@ def test_the_host_can_call_a_function_that_was_kept():
     assert Versioned(state.store)["double"](4) == 8
 
 
+def test_a_cached_property_of_the_agents_lives_on():
+    store = Memory()
+    run(
+        Versioned(store),
+        "import functools\nclass A:\n    @functools.cached_property\n    def x(self): return 7\na = A()",
+        DONE,
+    )
+    assert run(Versioned(store), "task_success([a.x, A().x])").value == [7, 7]
+
+
+@pytest.mark.parametrize("name", ["cached_property", "property", "staticmethod", "partial", "other"])
+def test_no_code_of_the_guest_runs_while_its_classes_are_kept(name):
+    code = (
+        f"class {name}:\n    @property\n    def func(self): raise BaseException('ran')\n"
+        "    fget = fset = fdel = args = func\n"
+        f"class A:\n    x = {name}()\na = A()\nb = [{name}()]"
+    )
+    state = Versioned()
+    run(state, code, DONE)
+    assert set(Versioned(state.store)) >= {"A", "a", "b"}
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        ("numpy", "ndarray"),
+        ("pandas.core.internals.blocks", "Block"),
+        ("pandas", "DataFrame"),
+        ("polars", "Series"),
+    ],
+)
+def test_a_class_that_says_it_is_a_librarys_is_asked_for_nothing(module, name):
+    code = (
+        f"class {name}:\n    __module__ = {module!r}\n"
+        "    @property\n    def shape(self): raise BaseException('ran')\n"
+        "    values = dtype = base = array = ravel = to_frame = shape\n"
+        f"lost = [iter([1]), {name}()]\na = {name}()"
+    )
+    state = Versioned()
+    run(state, code, DONE)
+    newest = next(state.history())
+    assert "lost" in state.diff(None, newest)
+    assert "lost" in view(state, focus="full") + view(Versioned(state.store), focus="full")
+
+
 # -- what cannot be kept -----------------------------------------------------------------------
 
 

@@ -7,31 +7,16 @@ from __future__ import annotations
 
 import functools
 import gc
-import importlib.util
 import os
-import sys
 import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
+from differential import cpython
 
 HERE = Path(__file__).parent / "differential"
 ALL = os.environ.get("AGEX_DIFFERENTIAL") == "all"
-
-
-def _load(name: str) -> Any:
-    # Tests are imported by path (--import-mode=importlib), so a neighbour has no package to come from.
-    spec = importlib.util.spec_from_file_location(f"agex_tests_{name}", HERE / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-cpython = _load("cpython")
 
 
 @functools.cache

@@ -7,33 +7,19 @@ refused snippet is never run without the sandbox; what it may print first is ``b
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
+from differential import twin
 
 HERE = Path(__file__).parent / "differential"
 HEAD = re.compile(
     r"# --- (?P<name>.+?)"
     r"(?:\s+since: (?P<since>\d+\.\d+))?(?:\s+until: (?P<until>\d+\.\d+))?(?:\s+refused: (?P<refused>.+))?"
 )
-
-
-def _load(name: str) -> Any:
-    # Tests are imported by path (--import-mode=importlib), so a neighbour has no package to come from.
-    spec = importlib.util.spec_from_file_location(f"agex_tests_{name}", HERE / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = sys.modules.setdefault(spec.name, importlib.util.module_from_spec(spec))
-    spec.loader.exec_module(module)
-    return module
-
-
-twin = _load("twin")
 
 
 @dataclass(frozen=True)

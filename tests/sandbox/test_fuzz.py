@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import io
 import os
 import random
@@ -15,6 +14,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from fuzz import attack, programs
 from hypothesis import HealthCheck, given, settings
 
 from agex.sandbox import Policy, Sandbox
@@ -24,20 +24,6 @@ WANTED = os.environ.get("AGEX_FUZZ")
 EXAMPLES = int(WANTED) if WANTED else 150
 
 
-def _load(name: str) -> Any:
-    # Tests are imported by path (--import-mode=importlib), so a neighbour has no package to come from.
-    key = f"agex_tests_fuzz_{name}"
-    if key not in sys.modules:
-        spec = importlib.util.spec_from_file_location(key, HERE / f"{name}.py")
-        assert spec is not None
-        assert spec.loader is not None
-        sys.modules[key] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(sys.modules[key])
-    return sys.modules[key]
-
-
-attack = _load("attack")
-programs = _load("programs")
 host = attack.host
 
 

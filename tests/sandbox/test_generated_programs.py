@@ -5,33 +5,18 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
-import sys
 import textwrap
 from pathlib import Path
-from typing import Any
 
 import pytest
+from differential import twin
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 HERE = Path(__file__).parent / "differential"
 EXAMPLES = 1_500 if os.environ.get("AGEX_DIFFERENTIAL") == "all" else 100
 
-
-def _load(name: str) -> Any:
-    # Tests are imported by path (--import-mode=importlib), so a neighbour has no package to come from.
-    spec = importlib.util.spec_from_file_location(f"agex_tests_generated_{name}", HERE / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-twin = _load("twin")
 
 PRELUDE = """\
 class Box:

@@ -7,33 +7,17 @@ import copy
 import dataclasses
 import enum
 import gc
-import importlib.util
 import subprocess
 import sys
 import typing
 import warnings
-from pathlib import Path
 from typing import Any
 
 import pytest
+from fuzz import attack
 
 from agex.errors import SandboxError
 from agex.sandbox import Policy, Sandbox
-
-
-def _load(name: str) -> Any:
-    # Tests are imported by path (--import-mode=importlib), so a neighbour has no package to come from.
-    key = f"agex_tests_fuzz_{name}"
-    if key not in sys.modules:
-        spec = importlib.util.spec_from_file_location(key, Path(__file__).parent / "fuzz" / f"{name}.py")
-        assert spec is not None
-        assert spec.loader is not None
-        sys.modules[key] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(sys.modules[key])
-    return sys.modules[key]
-
-
-attack = _load("attack")
 
 CODE = "a,(box.append(exec) or 1)"
 DATACLASS = "import dataclasses, typing\nbox = []\n"

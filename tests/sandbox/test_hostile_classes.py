@@ -2,27 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
-
-
-def _load(name: str) -> Any:
-    # Tests are imported by path (--import-mode=importlib), so a neighbour has no package to come from.
-    key = f"agex_tests_fuzz_{name}"
-    if key not in sys.modules:
-        spec = importlib.util.spec_from_file_location(key, Path(__file__).parent / "fuzz" / f"{name}.py")
-        assert spec is not None
-        assert spec.loader is not None
-        sys.modules[key] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(sys.modules[key])
-    return sys.modules[key]
-
-
-attack = _load("attack")
+from fuzz import attack
 
 
 def cases(attacks: dict[str, str]) -> list[Any]:
@@ -128,6 +112,10 @@ ATTACKS = {
     "functools.wraps(W, assigned=[T('__bases__')])(A)\nleak = A()._secret",
     "match_args changed between look and match": "class K(Vault): __match_args__ = ('label',)\nclass M(type):\n  @property\n  def __match_args__(cls):\n"
     "    K.__match_args__ = ('_secret',)\n    return ()\nclass K2(metaclass=M): pass\nmatch (K(), 1):\n  case [K(x), _] | [K2(x), _]: leak = x if x != vault.label else None",
+    "raw memory by a class of another module": "D = {'data': (id(1), False), 'shape': (4,), 'typestr': '|u1', 'version': 3}\n"
+    "class A:\n  __module__ = 'm'\n  __array_interface__ = property(lambda s: D)\nimport numpy\nleak = numpy.asarray(A())",
+    "a class of another module in a metaclass": "class M(type):\n  def __init__(cls, *a): box.append(cls)\nbox = []\n"
+    "class A(metaclass=M):\n  __module__ = 'm'\n  __array_interface__ = 1\nleak = box",
     "the real map": "leak = None if map.__base__ is object else map.__base__",
     "the real formatter": "import string\nleak = string.Formatter.__mro__[2]().format('{0._secret}', vault)",
     "names in a str subclass": "class T(str):\n  def __eq__(self, o): return False\n  def __hash__(self): return 0\n"

@@ -3,31 +3,14 @@
 from __future__ import annotations
 
 import gc
-import importlib.util
-import sys
 import weakref
-from pathlib import Path
 from typing import Any
 
 import pytest
+from fuzz import attack
 
 from agex.errors import SandboxError
 from agex.sandbox import Limits, Policy, Sandbox
-
-
-def _load(name: str) -> Any:
-    # Tests are imported by path (--import-mode=importlib), so a neighbour has no package to come from.
-    key = f"agex_tests_fuzz_{name}"
-    if key not in sys.modules:
-        spec = importlib.util.spec_from_file_location(key, Path(__file__).parent / "fuzz" / f"{name}.py")
-        assert spec is not None
-        assert spec.loader is not None
-        sys.modules[key] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(sys.modules[key])
-    return sys.modules[key]
-
-
-attack = _load("attack")
 
 
 def cases(attacks: dict[str, str], still_open: frozenset[str]) -> list[Any]:
@@ -140,6 +123,7 @@ ATTACKS = {
     "ending in the name of a class": "class M(type):\n  @property\n  def __name__(cls): raise SystemExit(3)\nclass E(BaseException, metaclass=M): pass\nraise E",
     "ending in a lookup on the error": "class E(Exception):\n  def __getattribute__(self, n): raise SystemExit(3)\nraise E",
     "a cancellation": "import asyncio\nraise asyncio.CancelledError",
+    "ending in a hook of a class of another module": "class E(Exception):\n  __module__ = 'm'\n  def __str__(self): raise SystemExit(3)\n  __repr__ = __str__\nraise E",
     "a read-only mapping of the host": "class E:\n  def __ror__(self, o): o['x_of_a_guest'] = 1; return o\nconfig | E()\nleak = config.get('x_of_a_guest')",
     "a read-only mapping compared": "class E:\n  def __eq__(self, o): o['x_of_a_guest'] = 1; return o\nconfig == E()\nleak = config.get('x_of_a_guest')",
     "a read-only buffer of the host": "view.obj[0] = 1\nleak = view[0]",

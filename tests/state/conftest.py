@@ -5,13 +5,12 @@ Directories do not wait for the disk here; that they do is for the tests of cras
 
 from __future__ import annotations
 
-import importlib.util
 import itertools
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import ModuleType
 
 import pytest
+import servers
 
 from agex.state.cache import Cache
 from agex.state.disk import Disk
@@ -26,26 +25,15 @@ JOURNALS = ["memory", "disk", "redis", "postgres", "kv-on-disk"]
 _numbers = itertools.count()
 
 
-def _servers() -> ModuleType:
-    # Tests are imported by path (--import-mode=importlib), so a neighbour has no package to come from.
-    path = Path(__file__).with_name("servers.py")
-    spec = importlib.util.spec_from_file_location("agex_tests_servers", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.fixture(scope="session")
 def redis_url() -> Iterator[str]:
-    with _servers().redis_server() as url:
+    with servers.redis_server() as url:
         yield url
 
 
 @pytest.fixture(scope="session")
 def postgres_dsn() -> Iterator[str]:
-    with _servers().postgres_server() as dsn:
+    with servers.postgres_server() as dsn:
         yield dsn
 
 

@@ -8,8 +8,10 @@ from typing import Any
 
 from agex.agent.event import Event, event_from_json
 from agex.sandbox import Sandbox, Session, origins
+from agex.sandbox.cached import CachedProperty
 from agex.sandbox.hostnames import name_of, named
 from agex.state.outside import provide
+from agex.values.wrappers import wraps
 
 __all__ = ["KeptCode", "remember"]
 
@@ -76,3 +78,4 @@ def _default() -> KeptCode:
 def remember() -> None:
     """Tell the state room how to keep events and code."""
     provide(KeptEvents(), _default)
+    wraps(CachedProperty, "func")

@@ -73,7 +73,8 @@ class _StandInMeta(type):
         if guards is None or len(args) != 3 or type not in mro_of(cls):
             return type.__call__(real, *args, **kwargs)
         guards.classes.reconcile(cls, args[1], args[0])
-        return guards.classes.create(lambda *a, **k: type.__call__(real, *a, **k), *args, **kwargs)
+        made = guards.classes.makes_new(real)
+        return guards.classes.create(lambda *a, **k: type.__call__(real, *a, **k), made, *args, **kwargs)
 
     def __instancecheck__(cls, instance: object) -> bool:
         real = _REAL.get(cls)
@@ -196,15 +197,15 @@ class ClassRegistry:
             if not bases and not kwargs:
                 made = real(function, name)
                 self._check_namespace(_NAMESPACE(made), name)
-            elif self._is_plain(bases):
+                self.adopt(made)
+            elif self._is_plain(bases) and self.makes_new(kwargs.get("metaclass", type), *map(type, bases)):
                 self.reconcile(kwargs.get("metaclass"), bases)
                 made = real(function, name, *bases, **kwargs)
-                if self._is_new(made):
-                    self._check_namespace(_NAMESPACE(made), name)
+                self._check_namespace(_NAMESPACE(made), name)
+                self.adopt(made)
             else:
                 made = self._build_checked(real, function, name, bases, kwargs)
-            if self._is_new(made):
-                self.adopt(made)
+            if isinstance(made, type) and self.is_guest(made):
                 self._bodies[id(made)] = function
             return made
 
@@ -222,16 +223,18 @@ class ClassRegistry:
             for base in bases
         )
 
-    def _is_new(self, made: Any) -> bool:
-        """Tell whether a class was made by the call that gave it: a metaclass may give any class there is.
+    def makes_new(self, *makers: Any) -> bool:
+        """Tell whether these metaclasses make a class when called: the guest's may give any there is.
 
-        The interpreter puts the module's name into the namespace of a new class, and here that name is an
-        object of this session's alone. A class of the guest's that says otherwise is none of its own.
+        What the guest's give is known by its mark: the module's name, which the interpreter puts into the
+        namespace of a new class, and which here is an object of this session's alone.
         """
-        return isinstance(made, type) and self._is_marked(made)
+        return all(isinstance(maker, type) and not any(map(self.is_guest, mro_of(maker))) for maker in makers)
 
     def _is_marked(self, class_: type) -> bool:
-        module = _NAMESPACE(class_).get("__module__")
+        return self._is_mark(_NAMESPACE(class_).get("__module__"))
+
+    def _is_mark(self, module: object) -> bool:
         return module is self.module_name or module is self.builtins_name
 
     def body_of(self, class_: type) -> types.FunctionType | None:
@@ -244,16 +247,27 @@ class ClassRegistry:
         """Build a class over host classes, or a metaclass: it is checked before it exists."""
         self.reconcile(kwargs.get("metaclass"), bases, name)
         resolved = types.resolve_bases(bases)
-        metaclass = real_metaclass(kwargs.pop("metaclass", type(resolved[0]) if resolved else type))
+        metaclass: Any = real_metaclass(kwargs.pop("metaclass", type(resolved[0]) if resolved else type))
         if isinstance(metaclass, type):
             for each in map(type, resolved):  # the most derived one makes the class
                 metaclass = each if issubclass(each, metaclass) else metaclass
-            self._check_metaclass(metaclass, name)
+            if not all(map(self._is_harmless, resolved)):
+                self._check_metaclass(metaclass, name)
 
         def make(name: str, bases: tuple[type, ...], namespace: dict[str, Any], **kw: Any) -> Any:
-            return self.create(metaclass, name, bases, namespace, **kw)
+            makes_new = self.makes_new(metaclass, *map(type, bases))
+            return self.create(metaclass, makes_new, name, bases, namespace, **kw)
 
-        make.__prepare__ = metaclass.__prepare__  # type: ignore[attr-defined]
+        def prepare(*args: Any, **kw: Any) -> Any:
+            namespace = getattr(metaclass, "__prepare__", type.__prepare__)(*args, **kw)
+            if not hasattr(type(namespace), "__getitem__"):  # the interpreter would name our function
+                shown = metaclass.__name__ if isinstance(metaclass, type) else "<metaclass>"
+                raise TypeError(
+                    f"{shown}.__prepare__() must return a mapping, not {type(namespace).__name__}"
+                )
+            return namespace
+
+        make.__prepare__ = prepare  # type: ignore[attr-defined]
         return real(function, name, *bases, metaclass=make, **kwargs)
 
     def reconcile(self, metaclass: Any, bases: Any, name: Any = "") -> None:
@@ -288,16 +302,27 @@ class ClassRegistry:
             metaclass = type(metaclass)
 
     def create(
-        self, metaclass: Callable[..., Any], name: Any, bases: Any, namespace: Any, **kwargs: Any
+        self,
+        metaclass: Callable[..., Any],
+        makes_new: bool,
+        /,
+        name: Any,
+        bases: Any,
+        namespace: Any,
+        **kwargs: Any,
     ) -> Any:
         """Call a metaclass, with the namespace checked first and the class registered after."""
         if isinstance(namespace, dict):
+            if not makes_new and not self._is_mark(dict.get(namespace, "__module__", self.module_name)):
+                raise SandboxTypeError(
+                    f"class {name} cannot say its __module__ where your metaclass makes it; leave it out"
+                )
             if not dict.__contains__(namespace, "__module__"):  # else it is a class statement's, of any type
                 namespace = {**dict(dict.items(namespace)), "__module__": self.module_name}
             self._check_namespace(namespace, name)
             self._check_bases(name, types.resolve_bases(_items(bases)), namespace)
         made = metaclass(name, bases, namespace, **kwargs)
-        if self._is_new(made):
+        if isinstance(made, type) and (makes_new or self._is_marked(made)):
             self.adopt(made)
         return made
 

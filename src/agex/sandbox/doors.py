@@ -251,7 +251,9 @@ def _new_door(guards: Guards, receiver: Any, name: str) -> Any:
     def new(cls: type, *args: Any, **kwargs: Any) -> Any:
         if issubclass(cls, type):
             guards.classes.reconcile(cls, args[1] if len(args) == 3 else (), args[0] if args else "")
-            return guards.classes.create(functools.partial(real, cls), *args, **kwargs)
+            makes_new = type(real) in {types.BuiltinFunctionType, types.FunctionType}
+            makes_new = makes_new and not guards.is_guest_function(real)
+            return guards.classes.create(functools.partial(real, cls), makes_new, *args, **kwargs)
         if isinstance(cls, lazies.LazyMeta):
             return cls(*args, **kwargs)
         if isinstance(cls, _SealedMeta) or guards.policy.is_sealed(cls):

@@ -42,10 +42,12 @@ def named(session: Session, name: str) -> Any:
     """
     home, _, member = name.partition(":")
     if member:
+        if member.startswith("_"):
+            raise KeyError(name)
         return vars(_module(session, home))[member]
     if name.startswith(_MODULE):
         return _module(session, name.removeprefix(_MODULE))
-    if "!" in name or name.startswith("__"):
+    if "!" in name or name.startswith("_"):
         raise KeyError(name)
     return session.builtins[name]
 

@@ -36,7 +36,7 @@ def _of_what_is_kept(make: Callable[..., Any]) -> Callable[..., Any]:
     def made(*args: Any) -> Any:
         try:
             return make(*args)
-        except Exception:
+        except Exception:  # what a library says to a marker in place of a part; any other goes on
             lost = _lost_among(args)
             if lost is None:
                 raise

@@ -9,6 +9,8 @@ import difflib
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from agex.values.kinship import is_exactly
+
 __all__ = ["diff_values", "show_value"]
 
 _SMALL = 60  # characters of a value that is shown as it is
@@ -124,13 +126,20 @@ def show_value(value: Any) -> str | None:
         )
     if kind in {list, tuple, dict, set, frozenset}:
         return f"<{kind.__name__} of {len(value)}>" if not _is_flat(value) else _cut(repr(value))
-    shape = getattr(value, "shape", None) if kind.__module__.partition(".")[0] in _TABLES else None
+    shape = value.shape if any(is_exactly(kind, *table) for table in _TABLES) else None
     if type(shape) is tuple:
         return f"<{kind.__name__} of {' x '.join(map(str, shape)) or 'no dimension'}>"
     return None
 
 
-_TABLES = {"numpy", "pandas", "polars", "pyarrow"}
+_TABLES = (
+    ("numpy", "ndarray"),
+    ("pandas", "DataFrame"),
+    ("pandas", "Series"),
+    ("polars", "DataFrame"),
+    ("polars", "Series"),
+    ("pyarrow", "Table"),
+)
 
 
 def _is_flat(value: Any) -> bool:

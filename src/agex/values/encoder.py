@@ -53,7 +53,7 @@ def _encode(cluster: Cluster, variables: Mapping[str, Any], captures: Captures) 
     encoder = Encoder(cluster, values, captures)
     try:
         stream = encoder.whole(list(values.values()))
-    except (RecursionError, pickle.PicklingError, ValueError, TypeError, AttributeError) as error:
+    except _UNENCODABLE as error:
         return _last_resort(cluster, variables, captures, error)
     return Group(
         names=names,
@@ -86,6 +86,10 @@ _NATIVE = frozenset(
 faster. Not those that hold a time zone, which the walk does not look at."""
 
 
+_UNENCODABLE = (RecursionError, pickle.PicklingError, ValueError, TypeError, AttributeError)
+"""What the pickler raises of what it cannot write as a whole; kinds lose the parts that they cannot."""
+
+
 def _last_resort(
     cluster: Cluster, variables: Mapping[str, Any], captures: Captures, error: Exception
 ) -> Group:
@@ -98,7 +102,7 @@ def _last_resort(
         value = variables[name]
         try:
             Encoder(cluster, {name: value}, captures).whole([value])
-        except Exception:  # noqa: BLE001 - the same for whatever its parts raised
+        except _UNENCODABLE:
             kind = type(value).__name__
             values[name] = NotKept(name, kind, reason)
             lost[name] = (Lost(path=name, type=kind, reason=reason),)

@@ -6,10 +6,11 @@ wrote as ``__getattribute__``.
 
 from __future__ import annotations
 
+import sys
 import types
 from typing import TypeGuard
 
-__all__ = ["is_a", "is_class", "is_function", "package_of"]
+__all__ = ["is_a", "is_class", "is_exactly", "is_function", "is_made_of", "package_of"]
 
 
 def is_a(value: object, cls: type | tuple[type, ...]) -> bool:
@@ -21,6 +22,20 @@ def package_of(cls: type) -> str:
     """Give the top-level package of a class; a guest may call it anything, of any type."""
     module = cls.__module__
     return module.partition(".")[0] if type(module) is str else ""
+
+
+def is_made_of(kind: type, module: str, name: str) -> bool:
+    """Tell whether a type is a class of a library, or made from it; one that was not imported has none.
+
+    By the class itself: a guest may say of its own that it is of any module.
+    """
+    found = getattr(sys.modules.get(module), name, None)
+    return found is not None and issubclass(kind, found)
+
+
+def is_exactly(kind: type, module: str, name: str) -> bool:
+    """Tell whether a type is this class of a library: one made from it may answer for itself."""
+    return kind is getattr(sys.modules.get(module), name, None)
 
 
 def is_class(value: object) -> TypeGuard[type]:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from agex.values.kinship import is_a
+from agex.values.kinship import is_a, is_exactly
 
 __all__ = ["Paths"]
 
@@ -61,7 +61,7 @@ def _steps(parent: Any) -> Iterator[tuple[str, Any]]:
     elif type(parent) in {list, tuple}:
         for i, child in enumerate(parent):
             yield f"[{i}]", child
-    elif type(parent).__module__ == "numpy" and getattr(getattr(parent, "dtype", None), "hasobject", False):
+    elif is_exactly(type(parent), "numpy", "ndarray") and parent.dtype.hasobject:
         yield from ((f"[{i}]", child) for i, child in enumerate(parent.ravel().tolist()))
     elif not is_a(parent, (type, str, bytes, int, float)):
         for child in gc.get_referents(parent):

@@ -15,7 +15,6 @@ import decimal
 import enum
 import fractions
 import gc
-import sys
 import types
 import uuid
 import zoneinfo
@@ -24,7 +23,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from agex.values.kinship import is_a, is_class, is_function, package_of
+from agex.values.kinship import is_a, is_class, is_function, is_made_of, package_of
 
 __all__ = ["ATOMS", "Cluster", "Code", "array_root", "clusters"]
 
@@ -181,9 +180,11 @@ class _Walk:
         if is_class(each) or is_function(each):
             self.code.append((i, each))
             return self._guest.successors(each)
-        if _is_made_of(kind, "numpy", "ndarray"):
+        if self._guest.is_own(kind):
+            return gc.get_referents(each)  # over an array or not: its attributes are the guest's code
+        if is_made_of(kind, "numpy", "ndarray"):
             return self._array(each, i)
-        if _is_made_of(kind, "pandas.core.internals.blocks", "Block"):
+        if is_made_of(kind, "pandas.core.internals.blocks", "Block"):
             values = each.values
             return values.ravel().tolist() if getattr(values.dtype, "hasobject", False) else ()
         return () if package_of(kind) in {"plotly", "polars"} else gc.get_referents(each)
@@ -195,12 +196,6 @@ class _Walk:
             self._is_new(root, i)
             self._alive.append(root)
         return array.ravel().tolist() if array.dtype.hasobject else ()
-
-
-def _is_made_of(kind: type, module: str, name: str) -> bool:
-    """Tell whether a type is a class of a library, or made from it; one that was not imported has none."""
-    found = getattr(sys.modules.get(module), name, None)
-    return found is not None and issubclass(kind, found)
 
 
 def array_root(array: Any) -> Any:

@@ -7,7 +7,7 @@ import functools
 import types
 from typing import Any
 
-__all__ = ["MANAGERS", "functions_of", "plain_function"]
+__all__ = ["MANAGERS", "functions_of", "plain_function", "wraps"]
 
 MANAGERS: dict[str, types.CodeType] = {
     name: getattr(contextlib, name)(lambda: None).__code__
@@ -20,15 +20,9 @@ def functions_of(cls: type) -> list[types.FunctionType]:
     """Give the functions in a class's namespace, out of what wraps them."""
     found: list[types.FunctionType] = []
     for value in vars(cls).values():
-        parts = [getattr(value, name) for name in _names(type(value))] or [value]
+        parts = [getattr(value, name) for name in _WRAPPERS.get(type(value), ())] or [value]
         found += [each for each in parts if type(each) is types.FunctionType]
     return found
-
-
-def _names(wrapper: type) -> tuple[str, ...]:
-    # Guests have a cached_property of their own, of the same name.
-    found = _WRAPPERS.get(wrapper, ())
-    return ("func",) if not found and wrapper.__name__ == "cached_property" else found
 
 
 _WRAPPERS: dict[type, tuple[str, ...]] = {
@@ -39,6 +33,14 @@ _WRAPPERS: dict[type, tuple[str, ...]] = {
     type(functools.lru_cache(lambda: None)): ("__wrapped__",),
 }
 """What a class statement wraps functions in, and where they are in it."""
+
+
+def wraps(wrapper: type, *names: str) -> None:
+    """Say of a class of the host that it wraps functions, and under which attributes they are.
+
+    By the class itself: what a guest calls so could run code when it is asked.
+    """
+    _WRAPPERS[wrapper] = names
 
 
 def plain_function(value: Any) -> Any:

@@ -6,36 +6,22 @@ Only agex.sandbox is instrumented: new paths through the guards are what makes a
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
 
 import atheris
 
 with atheris.instrument_imports(include=["agex.sandbox"]):
     import agex.sandbox  # noqa: F401 - to be instrumented
 
-HERE = Path(__file__).resolve().parent
-
-
-def _load(path: Path) -> Any:
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
 
 def main(seconds: int) -> None:
     """Search for so many seconds; a finding ends the search with its program."""
     from hypothesis import HealthCheck, given, settings
 
-    attack = _load(HERE / "attack.py")
-    programs = _load(HERE / "programs.py")
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+    from fuzz import attack, programs
 
     @settings(database=None, deadline=None, suppress_health_check=list(HealthCheck))
     @given(programs.programs())

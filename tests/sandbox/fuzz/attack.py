@@ -2,30 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import sys
 import warnings
-from pathlib import Path
 from typing import Any
 
+from fuzz import host, oracle
+
 from agex.sandbox import Limits, Policy, Result, Sandbox
-
-
-def _neighbour(name: str) -> Any:
-    """Load a module beside this one: test folders are no packages."""
-    key = f"agex_tests_fuzz_{name}"
-    if key not in sys.modules:
-        spec = importlib.util.spec_from_file_location(key, Path(__file__).with_name(f"{name}.py"))
-        assert spec is not None
-        assert spec.loader is not None
-        sys.modules[key] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(sys.modules[key])
-    return sys.modules[key]
-
-
-host = _neighbour("host")
-oracle = _neighbour("oracle")
 
 # The first protocol class of a process makes agex add two names to a list of typing; that is no guest's doing.
 Sandbox().exec("import typing\nclass P(typing.Protocol): pass")
