@@ -51,8 +51,7 @@ def get_args(tp: Any) -> tuple[Any, ...]:
 
 def _shown(value: Any) -> Any:
     """Give a metaclass as the guest may hold it, and anything else as it is."""
-    is_metaclass = issubclass(type(value), type) and issubclass(value, type)
-    return classes.stand_in(value) if is_metaclass else value
+    return classes.without_metaclasses(value)
 
 
 def _type_alias() -> Any:

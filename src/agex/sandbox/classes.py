@@ -24,7 +24,15 @@ from agex.sandbox import hostclass, instead, origins, rawmemory
 from agex.sandbox.context import CURRENT
 from agex.sandbox.lazies import LazyMeta
 
-__all__ = ["ClassRegistry", "GuestType", "mro_of", "namespace_of", "real_metaclass", "stand_in"]
+__all__ = [
+    "ClassRegistry",
+    "GuestType",
+    "mro_of",
+    "namespace_of",
+    "real_metaclass",
+    "stand_in",
+    "without_metaclasses",
+]
 
 _HOOKS = frozenset(
     {"__getattribute__", "__setattr__", "__delattr__", "__init_subclass__", "__class__", "__setstate__"}
@@ -119,6 +127,14 @@ def stand_in(metaclass: type) -> type:
         _STAND_IN[metaclass] = found
         _REAL[found] = metaclass
     return found
+
+
+def without_metaclasses(value: Any) -> Any:
+    """Give a value as a guest may hold it: a metaclass by its stand-in, in a tuple too."""
+    if type(value) is tuple:
+        return tuple(map(without_metaclasses, value))
+    is_metaclass = issubclass(type(value), type) and issubclass(value, type)
+    return stand_in(value) if is_metaclass else value
 
 
 def call(class_: Any, /, *args: Any, **kwargs: Any) -> Any:

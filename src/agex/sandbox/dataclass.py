@@ -248,8 +248,7 @@ def shown_field(field: dataclasses.Field[Any]) -> dataclasses.Field[Any]:
     made: Any = dataclasses.Field.__new__(dataclasses.Field)
     for slot in dataclasses.Field.__slots__:
         value = getattr(field, slot)
-        is_metaclass = isinstance(value, type) and issubclass(value, type)
-        setattr(made, slot, classes.stand_in(value) if is_metaclass else value)
+        setattr(made, slot, classes.without_metaclasses(value))
     _make_exact(made)
     return made  # type: ignore[no-any-return]
 

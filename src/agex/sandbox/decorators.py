@@ -168,12 +168,7 @@ def get_type_hints(obj: Any, globalns: Any = None, localns: Any = None, include_
     strip = typing._strip_annotations  # type: ignore[attr-defined]  # what the real one uses
     whole = {name: type(None) if hint is None else _spelled_out(hint) for name, hint in hints.items()}
     found = whole if include_extras else {name: strip(hint) for name, hint in whole.items()}
-    return {name: _without_metaclass(hint) for name, hint in found.items()}
-
-
-def _without_metaclass(hint: Any) -> Any:
-    is_metaclass = isinstance(hint, type) and issubclass(hint, type)
-    return classes.stand_in(hint) if is_metaclass else hint
+    return {name: classes.without_metaclasses(hint) for name, hint in found.items()}
 
 
 def _hints_of_object(obj: Any) -> dict[str, Any]:

@@ -135,13 +135,7 @@ def _shown_door(guards: Guards, receiver: Any, name: str) -> Any:
     if guards.is_own(receiver):
         return receiver
     value = host.getattr(receiver, name)
-    return _Door(_without_metaclasses(value))
-
-
-def _without_metaclasses(value: Any) -> Any:
-    if type(value) is tuple:
-        return tuple(map(_without_metaclasses, value))
-    return classes.stand_in(value) if _is_metaclass(value) else value
+    return _Door(classes.without_metaclasses(value))
 
 
 def _loop_door(guards: Guards, receiver: Any, name: str) -> Any:
@@ -242,7 +236,7 @@ def _annotations_door(guards: Guards, receiver: Any, name: str) -> Any:
     if guards.is_own(receiver) or guards.is_guest_function(receiver):
         return receiver
     found = dict(host.getattr(receiver, name))
-    return _Door({key: _without_metaclasses(value) for key, value in found.items()})
+    return _Door({key: classes.without_metaclasses(value) for key, value in found.items()})
 
 
 def _new_door(guards: Guards, receiver: Any, name: str) -> Any:
