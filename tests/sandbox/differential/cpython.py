@@ -39,7 +39,7 @@ SYS = """
     byteorder exc_info exception flags float_info float_repr_style getdefaultencoding getrecursionlimit getrefcount
     getsizeof hash_info implementation int_info intern maxsize maxunicode platform version version_info
 """.split()
-SANDBOX = Sandbox(_policy(), limits=Limits(seconds=20, output_chars=100_000))
+SANDBOX = Sandbox(_policy(), limits=Limits(seconds=120, output_chars=100_000))
 SANDBOX.exec("import collections.abc")  # what one session imports is seen by the next: the same for all
 PROVIDED = {"unittest", "test", "inspect", "warnings"}
 
