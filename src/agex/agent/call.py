@@ -68,6 +68,8 @@ class Call:
         session: where this call's code runs, once there is such a place.
         commit: the last commit of this call, where the state has commits.
         loop: the event loop of an async task.
+        watchers: called after each event, in whatever thread it happens.
+        withdrawn: whether the caller has cancelled it.
     """
 
     def __init__(
@@ -87,10 +89,13 @@ class Call:
         self.on_token = on_token
         self.loop = loop
         self.session: Session | None = None
+        self.watchers: list[Callable[[], object]] = []
+        self.withdrawn = False
         self.events: list[Event] = []
         self.commit: str | None = None
         self._late: list[Event] = []
         self._cancelled = False
+        self._driver: tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]] | None = None
         self._below: list[Call] = []
         self._lock = threading.Lock()
 
@@ -117,6 +122,21 @@ class Call:
         finally:
             with parent._lock:
                 parent._below.remove(self)
+
+    def driven_by(self, task: asyncio.Task[Any] | None) -> None:
+        """Take note of the asyncio task that carries this call out; None for none any more."""
+        with self._lock:
+            self._driver = None if task is None else (task.get_loop(), task)
+
+    def withdraw(self) -> bool:
+        """End this call for its caller, from any thread; return False where nothing drives it any more."""
+        with self._lock:
+            if self._driver is None:
+                return False
+            self.withdrawn = True
+            loop, task = self._driver
+        loop.call_soon_threadsafe(task.cancel)
+        return True
 
     def cancel(self, reason: BaseException) -> None:
         """End this call and those below it, from any thread, as soon as may be."""
@@ -153,6 +173,8 @@ class Call:
         states: list[State] = []
         for call in self._chain():
             call.events.append(event)
+            for tell in tuple(call.watchers):
+                tell()
             if call.state is not None and not any(call.state is state for state in states):
                 call.state.record(event)
                 states.append(call.state)

@@ -161,3 +161,9 @@ class FullConversation:
         """Append an answer and what came of it."""
         self._messages.append(Message(role="assistant", content=reply.text or "(no text)", reply=reply))
         self._messages.append(Message(role="user", content=seen.text, images=seen.images))
+
+    def answered(self, text: str) -> None:
+        """Add the caller's answer to what is shown of the turn that asked."""
+        asked = self._messages[-1]
+        content = f"{asked.content}\n\nThe caller answers your question: {text}".strip()
+        self._messages[-1] = replace(asked, content=content)
