@@ -148,6 +148,7 @@ class Invocation:
             call=self.call,
             registrations=self.registrations,
             output_chars=agent.max_output_chars,
+            sees=self.model.profile.images,
         )
 
     def run(self) -> Run[Any]:

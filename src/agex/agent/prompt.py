@@ -7,12 +7,14 @@ only appended, so that a provider can cache the prefix.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from agex.agent.execution import Terms
 from agex.agent.listing import listing
 from agex.agent.loop import Observation
+from agex.agent.pictures import pictures_of
 from agex.agent.registration import Registration
 from agex.contract import preview
 from agex.models.base import Message, Profile, Reply, Request
@@ -53,6 +55,10 @@ Names in your code
 - Common standard library modules can be imported. There is no access to files, network or processes
   beyond what is listed below; what is refused raises an error that says so."""
 
+_LOOKING = """\
+- view_image(x): look at a picture, a matplotlib or plotly figure or an array of 8-bit pixels, after this
+  piece of code."""
+
 _ANSWERS = {
     True: "Answer by calling python_action with the code; several calls are run in order, until one fails.",
     False: "Answer with the code in a block that opens with ```python and closes with ```. Several blocks\n"
@@ -87,8 +93,11 @@ def system_prompt(
     """Return the rules, what the agent may use, and the agent's own primer."""
     import sys
 
-    answer = _ANSWERS[(profile or Profile()).tools]
+    profile = profile or Profile()
+    answer = _ANSWERS[profile.tools]
     rules = _RULES.format(answer=answer, turns=turns, python=f"{sys.version_info[0]}.{sys.version_info[1]}")
+    if profile.images:
+        rules = f"{rules}\n{_LOOKING}"
     listed = listing(registrations)
     parts = [rules, f"What you may use\n\n{listed}" if listed else "", (primer or "").strip()]
     return "\n\n".join(part for part in parts if part)
@@ -145,9 +154,11 @@ class FullConversation:
     def __init__(self, brief: Brief, profile: Profile) -> None:
         self._actions = brief.actions
         system = system_prompt(brief.registrations, brief.agent_primer, brief.turns, profile)
+        names, images = pictures_of(brief.inputs, nullcontext) if profile.images else ([], ())
+        shown = f"\n\nShown here: {', '.join(names)}, in this order." if names else ""
         self._messages = [
             Message(role="system", content=system),
-            Message(role="user", content=task_prompt(brief)),
+            Message(role="user", content=f"{task_prompt(brief)}{shown}", images=images),
         ]
 
     def request(self, turn: int, turns_left: int) -> Request:
