@@ -264,8 +264,13 @@ def test_an_answered_question_lets_the_task_go_on_where_it_stopped() -> None:
     assert run.answer("Euros, please.") is run
     assert (run.value, run.error, run.turns) == ("12 EUR", None, 2)
     assert [kind for kind in kinds(run) if kind != "OutputEvent"] == [
-        "TaskStartEvent", "ActionEvent", ClarifyEvent.__name__, SystemNoteEvent.__name__, "ActionEvent", "SuccessEvent",
-    ]  # fmt: skip
+        "TaskStartEvent",
+        "ActionEvent",
+        ClarifyEvent.__name__,
+        SystemNoteEvent.__name__,
+        "ActionEvent",
+        "SuccessEvent",
+    ]
     last = agent.resolved_model().requests[-1]  # type: ignore[attr-defined]
     assert "Euros, please." in last.messages[-1].content
 

@@ -216,6 +216,11 @@ class Call:
 
         return on_text
 
+    @property
+    def depth(self) -> int:
+        """How many calls are above this one."""
+        return sum(1 for _ in self._chain()) - 1
+
     def _chain(self) -> Iterator[Call]:
         call: Call | None = self
         while call is not None:

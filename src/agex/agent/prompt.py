@@ -1,7 +1,8 @@
 """What a large model is told: the rules once, the task once, then what each turn showed.
 
 The system prompt and the first message never change within a task, and later messages are
-only appended, so that a provider can cache the prefix.
+only appended, so that a provider can cache the prefix; a conversation grown too long is shortened once
+in a while, see ``shortening``.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from agex.agent.listing import listing
 from agex.agent.loop import Observation
 from agex.agent.pictures import pictures_of
 from agex.agent.registration import Registration
+from agex.agent.shortening import shortened
 from agex.contract import preview
 from agex.models.base import Message, Profile, Reply, Request
 
@@ -163,9 +165,9 @@ class FullConversation:
 
     def request(self, turn: int, turns_left: int) -> Request:
         """Return the request of this turn; the last one asks for an end."""
-        messages = list(self._messages)
+        messages = self._messages = shortened(self._messages)
         if turns_left == 0 and turn > 1:
-            messages[-1] = replace(messages[-1], content=f"{messages[-1].content}\n\n{_LAST_TURN}")
+            messages = [*messages[:-1], _with_text(messages[-1], _LAST_TURN)]
         return Request(messages=tuple(messages), actions=self._actions, attempt=turn - 1)
 
     def add(self, reply: Reply, seen: Observation) -> None:
@@ -175,6 +177,8 @@ class FullConversation:
 
     def answered(self, text: str) -> None:
         """Add the caller's answer to what is shown of the turn that asked."""
-        asked = self._messages[-1]
-        content = f"{asked.content}\n\nThe caller answers your question: {text}".strip()
-        self._messages[-1] = replace(asked, content=content)
+        self._messages[-1] = _with_text(self._messages[-1], f"The caller answers your question: {text}")
+
+
+def _with_text(message: Message, text: str) -> Message:
+    return replace(message, content=f"{message.content}\n\n{text}".strip())
