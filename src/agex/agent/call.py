@@ -19,6 +19,7 @@ from agex.agent.event import Event
 from agex.errors import TaskCancelled
 
 if TYPE_CHECKING:
+    from agex.agent.agent import Agent
     from agex.sandbox import Session
     from agex.state import State
 
@@ -65,6 +66,7 @@ class Call:
     Attributes:
         events: all events of this call and of those below it, in order.
         ledger: what they spend.
+        agent: whose task it is.
         session: where this call's code runs, once there is such a place.
         commit: the last commit of this call, where the state has commits.
         loop: the event loop of an async task.
@@ -76,6 +78,7 @@ class Call:
         self,
         *,
         ledger: Ledger,
+        agent: Agent | None = None,
         parent: Call | None = None,
         state: State | None = None,
         on_event: OnEvent | None = None,
@@ -83,6 +86,7 @@ class Call:
         loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
         self.ledger = ledger
+        self.agent = agent
         self.parent = parent
         self.state = state
         self.on_event = on_event

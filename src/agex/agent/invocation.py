@@ -108,6 +108,7 @@ class Invocation:
         )
         self.call = Call(
             ledger=self.ledger,
+            agent=agent,
             parent=parent,
             state=self.state,
             on_event=options.on_event,
