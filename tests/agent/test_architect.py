@@ -101,6 +101,26 @@ def test_it_is_given_functions_that_the_agent_wrote() -> None:
     assert built(agent)(21) == 42
 
 
+def test_of_a_function_that_the_agent_wrote_only_what_is_plain_is_shown() -> None:
+    agent = scripted(
+        "class Odd:\n    def __repr__(self): return touch()\n"
+        "class Text(str):\n    def expandtabs(self, *a): return touch()\n"
+        "def twice(x: Odd, y: int = 1, *rest: str, z=Odd(), **more: Odd()) -> list[int]:\n"
+        "    return [2 * y]\n"
+        "twice.__doc__ = Text('Double it.')\n"
+        "worker = Agent()\nworker.fn(twice)\n"
+        "@worker.task\ndef work(x: int) -> list[int]:\n    ...\n"
+        "task_success(work)",
+        "task_success(twice(1, y=x))",
+    )
+    agent.fn(lambda: CANARY.append("touched"), name="touch")
+    assert built(agent)(4) == [8]
+    asked = str(requests(agent)[-1])
+    assert "def twice(x, y: int = ..., *rest: str, z=..., **more) -> list[int]" in asked
+    assert "Double it." in asked
+    assert CANARY == []
+
+
 def test_it_is_given_what_its_maker_was_given() -> None:
     agent = scripted(
         "import math\n"

@@ -20,7 +20,7 @@ from agex.agent.execution import Terms
 from agex.agent.invocation import Definition
 from agex.agent.observation import exact
 from agex.agent.registration import Registration, Visibility
-from agex.agent.stub import stub_of
+from agex.agent.stub import passed_on, stub_of
 from agex.agent.task import AsyncTask, Task
 from agex.contract import TaskSignature
 from agex.errors import DefinitionError
@@ -157,7 +157,8 @@ class BuiltAgent:
         if type(thing) is BuiltTask:
             return Registration(kind="task", name=thing.__name__, target=thing.task)
         if method == "fn" and self._is_own(thing):
-            return Registration(kind="function", name=exact(thing.__name__), target=thing)
+            passed = passed_on(thing, self._may_be_named())
+            return Registration(kind="function", name=passed.__name__, target=passed)
         for one in self._maker.registrations:
             if self._holds(one, thing):
                 return one

@@ -15,12 +15,13 @@ import keyword
 import types
 import typing
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from agex.agent.observation import exact
 from agex.errors import DefinitionError
 
-__all__ = ["stub_of"]
+__all__ = ["passed_on", "stub_of"]
 
 _PLAIN = frozenset(
     {int, float, complex, bool, str, bytes, list, dict, set, frozenset, tuple, object, type(None)}
@@ -72,6 +73,45 @@ def stub_of(function: types.FunctionType, may_be_named: Callable[[type], bool]) 
     return stub
 
 
+def passed_on(function: types.FunctionType, may_be_named: Callable[[type], bool]) -> types.FunctionType:
+    """Return a function of the host's that calls one an agent's code wrote, and shows what is plain of it."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return function(*args, **kwargs)
+
+    doc: Any = function.__doc__
+    call.__name__ = call.__qualname__ = _name(function.__name__)
+    call.__doc__ = exact(doc) if issubclass(type(doc), str) else None
+    call.__signature__ = _outline(function, may_be_named)  # type: ignore[attr-defined]
+    return call  # type: ignore[return-value]  # a def makes one
+
+
+def _outline(function: types.FunctionType, may_be_named: Callable[[type], bool]) -> inspect.Signature:
+    code = function.__code__
+    kinds: list[Any] = [_ANY] * code.co_argcount + [_KEYWORD] * code.co_kwonlyargcount
+    if code.co_flags & inspect.CO_VARARGS:
+        kinds.append(inspect.Parameter.VAR_POSITIONAL)
+    if code.co_flags & inspect.CO_VARKEYWORDS:
+        kinds.append(inspect.Parameter.VAR_KEYWORD)
+    written = dict(dict.items(function.__annotations__))
+    shown: dict[str, Any] = {}
+    for name, annotation in written.items():
+        with suppress(DefinitionError):  # it is left out: only the agent that wrote it knows what it means
+            shown[name] = _annotation(annotation, may_be_named)
+    optional = {*_last(function), *dict.keys(function.__kwdefaults__ or {})}
+    parameters = [
+        inspect.Parameter(
+            name,
+            kind,
+            annotation=shown.get(name, inspect.Parameter.empty),
+            default=... if name in optional else inspect.Parameter.empty,
+        )
+        for name, kind in zip(code.co_varnames, kinds, strict=False)
+    ]
+    parameters.sort(key=lambda one: one.kind)
+    return inspect.Signature(parameters, return_annotation=shown.get("return", inspect.Signature.empty))
+
+
 def _made(name: str, parameters: list[str], function: types.FunctionType) -> types.FunctionType:
     kind = "async def" if inspect.iscoroutinefunction(function) else "def"
     made: dict[str, Any] = {}
@@ -105,10 +145,15 @@ _ANY, _KEYWORD = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYW
 
 
 def _defaults(function: types.FunctionType) -> dict[str, Any]:
-    code, positional = function.__code__, function.__defaults__ or ()
-    last = code.co_varnames[code.co_argcount - len(positional) : code.co_argcount]
-    found = dict(zip(last, positional, strict=True)) | dict(dict.items(function.__kwdefaults__ or {}))
+    found = dict(zip(_last(function), function.__defaults__ or (), strict=True))
+    found |= dict(dict.items(function.__kwdefaults__ or {}))
     return {name: _default(value) for name, value in found.items()}
+
+
+def _last(function: types.FunctionType) -> tuple[str, ...]:
+    """Return the positional parameters that have a default."""
+    count = function.__code__.co_argcount
+    return function.__code__.co_varnames[count - len(function.__defaults__ or ()) : count]
 
 
 def _name(name: Any) -> str:
