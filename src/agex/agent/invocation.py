@@ -20,6 +20,7 @@ from agex.agent.loop import Commit, Conversation, Execute, Loop, Observation, Pl
 from agex.agent.prompt import Brief, FullConversation
 from agex.agent.registration import host_classes, is_async
 from agex.agent.run import Run
+from agex.agent.telemetry import task_span
 from agex.errors import AgexError, DefinitionError, StateError, TaskFail
 from agex.models.actions import PythonAction
 from agex.models.base import Model
@@ -134,7 +135,7 @@ class Invocation:
     def run(self) -> Run[Any]:
         """Carry it out in this thread."""
         try:
-            with self.call.entered(), self._settled_on_error():
+            with self.call.entered(), task_span(self.plan, self.call), self._settled_on_error():
                 value = drive(self._steps(), self.plan, self.call, self.model, self.execution)
                 self.call.settle(f"{self.plan.task}: done", last=True)
         except AgexError as error:
@@ -145,7 +146,7 @@ class Invocation:
     async def arun(self) -> Run[Any]:
         """Carry it out without blocking the event loop."""
         try:
-            with self.call.entered(), self._settled_on_error():
+            with self.call.entered(), task_span(self.plan, self.call), self._settled_on_error():
                 value = await adrive(self._steps(), self.plan, self.call, self.model, self.execution)
                 await self.call.asettle(f"{self.plan.task}: done", last=True)
         except AgexError as error:
