@@ -22,7 +22,7 @@ from agex.agent.listing import documentation, overview
 from agex.agent.loop import Clarification, Ending, Failure, Observation, Success
 from agex.agent.observation import cut_middle, exact, last_lines, result_text
 from agex.agent.registration import Registration
-from agex.agent.thread import in_thread
+from agex.agent.thread import admitted, in_thread
 from agex.contract import Example, TaskSignature, describe_failure, outcome_matches
 from agex.errors import DefinitionError, InputError
 from agex.models.actions import Action, PythonAction
@@ -319,13 +319,14 @@ class Execution:
             return await self.session.arun(step.source, filename=step.filename)
         if isinstance(step, CallGuest) and inspect.iscoroutinefunction(step.function):
             return await self.session.acall(step.function, *step.args, **step.kwargs)
-        work = in_thread(lambda: self._do(step))
-        try:
-            return await asyncio.shield(work)
-        except asyncio.CancelledError as cancelled:
-            self.call.cancel(cancelled)
-            await asyncio.wait({work}, timeout=GRACE)
-            raise
+        async with admitted():
+            work = in_thread(lambda: self._do(step))
+            try:
+                return await asyncio.shield(work)
+            except asyncio.CancelledError as cancelled:
+                self.call.cancel(cancelled)
+                await asyncio.wait({work}, timeout=GRACE)
+                raise
 
 
 def _matches(example: Example, outcome: Result, shown: str) -> bool:
