@@ -8,7 +8,6 @@ import threading
 import pytest
 
 from agex.agent import Agent, CancelledEvent, OutputEvent, TaskStartEvent
-from agex.agent.thread import MOST_THREADS
 from agex.errors import DefinitionError, TaskFail
 from agex.testing import ScriptedModel, python_action
 
@@ -275,29 +274,3 @@ async def test_more_tasks_than_a_pool_has_threads_can_all_wait_for_tasks_they_ca
 
     answers = await asyncio.wait_for(asyncio.gather(*(double(outer)(n) for n in range(40))), 60)
     assert answers == [n + 1 for n in range(40)]
-
-
-async def test_two_hundred_runs_at_once_get_their_own_answers_in_few_threads():
-    most = 0
-
-    def noted(n: int) -> int:
-        nonlocal most
-        most = max(most, sum(thread.name == "agex action" for thread in threading.enumerate()))
-        return n
-
-    agent = always("y = noted(x)\ntask_success(y * 2)")
-    agent.fn(noted)
-    answers = await asyncio.gather(*(double(agent)(n) for n in range(200)))
-    assert answers == [2 * n for n in range(200)]
-    assert 0 < most <= MOST_THREADS
-
-
-async def test_tasks_that_call_tasks_do_not_wait_for_each_others_threads():
-    inner, outer = always("task_success(x * 2)"), always("task_success(deep(x) + 1)")
-
-    @outer.fn
-    @inner.task
-    async def deep(x: int) -> int: ...
-
-    answers = await asyncio.gather(*(double(outer)(n) for n in range(3 * MOST_THREADS)))
-    assert answers == [2 * n + 1 for n in range(3 * MOST_THREADS)]

@@ -20,6 +20,7 @@ from agex.agent.loop import Commit, Conversation, Execute, Loop, Observation, Pl
 from agex.agent.prompt import Brief, FullConversation
 from agex.agent.registration import host_classes, is_async
 from agex.agent.run import Resume, Run
+from agex.agent.telemetry import task_span
 from agex.errors import AgexError, DefinitionError, StateError, TaskCancelled, TaskClarify, TaskFail
 from agex.models.actions import PythonAction
 from agex.models.base import Model
@@ -163,12 +164,13 @@ class Invocation:
         return self.record
 
     def _carry_out(self, steps: Loop[Any]) -> None:
-        with self._recorded(), self.call.entered(), self._settled_on_error():
+        with self._recorded(), self.call.entered(), task_span(self.plan, self.call), self._settled_on_error():
             self._value = drive(steps, self.plan, self.call, self.model, self.execution)
             self.call.settle(f"{self.plan.task}: done", last=True)
 
     async def _acarry_out(self, steps: Loop[Any]) -> None:
-        with self._recorded(), self._driven(), self.call.entered(), self._settled_on_error():
+        span = task_span(self.plan, self.call)
+        with self._recorded(), self._driven(), self.call.entered(), span, self._settled_on_error():
             self._value = await adrive(steps, self.plan, self.call, self.model, self.execution)
             await self.call.asettle(f"{self.plan.task}: done", last=True)
 
