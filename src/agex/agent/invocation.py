@@ -18,7 +18,8 @@ from agex.agent.execution import Execution, Terms
 from agex.agent.kept import KeptCode
 from agex.agent.loop import Commit, Conversation, Execute, Loop, Observation, Plan, solve
 from agex.agent.prompt import Brief, FullConversation
-from agex.agent.registration import host_classes, is_async
+from agex.agent.registration import host_classes, is_async, named_by
+from agex.agent.returned import Origin, handed_over
 from agex.agent.run import Resume, Run
 from agex.agent.telemetry import task_span
 from agex.errors import AgexError, DefinitionError, StateError, TaskCancelled, TaskClarify, TaskFail
@@ -185,9 +186,12 @@ class Invocation:
             if isinstance(ended, AgexError) and ended.run is None:
                 ended.run = self.record
             raise
-        self._close(value=self._value)
+        self._close(value=self._value if self.call.parent else handed_over(self._value, self._origin))
         if self._solved is not None and self.execution.solution is not None:
             self._solved(self.execution.solution)
+
+    def _origin(self) -> Origin:
+        return Origin(registrations=self.registrations, named=named_by(self.definition.terms.signature))
 
     def _close(self, *, value: Any = None, error: BaseException | None = None) -> None:
         self.ledger.pause()

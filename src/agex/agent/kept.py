@@ -45,8 +45,13 @@ class KeptCode:
         self._sandbox = sandbox
         self._session = session or sandbox.session()
 
-    def is_guest_function(self, value: object) -> bool:
+    @staticmethod
+    def is_guests(value: object) -> bool:
+        """Tell whether *value* is a function that the guest of some session wrote."""
         return isinstance(value, types.FunctionType) and origins.session_of(value) is not None
+
+    def is_guest_function(self, value: object) -> bool:
+        return self.is_guests(value)
 
     def is_guest_class(self, value: type) -> bool:
         return origins.is_guest_class(value)
