@@ -66,9 +66,8 @@ def test_it_is_made_again_in_another_process() -> None:
 
 
 def test_what_its_agent_may_use_comes_with_it() -> None:
-    function = returned(
-        "def f(x):\n    return half(x)\ntask_success(f)", register=lambda agent: agent.fn(half)
-    )
+    code = "def f(x):\n    return half(x)\ntask_success(f)"
+    function = returned(code, register=lambda agent: agent.fn(half))
     assert again(function)(5) == 2.5
 
 
@@ -91,7 +90,8 @@ def test_what_it_cannot_take_along_is_named() -> None:
 
 
 def test_it_is_not_limited_by_the_clock_of_the_turn_that_made_it() -> None:
-    code = "def f(n):\n    total = 0\n    for i in range(n):\n        total += i\n    return total\ntask_success(f)"
+    body = "    total = 0\n    for i in range(n):\n        total += i\n    return total\n"
+    code = f"def f(n):\n{body}task_success(f)"
     function = returned(code, timeout_seconds=0.05)
     assert function(3_000_000) == 4_499_998_500_000
 

@@ -32,8 +32,8 @@ def drive(loop: Loop[Any], plan: Plan, call: Call, model: Model, place: Executio
             answer = _perform(effect, plan, call, model, place)
         except ModelError as error:
             effect = _fail(loop, error)
-        except TaskCancelled as error:
-            call.tell(plan.event(CancelledEvent, 0, message=error.message).event)
+        except (TaskCancelled, KeyboardInterrupt) as error:
+            call.tell(plan.event(CancelledEvent, 0, message=str(error) or "interrupted").event)
             raise
         else:
             effect = _advance(loop, answer)

@@ -193,6 +193,9 @@ class _Reporting:
         return None
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> Literal[False]:
+        if isinstance(error, KeyboardInterrupt):
+            typer.echo("Cancelled. What was committed is kept.", err=True)
+            raise typer.Exit(1)
         if isinstance(error, TaskError):
             _quit(error, 1)
         if isinstance(error, ModelNotConfigured | AgexError):
