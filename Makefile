@@ -10,7 +10,7 @@ FUZZ_SECONDS ?= 600
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test check format bench bench-sandbox bench-state fuzz docs clean
+.PHONY: help demo test check format bench bench-agent bench-sandbox bench-state fuzz docs clean
 
 help: ## list the targets
 	@awk -F ' ## ' '/^[a-z-]+:.* ## / { sub(/:.*/, "", $$1); printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -63,6 +63,9 @@ format: $(VENV)/.installed-check ## rewrite the sources in the project's format
 
 bench: $(VENV)/.installed-bench+$(MODEL_EXTRAS) ## HumanEval through the product and through the bare model
 	$(BIN)/agex bench $(BENCH_ARGS)
+
+bench-agent: $(VENV)/.installed-bench ## what a turn costs beside the model
+	$(BIN)/python -m bench.agent $(AGENT_ARGS)
 
 bench-state: $(VENV)/.installed-bench+bench-peers ## the versioned state against SQLite and xxh3, and another store
 	$(BIN)/python -m bench.state $(STATE_ARGS)
