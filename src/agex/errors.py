@@ -78,6 +78,16 @@ class AgexError(Exception):
     run: Run[Any] | None = None
     """The run that was going on, with its events and usage; None outside a task."""
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle it as it is: what the constructor takes is not what is kept."""
+        return _again, (type(self), self.args, vars(self))
+
+
+def _again(kind: type[AgexError], args: tuple[Any, ...], own: dict[str, Any]) -> AgexError:
+    error = kind.__new__(kind, *args)
+    vars(error).update(own)
+    return error
+
 
 class DefinitionError(AgexError, ValueError):
     """An agent, a task or a registration is declared in a way that cannot work."""

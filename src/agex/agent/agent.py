@@ -111,12 +111,26 @@ class Agent:
         self.budget = budget
         self.llm_retries = llm_retries
         self._registrations: tuple[Registration, ...] = ()
+        self._open()
+
+    _OPEN = frozenset({"_lock", "_resolved", "_sandboxes"})
+    """What belongs to this process."""
+
+    def _open(self) -> None:
         self._resolved: tuple[object, Model] | None = None
         self._sandboxes: WeakKeyDictionary[TaskSignature, tuple[object, Sandbox]] = WeakKeyDictionary()
         self._lock = threading.Lock()
 
     def __repr__(self) -> str:
         return f"<agex agent {self.name}>"
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickle its settings and what is registered."""
+        return {name: value for name, value in vars(self).items() if name not in self._OPEN}
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        vars(self).update(state)
+        self._open()
 
     # -- what its code may use -------------------------------------------------------------
 

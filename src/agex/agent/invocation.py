@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from agex.agent.budget import Budget, Ledger
@@ -32,7 +33,17 @@ if TYPE_CHECKING:
 
 __all__ = ["UNSET", "CallOptions", "Definition", "Invocation"]
 
-UNSET: Any = type("UNSET", (), {"__repr__": lambda self: "UNSET"})()
+
+class Unset(Enum):
+    """A sentinel that is the same in every process."""
+
+    UNSET = 0
+
+    def __repr__(self) -> str:
+        return "UNSET"
+
+
+UNSET: Any = Unset.UNSET
 """Not given; None is something else."""
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import inspect
 import keyword
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import Enum
-from types import FunctionType
+from importlib import import_module
+from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, Literal, NewType, TypeAlias, TypeVar, get_args
 
 from annotated_types import BaseMetadata
@@ -85,6 +86,12 @@ class Registration:
                 f"visibility={self.visibility!r} is none of: {', '.join(get_args(Visibility))}."
             )
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle it by value, and a module by its name."""
+        own = {each.name: getattr(self, each.name) for each in fields(self)}
+        module = self.target.__name__ if isinstance(self.target, ModuleType) else None
+        return _again, ({**own, "target": None} if module else own, module)
+
     @property
     def doc(self) -> str:
         """What it is for, in its own words or the host's."""
@@ -101,6 +108,10 @@ class Registration:
     def is_async(self) -> bool:
         """Whether calling it gives something to await."""
         return self.kind in ("function", "task") and is_async(self.target)
+
+
+def _again(own: dict[str, Any], module: str | None) -> Registration:
+    return Registration(**own) if module is None else Registration(**{**own, "target": import_module(module)})
 
 
 def _settled(pattern: Pattern) -> Pattern:

@@ -8,10 +8,9 @@ from where you would load one.
 from __future__ import annotations
 
 import functools
-import importlib
 import pickle
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
 
@@ -41,10 +40,6 @@ class Origin:
     def sandbox(self) -> Sandbox:
         """Return a place to make the function in; called later, it has no clock."""
         return Sandbox(policy_with(self.registrations, self.named), limits=Limits(seconds=None))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        portable = tuple(_portable(one) for one in self.registrations)
-        return _origin, (portable, dict(self.named))
 
 
 class ReturnedFunction(functools.partial):  # type: ignore[type-arg]
@@ -85,24 +80,3 @@ def _made_again(origin: Origin, stream: bytes, buffers: tuple[bytes, ...]) -> Re
     group = values.Group(names=("function",), stream=stream, buffers=tuple(map(memoryview, buffers)))
     found = values.decode(group, allow=origin.allow(), guest=KeptCode(origin.sandbox()))
     return _wrapped(found["function"], origin)
-
-
-@dataclass(frozen=True)
-class _Module:
-    """Stands for a module in a pickle."""
-
-    name: str
-
-
-def _portable(one: Registration) -> Registration:
-    return replace(one, target=_Module(one.target.__name__)) if one.kind == "module" else one
-
-
-def _origin(registrations: tuple[Registration, ...], named: Mapping[str, tuple[Any, bool]]) -> Origin:
-    loaded = (
-        replace(one, target=importlib.import_module(one.target.name))
-        if isinstance(one.target, _Module)
-        else one
-        for one in registrations
-    )
-    return Origin(registrations=tuple(loaded), named=named)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 from agex.state.base import State, require_name
 
@@ -24,6 +24,12 @@ class Live(State):
         self._events: list[Any] = []
         self.cache = {}
         self.update(variables or {})
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "A Live state lives in this process only; for several processes use Versioned(Disk(path)) "
+            "or another store."
+        )
 
     @property
     def events(self) -> list[Any]:

@@ -103,6 +103,10 @@ class Versioned(State):
         self._lock = threading.RLock()
         self._point_at(self._journal.branches().get(branch))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle it by its store and branch: what was not committed stays here."""
+        return _opened, (self.store, self.branch, tuple(self._classes))
+
     def _point_at(self, commit: str | None) -> None:
         """Stand on a commit, with nothing on top of it."""
         self._head = commit
@@ -420,6 +424,10 @@ class Versioned(State):
         """Let go of the store's files and connections; what was not committed is dropped."""
         self._journal.close()
         self.store.close()
+
+
+def _opened(store: KVStore, branch: str, classes: tuple[type, ...]) -> Versioned:
+    return Versioned(store, branch=branch, classes=classes)
 
 
 def _readable(name: str, value: Any) -> Any:
