@@ -9,9 +9,12 @@ from contextlib import suppress
 from contextvars import copy_context
 from typing import TypeVar
 
-__all__ = ["in_thread"]
+__all__ = ["in_thread", "or_cancelled"]
 
 T = TypeVar("T")
+
+GRACE = 1.0
+"""Seconds that cancelled work gets to end before its caller goes on without it."""
 
 
 def in_thread(work: Callable[[], T]) -> asyncio.Future[T]:
@@ -44,3 +47,13 @@ def in_thread(work: Callable[[], T]) -> asyncio.Future[T]:
 
     threading.Thread(target=run, name="agex action", daemon=True).start()
     return future
+
+
+async def or_cancelled(work: asyncio.Future[T], cancel: Callable[[BaseException], None]) -> T:
+    """Wait for *work* that runs in a thread; where the wait is cancelled, *cancel* is to end the work."""
+    try:
+        return await asyncio.shield(work)
+    except asyncio.CancelledError as cancelled:
+        cancel(cancelled)
+        await asyncio.wait({work}, timeout=GRACE)
+        raise
