@@ -94,7 +94,7 @@ def _with_key(spec: object, api_key: str) -> Model:
     provider, _, model = spec.partition(":") if isinstance(spec, str) else ("", "", "")
     if not provider.strip() or not model.strip() or provider == "local":
         raise ModelNotConfigured(
-            f'api_key= goes with a model of a provider, such as "openai:gpt-6.1-terra", not with {spec!r:.200}.'
+            f'api_key= goes with a model of a provider, e.g. "openai:gpt-6.1-terra", not with {spec!r:.200}.'
         )
     return PydanticAIModel(f"{provider}:{model}", api_key=api_key)
 
