@@ -56,4 +56,6 @@ async def or_cancelled(work: asyncio.Future[T], cancel: Callable[[BaseException]
     except asyncio.CancelledError as cancelled:
         cancel(cancelled)
         await asyncio.wait({work}, timeout=GRACE)
+        if work.done() and not work.cancelled():
+            work.exception()  # taken, or asyncio says that nobody did: it is the cancellation itself
         raise
