@@ -103,11 +103,6 @@ def test_the_wrong_kind_of_thing_is_refused_with_the_right_call():
         agent.fn(len, visibility="loud")
 
 
-def test_an_agent_cannot_be_given_the_agent_class_yet():
-    with pytest.raises(DefinitionError, match="not there yet"):
-        Agent().cls(Agent)
-
-
 def test_help_prints_signature_and_docstring():
     agent = Agent()
 

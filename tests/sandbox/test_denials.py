@@ -270,3 +270,41 @@ def test_a_strict_policy_runs_the_same_programs() -> None:
     source = "class A:\n    def __init__(self): self.x = [3, 1]\n    def f(self): self.x.sort(); return self.x\nA().f(), 'a'.upper()"
 
     assert Sandbox(Policy.default(strict=True)).exec(source).value == ([1, 3], "A")
+
+
+def of_package(source: str) -> Any:
+    """Run with one module of a package of the host granted, and the package itself not."""
+    from email.mime import text as granted
+
+    policy = Policy()
+    policy.module(granted)
+    return Sandbox(policy, limits=Limits(seconds=5)).exec(source)
+
+
+def test_a_granted_module_is_imported_from_its_package() -> None:
+    result = of_package("from email.mime import text\nfrom email.mime import text as again\ntext is again")
+    assert (result.error, result.value) == (None, True)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "from email.mime import text, base",
+        "from email.mime import base",
+        "from email.mime import *",
+        "from email import mime, message",
+        "from email import message",
+        "from email.mime import text\nimport email",
+        "from email.mime import text\nimport email.mime.base",
+        "from email.mime import __path__, text",
+        "from email.mime import text, __spec__",
+    ],
+)
+def test_it_denies_the_rest_of_the_package_around_a_granted_module(source: str) -> None:
+    error = of_package(source).error
+    assert isinstance(error, SandboxImportError | SandboxAttributeError | SandboxSyntaxError)
+
+
+def test_a_package_that_was_not_granted_shows_nothing_but_the_granted_module() -> None:
+    result = of_package("from email.mime import text\nimport email.mime.text\nsorted(dir(email.mime))")
+    assert [name for name in result.value if not name.startswith("__")] == ["text"]

@@ -1,6 +1,7 @@
 """A run ends at its limit, whatever it does, and the host can tell why."""
 
 import asyncio
+import gc
 import signal
 import subprocess
 import sys
@@ -104,6 +105,26 @@ def test_a_limit_inside_a_nested_run_ends_the_right_one() -> None:
     outer.bind("inner", lambda: type(Sandbox(limits=QUICK).exec("while True: pass").error).__name__)
 
     assert outer.run("inner()").value == "EvalError"
+
+
+def test_what_a_guest_had_is_free_once_its_run_is_over() -> None:
+    freed = threading.Event()
+
+    class Large:
+        def __del__(self) -> None:
+            freed.set()
+
+    def run() -> None:
+        Sandbox(limits=Limits(seconds=600)).exec("kept = given", {"given": Large()})
+
+    # The first run's limit is what the watchdog waits for; the second one's comes after it.
+    for _ in range(2):
+        freed.clear()
+        thread = threading.Thread(target=run)
+        thread.start()
+        thread.join()
+        gc.collect()
+        assert freed.is_set()
 
 
 def test_paused_time_does_not_count() -> None:

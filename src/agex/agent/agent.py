@@ -102,7 +102,7 @@ class Agent:
         self.primer = primer
         self.model = model
         self.state = state
-        self.isolation = isolation
+        self.isolation: Isolation = isolation
         self.max_iterations = max_iterations
         self.timeout_seconds = timeout_seconds
         self.max_memory_mb = max_memory_mb
@@ -174,7 +174,7 @@ class Agent:
                 "register it on another agent."
             )
         kind: Kind = "task" if isinstance(f, AnyTask) else "function"
-        self._add(Registration(kind=kind, name=name or _name_of(f), target=f, **settings))
+        self.register(Registration(kind=kind, name=name or _name_of(f), target=f, **settings))
         return f
 
     @overload
@@ -215,6 +215,8 @@ class Agent:
                 and may not use (a glob, several, or a predicate of the name; exclusion wins);
                 ``configure`` gives single members a ``MemberSpec``.
 
+        With ``Agent`` itself, the agent's code can build agents, see ``agex.agent.architect``.
+
         Raises:
             DefinitionError: it is no class, or the name is taken.
         """
@@ -224,9 +226,13 @@ class Agent:
             raise DefinitionError(
                 f"agent.cls() takes a class, not {c!r}; for an object, agent.module(it, name='it')."
             )
-        if issubclass(c, Agent):
-            raise DefinitionError("Agents whose code builds agents are not there yet; do not register Agent.")
-        self._add(Registration(kind="class", name=name or c.__name__, target=c, **settings))
+        if c is Agent:
+            from agex.agent.architect import registrations
+
+            for one in registrations(name or "Agent", settings):
+                self.register(one)
+            return c
+        self.register(Registration(kind="class", name=name or c.__name__, target=c, **settings))
         return c
 
     def module(
@@ -262,7 +268,7 @@ class Agent:
         is_module = isinstance(m, ModuleType)
         if not is_module and name is None:
             raise DefinitionError(f"{type(m).__name__} object needs a name: agent.module(it, name='db').")
-        self._add(
+        self.register(
             Registration(
                 kind="module" if is_module else "object",
                 name=name or m.__name__,  # type: ignore[attr-defined]  # only a module has no name given
@@ -278,7 +284,8 @@ class Agent:
         )
         return m
 
-    def _add(self, registration: Registration) -> None:
+    def register(self, registration: Registration) -> None:
+        """Take a registration as it is; :meth:`fn`, :meth:`cls` and :meth:`module` make them."""
         with self._lock:
             self._registrations = add(self._registrations, registration)
 

@@ -54,6 +54,7 @@ class Ledger:
         self.parent = parent
         self._clock = clock
         self._started = clock()
+        self._spent: float | None = None
         self._used = Usage()
         self._lock = threading.Lock()
 
@@ -65,8 +66,17 @@ class Ledger:
 
     @property
     def seconds(self) -> float:
-        """Wall seconds since the call began."""
-        return self._clock() - self._started
+        """Wall seconds that the call has taken."""
+        return self._clock() - self._started if self._spent is None else self._spent
+
+    def pause(self) -> None:
+        """Stop the clock: the call is over, or waits for its caller."""
+        self._spent = self.seconds
+
+    def resume(self) -> None:
+        """Let the clock go on from where it stopped."""
+        self._started = self._clock() - self.seconds
+        self._spent = None
 
     def admit(self) -> None:
         """Let the next request pass, or raise BudgetExceeded."""

@@ -19,6 +19,7 @@ from agex.agent.event import Event
 from agex.errors import TaskCancelled
 
 if TYPE_CHECKING:
+    from agex.agent.agent import Agent
     from agex.sandbox import Session
     from agex.state import State
 
@@ -65,15 +66,19 @@ class Call:
     Attributes:
         events: all events of this call and of those below it, in order.
         ledger: what they spend.
+        agent: whose task it is.
         session: where this call's code runs, once there is such a place.
         commit: the last commit of this call, where the state has commits.
         loop: the event loop of an async task.
+        watchers: called after each event, in whatever thread it happens.
+        withdrawn: whether the caller has cancelled it.
     """
 
     def __init__(
         self,
         *,
         ledger: Ledger,
+        agent: Agent | None = None,
         parent: Call | None = None,
         state: State | None = None,
         on_event: OnEvent | None = None,
@@ -81,16 +86,20 @@ class Call:
         loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
         self.ledger = ledger
+        self.agent = agent
         self.parent = parent
         self.state = state
         self.on_event = on_event
         self.on_token = on_token
         self.loop = loop
         self.session: Session | None = None
+        self.watchers: list[Callable[[], object]] = []
+        self.withdrawn = False
         self.events: list[Event] = []
         self.commit: str | None = None
         self._late: list[Event] = []
         self._cancelled = False
+        self._driver: tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]] | None = None
         self._below: list[Call] = []
         self._lock = threading.Lock()
 
@@ -117,6 +126,21 @@ class Call:
         finally:
             with parent._lock:
                 parent._below.remove(self)
+
+    def driven_by(self, task: asyncio.Task[Any] | None) -> None:
+        """Take note of the asyncio task that carries this call out; None for none any more."""
+        with self._lock:
+            self._driver = None if task is None else (task.get_loop(), task)
+
+    def withdraw(self) -> bool:
+        """End this call for its caller, from any thread; return False where nothing drives it any more."""
+        with self._lock:
+            if self._driver is None:
+                return False
+            self.withdrawn = True
+            loop, task = self._driver
+        loop.call_soon_threadsafe(task.cancel)
+        return True
 
     def cancel(self, reason: BaseException) -> None:
         """End this call and those below it, from any thread, as soon as may be."""
@@ -153,6 +177,8 @@ class Call:
         states: list[State] = []
         for call in self._chain():
             call.events.append(event)
+            for tell in tuple(call.watchers):
+                tell()
             if call.state is not None and not any(call.state is state for state in states):
                 call.state.record(event)
                 states.append(call.state)
@@ -193,6 +219,11 @@ class Call:
                 listener(Token(text, agent=agent, task=task, turn=turn))
 
         return on_text
+
+    @property
+    def depth(self) -> int:
+        """How many calls are above this one."""
+        return sum(1 for _ in self._chain()) - 1
 
     def _chain(self) -> Iterator[Call]:
         call: Call | None = self

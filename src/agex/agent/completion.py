@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
+from dataclasses import replace
 
 from agex.agent.listing import signature_text
 from agex.agent.loop import Observation
@@ -76,6 +77,12 @@ class CompletionConversation:
         self._code = _without_docstrings(code).strip()
         lines = (seen.brief or seen.text).strip().splitlines()[-PROBLEM_LINES:]
         self._problem = cut_middle("\n".join(lines), PROBLEM_CHARS)
+
+    def answered(self, text: str) -> None:
+        """Say the caller's answer with the task from now on; the question is no mistake to correct."""
+        primer = "\n".join(part for part in (self._brief.task_primer, text) if part)
+        self._brief = replace(self._brief, task_primer=primer)
+        self._problem = ""
 
     def _prefill(self, turn: int, room: int) -> str:
         """Return how the answer begins: the function as far as there is room, so that it is not talked about.

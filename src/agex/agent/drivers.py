@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from agex.agent.call import Call
 from agex.agent.event import CancelledEvent
 from agex.agent.loop import Ask, Commit, Effect, Emit, Execute, Loop, Observation, Plan, Wait
+from agex.agent.telemetry import action_span
 from agex.errors import TaskCancelled
 from agex.models.actions import Action
 from agex.models.base import Model, ModelError
@@ -52,7 +53,8 @@ def _perform(effect: Effect, plan: Plan, call: Call, model: Model, place: Place)
         case Ask(request, turn):
             return model.ask(request, call.tokens(plan.agent, plan.task, turn))
         case Execute(action, turn):
-            return place.run(action, turn)
+            with action_span(plan, action, turn) as record:
+                return record(place.run(action, turn))
         case Emit(event):
             return call.tell(event)
         case Commit(turn):
@@ -83,7 +85,8 @@ async def _aperform(effect: Effect, plan: Plan, call: Call, model: Model, place:
         case Ask(request, turn):
             return await model.aask(request, call.tokens(plan.agent, plan.task, turn))
         case Execute(action, turn):
-            return await place.arun(action, turn)
+            with action_span(plan, action, turn) as record:
+                return record(await place.arun(action, turn))
         case Emit(event):
             return await call.atell(event)
         case Commit(turn):

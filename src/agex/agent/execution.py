@@ -20,11 +20,13 @@ from agex.agent.inputs import Inputs
 from agex.agent.listing import documentation, overview
 from agex.agent.loop import Clarification, Ending, Failure, Observation, Success
 from agex.agent.observation import cut_middle, exact, last_lines, result_text
+from agex.agent.pictures import MOST_PICTURES, encoded
 from agex.agent.registration import Registration
-from agex.agent.thread import in_thread, or_cancelled
+from agex.agent.thread import in_thread, or_cancelled, turn_of
 from agex.contract import Example, TaskSignature, describe_failure, outcome_matches
 from agex.errors import DefinitionError, InputError
 from agex.models.actions import Action, PythonAction
+from agex.models.base import Image
 
 if TYPE_CHECKING:
     from agex.sandbox import Result, Session
@@ -86,6 +88,7 @@ class Execution:
         call: the task call.
         registrations: what the agent's code may use.
         output_chars: bound of an observation's text.
+        sees: whether the model can look at pictures.
 
     Attributes:
         solution: the code that solved the task, once its own function did.
@@ -100,6 +103,7 @@ class Execution:
         call: Call,
         registrations: tuple[Registration, ...] = (),
         output_chars: int = 20_000,
+        sees: bool = False,
     ) -> None:
         self.session = session
         self.terms = terms
@@ -110,6 +114,8 @@ class Execution:
         self._inputs = Inputs(values)
         self._registrations = registrations
         self._output_chars = output_chars
+        self._sees = sees
+        self._images: list[Image] = []
         self._known = session.namespace
         self._ran: dict[int, int] = {}
         self._bind()
@@ -133,6 +139,7 @@ class Execution:
             "task_fail": self._task_fail,
             "task_clarify": self._task_clarify,
             "help": self._help,
+            "view_image": self._view_image,
         }
         for one in self._registrations:
             if one.kind == "task" or one.is_async:
@@ -157,6 +164,16 @@ class Execution:
         about = overview(self._registrations) if thing is None else documentation(thing, self._registrations)
         sys.stdout.write(f"{about}\n")  # captured, while the agent's code runs
 
+    def _view_image(self, picture: Any) -> None:
+        """Look at a picture, a figure or an array of pixels: it is shown after this piece of code."""
+        if not self._sees:
+            raise RuntimeError(
+                "The model that writes this code cannot look at pictures; compute or print what you need."
+            )
+        if len(self._images) == MOST_PICTURES:
+            raise RuntimeError(f"At most {MOST_PICTURES} pictures are shown after one piece of code.")
+        self._images.append(encoded(picture, self.session.paused))
+
     def _accept(self, value: Any) -> Any:
         """Return *value* as the task's result, or raise what is wrong with it."""
         checked = self.terms.signature.check_result(value)
@@ -173,6 +190,7 @@ class Execution:
     def _act(self, action: Action, turn: int) -> Steps:
         if not isinstance(action, PythonAction):
             raise TypeError(f"{action.kind} was not offered to the model and cannot be carried out")
+        self._images.clear()
         result = yield RunCode(action.code, self._filename(turn))
         self._write_back()
         if result.stopped is not None:
@@ -208,7 +226,9 @@ class Execution:
     def _seen(self, result: Result, *notes: str, failed: bool = False) -> Observation:
         text = result_text(result, self._output_chars, notes)
         brief = "\n".join([*notes, *last_lines(result.traceback)]) if failed or notes else ""
-        return Observation(text=text, failed=failed, brief=brief, seconds=result.duration)
+        return Observation(
+            text=text, images=tuple(self._images), failed=failed, brief=brief, seconds=result.duration
+        )
 
     def _write_back(self) -> None:
         if self.call.state is not None:
@@ -316,7 +336,8 @@ class Execution:
             return await self.session.arun(step.source, filename=step.filename)
         if isinstance(step, CallGuest) and inspect.iscoroutinefunction(step.function):
             return await self.session.acall(step.function, *step.args, **step.kwargs)
-        return await or_cancelled(in_thread(lambda: self._do(step)), self.call.cancel)
+        async with turn_of(self.call.depth):
+            return await or_cancelled(in_thread(lambda: self._do(step)), self.call.cancel)
 
 
 def _matches(example: Example, outcome: Result, shown: str) -> bool:

@@ -13,14 +13,15 @@ from agex.agent.budget import Budget, Ledger
 from agex.agent.call import Call, OnEvent, OnToken, current_call
 from agex.agent.completion import CompletionConversation
 from agex.agent.drivers import adrive, drive
-from agex.agent.event import ErrorEvent, OutputEvent, TaskStartEvent
+from agex.agent.event import ErrorEvent, OutputEvent, SystemNoteEvent, TaskStartEvent
 from agex.agent.execution import Execution, Terms
 from agex.agent.kept import KeptCode
 from agex.agent.loop import Commit, Conversation, Execute, Loop, Observation, Plan, solve
 from agex.agent.prompt import Brief, FullConversation
 from agex.agent.registration import host_classes, is_async
-from agex.agent.run import Run
-from agex.errors import AgexError, DefinitionError, StateError, TaskFail
+from agex.agent.run import Resume, Run
+from agex.agent.telemetry import task_span
+from agex.errors import AgexError, DefinitionError, StateError, TaskCancelled, TaskClarify, TaskFail
 from agex.models.actions import PythonAction
 from agex.models.base import Model
 from agex.state import State
@@ -68,6 +69,15 @@ class CallOptions:
 class Invocation:
     """One call of a task. Its arguments are checked, and its model is known, once it is made.
 
+    Args:
+        agent: whose task it is.
+        definition: the task.
+        args, kwargs: the arguments.
+        options: what the caller added.
+        kept_code: code that solved it before.
+        solved: told the code that solved it.
+        loop: the event loop of an async task.
+
     Raises:
         InputError: an argument does not fit.
         ModelNotConfigured: there is no model to ask.
@@ -83,6 +93,7 @@ class Invocation:
         options: CallOptions,
         *,
         kept_code: str | None = None,
+        solved: Callable[[str], None] | None = None,
         loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
         signature = definition.terms.signature
@@ -98,6 +109,7 @@ class Invocation:
         )
         self.call = Call(
             ledger=self.ledger,
+            agent=agent,
             parent=parent,
             state=self.state,
             on_event=options.on_event,
@@ -113,6 +125,15 @@ class Invocation:
             llm_retries=agent.llm_retries,
             kept_code=kept_code,
         )
+        self.record: Run[Any] = Run(
+            run_id=self.plan.run_id,
+            agent=self.plan.agent,
+            task=self.plan.task,
+            state=self.state,
+            call=self.call,
+        )
+        self._solved = solved
+        self._value: Any = None
         self._agent_primer = agent.primer
         sandbox = agent.sandbox(signature)
         session = sandbox.session()
@@ -129,29 +150,84 @@ class Invocation:
             call=self.call,
             registrations=self.registrations,
             output_chars=agent.max_output_chars,
+            sees=self.model.profile.images,
         )
 
     def run(self) -> Run[Any]:
         """Carry it out in this thread."""
-        try:
-            with self.call.entered(), self._settled_on_error():
-                value = drive(self._steps(), self.plan, self.call, self.model, self.execution)
-                self.call.settle(f"{self.plan.task}: done", last=True)
-        except AgexError as error:
-            self._attach_record(error)
-            raise
-        return self._record(value=value)
+        self._carry_out(self._steps())
+        return self.record
 
     async def arun(self) -> Run[Any]:
         """Carry it out without blocking the event loop."""
+        await self._acarry_out(self._steps())
+        return self.record
+
+    def _carry_out(self, steps: Loop[Any]) -> None:
+        with self._recorded(), self.call.entered(), task_span(self.plan, self.call), self._settled_on_error():
+            self._value = drive(steps, self.plan, self.call, self.model, self.execution)
+            self.call.settle(f"{self.plan.task}: done", last=True)
+
+    async def _acarry_out(self, steps: Loop[Any]) -> None:
+        span = task_span(self.plan, self.call)
+        with self._recorded(), self._driven(), self.call.entered(), span, self._settled_on_error():
+            self._value = await adrive(steps, self.plan, self.call, self.model, self.execution)
+            await self.call.asettle(f"{self.plan.task}: done", last=True)
+
+    @contextmanager
+    def _recorded(self) -> Iterator[None]:
+        """Close the record with the value, or with what is raised."""
         try:
-            with self.call.entered(), self._settled_on_error():
-                value = await adrive(self._steps(), self.plan, self.call, self.model, self.execution)
-                await self.call.asettle(f"{self.plan.task}: done", last=True)
-        except AgexError as error:
-            self._attach_record(error)
+            yield
+        except BaseException as error:
+            ended = error if not isinstance(error, asyncio.CancelledError) else TaskCancelled("cancelled")
+            self._close(error=ended)
+            if isinstance(ended, AgexError) and ended.run is None:
+                ended.run = self.record
             raise
-        return self._record(value=value)
+        self._close(value=self._value)
+        if self._solved is not None and self.execution.solution is not None:
+            self._solved(self.execution.solution)
+
+    def _close(self, *, value: Any = None, error: BaseException | None = None) -> None:
+        self.ledger.pause()
+        resume = Resume(sync=self._go_on, asynchronous=self._ago_on)
+        self.record.close(
+            value=value,
+            code=self.execution.solution,
+            error=error,
+            resume=resume if isinstance(error, TaskClarify) else None,
+        )
+
+    @contextmanager
+    def _driven(self) -> Iterator[None]:
+        """Let the call be withdrawn meanwhile; a withdrawal is a ``TaskCancelled``, not asyncio's own."""
+        task = asyncio.current_task()
+        self.call.driven_by(task)
+        try:
+            yield
+        except asyncio.CancelledError:
+            if not self.call.withdrawn or task is None:
+                raise
+            task.uncancel()
+            raise TaskCancelled(f"Task {self.plan.task!r} was cancelled by its caller.") from None
+        finally:
+            self.call.driven_by(None)
+
+    def _go_on(self, answer: str) -> None:
+        """Carry on with the answer to what the task asked."""
+        self._carry_out(self._answered(answer))
+
+    async def _ago_on(self, answer: str) -> None:
+        await self._acarry_out(self._answered(answer))
+
+    def _answered(self, answer: str) -> Loop[Any]:
+        turn = self.record.turns
+        self.record.reopen(self.call)
+        self.ledger.resume()
+        yield self.plan.event(SystemNoteEvent, turn, message=f"The caller answered: {answer}")
+        self._talk.answered(answer)
+        return (yield from solve(self.plan, self._talk, self.ledger, turn=turn))
 
     @contextmanager
     def _settled_on_error(self) -> Iterator[None]:
@@ -170,7 +246,8 @@ class Invocation:
     def _steps(self) -> Loop[Any]:
         yield self.plan.event(TaskStartEvent, 0, inputs=self.values)
         shown = (yield from self._set_up(self.definition.setup)) if self.definition.setup else ""
-        return (yield from solve(self.plan, self._conversation(shown), self.ledger))
+        self._talk = self._conversation(shown)
+        return (yield from solve(self.plan, self._talk, self.ledger))
 
     def _set_up(self, setup: str) -> Loop[str]:
         """Run the setup code; return what it showed."""
@@ -200,25 +277,6 @@ class Invocation:
         if self.model.profile.style == "completion":
             return CompletionConversation(brief)
         return FullConversation(brief, self.model.profile)
-
-    def _attach_record(self, error: AgexError) -> None:
-        if error.run is None:
-            error.run = self._record(error=error)
-
-    def _record(self, *, value: Any = None, error: BaseException | None = None) -> Run[Any]:
-        return Run(
-            run_id=self.plan.run_id,
-            agent=self.plan.agent,
-            task=self.plan.task,
-            value=value,
-            code=self.execution.solution,
-            error=error,
-            events=tuple(self.call.events),
-            usage=self.ledger.used,
-            state=self.state,
-            commit=self.call.commit,
-            duration=self.ledger.seconds,
-        )
 
 
 def _require_usable(options: CallOptions, in_async_task: bool) -> None:

@@ -202,7 +202,7 @@ def _short_default(parameter: inspect.Parameter) -> inspect.Parameter:
     if parameter.default is inspect.Parameter.empty:
         return parameter
     text = repr(parameter.default)
-    if " at 0x" in text or len(text) > DEFAULT_CHARS:
+    if parameter.default is ... or " at 0x" in text or len(text) > DEFAULT_CHARS:
         text = "..."
     return parameter.replace(default=_Shown(text))
 

@@ -153,12 +153,14 @@ class Conversation(Protocol):
     """What the model is told, turn by turn; one implementation for each prompt style.
 
     ``request`` gives the request of a turn. ``add`` takes in an answer and what the model is
-    shown of its effect.
+    shown of its effect; ``answered`` what the caller says to its question.
     """
 
     def request(self, turn: int, turns_left: int) -> Request: ...
 
     def add(self, reply: Reply, seen: Observation) -> None: ...
+
+    def answered(self, text: str) -> None: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -184,8 +186,14 @@ class Plan:
         return Emit(kind(agent=self.agent, task=self.task, run_id=self.run_id, turn=turn, **fields))
 
 
-def solve(plan: Plan, conversation: Conversation, ledger: Ledger) -> Loop[Any]:
+def solve(plan: Plan, conversation: Conversation, ledger: Ledger, *, turn: int = 0) -> Loop[Any]:
     """Run a task's turns to its end.
+
+    Args:
+        plan: the task.
+        conversation: what the model is told.
+        ledger: what it may spend.
+        turn: the last turn before a question that has been answered; the turns are counted on.
 
     Returns:
         The value of the task.
@@ -196,16 +204,16 @@ def solve(plan: Plan, conversation: Conversation, ledger: Ledger) -> Loop[Any]:
         TaskTimeout: the turns are used up, or (BudgetExceeded) the budget is.
         LLMFail: the model could not be asked.
     """
-    ending = (yield from _try_kept_code(plan)) if plan.kept_code is not None else None
+    ending = (yield from _try_kept_code(plan)) if plan.kept_code is not None and turn == 0 else None
     last = ""
-    turn = 0
+    end = turn + plan.max_iterations
     while ending is None:
-        if turn == plan.max_iterations:
+        if turn == end:
             late = TaskTimeout(_out_of_turns(plan, last))
             yield plan.event(ErrorEvent, turn, message=late.message, error="TaskTimeout")
             raise late
         turn += 1
-        request = conversation.request(turn, plan.max_iterations - turn)
+        request = conversation.request(turn, end - turn)
         reply = yield from _ask(plan, request, ledger, turn)
         ending, shown = yield from _act(plan, reply, turn)
         last = shown.text if shown.failed else ""

@@ -1,19 +1,23 @@
 """What a large model is told: the rules once, the task once, then what each turn showed.
 
 The system prompt and the first message never change within a task, and later messages are
-only appended, so that a provider can cache the prefix.
+only appended, so that a provider can cache the prefix; a conversation grown too long is shortened once
+in a while, see ``shortening``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from agex.agent.execution import Terms
 from agex.agent.listing import listing
 from agex.agent.loop import Observation
+from agex.agent.pictures import pictures_of
 from agex.agent.registration import Registration
+from agex.agent.shortening import shortened
 from agex.contract import preview
 from agex.models.base import Message, Profile, Reply, Request
 
@@ -53,6 +57,10 @@ Names in your code
 - Common standard library modules can be imported. There is no access to files, network or processes
   beyond what is listed below; what is refused raises an error that says so."""
 
+_LOOKING = """\
+- view_image(x): look at a picture, a matplotlib or plotly figure or an array of 8-bit pixels, after this
+  piece of code."""
+
 _ANSWERS = {
     True: "Answer by calling python_action with the code; several calls are run in order, until one fails.",
     False: "Answer with the code in a block that opens with ```python and closes with ```. Several blocks\n"
@@ -87,8 +95,11 @@ def system_prompt(
     """Return the rules, what the agent may use, and the agent's own primer."""
     import sys
 
-    answer = _ANSWERS[(profile or Profile()).tools]
+    profile = profile or Profile()
+    answer = _ANSWERS[profile.tools]
     rules = _RULES.format(answer=answer, turns=turns, python=f"{sys.version_info[0]}.{sys.version_info[1]}")
+    if profile.images:
+        rules = f"{rules}\n{_LOOKING}"
     listed = listing(registrations)
     parts = [rules, f"What you may use\n\n{listed}" if listed else "", (primer or "").strip()]
     return "\n\n".join(part for part in parts if part)
@@ -145,19 +156,29 @@ class FullConversation:
     def __init__(self, brief: Brief, profile: Profile) -> None:
         self._actions = brief.actions
         system = system_prompt(brief.registrations, brief.agent_primer, brief.turns, profile)
+        names, images = pictures_of(brief.inputs, nullcontext) if profile.images else ([], ())
+        shown = f"\n\nShown here: {', '.join(names)}, in this order." if names else ""
         self._messages = [
             Message(role="system", content=system),
-            Message(role="user", content=task_prompt(brief)),
+            Message(role="user", content=f"{task_prompt(brief)}{shown}", images=images),
         ]
 
     def request(self, turn: int, turns_left: int) -> Request:
         """Return the request of this turn; the last one asks for an end."""
-        messages = list(self._messages)
+        messages = self._messages = shortened(self._messages)
         if turns_left == 0 and turn > 1:
-            messages[-1] = replace(messages[-1], content=f"{messages[-1].content}\n\n{_LAST_TURN}")
+            messages = [*messages[:-1], _with_text(messages[-1], _LAST_TURN)]
         return Request(messages=tuple(messages), actions=self._actions, attempt=turn - 1)
 
     def add(self, reply: Reply, seen: Observation) -> None:
         """Append an answer and what came of it."""
         self._messages.append(Message(role="assistant", content=reply.text or "(no text)", reply=reply))
         self._messages.append(Message(role="user", content=seen.text, images=seen.images))
+
+    def answered(self, text: str) -> None:
+        """Add the caller's answer to what is shown of the turn that asked."""
+        self._messages[-1] = _with_text(self._messages[-1], f"The caller answers your question: {text}")
+
+
+def _with_text(message: Message, text: str) -> Message:
+    return replace(message, content=f"{message.content}\n\n{text}".strip())

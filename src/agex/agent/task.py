@@ -8,8 +8,10 @@ import inspect
 import threading
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Self, TypeAlias, TypeVar
 
 from agex.agent.budget import Budget
 from agex.agent.call import OnEvent, OnToken, current_call, host_time
@@ -19,11 +21,16 @@ from agex.state import State
 
 if TYPE_CHECKING:
     from agex.agent.agent import Agent
+    from agex.agent.registration import Registration
 
 __all__ = ["AnyTask", "AsyncTask", "Task"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+
+_Terms: TypeAlias = "tuple[tuple[Registration, ...], str | None]"
+"""What may change under a task: the agent's registrations and its primer."""
 
 
 class AnyTask(Generic[P, R]):
@@ -43,7 +50,7 @@ class AnyTask(Generic[P, R]):
         self.__doc__ = function.__doc__
         self.__signature__ = inspect.signature(function)
         self._options = CallOptions()
-        self._kept: tuple[object, str] | None = None
+        self._kept: tuple[_Terms, str] | None = None
         self._lock = threading.Lock()
 
     def using(
@@ -81,22 +88,30 @@ class AnyTask(Generic[P, R]):
         options: CallOptions,
         loop: asyncio.AbstractEventLoop | None,
     ) -> Invocation:
-        kept = self._kept_code() if self.definition.reuse else None
+        reuse = self.definition.reuse
+        terms = (self.agent.registrations, self.agent.primer)
         with host_time(current_call()):
-            return Invocation(self.agent, self.definition, args, kwargs, options, kept_code=kept, loop=loop)
+            return Invocation(
+                self.agent,
+                self.definition,
+                args,
+                kwargs,
+                options,
+                kept_code=self._kept_code(terms) if reuse else None,
+                solved=partial(self._keep, terms) if reuse else None,
+                loop=loop,
+            )
 
-    def _kept_code(self) -> str | None:
-        """Return the code that solved this task, if the agent may use the same things as then."""
+    def _kept_code(self, terms: _Terms) -> str | None:
+        """Return the code that solved this task, if the agent has the same instructions and means as then."""
         with self._lock:
-            if self._kept is None or self._kept[0] is not self.agent.registrations:
+            if self._kept is None or self._kept[0][0] is not terms[0] or self._kept[0][1] != terms[1]:
                 return None
             return self._kept[1]
 
-    def _keep(self, invocation: Invocation) -> None:
-        solution = invocation.execution.solution
-        if self.definition.reuse and solution is not None:
-            with self._lock:
-                self._kept = (invocation.registrations, solution)
+    def _keep(self, terms: _Terms, solution: str) -> None:
+        with self._lock:
+            self._kept = (terms, solution)
 
 
 class Task(AnyTask[P, R]):
@@ -114,14 +129,24 @@ class Task(AnyTask[P, R]):
 
     def run(self, *args: P.args, **kwargs: P.kwargs) -> Run[R]:
         """Like calling it, with the whole record as the result."""
-        return self._finish(self._invocation(args, kwargs))
+        return self._invocation(args, kwargs).run()
 
     async def arun(self, *args: P.args, **kwargs: P.kwargs) -> Run[R]:
         """Like :meth:`run`, without blocking the event loop."""
+        return await self._invocation(args, kwargs).arun()
+
+    def start(self, *args: P.args, **kwargs: P.kwargs) -> Run[R]:
+        """Begin the task in a thread of its own; return its run, which can be watched and cancelled.
+
+        Raises:
+            InputError: an argument does not fit its annotation.
+            ModelNotConfigured: there is no model to ask.
+        """
         invocation = self._invocation(args, kwargs)
-        run: Run[R] = await invocation.arun()
-        self._keep(invocation)
-        return run
+        context = contextvars.copy_context()
+        work = partial(context.run, asyncio.run, _ended(invocation))
+        threading.Thread(target=work, name=f"agex {self.__name__}", daemon=True).start()
+        return invocation.record
 
     def map(
         self, items: Iterable[Any], executor: Executor | None = None, max_workers: int | None = None
@@ -146,13 +171,8 @@ class Task(AnyTask[P, R]):
 
     def call_from_agent(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> R:
         """Call the task with arguments of an agent's code, which sets no options."""
-        run = self._finish(self._invoke(args, kwargs, self._options, None))
+        run: Run[R] = self._invoke(args, kwargs, self._options, None).run()
         return run.value  # type: ignore[return-value]
-
-    def _finish(self, invocation: Invocation) -> Run[R]:
-        run: Run[R] = invocation.run()
-        self._keep(invocation)
-        return run
 
     def _map(self, items: Iterable[Any], executor: Executor) -> list[R]:
         futures: list[Future[R]] = []
@@ -175,7 +195,22 @@ class AsyncTask(AnyTask[P, R]):
 
     async def arun(self, *args: P.args, **kwargs: P.kwargs) -> Run[R]:
         """Like calling it, with the whole record as the result."""
-        return await self._finish(self._invocation(args, kwargs, asyncio.get_running_loop()))
+        return await self._invocation(args, kwargs, asyncio.get_running_loop()).arun()
+
+    def start(self, *args: P.args, **kwargs: P.kwargs) -> Run[R]:
+        """Begin the task in the running event loop; return its run, which can be watched and cancelled.
+
+        Raises:
+            InputError: an argument does not fit its annotation.
+            ModelNotConfigured: there is no model to ask.
+            RuntimeError: no event loop is running.
+        """
+        loop = asyncio.get_running_loop()
+        invocation = self._invocation(args, kwargs, loop)
+        task = loop.create_task(_ended(invocation))
+        _STARTED.add(task)
+        task.add_done_callback(_STARTED.discard)
+        return invocation.record
 
     def run(self, *args: P.args, **kwargs: P.kwargs) -> Run[R]:
         """Like :meth:`arun`, for code that runs no event loop."""
@@ -204,10 +239,15 @@ class AsyncTask(AnyTask[P, R]):
     async def call_from_agent(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> R:
         """Call the task with arguments of an agent's code, which sets no options."""
         loop = asyncio.get_running_loop()
-        run = await self._finish(self._invoke(args, kwargs, self._options, loop))
+        run: Run[R] = await self._invoke(args, kwargs, self._options, loop).arun()
         return run.value  # type: ignore[return-value]
 
-    async def _finish(self, invocation: Invocation) -> Run[R]:
-        run: Run[R] = await invocation.arun()
-        self._keep(invocation)
-        return run
+
+_STARTED: set[asyncio.Task[None]] = set()
+"""Event loops hold their tasks weakly."""
+
+
+async def _ended(invocation: Invocation) -> None:
+    """Carry a started call out; what it raises is its run's to tell."""
+    with suppress(Exception):
+        await invocation.arun()

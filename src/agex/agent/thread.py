@@ -8,20 +8,35 @@ from collections.abc import Callable
 from contextlib import suppress
 from contextvars import copy_context
 from typing import TypeVar
+from weakref import WeakKeyDictionary
 
-__all__ = ["in_thread", "or_cancelled"]
+__all__ = ["MOST_THREADS", "in_thread", "or_cancelled", "turn_of"]
 
 T = TypeVar("T")
 
 GRACE = 1.0
 """Seconds that cancelled work gets to end before its caller goes on without it."""
 
+MOST_THREADS = 32
+"""Of one event loop, at each depth of tasks that call tasks."""
+
+_gates: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[int, asyncio.Semaphore]] = WeakKeyDictionary()
+
+
+def turn_of(depth: int) -> asyncio.Semaphore:
+    """Return what to wait for before work begins in a thread, and to hold until it is over.
+
+    An action waits for the tasks that it calls. Were there one bound for all, those at the top could
+    hold every thread and wait for one more; so each depth has a bound of its own.
+    """
+    gates = _gates.setdefault(asyncio.get_running_loop(), {})
+    return gates.setdefault(depth, asyncio.Semaphore(MOST_THREADS))
+
 
 def in_thread(work: Callable[[], T]) -> asyncio.Future[T]:
     """Run *work* in a thread of its own, with the caller's context variables.
 
-    It is no pool: an action waits for the tasks that it calls, so that a bounded number of
-    threads could all be waiting for one more.
+    It is no pool: work that cannot be stopped would keep a thread of it for good.
     """
     loop = asyncio.get_running_loop()
     future: asyncio.Future[T] = loop.create_future()

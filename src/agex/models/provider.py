@@ -12,6 +12,7 @@ from agex.errors import ModelNotConfigured
 from agex.models import background
 from agex.models.base import Model, ModelError, OnText, Profile, Reply, Request, Usage
 from agex.models.conversation import to_messages, to_parameters
+from agex.models.instrumentation import instrumentation
 from agex.models.parser import Parsed, parse_calls, parse_text
 
 if TYPE_CHECKING:
@@ -157,10 +158,18 @@ async def _respond(
     parameters = to_parameters(request.actions if model.profile.get("supports_tools", True) else ())
     if on_text is None:
         return await model_request(
-            model, messages, model_settings=settings, model_request_parameters=parameters
+            model,
+            messages,
+            model_settings=settings,
+            model_request_parameters=parameters,
+            instrument=instrumentation(),
         )
     stream = model_request_stream(
-        model, messages, model_settings=settings, model_request_parameters=parameters
+        model,
+        messages,
+        model_settings=settings,
+        model_request_parameters=parameters,
+        instrument=instrumentation(),
     )
     deltas = _Deltas(on_text)
     async with stream as events:

@@ -18,7 +18,7 @@ import functools
 import inspect
 import sys
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NoReturn
 
 from agex.errors import SandboxAttributeError, SandboxError, SandboxImportError, SandboxTypeError
@@ -348,12 +348,13 @@ class Guards:
             return host.__import__(name, {}, {}, fromlist, 0)
         if level:
             raise SandboxImportError("relative imports need a package; import the module by its full name")
-        top = self._module(name)
+        top = self._package(name, fromlist) if fromlist else self._module(name)
         if not fromlist:
             return self._linked(name, top) if "." in name else top
         for member in fromlist:
             if member != "*" and member not in host.vars(top):
-                child = self._submodule(f"{name}.{member}")
+                full = f"{name}.{member}"
+                child = self._module(full) if full in self.policy.modules else self._submodule(full)
                 if child is None:
                     raise SandboxImportError(
                         f"cannot import name '{member}' from '{name}'; "
@@ -361,6 +362,15 @@ class Guards:
                     )
                 host.vars(top)[member] = child
         return top
+
+    def _package(self, name: str, members: Iterable[str]) -> types.ModuleType:
+        """Give a module by its name; a bare one where only modules in it that are asked for are granted."""
+        try:
+            return self._module(name)
+        except SandboxImportError:
+            if not any(f"{name}.{member}" in self.policy.modules for member in members):
+                raise
+            return self._bare.setdefault(name, types.ModuleType(name))
 
     def _linked(self, name: str, module: types.ModuleType) -> types.ModuleType:
         """Give the outermost package of *name*, from which *module* is reached by attributes."""

@@ -172,28 +172,31 @@ class _Watchdog:
 
     def remove(self, deadline: Deadline) -> None:
         with self._lock:  # the watchdog is not in the middle of firing
+            # At once, not when it would be due: it holds the session, with all that the guest has.
+            left = [entry for entry in self._heap if entry[2] is not deadline]
+            heapq.heapify(left)
+            self._heap = left
             if deadline.fired and deadline.thread is not None:
                 _take_pending()
 
     def _watch(self) -> None:
         with self._lock:
             while True:
-                while self._heap and not self._heap[0][2].active:
-                    heapq.heappop(self._heap)
-                if not self._heap:
-                    self._condition.wait()
-                    continue
-                due, _, deadline = self._heap[0]
-                wait = due - time.monotonic()
-                if wait > 0:
+                wait = self._heap[0][0] - time.monotonic() if self._heap else None
+                if wait is None or wait > 0:
                     self._condition.wait(wait)
-                    continue
-                heapq.heappop(self._heap)
-                deadline.fire()
-                if deadline.thread is not None:
-                    _raise_in(deadline.thread, TimeLimit)
-                deadline.due = time.monotonic() + _REPEAT
-                heapq.heappush(self._heap, (deadline.due, next(self._count), deadline))
+                else:
+                    self._fire_first()
+
+    def _fire_first(self) -> None:
+        deadline = heapq.heappop(self._heap)[2]
+        if not deadline.active:
+            return  # the exception that ended its run struck before it was removed
+        deadline.fire()
+        if deadline.thread is not None:
+            _raise_in(deadline.thread, TimeLimit)
+        deadline.due = time.monotonic() + _REPEAT
+        heapq.heappush(self._heap, (deadline.due, next(self._count), deadline))
 
 
 def _raise_in(thread: int, exception: type[BaseException]) -> None:

@@ -15,15 +15,18 @@ import functools
 import sys
 import types
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from agex.errors import DefinitionError
 from agex.sandbox import doors, hostclass, ledger, libraries, stdlib
-from agex.sandbox.libraries.library import Guard, Library, homes
+from agex.sandbox.libraries.homes import Guard, homes
 from agex.sandbox.libraries.lookup import DENIED, Shelf, member_door, named, open_guard, unsealed
 from agex.sandbox.modules import ModuleGrant, Pattern, matches, open_while
 from agex.sandbox.rewrite import Rules
+
+if TYPE_CHECKING:
+    from agex.sandbox.libraries.library import Library
 
 __all__ = ["MemberSpec", "Pattern", "Policy"]
 
@@ -42,13 +45,13 @@ class MemberSpec:
     """For a class: whether guest code may make instances; None as its owner."""
 
 
-@dataclass
 class _ClassRule:
     """Which public members of a class and its subclasses are denied."""
 
-    include: Pattern
-    exclude: Pattern
-    configured: frozenset[str]
+    def __init__(self, include: Pattern, exclude: Pattern, configured: frozenset[str]) -> None:
+        self.include = include
+        self.exclude = exclude
+        self.configured = configured
 
     def denies(self, name: str) -> bool:
         if name in self.configured or ledger.is_dunder(name):
@@ -56,28 +59,30 @@ class _ClassRule:
         return not matches(self.include, name) or matches(self.exclude, name)
 
 
-@dataclass
 class Policy:
     """The grants of a sandbox.
 
     Args:
         strict: check the receiver of every attribute, for hosts that hand over live
             objects whose graph they do not know (see docs/security.md for the cost).
+
+    Attributes:
+        names: what guest code finds as variables.
+        modules: what guest code may import.
     """
 
-    strict: bool = False
-    names: dict[str, Any] = field(default_factory=dict, init=False)
-    """What guest code finds as variables."""
-    modules: dict[str, ModuleGrant] = field(default_factory=dict, init=False)
-    """What guest code may import."""
-    _rules: dict[type, _ClassRule] = field(default_factory=dict, init=False, repr=False)
-    _sealed: set[type] = field(default_factory=set, init=False, repr=False)
-    _contested: set[str] = field(default_factory=set, init=False, repr=False)
-    _hot: set[str] = field(default_factory=set, init=False, repr=False)
-    _writable: set[type] = field(default_factory=set, init=False, repr=False)
-    _shelf: Shelf = field(default_factory=Shelf, init=False, repr=False)
-    _open: dict[type, tuple[str, ...]] = field(default_factory=dict, init=False, repr=False)
-    _text: Rules | None = field(default=None, init=False, repr=False)
+    def __init__(self, strict: bool = False) -> None:
+        self.strict = strict
+        self.names: dict[str, Any] = {}
+        self.modules: dict[str, ModuleGrant] = {}
+        self._rules: dict[type, _ClassRule] = {}
+        self._sealed: set[type] = set()
+        self._contested: set[str] = set()
+        self._hot: set[str] = set()
+        self._writable: set[type] = set()
+        self._shelf = Shelf()
+        self._open: dict[type, tuple[str, ...]] = {}
+        self._text: Rules | None = None
 
     @classmethod
     def default(cls, *, strict: bool = False) -> Policy:

@@ -96,6 +96,10 @@ class Dialogue:
         if self._prune is not None:
             self._manager.prune(self._prune)
 
+    def answered(self, text: str) -> None:
+        """Record what the caller says besides, as a further task."""
+        self._manager.add(TaskStep(task=text))
+
 
 def _messages(step: Step) -> list[Message]:
     reply = step.reply if isinstance(step, ActionStep) else None

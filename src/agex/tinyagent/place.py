@@ -5,7 +5,7 @@ from __future__ import annotations
 from agex.agent.call import Call
 from agex.agent.loop import Failure, Observation, Success
 from agex.agent.observation import cut_middle, encodable
-from agex.agent.thread import in_thread, or_cancelled
+from agex.agent.thread import in_thread, or_cancelled, turn_of
 from agex.models.actions import Action, PythonAction
 from agex.tinyagent.executor import ExecutionResult, PythonExecutor
 
@@ -47,7 +47,8 @@ class Workbench:
 
     async def arun(self, action: Action, turn: int) -> Observation:
         """Carry out an action in a worker thread: the event loop stays free."""
-        return await or_cancelled(in_thread(lambda: self.run(action, turn)), self._call.cancel)
+        async with turn_of(self._call.depth):
+            return await or_cancelled(in_thread(lambda: self.run(action, turn)), self._call.cancel)
 
     def taken(self) -> list[ExecutionResult]:
         """Return the results since this was last asked."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from agex.agent.budget import Ledger
@@ -10,6 +12,7 @@ from agex.agent.drivers import adrive, drive
 from agex.agent.event import TaskStartEvent
 from agex.agent.loop import Loop, Plan, solve
 from agex.agent.run import Run
+from agex.agent.telemetry import task_span
 from agex.errors import BudgetExceeded, StepLimitReached, TaskCancelled, TaskError, TaskFail, TaskTimeout
 from agex.models.base import Model
 from agex.tinyagent.dialogue import Dialogue
@@ -56,6 +59,15 @@ class Running:
             model=model.name,
             max_iterations=min(steps, executor.limits.max_steps),
         )
+        self._record: Run[Any] = Run(
+            run_id=self._plan.run_id,
+            agent=self._plan.agent,
+            task=self._plan.task,
+            state=None,
+            call=self._call,
+        )
+        self._answer: FinalAnswer | None = None
+        self._error: TaskError | None = None
         self._dialogue = Dialogue(
             manager=manager,
             system=instructions.text(executor, self._plan.max_iterations, model.profile),
@@ -68,36 +80,51 @@ class Running:
 
     def run(self) -> RunResult:
         """Carry it out in this thread."""
-        try:
-            with self._call.entered():
-                answer = drive(self._steps(), self._plan, self._call, self._model, self._bench)
-        except TaskError as error:
-            return self._ended(error)
-        return self._result(answer)
+        with self._recorded(), self._call.entered(), task_span(self._plan, self._call):
+            self._answer = drive(self._steps(), self._plan, self._call, self._model, self._bench)
+        return self._result()
 
     async def arun(self) -> RunResult:
         """Carry it out without blocking the event loop."""
+        with self._recorded(), self._call.entered(), task_span(self._plan, self._call):
+            self._answer = await adrive(self._steps(), self._plan, self._call, self._model, self._bench)
+        return self._result()
+
+    @contextmanager
+    def _recorded(self) -> Iterator[None]:
+        """Close the record; keep the error of a run that ended without an answer, and raise any other."""
         try:
-            with self._call.entered():
-                answer = await adrive(self._steps(), self._plan, self._call, self._model, self._bench)
+            yield
+        except TaskCancelled as error:
+            self._close(error)
+            raise
         except TaskError as error:
-            return self._ended(error)
-        return self._result(answer)
+            self._error = self._told(error)
+            self._close(self._error)
+        except BaseException as error:
+            self._record.close(error=error)
+            raise
+        else:
+            self._record.close(value=self._answer)
+        finally:
+            self._ledger.pause()
+
+    def _close(self, error: TaskError) -> None:
+        error.run = self._record
+        self._record.close(error=error)
 
     def _steps(self) -> Loop[Any]:
         yield self._plan.event(TaskStartEvent, 0, inputs={"task": self._task})
         return (yield from solve(self._plan, self._dialogue, self._ledger))
 
-    def _ended(self, error: TaskError) -> RunResult:
-        if isinstance(error, TaskCancelled):
-            error.run = self._record(error)
-            raise error
-        if isinstance(error, TaskTimeout | TaskFail) and not isinstance(error, BudgetExceeded):
-            limit = StepLimitReached(self._no_answer(), steps_taken=len(self._dialogue.steps))
-            limit.__cause__ = error
-            error = limit
-        error.run = self._record(error)
-        return self._result(None, error)
+    def _told(self, error: TaskError) -> TaskError:
+        """Return the error as a caller of this room knows it."""
+        is_late = isinstance(error, TaskTimeout | TaskFail) and not isinstance(error, BudgetExceeded)
+        if not is_late:
+            return error
+        limit = StepLimitReached(self._no_answer(), steps_taken=len(self._dialogue.steps))
+        limit.__cause__ = error
+        return limit
 
     def _no_answer(self) -> str:
         steps = self._dialogue.steps
@@ -105,9 +132,9 @@ class Running:
         last = steps[-1].error if steps else ""
         return f"{told} The last error was:\n{last}" if last else told
 
-    def _result(self, answer: FinalAnswer | None, error: TaskError | None = None) -> RunResult:
+    def _result(self) -> RunResult:
+        answer, error, results = self._answer, self._error, self._bench.results
         is_late = isinstance(error, StepLimitReached)
-        results = self._bench.results
         return RunResult(
             output=answer.text if answer is not None else "",
             final_answer=answer,
@@ -121,15 +148,4 @@ class Running:
             usage=self._ledger.used,
             trust_level=self._executor.trust_level,
             enforcement=results[-1].enforcement if results else None,
-        )
-
-    def _record(self, error: TaskError) -> Run[Any]:
-        return Run(
-            run_id=self._plan.run_id,
-            agent=self._plan.agent,
-            task=self._plan.task,
-            error=error,
-            events=tuple(self._call.events),
-            usage=self._ledger.used,
-            duration=self._ledger.seconds,
         )

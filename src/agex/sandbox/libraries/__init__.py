@@ -1,6 +1,6 @@
 """What guest code may do with well-known libraries, as commented data.
 
-A :class:`Library` says which modules of a library are granted, which members of its
+A ``library.Library`` says which modules of a library are granted, which members of its
 modules and of its objects are left out, which are handed out in a guarded form, and why.
 :func:`find` gives the policy for an import name. Nothing here imports the library it
 speaks of before guest code, or the host, does; and nothing here opens a file.
@@ -8,6 +8,5 @@ speaks of before guest code, or the host, does; and nothing here opens a file.
 
 from agex.sandbox.libraries.catalog import find
 from agex.sandbox.libraries.grant import LibraryGrant
-from agex.sandbox.libraries.library import Library, Room
 
-__all__ = ["Library", "LibraryGrant", "Room", "find"]
+__all__ = ["LibraryGrant", "find"]

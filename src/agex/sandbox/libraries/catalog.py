@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import functools
 import importlib
+from typing import TYPE_CHECKING
 
-from agex.sandbox.libraries.library import Library
+if TYPE_CHECKING:
+    from agex.sandbox.libraries.library import Library
 
 __all__ = ["find"]
 

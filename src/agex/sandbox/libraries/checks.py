@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
 from agex.errors import SandboxError, SandboxTypeError
-from agex.sandbox.libraries.library import Guard, homes
+from agex.sandbox.libraries.homes import Guard, homes
 
 __all__ = ["AGGREGATIONS", "Stream", "argument", "guarded", "named_functions", "refused", "writable_buffer"]
 

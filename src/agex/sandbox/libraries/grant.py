@@ -8,13 +8,15 @@ import sys
 import types
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agex.sandbox import doors as class_doors
 from agex.sandbox.context import CURRENT
-from agex.sandbox.libraries.library import Library, Room
 from agex.sandbox.libraries.lookup import named
 from agex.sandbox.modules import ModuleGrant, Pattern, handed_out, matches
+
+if TYPE_CHECKING:
+    from agex.sandbox.libraries.library import Library
 
 __all__ = ["LibraryGrant"]
 
@@ -137,8 +139,10 @@ def _listing(library: Library, full: str) -> tuple[tuple[str, Any, str | None], 
 
     Called once for all grants: a library has thousands of members.
     """
+    from agex.sandbox.libraries.library import only  # a library is there, so this is loaded
+
     real = sys.modules[full]
-    room = library.room(_path(library, full)) or Room(names=())
+    room = library.room(_path(library, full)) or only()
     public: frozenset[str] = frozenset(getattr(real, "__all__", ()))
     found: dict[str, tuple[str, Any, str | None]] = {}
     for name in filter(room.allows, (*vars(real), *public)):

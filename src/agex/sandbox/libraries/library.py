@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any, TypeAlias
 
-__all__ = ["Guard", "Library", "Room", "homes", "less", "only"]
+from agex.sandbox.libraries.homes import Guard
 
-Guard: TypeAlias = Callable[..., Any]
-"""Called as ``guard(real, *args, **kwargs)``; checks the arguments and calls *real*, or raises."""
+__all__ = ["Library", "Room", "less", "only"]
 
 Replacements: TypeAlias = Mapping[str, Mapping[str, Any]]
 """Module path to member to what is handed out in its place."""
@@ -108,16 +107,3 @@ class Library:
         if found is None and any(fnmatchcase(path, each) for each in self.lazy):
             return Room()
         return found
-
-
-_MODULE = type.__dict__["__module__"].__get__
-_QUALNAME = type.__dict__["__qualname__"].__get__
-
-
-def homes(class_: type) -> Iterator[tuple[str, str]]:
-    """Give, for a class and its bases, the library and the class's name in it."""
-    # By name, not by identity: no library has to be imported, and a class keeps its name when it moves.
-    for base in type.__dict__["__mro__"].__get__(class_):
-        module = _MODULE(base)
-        if type(module) is str:
-            yield module.partition(".")[0].lstrip("_"), _QUALNAME(base)

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from agex.errors import SandboxError
 from agex.sandbox import doors
-from agex.sandbox.libraries.checks import Stream
-from agex.sandbox.libraries.library import Guard, Library, homes
+from agex.sandbox.libraries.homes import Guard, homes
 from agex.sandbox.modules import open_while
 
 if TYPE_CHECKING:
     from agex.sandbox.guards import Guards
+    from agex.sandbox.libraries.library import Library
 
 __all__ = ["DENIED", "Shelf", "member_door", "named", "open_guard", "unsealed"]
 
@@ -115,8 +115,11 @@ def open_guard(opened: tuple[str, ...]) -> Guard | None:
 
 
 def _opened_guard(opened: tuple[str, ...], guard: Guard) -> Guard:
-    if isinstance(guard, Stream) and "files" in opened:
-        guard = guard.opened()
+    if "files" in opened:
+        from agex.sandbox.libraries.checks import Stream  # no library is granted at import
+
+        if isinstance(guard, Stream):
+            guard = guard.opened()
     return open_while(opened, guard)
 
 

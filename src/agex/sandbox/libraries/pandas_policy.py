@@ -8,7 +8,8 @@ from typing import Any
 
 from agex.errors import SandboxError
 from agex.sandbox.libraries.checks import Stream, argument, guarded, named_functions, refused
-from agex.sandbox.libraries.library import Guard, Library, Replacements, less, only
+from agex.sandbox.libraries.homes import Guard
+from agex.sandbox.libraries.library import Library, Replacements, less, only
 
 __all__ = ["LIBRARIES"]
 
