@@ -162,7 +162,7 @@ class StepLimitReached(TaskTimeout, RuntimeError):
         final_attempt_made: whether it was asked once more for an answer alone; it never is.
     """
 
-    def __init__(self, message: str, steps_taken: int, *, final_attempt_made: bool = False) -> None:
+    def __init__(self, message: str, steps_taken: int = 0, *, final_attempt_made: bool = False) -> None:
         super().__init__(message)
         self.steps_taken = steps_taken
         self.final_attempt_made = final_attempt_made

@@ -137,7 +137,7 @@ def test_a_failing_step_shows_how_the_tools_it_called_are_used():
     model = ScriptedModel(["```python\nother\ncalculate(1, 'a')\n```", "```python\nfinal_answer(1)\n```"])
     TinyCodeAgent(model=model, tools=[calculate, other]).run_sync("a")
     seen = model.requests[1].messages[-1].content
-    assert "How to use calculate(x: 'int', y: 'int') -> 'int':\nAdd two numbers." in seen
+    assert "How to use calculate(x: int, y: int) -> int:\nAdd two numbers." in seen
     assert "Never mind" not in seen
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -137,7 +138,9 @@ class TinyCodeAgent:
             ModelNotConfigured: there is no model to ask.
         """
         with self._manager() as manager:
-            result = await self._running(task, max_steps, verbose, manager).arun()
+            # It may have a library to import, or the machinery of a provider.
+            running = await asyncio.to_thread(self._running, task, max_steps, verbose, manager)
+            result = await running.arun()
         return result if return_result else _text(result)
 
     @overload

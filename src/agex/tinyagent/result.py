@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 __all__ = ["FinalAnswer", "RunResult"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class FinalAnswer:
     """What the agent gave to ``final_answer``."""
 
     value: Any
     """The object itself."""
-    text: str
+    text: str = ""
     """Its ``str()``, made inside the limits of the code."""
     source: Literal["normal", "final_attempt"] = "normal"
     timestamp: datetime = field(default_factory=lambda: datetime.now(UTC), compare=False)
@@ -38,7 +38,7 @@ class FinalAnswer:
         return self.metadata.get("verified_by")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class RunResult:
     """The record of one run."""
 

@@ -18,9 +18,9 @@ from agex.models.base import Model
 from agex.tinyagent.dialogue import Dialogue
 from agex.tinyagent.executor import PythonExecutor
 from agex.tinyagent.memory import MemoryManager, PruneStrategy
-from agex.tinyagent.place import Workbench
 from agex.tinyagent.prompt import Instructions
 from agex.tinyagent.result import FinalAnswer, RunResult
+from agex.tinyagent.workbench import Workbench
 
 __all__ = ["Running"]
 

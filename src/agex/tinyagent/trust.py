@@ -26,6 +26,14 @@ class TrustLevel(Enum):
     """In a container. Slowest."""
 
 
+LEVELS = {
+    TrustLevel.LOCAL: ("none",),
+    TrustLevel.ISOLATED: ("kernel", "process"),
+    TrustLevel.SANDBOXED: ("container",),
+}
+"""The isolation that each stands for: the first that holds here, said in the result."""
+
+
 def level_of(level: TrustLevel | str) -> TrustLevel:
     """Return the level that is meant.
 
@@ -51,9 +59,10 @@ def open_session(
 
     if level is not TrustLevel.LOCAL:
         raise IsolationUnavailable(
-            f"TrustLevel.{level.name} needs a worker outside of this process, which is not there yet, and "
-            "agex does not fall back to a weaker level by itself. To run the code in this process, behind "
-            "guards that are no boundary against an attacker, pass trust_level=TrustLevel.LOCAL."
+            f"TrustLevel.{level.name} needs a worker outside of this process (isolation "
+            f"{' or '.join(LEVELS[level])}), which is not there yet, and agex does not fall back to a weaker "
+            "level by itself. To run the code in this process, behind guards that are no boundary against "
+            "an attacker, pass trust_level=TrustLevel.LOCAL."
         )
     held = Limits(
         seconds=limits.timeout_seconds,

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from agex.agent.call import Call
+from agex.agent.listing import signature_text
 from agex.agent.loop import Failure, Observation, Success
 from agex.agent.observation import cut_middle, encodable
 from agex.agent.thread import in_thread, or_cancelled, turn_of
 from agex.models.actions import Action, PythonAction
 from agex.tinyagent.executor import ExecutionResult, PythonExecutor
+from agex.tinyagent.tools import Tool
 
 __all__ = ["Workbench"]
 
 SILENT = "(no output)"
+SAID_CHARS = 4_000
+"""Of a traceback, and of the signals of a step, in what the model is shown."""
 
 
 class Workbench:
@@ -35,7 +39,7 @@ class Workbench:
             return _out_of_steps(self._executor.limits.max_steps)
         result = self._executor.run(action.code)
         self.results.append(result)
-        text = self._text(result)
+        text = _text(result)
         if result.answer is not None:
             return Observation(text=text, ending=Success(result.answer), seconds=result.duration_ms / 1000)
         return Observation(
@@ -56,14 +60,18 @@ class Workbench:
         self._taken = len(self.results)
         return new
 
-    def _text(self, result: ExecutionResult) -> str:
-        limit = self._executor.limits.max_output_bytes
-        said = [str(signal) for signal in result.signals]
-        parts = [result.output, cut_middle("\n".join(said), limit)]
-        if not result.success:
-            parts.append(cut_middle(result.traceback.strip() or result.error or "", limit))
-            parts.extend(f"How to use {tool.name}{tool.signature}:\n{tool.doc}" for tool in result.called)
-        return encodable("\n".join(part for part in parts if part))
+
+def _text(result: ExecutionResult) -> str:
+    said = "\n".join(str(signal) for signal in result.signals)
+    parts = [result.output, cut_middle(said, SAID_CHARS)]
+    if not result.success:
+        parts.append(cut_middle(result.traceback.strip() or result.error or "", SAID_CHARS))
+        parts.extend(map(_usage, result.called))
+    return encodable("\n".join(part for part in parts if part))
+
+
+def _usage(tool: Tool) -> str:
+    return f"How to use {tool.name}{signature_text(tool.fn)}:\n{tool.doc}"
 
 
 def _out_of_steps(limit: int) -> Observation:
