@@ -72,8 +72,8 @@ class Dialogue:
         steps = self._manager.steps
         if not self._is_small:
             return steps
-        actions = self._manager.get_steps_by_type(ActionStep)[-1:]
-        return [step for step in steps if not isinstance(step, ActionStep) or step in actions]
+        last = {id(step) for step in self._manager.get_steps_by_type(ActionStep)[-1:]}
+        return [step for step in steps if not isinstance(step, ActionStep) or id(step) in last]
 
     def add(self, reply: Reply, seen: Observation) -> None:
         """Record an answer and what came of it."""
