@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import threading
+from types import FunctionType
 
 import pytest
 
@@ -41,6 +42,20 @@ def test_an_error_in_the_syntax_has_its_line():
     assert result.error == "SyntaxError: invalid syntax"
     assert "y = = 2" in result.traceback
     assert "x" not in result.namespace
+
+
+def test_what_the_code_calls_by_name_are_plain_functions_with_a_docstring():
+    executor = PythonExecutor(tools=[tool(name="lookup")(_lookup)])
+    names = "final_answer uncertain explore commit store recall observe fail help lookup".split()
+    given = [executor.opened().builtins[name] for name in names]
+    assert [type(each) for each in given] == [FunctionType] * len(names)
+    assert [each.__name__.lstrip("_") for each in given] == names
+    assert all(each.__doc__ for each in given)
+
+
+def _lookup(name: str) -> str:
+    """Look it up."""
+    return name
 
 
 def test_code_does_not_await():

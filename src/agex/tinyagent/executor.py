@@ -17,7 +17,7 @@ from agex.tinyagent.imports import grant, require_import_names
 from agex.tinyagent.limits import ExecutionLimits
 from agex.tinyagent.reading import Directory
 from agex.tinyagent.result import FinalAnswer
-from agex.tinyagent.scratchpad import AgentMemory
+from agex.tinyagent.scratchpad import AgentMemory, functions_of
 from agex.tinyagent.signals import Signal, SignalType
 from agex.tinyagent.tools import Tool, checked_tools, guest_function
 from agex.tinyagent.trust import TrustLevel, level_of, open_session
@@ -201,12 +201,9 @@ class PythonExecutor:
         return self._session
 
     def _names(self) -> dict[str, Callable[..., Any]]:
-        memory = self.memory
-        helpers: list[Callable[..., Any]] = [
-            _final_answer, signals.uncertain, signals.explore, signals.commit, _help,
-            memory.store, memory.recall, memory.observe, memory.fail,
-        ]  # fmt: skip
+        helpers = (_final_answer, signals.uncertain, signals.explore, signals.commit, _help)
         names = {each.__name__.removeprefix("_"): each for each in helpers}
+        names |= functions_of(self.memory)
         return names | {each.name: guest_function(each, self._called_one) for each in self.tools}
 
     def _called_one(self, tool: Tool) -> None:

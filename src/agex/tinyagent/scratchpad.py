@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from agex.contract import preview
 
-__all__ = ["AgentMemory"]
+__all__ = ["AgentMemory", "functions_of"]
 
 VALUE_CHARS = 100
 """Of each stored value, where the model is shown it."""
@@ -66,6 +66,27 @@ class AgentMemory:
         )
         shown = ["\n".join([f"### {title}", *_entries(entries)]) for title, entries in sections if entries]
         return "\n\n".join(["## Working Memory", *shown]) if shown else ""
+
+
+def functions_of(memory: AgentMemory) -> dict[str, Callable[..., Any]]:
+    """Return what agent code calls by name: functions, which have no owner to be reached."""
+
+    def store(name: str, value: Any) -> None:
+        memory.store(name, value)
+
+    def recall(name: str, default: Any = None) -> Any:
+        return memory.recall(name, default)
+
+    def observe(observation: str) -> None:
+        memory.observe(observation)
+
+    def fail(approach: str) -> None:
+        memory.fail(approach)
+
+    functions = {each.__name__: each for each in (store, recall, observe, fail)}
+    for name, function in functions.items():
+        function.__doc__ = getattr(AgentMemory, name).__doc__
+    return functions
 
 
 def _entries(entries: list[str]) -> Iterator[str]:
