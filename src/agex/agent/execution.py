@@ -7,7 +7,6 @@ driver carries out in this thread or in another.
 from __future__ import annotations
 
 import ast
-import asyncio
 import inspect
 import sys
 from collections.abc import Callable, Generator, Iterator, Mapping
@@ -23,7 +22,7 @@ from agex.agent.loop import Clarification, Ending, Failure, Observation, Success
 from agex.agent.observation import cut_middle, exact, last_lines, result_text
 from agex.agent.pictures import MOST_PICTURES, encoded
 from agex.agent.registration import Registration
-from agex.agent.thread import in_thread, turn_of
+from agex.agent.thread import in_thread, or_cancelled, turn_of
 from agex.contract import Example, TaskSignature, describe_failure, outcome_matches
 from agex.errors import DefinitionError, InputError
 from agex.models.actions import Action, PythonAction
@@ -37,8 +36,6 @@ __all__ = ["Check", "Execution", "Terms", "example_inputs"]
 Check: TypeAlias = Callable[[Any, Any], Any]
 """``check(value, inputs)``: returns None or True, or raises or returns a message."""
 
-GRACE = 1.0
-"""Seconds a cancelled action gets to end before its task goes on without it."""
 GOT_CHARS = 500
 """What a failed example shows of the value it got."""
 
@@ -340,13 +337,7 @@ class Execution:
         if isinstance(step, CallGuest) and inspect.iscoroutinefunction(step.function):
             return await self.session.acall(step.function, *step.args, **step.kwargs)
         async with turn_of(self.call.depth):
-            work = in_thread(lambda: self._do(step))
-            try:
-                return await asyncio.shield(work)
-            except asyncio.CancelledError as cancelled:
-                self.call.cancel(cancelled)
-                await asyncio.wait({work}, timeout=GRACE)
-                raise
+            return await or_cancelled(in_thread(lambda: self._do(step)), self.call.cancel)
 
 
 def _matches(example: Example, outcome: Result, shown: str) -> bool:
