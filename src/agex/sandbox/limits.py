@@ -97,6 +97,11 @@ class Deadline:
         if self._pauses == 0 and self._left is not None and not self.fired:
             self.start()
 
+    def charge(self, seconds: float) -> None:
+        """Count *seconds* as passed while the clock stands still."""
+        if self._left is not None and self._pauses:
+            self._left = max(self._left - seconds, 1e-6)
+
     def fire(self) -> None:
         """Set the sticky flag; the caller raises."""
         self.fired = True
