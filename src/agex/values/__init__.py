@@ -18,6 +18,7 @@ from agex.values.freezing import frozen
 from agex.values.group import BLOCK, Group, Lost
 from agex.values.guest import GuestCode
 from agex.values.lost import NotKept, not_kept_error
+from agex.values.packed import Packed, opened, packed_groups
 from agex.values.recipe import Cut, Recipe, cut, from_recipe, put_together, read_recipe
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "GuestCode",
     "Lost",
     "NotKept",
+    "Packed",
     "Recipe",
     "cut",
     "decode",
@@ -38,6 +40,8 @@ __all__ = [
     "from_recipe",
     "frozen",
     "not_kept_error",
+    "opened",
+    "packed_groups",
     "put_together",
     "read_recipe",
     "show_value",

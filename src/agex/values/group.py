@@ -40,6 +40,9 @@ class Group:
     has_code: bool = False
     """Whether functions or classes of the guest are in it, which read their captured values anew (see
     `frozen`). False for a group that was read."""
+    origin: str = ""
+    """The level of isolation that the bytes come from; empty for this process. Functions and classes in
+    bytes from elsewhere are made again only where code of that level may run, see `decode`."""
 
     @property
     def size(self) -> int:
