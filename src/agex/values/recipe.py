@@ -3,7 +3,7 @@
 ::
 
     payload = 1, names, address length, number of parts, part (the stream), part for each buffer
-            | 2, origin, and the same, for bytes that come from another level of isolation
+            | 2, origin, whether there is code, and the same: for bytes from another level of isolation
     part    = length * 2, the bytes themselves           up to INLINE bytes
             | length * 2 + 1, an address for each block  above
 
@@ -38,6 +38,8 @@ class Recipe:
     parts: tuple[bytes | tuple[int, tuple[bytes, ...]], ...]
     origin: str = ""
     """See `Group.origin`."""
+    has_code: bool = False
+    """See `Group.has_code`."""
 
     @property
     def addresses(self) -> frozenset[bytes]:
@@ -86,7 +88,7 @@ def cut(
             continue
         known = _known(i, data.nbytes, now, before)
         parts.append((data.nbytes, _addresses(data, address, known, chunks)))
-    recipe = Recipe(group.names, tuple(parts), group.origin)
+    recipe = Recipe(group.names, tuple(parts), group.origin, bool(group.origin and group.has_code))
     return Cut(payload=_packed(recipe), chunks=chunks, recipe=recipe)
 
 
@@ -107,7 +109,13 @@ def put_together(recipe: Recipe, read: Reader) -> Group:
     """Put a group together whose recipe is read already; see `from_recipe`."""
     parts = [part if isinstance(part, bytes) else _joined(*part, read) for part in recipe.parts]
     buffers = tuple([memoryview(part) for part in parts[1:]])
-    return Group(names=recipe.names, stream=bytes(parts[0]), buffers=buffers, origin=recipe.origin)
+    return Group(
+        names=recipe.names,
+        stream=bytes(parts[0]),
+        buffers=buffers,
+        origin=recipe.origin,
+        has_code=recipe.has_code,
+    )
 
 
 def _known(
@@ -153,7 +161,9 @@ def _number(value: int) -> bytes:
 
 def _packed(recipe: Recipe) -> bytes:
     length = next((len(p[1][0]) for p in recipe.parts if isinstance(p, tuple)), 0)
-    out = [_number(_FORM_WITH_ORIGIN), _text(recipe.origin)] if recipe.origin else [_number(_FORM)]
+    out = [_number(_FORM)]
+    if recipe.origin:
+        out = [_number(_FORM_WITH_ORIGIN), _text(recipe.origin), _number(recipe.has_code)]
     out += (_number(len(recipe.names)), *map(_text, recipe.names))
     out += (_number(length), _number(len(recipe.parts)))
     for part in recipe.parts:
@@ -215,6 +225,7 @@ def read_recipe(payload: bytes) -> Recipe:
         raise StateCorrupt("a stored value is not in a form that this version of agex knows")
     try:
         origin = data.take(data.number()).decode() if form == _FORM_WITH_ORIGIN else ""
+        has_code = form == _FORM_WITH_ORIGIN and bool(data.number())
         names = tuple([data.take(data.number()).decode() for _ in range(data.number())])
     except UnicodeDecodeError:
         raise StateCorrupt("a stored value's recipe holds a name that is not text") from None
@@ -223,7 +234,7 @@ def read_recipe(payload: bytes) -> Recipe:
     data.end()
     if not parts:
         raise StateCorrupt("a stored value's recipe has no parts")
-    return Recipe(names, parts, origin)
+    return Recipe(names, parts, origin, has_code)
 
 
 def _part(data: _Bytes, length: int) -> bytes | tuple[int, tuple[bytes, ...]]:
