@@ -33,10 +33,18 @@ class GuestSession(Protocol):
     copied there; functions and objects that cannot be copied stay, and are used from there.
     """
 
+    packs: bool
+    """Whether variables are given back as `agex.values.Packed`."""
     defined: frozenset[str]
 
     @property
     def namespace(self) -> dict[str, Any]: ...
+
+    @property
+    def kept(self) -> dict[str, Any]: ...
+
+    @property
+    def builtins(self) -> Mapping[str, Any]: ...
 
     @property
     def is_running(self) -> bool: ...

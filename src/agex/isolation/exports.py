@@ -51,6 +51,7 @@ def describe(value: Any, dir_of: Callable[[Any], list[str]], show: Callable[[Any
             "name": str(getattr(value, "__name__", "function")),
             "doc": (inspect.getdoc(value) or "")[:_DOC_CHARS],
             "sig": described(value, show),
+            "async": inspect.iscoroutinefunction(value) or getattr(value, "is_async", False) is True,
         }
     cls = type(value)
     members = [name for name in dir_of(value) if not name.startswith("_")]

@@ -12,14 +12,14 @@ from agex.isolation import signatures
 from agex.isolation.stubs import Stubs
 from agex.sandbox import KeptCode, Sandbox, Session
 
-__all__ = ["Given"]
+__all__ = ["Given", "Taken"]
 
 _CALLABLE = (types.FunctionType, types.BuiltinFunctionType, types.MethodType)
 _CHARS = 200
 
 
 class Given(KeptCode):
-    """The `agex.values.GuestCode` of a worker, for values that go to the host and come from it.
+    """The `agex.values.GuestCode` of a worker, for values that go to the host.
 
     A function of the guest goes by number. Its classes do not go at all, and their instances only
     as what the host registered.
@@ -49,15 +49,6 @@ class Given(KeptCode):
             return "g:" + json.dumps(self._described(value))
         return None
 
-    def host_object(self, name: str) -> Any:
-        kind, _, rest = name.partition(":")
-        if kind == "g":
-            return self.function(json.loads(rest)["id"])
-        if kind == "h":
-            about = json.loads(rest)
-            return self._stubs.get(about["id"], about)
-        return super().host_object(rest if kind == "n" else name)
-
     def _described(self, function: Callable[..., Any]) -> dict[str, Any]:
         number = self._ids.get(id(function))
         if number is None:
@@ -71,6 +62,24 @@ class Given(KeptCode):
             "sig": signatures.described(function, _shown),
             "async": inspect.iscoroutinefunction(function),
         }
+
+
+class Taken(KeptCode):
+    """The `agex.values.GuestCode` of a worker, for what comes from the host."""
+
+    def __init__(self, sandbox: Sandbox, session: Session, stubs: Stubs, given: Given) -> None:
+        super().__init__(sandbox, session)
+        self._stubs = stubs
+        self._given = given
+
+    def host_object(self, name: str) -> Any:
+        kind, _, rest = name.partition(":")
+        if kind == "g":
+            return self._given.function(json.loads(rest)["id"])
+        if kind == "h":
+            about = json.loads(rest)
+            return self._stubs.get(about["id"], about)
+        return super().host_object(rest if kind == "n" else name)
 
 
 def _shown(value: Any) -> str:

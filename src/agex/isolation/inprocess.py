@@ -8,17 +8,7 @@ from typing import Any
 from agex.isolation.base import Level, Wall
 from agex.sandbox import Limits, Policy, Session
 
-__all__ = ["InProcessExecutor", "LocalSession"]
-
-
-class LocalSession(Session):
-    """A session in this process, with the methods that only a session elsewhere has use for."""
-
-    def open(self) -> None:
-        """Do nothing: it is open."""
-
-    def close(self) -> None:
-        """Do nothing: it ends with the last that refers to it."""
+__all__ = ["InProcessExecutor"]
 
 
 class InProcessExecutor:
@@ -31,8 +21,8 @@ class InProcessExecutor:
 
     def session(
         self, policy: Policy, limits: Limits, namespace: Mapping[str, Any], *, classes: Iterable[type] = ()
-    ) -> LocalSession:
-        return LocalSession(policy, limits, namespace)
+    ) -> Session:
+        return Session(policy, limits, namespace)
 
     def close(self) -> None:
         """Do nothing: nothing of its own runs."""

@@ -13,10 +13,10 @@ import contextlib
 import inspect
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn, Protocol, TypeVar
 
 from agex import values
 from agex.errors import EvalError, SandboxError
@@ -27,11 +27,13 @@ from agex.isolation.exports import Exports
 from agex.isolation.faults import ProtocolError, WorkerGone, pack_error, unpack_error
 from agex.isolation.frames import Channel, Frame
 from agex.isolation.functions import Functions
+from agex.isolation.outcome import gathered, listed, read_outcome, refuse, text_of, timed_out
 from agex.sandbox import Enforcement, Limits, Policy, Result, Sandbox
 from agex.sandbox.limits import Stop
-from agex.sandbox.output import Output
 
 __all__ = ["Place", "RemoteSession", "StaysThere", "Worker"]
+
+T = TypeVar("T")
 
 GRACE = 0.5
 """Seconds after its deadline in which a worker may still end its run by itself."""
@@ -89,6 +91,8 @@ class RemoteSession:
         namespace: its first variables.
     """
 
+    packs = True
+
     def __init__(self, place: Place, namespace: Mapping[str, Any]) -> None:
         seconds, chars = place.limits.seconds, place.limits.output_chars
         sandbox = Sandbox(place.policy, limits=Limits(seconds=seconds, output_chars=chars))
@@ -109,7 +113,7 @@ class RemoteSession:
         self._clock: Clock | None = None
         self._ending: BaseException | None = None
         self._runs = 0
-        self._output = _gathered(chars)
+        self._output = gathered(chars)
         self._names: dict[str, Any] = {}
         self._bound: dict[str, Any] = {}
         self._fresh: set[str] = set()  # names that the worker was not told of yet
@@ -338,7 +342,7 @@ class RemoteSession:
     def _running(self) -> Iterator[bool]:
         """Mark a run. The clock of the outermost one counts for those in it."""
         outermost = self._runs == 0
-        outer_output, self._output = self._output, _gathered(self._place.limits.output_chars)
+        outer_output, self._output = self._output, gathered(self._place.limits.output_chars)
         if outermost:
             self._ending = None
             self._clock = Clock(self._place.limits.seconds)
@@ -360,38 +364,21 @@ class RemoteSession:
         if isinstance(ending, KeyboardInterrupt):
             raise ending
         if isinstance(ending, TimeoutError):
-            result.error, result.stopped = _wrapped(ending), None
+            result.error, result.stopped = timed_out(ending), None
             result.traceback = result.traceback or f"EvalError: {result.error}"
         else:
             result.error, result.stopped, result.traceback = None, ending, ""
         return result
 
     def _result(self, done: Frame) -> Result:
-        header, parts = done.header, done.parts
-        if len(parts) < 3:
-            raise self._lose(ProtocolError("the end of a run lacks its texts"))
-        rest, echo, traceback = (bytes(part[:_MOST_TEXT]).decode("utf-8", "replace") for part in parts[:3])
-        self._output.write(rest)
-        self.defined = frozenset(names_of(_listed(header.get("defined"))))
-        error = header.get("error")
-        if header.get("stopped") is True and self._ending is None:
+        if done.header.get("stopped") is True and self._ending is None:
             raise self._lose(ProtocolError("a run says that it was stopped, and nobody stopped it"))
-        result = Result(
-            echo=echo if header.get("echo") is True else None,
-            stdout=self._output.text(),
-            error=None
-            if error is None
-            else self._checked(lambda: unpack_error(error, self._allow.registered)),
-            traceback=traceback,
-            enforcement=Enforcement(time="signal" if header.get("time") == "signal" else "flag"),
-        )
-        if error is None and header.get("v"):
-            result.value = self._unpack(done, parts[3:])
-        return result
+        self.defined = frozenset(names_of(listed(done.header.get("defined"))))
+        return self._checked(lambda: read_outcome(done, self._output, self._unpack, self._allow.registered))
 
     def _lost_result(self, lost: _Lost) -> Result:
         ending = self._ending
-        error = _wrapped(ending) if isinstance(ending, TimeoutError) else EvalError(str(lost))
+        error = timed_out(ending) if isinstance(ending, TimeoutError) else EvalError(str(lost))
         if isinstance(ending, TimeoutError):
             error = EvalError(f"{error} ({lost})")
             error.__cause__ = ending
@@ -434,7 +421,7 @@ class RemoteSession:
                     elif frame.kind == "ask" and self._runs:
                         self._answer(worker, frame)
                     else:
-                        _refuse(frame)
+                        refuse(frame)
             except (WorkerGone, TimeoutError, ProtocolError) as error:
                 raise self._lose(error) from error
             except KeyboardInterrupt:
@@ -448,7 +435,7 @@ class RemoteSession:
 
     def _print(self, frame: Frame) -> None:
         for part in frame.parts[:1]:
-            self._output.write(bytes(part[:_MOST_TEXT]).decode("utf-8", "replace"))
+            self._output.write(text_of(part))
 
     def _answer(self, worker: Worker, asked: Frame) -> None:
         """Do what the worker asks for, and tell it what came of it."""
@@ -497,7 +484,7 @@ class RemoteSession:
     def _unpack(self, frame: Frame, parts: Sequence[memoryview]) -> Any:
         return unpack(frame.header.get("v"), parts, allow=self._allow, guest=self._exports)
 
-    def _checked(self, work: Callable[[], Any]) -> Any:
+    def _checked(self, work: Callable[[], T]) -> T:
         try:
             return work()
         except ProtocolError as error:
@@ -514,7 +501,7 @@ class RemoteSession:
         elif isinstance(error, ProtocolError):
             what = f"the process that ran the code was killed: it sent what no worker sends ({error})"
         else:
-            what = f"the process that ran the code ended: {ended}"
+            what = f"the process that ran the code ended: {ended} ({error})"
         return _Lost(f"{what}; variables are as they were when they were last kept, so do less in one step")
 
     # -- variables -----------------------------------------------------------------
@@ -535,7 +522,7 @@ class RemoteSession:
                 for name in own.names:
                     home = self._bound if name in self._bound else self._names
                     home[name] = values.Packed(own, name)
-            there = {*names_of(_listed(done.header.get("names")))}
+            there = {*names_of(listed(done.header.get("names")))}
             self._names = {name: value for name, value in self._names.items() if name in there}
 
     # -- functions of the guest ----------------------------------------------------
@@ -567,32 +554,9 @@ class RemoteSession:
             self._after.bind(name, value)
 
 
-_MOST_TEXT = 4 << 20
-"""Bytes of a text that are looked at: far more than any limit of output."""
-
-
-def _refuse(frame: Frame) -> NoReturn:
-    raise ProtocolError(f"a message of kind {frame.kind[:40]!r} came out of turn")
-
-
-def _gathered(chars: int) -> Output:
-    """Give what takes in a worker's output, which is cut to *chars* there, with a note."""
-    return Output(2 * chars + 1_000)
-
-
-def _listed(found: Any) -> Iterable[str]:
-    return found if type(found) is list else ()
-
-
 def _is_record(value: Any) -> bool:
     return isinstance(value, SimpleNamespace)
 
 
 def _is_kept(value: Any) -> bool:
     return type(value) is dict or type(value) is values.Packed
-
-
-def _wrapped(cause: TimeoutError) -> EvalError:
-    error = EvalError(f"TimeoutError: {cause}")
-    error.__cause__ = cause
-    return error

@@ -10,7 +10,6 @@ import asyncio
 import contextlib
 import signal
 import time
-import types
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -19,7 +18,7 @@ from agex import values
 from agex.isolation.crossing import CannotCross, Packing, pack, pack_groups, unpack, unpack_groups
 from agex.isolation.faults import WorkerGone, pack_error, unpack_error
 from agex.isolation.frames import Channel, Frame
-from agex.isolation.given import Given
+from agex.isolation.given import Given, Taken
 from agex.isolation.link import Link
 from agex.isolation.stubs import Record, Stubs
 from agex.sandbox import KeptCode, Limits, Policy, Result, Sandbox, Session
@@ -102,6 +101,7 @@ class Worker:
         self._session = Session(template.policy, limits, {}, output=self._output)
         sandbox = Sandbox(template.policy, limits=limits)
         self._given = Given(sandbox, self._session, template.stubs)
+        self._taken = Taken(sandbox, self._session, template.stubs, self._given)
         self._code = KeptCode(sandbox, self._session)
         self._allow = values.Allow(template.classes)
         self._inputs: dict[str, Any] = {}
@@ -121,7 +121,7 @@ class Worker:
         """Have the host do something for the guest, on the host's time."""
         session = self._session
         with session.paused():
-            asked = self._pack((_functions(args), dict(kwargs)), "an argument")
+            asked = self._pack((tuple(args), dict(kwargs)), "an argument")
             header = {"k": "ask", "what": what, "of": of, "name": name, "v": asked.header}
             reply = self._link.ask(header, asked.parts)
             session.charge(float(reply.header["seconds"]))
@@ -141,7 +141,7 @@ class Worker:
         return pack(value, what, allow=self._allow, guest=self._given)
 
     def _unpack(self, frame: Frame, parts: Any) -> Any:
-        return unpack(frame.header["v"], parts, allow=self._allow, guest=self._given)
+        return unpack(frame.header["v"], parts, allow=self._allow, guest=self._taken)
 
     # -- serving ---------------------------------------------------------------------
 
@@ -153,7 +153,7 @@ class Worker:
         found: dict[str, Any] = {}
         for group in unpack_groups(frame.header["g"], frame.parts):
             own = replace(group, origin="")  # it came from a place of this level, or from the host
-            found.update(values.decode(own, allow=self._allow, guest=self._given))
+            found.update(values.decode(own, allow=self._allow, guest=self._taken))
         bound = set(frame.header["bound"])
         self._session.add({name: value for name, value in found.items() if name not in bound})
         for name in bound & found.keys():
@@ -277,19 +277,6 @@ class Worker:
             values.encode(functions, allow=self._allow, guest=self._code) if functions else []
         )
         self._link.send({"k": "done", "g": packed.header}, packed.parts)
-
-
-def _functions(args: Any) -> tuple[Any, ...]:
-    """Give arguments with bound methods of the guest's objects as functions: the objects stay here."""
-    return tuple(_free(each) if type(each) is types.MethodType else each for each in args)
-
-
-def _free(method: types.MethodType) -> Callable[..., Any]:
-    def call(*args: Any, **kwargs: Any) -> Any:
-        return method(*args, **kwargs)
-
-    call.__name__ = method.__func__.__name__
-    return call
 
 
 def _said(result: Result) -> str:

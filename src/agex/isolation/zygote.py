@@ -131,7 +131,7 @@ class Zygote:
             _confine(order, channel)
             worker = Worker(channel, template, Limits(**order["limits"]))
             self._ask = worker.ask
-            worker.run()
+            _serve(worker, channel)
             status = 0
         finally:
             os._exit(status)
@@ -155,6 +155,16 @@ class Zygote:
             while len(self._templates) > _TEMPLATES:
                 self._templates.pop(next(iter(self._templates)))
         return self._templates[key]
+
+
+def _serve(worker: Worker, channel: Channel) -> None:
+    """Serve the host to its end; tell it of a fault of ours."""
+    try:
+        worker.run()
+    except Exception as error:
+        with contextlib.suppress(Exception):
+            channel.send({"k": "fault", "why": f"{type(error).__name__}: {error}"[:2000]})
+        raise
 
 
 def _confine(order: Mapping[str, Any], channel: Channel) -> None:

@@ -76,6 +76,9 @@ class Session:
     is for one thread at a time; `interrupt` may be called from any.
     """
 
+    packs = False
+    """Whether variables are given back as `agex.values.Packed`: the objects themselves are here."""
+
     def __init__(
         self,
         policy: Policy,
@@ -109,7 +112,18 @@ class Session:
         }
         self.add(namespace)
 
+    def open(self) -> None:
+        """Do nothing: a session in this process is open."""
+
+    def close(self) -> None:
+        """Do nothing: a session in this process ends with the last that refers to it."""
+
     # -- names ---------------------------------------------------------------------
+
+    @property
+    def kept(self) -> dict[str, Any]:
+        """What was bound to be given back: nothing, as the objects themselves are here."""
+        return {}
 
     @property
     def namespace(self) -> dict[str, Any]:
