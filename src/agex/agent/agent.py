@@ -20,16 +20,18 @@ from agex.agent.registration import (
     Registration,
     Visibility,
     add,
+    host_classes,
     is_async,
     policy_for,
 )
 from agex.agent.task import AnyTask, AsyncTask, Task
 from agex.contract import TaskSignature, Unresolved, doc_examples, given_examples
-from agex.errors import DefinitionError, IsolationUnavailable
+from agex.errors import DefinitionError
 from agex.models.base import Model
 from agex.state import State
 
 if TYPE_CHECKING:
+    from agex.isolation import GuestSession
     from agex.sandbox import Sandbox
 
 __all__ = ["VIRTUAL_FS", "Agent"]
@@ -56,7 +58,8 @@ class Agent:
         state: where variables live from task to task; None for nowhere.
         fs: the workspace; not there yet, so only the default and None are accepted.
         isolation: where code runs. ``"none"`` is in this process: a guard rail for cooperative
-            code, not a boundary. The other levels are not there yet.
+            code, not a boundary. ``"process"`` can be killed; ``"kernel"`` and ``"container"`` are
+            boundaries, see docs/isolation.md.
         max_iterations: turns of one task.
         timeout_seconds: wall seconds of one action.
         max_memory_mb: megabytes an action may add; None for no limit.
@@ -377,6 +380,16 @@ class Agent:
                 self._resolved = (self.model, resolve_model(self.model))
             return self._resolved[1]
 
+    def place(self, signature: TaskSignature) -> GuestSession:
+        """Open a place for the code of one call of a task."""
+        sandbox = self.sandbox(signature)
+        if self.isolation == "none":
+            return sandbox.session()
+        from agex.isolation import executor_of
+
+        classes = host_classes(self._registrations, signature)
+        return executor_of(self.isolation).session(sandbox.policy, sandbox.limits, {}, classes=classes)
+
     def sandbox(self, signature: TaskSignature) -> Sandbox:
         """Return the sandbox of a task, for what is registered now."""
         from agex.sandbox import Limits, Sandbox
@@ -470,14 +483,13 @@ def _require_plain_function(function: object) -> FunctionType:
     return function
 
 
-def _require_isolation(isolation: str) -> None:
+def _require_isolation(isolation: Isolation) -> None:
     levels = get_args(Isolation)
     _require(isolation in levels, f"isolation={isolation!r} is none of: {', '.join(levels)}.")
     if isolation != "none":
-        raise IsolationUnavailable(
-            f"isolation={isolation!r} comes with the worker levels, which are not there yet. Only 'none' "
-            "holds here: in this process, a guard rail for cooperative code, not a boundary."
-        )
+        from agex.isolation import executor_of
+
+        executor_of(isolation)  # raises, where that level does not hold
 
 
 def _require(holds: bool, message: str) -> None:

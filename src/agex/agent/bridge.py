@@ -13,7 +13,7 @@ from agex.agent.registration import Registration
 from agex.errors import InputError, TaskError
 
 if TYPE_CHECKING:
-    from agex.sandbox import Session
+    from agex.isolation import GuestSession
 
 __all__ = ["HostFault", "bridged", "without_run"]
 
@@ -32,7 +32,7 @@ class HostFault(BaseException):
         self.error = error
 
 
-def bridged(one: Registration, session: Session, call: Call) -> Callable[..., Any]:
+def bridged(one: Registration, session: GuestSession, call: Call) -> Callable[..., Any]:
     """Return what the agent's code gets for an async function or a task.
 
     Args:
@@ -44,13 +44,13 @@ def bridged(one: Registration, session: Session, call: Call) -> Callable[..., An
     code that itself runs on the event loop, because it awaits, gets something to await.
     """
     function = _for_guest(one, session, call)
-    shown = {"__name__": one.name, "__qualname__": one.name, "__doc__": one.doc}
+    shown = {"__name__": one.name, "__qualname__": one.name, "__doc__": one.doc, "is_async": one.is_async}
     for name, value in (*shown.items(), ("__signature__", inspect.signature(one.target))):
         setattr(function, name, value)
     return function
 
 
-def _for_guest(one: Registration, session: Session, call: Call) -> Callable[..., Any]:
+def _for_guest(one: Registration, session: GuestSession, call: Call) -> Callable[..., Any]:
     if not one.is_async:
         return _guarded(one.target.call_from_agent, session)
     if call.loop is None:
@@ -109,7 +109,7 @@ def _unpacked(function: _Packed) -> Callable[..., Any]:
     return call
 
 
-def _guarded(task: _Packed, session: Session) -> Callable[..., Any]:
+def _guarded(task: _Packed, session: GuestSession) -> Callable[..., Any]:
     """Let a task's own failure, and no other error, reach the code that called it."""
 
     async def guarded(coroutine: Coroutine[Any, Any, Any]) -> Any:
@@ -128,7 +128,7 @@ def _guarded(task: _Packed, session: Session) -> Callable[..., Any]:
     return call
 
 
-def _pass_on(error: Exception, session: Session) -> NoReturn:
+def _pass_on(error: Exception, session: GuestSession) -> NoReturn:
     if isinstance(error, TaskError):
         raise without_run(error) from None
     if isinstance(error, InputError):

@@ -20,7 +20,7 @@ from agex.errors import TaskCancelled
 
 if TYPE_CHECKING:
     from agex.agent.agent import Agent
-    from agex.sandbox import Session
+    from agex.isolation import GuestSession
     from agex.state import State
 
 __all__ = ["Call", "OnEvent", "OnToken", "Token", "current_call", "host_time", "runs_on"]
@@ -92,7 +92,7 @@ class Call:
         self.on_event = on_event
         self.on_token = on_token
         self.loop = loop
-        self.session: Session | None = None
+        self.session: GuestSession | None = None
         self.watchers: list[Callable[[], object]] = []
         self.withdrawn = False
         self.events: list[Event] = []

@@ -29,7 +29,8 @@ from agex.models.actions import Action, PythonAction
 from agex.models.base import Image
 
 if TYPE_CHECKING:
-    from agex.sandbox import Result, Session
+    from agex.isolation import GuestSession
+    from agex.sandbox import Result
 
 __all__ = ["Check", "Execution", "Terms", "example_inputs"]
 
@@ -97,7 +98,7 @@ class Execution:
     def __init__(
         self,
         *,
-        session: Session,
+        session: GuestSession,
         terms: Terms,
         values: Mapping[str, Any],
         call: Call,
@@ -117,6 +118,7 @@ class Execution:
         self._sees = sees
         self._images: list[Image] = []
         self._known = session.namespace
+        self._cache: Any = {}
         self._ran: dict[int, int] = {}
         self._bind()
 
@@ -131,10 +133,12 @@ class Execution:
     # -- names -----------------------------------------------------------------------------
 
     def _bind(self) -> None:
-        cache = self.call.state.cache if self.call.state is not None else {}
+        state = self.call.state
+        if state is not None:
+            self._cache = state.packed_cache() if self.session.packs else state.cache
         names: dict[str, Any] = {
             "inputs": self._inputs,
-            "cache": cache,
+            "cache": self._cache,
             "task_success": self._task_success,
             "task_fail": self._task_fail,
             "task_clarify": self._task_clarify,
@@ -200,7 +204,7 @@ class Execution:
         if turn:
             self._worked.append(action.code)
         name = self.terms.signature.name
-        function = self.session.namespace.get(name) if name in self.session.defined else None
+        function = self.session.look_up(name) if name in self.session.defined else None
         if function is None:
             return self._seen(result)
         observation = yield from self._finish(function, result)
@@ -235,6 +239,10 @@ class Execution:
             now = self.session.namespace
             self.call.state.write_back(self._known, now)
             self._known = now
+            cache = self.session.kept.get("cache", self._cache)
+            if cache is not self._cache:
+                self.call.state.write_cache(cache)
+                self._cache = cache
 
     # -- ending the task by its own function -----------------------------------------------
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import SimpleNamespace
 from typing import Any, NoReturn
 
 from agex.contract import preview
@@ -10,7 +11,7 @@ from agex.contract import preview
 __all__ = ["Inputs"]
 
 
-class Inputs:
+class Inputs(SimpleNamespace):
     """The inputs as attributes: ``inputs.x`` is the argument for ``x``. Read-only."""
 
     def __init__(self, values: Mapping[str, Any]) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
+from agex import values
 from agex.agent.budget import Budget, Ledger
 from agex.agent.call import Call, OnEvent, OnToken, current_call
 from agex.agent.completion import CompletionConversation
@@ -26,6 +27,7 @@ from agex.agent.telemetry import task_span
 from agex.errors import AgexError, DefinitionError, StateError, TaskCancelled, TaskClarify, TaskFail
 from agex.models.actions import PythonAction
 from agex.models.base import Model
+from agex.sandbox import Session
 from agex.state import State
 
 if TYPE_CHECKING:
@@ -147,12 +149,13 @@ class Invocation:
         self._solved = solved
         self._value: Any = None
         self._agent_primer = agent.primer
-        sandbox = agent.sandbox(signature)
-        session = sandbox.session()
+        self._session = session = agent.place(signature)
         self._variables: dict[str, Any] = {}
         if self.state is not None:
-            self.state.admit(host_classes(self.registrations, signature), KeptCode(sandbox, session))
-            self._variables = self.state.snapshot()
+            here = session if isinstance(session, Session) else None
+            code = KeptCode(agent.sandbox(signature), here)
+            self.state.admit(host_classes(self.registrations, signature), code)
+            self._variables = self.state.snapshot(packed=session.packs)
         session.add({**self._variables, **self.values})
         self.call.session = session
         self.execution = Execution(
@@ -164,6 +167,7 @@ class Invocation:
             output_chars=agent.max_output_chars,
             sees=self.model.profile.images,
         )
+        session.open()
 
     def run(self) -> Run[Any]:
         """Carry it out in this thread."""
@@ -206,6 +210,8 @@ class Invocation:
 
     def _close(self, *, value: Any = None, error: BaseException | None = None) -> None:
         self.ledger.pause()
+        if not isinstance(error, TaskClarify):  # after that it may go on where it stopped
+            self._session.close()
         resume = Resume(sync=self._go_on, asynchronous=self._ago_on)
         self.record.close(
             value=value,
@@ -280,7 +286,7 @@ class Invocation:
         brief = Brief(
             terms=self.definition.terms,
             inputs=self.values,
-            variables={name: value for name, value in self._variables.items() if name not in self.values},
+            variables=self._shown(),
             registrations=self.registrations,
             agent_primer=self._agent_primer,
             task_primer=self.definition.primer,
@@ -292,6 +298,18 @@ class Invocation:
         if self.model.profile.style == "completion":
             return CompletionConversation(brief)
         return FullConversation(brief, self.model.profile)
+
+    def _shown(self) -> dict[str, Any]:
+        """Return the state's variables as they are shown: functions and classes of a worker by their kind."""
+        variables = {name: value for name, value in self._variables.items() if name not in self.values}
+        if not self._session.packs:
+            return variables
+        allow = values.Allow(host_classes(self.registrations, self.definition.terms.signature))
+        opened = values.opened(variables, allow=allow, guest=None)
+        return {
+            name: values.stand_in(value) if isinstance(value, values.NotKept) else value
+            for name, value in opened.items()
+        }
 
 
 def _require_usable(options: CallOptions, in_async_task: bool) -> None:

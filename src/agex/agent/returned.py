@@ -15,9 +15,8 @@ from types import FunctionType
 from typing import Any
 
 from agex import values
-from agex.agent.kept import KeptCode
 from agex.agent.registration import Registration, policy_with
-from agex.sandbox import Limits, Sandbox
+from agex.sandbox import KeptCode, Limits, Sandbox, origins
 
 __all__ = ["Origin", "ReturnedFunction", "handed_over"]
 
@@ -64,7 +63,7 @@ class ReturnedFunction(functools.partial):  # type: ignore[type-arg]
 
 def handed_over(value: Any, origin: Callable[[], Origin]) -> Any:
     """Return a task's value for the host: a function that the agent wrote as one that can be pickled."""
-    if type(value) is not FunctionType or not KeptCode.is_guests(value):
+    if type(value) is not FunctionType or origins.session_of(value) is None:
         return value
     return _wrapped(value, origin())
 

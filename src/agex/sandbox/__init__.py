@@ -8,9 +8,10 @@ In process it is a guard rail for cooperative code; what only a worker process c
 listed in docs/security.md.
 """
 
+from agex.sandbox.kept import KeptCode
 from agex.sandbox.limits import Limits
 from agex.sandbox.policy import MemberSpec, Policy
 from agex.sandbox.sandbox import Sandbox
 from agex.sandbox.session import Enforcement, Result, Session
 
-__all__ = ["Enforcement", "Limits", "MemberSpec", "Policy", "Result", "Sandbox", "Session"]
+__all__ = ["Enforcement", "KeptCode", "Limits", "MemberSpec", "Policy", "Result", "Sandbox", "Session"]

@@ -15,7 +15,7 @@ import functools
 import sys
 import types
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from agex.errors import DefinitionError
@@ -28,7 +28,7 @@ from agex.sandbox.rewrite import Rules
 if TYPE_CHECKING:
     from agex.sandbox.libraries.library import Library
 
-__all__ = ["MemberSpec", "Pattern", "Policy"]
+__all__ = ["Grant", "MemberSpec", "Pattern", "Policy"]
 
 Visibility: TypeAlias = Literal["high", "medium", "low"]
 
@@ -43,6 +43,15 @@ class MemberSpec:
     """What the agent is told about it; None its own docstring."""
     constructable: bool | None = None
     """For a class: whether guest code may make instances; None as its owner."""
+
+
+@dataclass(frozen=True)
+class Grant:
+    """One call that made a policy what it is: a worker repeats them to have the same."""
+
+    kind: Literal["default", "fn", "cls", "module"]
+    target: Any = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
 
 class _ClassRule:
@@ -69,12 +78,14 @@ class Policy:
     Attributes:
         names: what guest code finds as variables.
         modules: what guest code may import.
+        grants: what was granted, in order.
     """
 
     def __init__(self, strict: bool = False) -> None:
         self.strict = strict
         self.names: dict[str, Any] = {}
         self.modules: dict[str, ModuleGrant] = {}
+        self.grants: list[Grant] = []
         self._rules: dict[type, _ClassRule] = {}
         self._sealed: set[type] = set()
         self._contested: set[str] = set()
@@ -89,6 +100,7 @@ class Policy:
         """Grant the standard set: the harmless part of the standard library."""
         policy = cls(strict=strict)
         policy.modules.update(stdlib.grants())
+        policy.grants.append(Grant("default"))
         return policy
 
     # -- granting ------------------------------------------------------------------
@@ -108,6 +120,7 @@ class Policy:
         if not callable(function):
             raise DefinitionError(f"Policy.fn needs a callable, got {type(function).__name__}")
         opened = _doors(host_fs_access, network_access)
+        self.grants.append(Grant("fn", function, {"name": name}))  # what it may open is the host's to open
         given = open_while(opened, function) if opened else _plain_function(function)
         self._grant(name or getattr(function, "__name__", None), given, function)
         return function
@@ -132,6 +145,16 @@ class Policy:
         """
         if not isinstance(class_, type):
             raise DefinitionError(f"Policy.cls needs a class, got {type(class_).__name__}")
+        settings = {
+            "name": name,
+            "constructable": constructable,
+            "include": include,
+            "exclude": exclude,
+            "configure": dict(configure or {}),
+            "host_fs_access": host_fs_access,
+            "network_access": network_access,
+        }
+        self.grants.append(Grant("cls", class_, settings))
         self._use_home(class_)
         self._open_methods(class_, _doors(host_fs_access, network_access))
         self._rule(class_, include, exclude, configure or {})
@@ -163,6 +186,16 @@ class Policy:
         guest code calls, or a public method of the live object.
         """
         opened = _doors(host_fs_access, network_access)
+        settings = {
+            "name": name,
+            "include": include,
+            "exclude": exclude,
+            "configure": dict(configure or {}),
+            "recursive": recursive,
+            "host_fs_access": host_fs_access,
+            "network_access": network_access,
+        }
+        self.grants.append(Grant("module", module, settings))
         if not isinstance(module, types.ModuleType):
             if name is None:
                 raise DefinitionError("a live object needs a name: module(connection, name='db')")

@@ -42,6 +42,8 @@ class Enforcement:
     """``"signal"`` also ends C calls that look for signals; ``"flag"`` ends Python code; ``"none"``."""
     memory: bool = False
     """Whether the address space was limited."""
+    walls: tuple[str, ...] = ()
+    """What else holds the code in, each with its version; nothing in process."""
 
 
 @dataclass(kw_only=True)
@@ -74,10 +76,21 @@ class Session:
     is for one thread at a time; `interrupt` may be called from any.
     """
 
-    def __init__(self, policy: Policy, limits: Limits, namespace: Mapping[str, Any]) -> None:
+    packs = False
+    """Whether variables are given back as `agex.values.Packed`: the objects themselves are here."""
+
+    def __init__(
+        self,
+        policy: Policy,
+        limits: Limits,
+        namespace: Mapping[str, Any],
+        *,
+        output: Callable[[int], Output] = Output,
+    ) -> None:
         wall.install()
         self._policy = policy
         self._limits = limits
+        self._output = output
         self._guards = Guards(policy, self._trip, self._caught)
         self._builtins = self._guards.builtins
         self._sources: dict[str, list[str]] = {}
@@ -99,7 +112,18 @@ class Session:
         }
         self.add(namespace)
 
+    def open(self) -> None:
+        """Do nothing: a session in this process is open."""
+
+    def close(self) -> None:
+        """Do nothing: a session in this process ends with the last that refers to it."""
+
     # -- names ---------------------------------------------------------------------
+
+    @property
+    def kept(self) -> dict[str, Any]:
+        """What was bound to be given back: nothing, as the objects themselves are here."""
+        return {}
 
     @property
     def namespace(self) -> dict[str, Any]:
@@ -130,6 +154,10 @@ class Session:
         for name, value in names.items():
             self._check_name(name)
             self.globals[name] = value
+
+    def look_up(self, name: str) -> Any:
+        """Return a variable of the guest; None where there is none."""
+        return self.namespace.get(name)
 
     def imported(self, name: str) -> Any:
         """Return a module as the guest gets it.
@@ -210,6 +238,11 @@ class Session:
                 deadline.resume()
             CURRENT.reset(guest)
             CAPTURE.reset(capture)
+
+    def charge(self, seconds: float) -> None:
+        """Take seconds off the clock of the run while it stands still: the host used them elsewhere."""
+        if self._deadline is not None:
+            self._deadline.charge(seconds)
 
     # -- running -------------------------------------------------------------------
 
@@ -320,7 +353,7 @@ class Session:
     @contextlib.contextmanager
     def _prepared(self, *, raises: bool) -> Iterator[tuple[Result, Deadline]]:
         """Set up one run, and fill in what every result says."""
-        output = Output(self._limits.output_chars)
+        output = self._output(self._limits.output_chars)
         result = Result()
         self._raises = raises
         self._ending = None

@@ -44,8 +44,12 @@ class State(MutableMapping[str, Any]):
         """
 
     @abc.abstractmethod
-    def snapshot(self) -> dict[str, Any]:
-        """Return the variables as they are now, in a new dict of the same objects."""
+    def snapshot(self, *, packed: bool = False) -> dict[str, Any]:
+        """Return the variables as they are now, in a new dict of the same objects.
+
+        Args:
+            packed: give variables that a worker made as `agex.values.Packed`, for another worker.
+        """
 
     @abc.abstractmethod
     def write_back(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
@@ -54,6 +58,14 @@ class State(MutableMapping[str, Any]):
         Names bound to another object are set, names that are gone are deleted, and every
         other name stays as it is here, whoever set it meanwhile.
         """
+
+    def packed_cache(self) -> Any:
+        """Return the cache for a worker: as `agex.values.Packed`, where a worker made it."""
+        return self.cache
+
+    @abc.abstractmethod
+    def write_cache(self, cache: Any) -> None:
+        """Take over the cache as a worker gave it back."""
 
     def recent(self) -> list[str]:
         """Return the variables that the last commit changed; all of them, where there are no commits."""

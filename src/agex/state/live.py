@@ -3,26 +3,33 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NoReturn
 
+from agex import values
 from agex.state.base import State, require_name
 
 __all__ = ["Live"]
+
+CACHE = "cache"
+"""What a worker calls the cache."""
 
 
 class Live(State):
     """Keep an agent's variables in memory from task to task, whatever their type.
 
     Nothing is copied, so what agents change in place is changed here too, and there is no
-    history to go back to.
+    history to go back to. Of tasks whose code runs in a worker it keeps what they made as bytes,
+    which are decoded when the host or code in this process asks.
     """
 
     def __init__(self, variables: Mapping[str, Any] | None = None) -> None:
         self._variables: dict[str, Any] = {}
         self._lock = threading.Lock()
         self._events: list[Any] = []
-        self.cache = {}
+        self._cache: Any = {}
+        self._classes: set[type] = set()
+        self._guest: values.GuestCode | None = None
         self.update(variables or {})
 
     def __reduce__(self) -> NoReturn:
@@ -35,9 +42,52 @@ class Live(State):
     def events(self) -> list[Any]:
         return self._events
 
-    def snapshot(self) -> dict[str, Any]:
+    @property
+    def cache(self) -> dict[str, Any]:  # type: ignore[override]  # a plain attribute for whoever reads it
         with self._lock:
-            return dict(self._variables)
+            if type(self._cache) is values.Packed:
+                self._cache = self._opened({CACHE: self._cache})[CACHE]
+            found: dict[str, Any] = self._cache
+            return found
+
+    def packed_cache(self) -> Any:
+        return self._cache
+
+    def write_cache(self, cache: Any) -> None:
+        self._cache = cache
+
+    def admit(self, classes: Iterable[type], guest: values.GuestCode | None) -> None:
+        with self._lock:
+            self._classes |= set(classes)
+            self._guest = guest or self._guest
+
+    def snapshot(self, *, packed: bool = False) -> dict[str, Any]:
+        with self._lock:
+            if packed:
+                return dict(self._variables)
+            self._open()
+            return self._opened(self._variables)
+
+    def _open(self) -> None:
+        """Put the objects themselves in the place of what workers packed; code stays packed."""
+        found = {
+            name: value
+            for name, value in self._variables.items()
+            if type(value) is values.Packed and not value.group.has_code
+        }
+        self._variables.update(self._opened(found))
+
+    def _opened(self, variables: Mapping[str, Any]) -> dict[str, Any]:
+        return values.opened(variables, allow=values.Allow(self._classes), guest=self._guest)
+
+    def _read(self, name: str) -> Any:
+        found = self._variables[name]
+        if type(found) is values.Packed:
+            self._open()
+            found = self._opened({name: self._variables[name]})[name]
+        if isinstance(found, values.NotKept):
+            raise values.not_kept_error(found, name)
+        return found
 
     def write_back(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
         with self._lock:
@@ -55,7 +105,7 @@ class Live(State):
 
     def __getitem__(self, name: str) -> Any:
         with self._lock:
-            return self._variables[name]
+            return self._read(name)
 
     def __setitem__(self, name: str, value: Any) -> None:
         require_name(name)
@@ -67,11 +117,11 @@ class Live(State):
             del self._variables[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.snapshot())
+        return iter(self.snapshot(packed=True))
 
     def __len__(self) -> int:
         with self._lock:
             return len(self._variables)
 
     def __repr__(self) -> str:
-        return f"Live({', '.join(sorted(self.snapshot()))})"
+        return f"Live({', '.join(sorted(self.snapshot(packed=True)))})"

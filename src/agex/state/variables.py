@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
+from weakref import WeakValueDictionary
 
 from agex import values
 from agex.errors import StateCorrupt
@@ -147,6 +148,8 @@ class Variables:
         self._codec = codec
         self.commit = commit
         self._live: dict[str, Any] = {}
+        self._packed: WeakValueDictionary[str, values.Group] = WeakValueDictionary()
+        """Groups that somebody has as they were packed: variables that share objects are of one group."""
         self._held: dict[str, _Held] = {}
         self._bound: set[str] = set()
         """Names bound since the last commit."""
@@ -166,9 +169,21 @@ class Variables:
         return sorted((stored | self._live.keys()) - {CACHE})
 
     def __getitem__(self, name: str) -> Any:
-        if name not in self._live and not self._load(name):
-            raise KeyError(name)
+        if name not in self._live:
+            copy = self._copied(name)
+            if copy is not None:
+                return copy[0]
+            if not self._load(name):
+                raise KeyError(name)
         return self._live[name]
+
+    def _copied(self, name: str) -> list[Any] | None:
+        """Return a variable that is kept with code of a worker, which only a worker changes, as a copy."""
+        stored = self._stored_at()
+        recipe = None if stored is None or name in self._gone else stored.recipe(name)
+        if stored is None or recipe is None or not (recipe.origin and recipe.has_code):
+            return None
+        return [stored.group(recipe)[1][name]]
 
     def __setitem__(self, name: str, value: Any) -> None:
         if name not in self._live and name not in self._gone and self._shares(name):
@@ -183,6 +198,25 @@ class Variables:
         del self._live[name]
         self._bound.discard(name)
         self._gone.add(name)
+
+    def packed(self, name: str) -> Any:
+        """Return a variable: as it was packed, if that was at another level of isolation.
+
+        Raises:
+            KeyError: there is no such variable.
+        """
+        stored = self._stored_at()
+        found = None if stored is None or name in self._live or name in self._gone else stored.home(name)
+        if found is None:
+            return self[name]
+        home, payload = found
+        recipe = values.read_recipe(payload)
+        if not recipe.origin:
+            return self[name]
+        group = self._packed.get(home)
+        if group is None or group.names != recipe.names:
+            group = self._packed[home] = values.put_together(recipe, self._journal.chunk)
+        return values.Packed(group, name)
 
     def is_live(self, name: str) -> bool:
         """Tell whether the object itself is here."""
@@ -266,17 +300,31 @@ class Variables:
         return None if self.commit is None else self._journal.read(self.commit, key_of(name))
 
     def _encode(self, objects: Mapping[str, Any]) -> list[values.Group]:
-        return values.encode(objects, allow=self._codec.allow, guest=self._codec.guest) if objects else []
+        """Encode variables; those that workers packed go as they are."""
+        if not any(type(value) is values.Packed for value in objects.values()):
+            return values.encode(objects, allow=self._codec.allow, guest=self._codec.guest) if objects else []
+        whole = list(values.packed_groups(objects))
+        taken = {name for group in whole for name in group.names}
+        rest = {name: value for name, value in objects.items() if name not in taken}
+        return [*whole, *self._encode(self.opened(rest))]
+
+    def opened(self, variables: Mapping[str, Any]) -> dict[str, Any]:
+        """Decode those of some variables that workers packed."""
+        return values.opened(variables, allow=self._codec.allow, guest=self._codec.guest)
 
     def committed(self, commit: str, change: Change) -> None:
         """Take note that a change was written."""
         self.commit = commit
+        self._packed.clear()
         for name, held in change.held.items():
             if len(held.names) == 1 and type(self._live.get(name)) in _ATOMS:
                 self._held.pop(name, None)
             else:
                 self._held[name] = held
         for name in self._gone:
+            self._held.pop(name, None)
+        for name in [name for name, value in self._live.items() if type(value) is values.Packed]:
+            del self._live[name]  # it is stored now, and read from there
             self._held.pop(name, None)
         self._bound.clear()
         self._gone.clear()

@@ -121,7 +121,10 @@ class Versioned(State):
         with self._lock:
             if name == CACHE:
                 raise KeyError(name)
-            return _readable(name, self._variables[name])
+            found = self._variables[name]
+            if type(found) is values.Packed:  # not committed yet
+                found = self._variables.opened({name: found})[name]
+            return _readable(name, found)
 
     def __setitem__(self, name: str, value: Any) -> None:
         require_name(name)
@@ -156,8 +159,19 @@ class Versioned(State):
         with self._lock:
             if CACHE not in self._variables:
                 self._variables[CACHE] = {}
-            found: dict[str, Any] = self._variables[CACHE]
+            cache = self._variables[CACHE]
+            if type(cache) is values.Packed:  # not committed yet
+                cache = self._variables[CACHE] = self._variables.opened({CACHE: cache})[CACHE]
+            found: dict[str, Any] = cache
             return found
+
+    def packed_cache(self) -> Any:
+        with self._lock:
+            return self._variables.packed(CACHE) if CACHE in self._variables else {}
+
+    def write_cache(self, cache: Any) -> None:
+        with self._lock:
+            self._variables[CACHE] = cache
 
     @property
     def events(self) -> list[Any]:
@@ -179,9 +193,12 @@ class Versioned(State):
             self._codec.allow = values.Allow(self._classes)
             self._codec.guest = guest or self._codec.guest
 
-    def snapshot(self) -> dict[str, Any]:
+    def snapshot(self, *, packed: bool = False) -> dict[str, Any]:
         with self._lock:
-            return {name: self._variables[name] for name in self._variables.names()}
+            names = self._variables.names()
+            if packed:
+                return {name: self._variables.packed(name) for name in names}
+            return {name: self._variables[name] for name in names}
 
     def write_back(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
         with self._lock:

@@ -17,7 +17,8 @@ from agex.values.fingerprint import Fingerprint, fingerprint
 from agex.values.freezing import frozen
 from agex.values.group import BLOCK, Group, Lost
 from agex.values.guest import GuestCode
-from agex.values.lost import NotKept, not_kept_error
+from agex.values.lost import NotKept, not_kept_error, stand_in
+from agex.values.packed import Packed, opened, packed_groups
 from agex.values.recipe import Cut, Recipe, cut, from_recipe, put_together, read_recipe
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "GuestCode",
     "Lost",
     "NotKept",
+    "Packed",
     "Recipe",
     "cut",
     "decode",
@@ -38,7 +40,10 @@ __all__ = [
     "from_recipe",
     "frozen",
     "not_kept_error",
+    "opened",
+    "packed_groups",
     "put_together",
     "read_recipe",
     "show_value",
+    "stand_in",
 ]

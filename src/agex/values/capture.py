@@ -187,7 +187,7 @@ class Captures:
         if is_a(value, functools.partial):
             args = tuple([encoder.top(each) for each in value.args])
             return Builder.partial, (encoder.top(value.func), args, _tops(encoder, value.keywords))
-        if is_a(value, types.MethodType) and _is_its_own(value):
+        if is_a(value, types.MethodType) and self._is_of_guest(value) and _is_its_own(value):
             return Builder.method, (value.__func__.__name__, encoder.top(value.__self__))
         if hasattr(value, "cache_parameters"):
             parameters = value.cache_parameters()
@@ -197,6 +197,11 @@ class Captures:
             if is_function(value) and value.__code__ is code:
                 return Builder.manager, (name, encoder.top(vars(value)["__wrapped__"]))
         return None
+
+    def _is_of_guest(self, method: types.MethodType) -> bool:
+        """Tell whether a method is bound to an object or a class of the guest."""
+        owner = method.__self__
+        return self._is_guests(owner if is_class(owner) else type(owner))
 
     def _take_hosts(self, value: Any) -> Any:
         name = None if self.guest is None else self.guest.host_name(value)

@@ -23,7 +23,7 @@ from agex.values.allow import Allow
 from agex.values.audit import audit
 from agex.values.builder import CAREFUL, Builder, NeedsCare
 from agex.values.group import Group
-from agex.values.guest import GuestCode
+from agex.values.guest import CodeElsewhere, GuestCode
 from agex.values.handle import unwrapped
 from agex.values.lost import NotKept
 
@@ -70,6 +70,9 @@ _METHODS = frozenset(name for name in vars(Builder) if not name.startswith("_"))
 def decode(group: Group, *, allow: Allow, guest: GuestCode | None = None) -> dict[str, Any]:
     """Make the variables of a group again.
 
+    Of a group from another level of isolation the guest's functions and classes are `NotKept`: they
+    are made again only at that level.
+
     A variable, or a part of one, that was not kept comes back as a `NotKept`. Buffers that can be
     written to become the memory of the values; others are copied.
 
@@ -81,6 +84,8 @@ def decode(group: Group, *, allow: Allow, guest: GuestCode | None = None) -> dic
     Raises:
         StateCorrupt: the bytes are not what `encode` makes, or name a class that may not be loaded.
     """
+    if group.origin and guest is not None:
+        guest = CodeElsewhere(guest, group.origin)
     try:
         load = _Loader(allow, guest)
         values, fillings = load(group.stream, (), group.buffers)

@@ -39,7 +39,10 @@ class Group:
     """What of each variable is not kept; empty for a group that was read."""
     has_code: bool = False
     """Whether functions or classes of the guest are in it, which read their captured values anew (see
-    `frozen`). False for a group that was read."""
+    `frozen`). Of a group that was read, it is known only where it has an origin."""
+    origin: str = ""
+    """The level of isolation that the bytes come from; empty for this process. Functions and classes in
+    bytes from elsewhere are made again only where code of that level may run, see `decode`."""
 
     @property
     def size(self) -> int:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from types import CodeType, FunctionType
 from typing import Any, Protocol
 
-__all__ = ["GuestCode"]
+from agex.errors import SandboxError
+
+__all__ = ["CodeElsewhere", "GuestCode"]
 
 
 class GuestCode(Protocol):
@@ -55,3 +57,37 @@ class GuestCode(Protocol):
             KeyError: nothing is registered under that name now.
         """
         ...
+
+
+class CodeElsewhere:
+    """Finds objects of the host, and makes no code: it may run only at the level it comes from.
+
+    Args:
+        guest: of this process.
+        origin: the level that the code comes from.
+    """
+
+    def __init__(self, guest: GuestCode, origin: str) -> None:
+        self._guest = guest
+        self._origin = origin
+
+    def is_guest_function(self, value: object) -> bool:
+        return self._guest.is_guest_function(value)
+
+    def is_guest_class(self, value: type) -> bool:
+        return self._guest.is_guest_class(value)
+
+    def source(self, code: CodeType) -> str | None:
+        return self._guest.source(code)
+
+    def class_body(self, value: type) -> FunctionType | None:
+        return self._guest.class_body(value)
+
+    def rebuild(self, source: str, name: str, namespace: dict[str, Any]) -> Any:
+        raise SandboxError(f"it is code from isolation={self._origin!r} and can be used only there")
+
+    def host_name(self, value: object) -> str | None:
+        return self._guest.host_name(value)
+
+    def host_object(self, name: str) -> Any:
+        return self._guest.host_object(name)

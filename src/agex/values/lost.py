@@ -6,7 +6,7 @@ from typing import Any, NoReturn
 
 from agex.errors import UnpicklableVariableError
 
-__all__ = ["NotKept", "make_not_kept", "not_kept_error", "take_not_kept"]
+__all__ = ["NotKept", "make_not_kept", "not_kept_error", "stand_in", "take_not_kept"]
 
 
 def not_kept_error(lost: NotKept, name: str | None = None) -> UnpicklableVariableError:
@@ -34,6 +34,12 @@ def not_kept_error(lost: NotKept, name: str | None = None) -> UnpicklableVariabl
 
 def _target(path: str) -> str:
     return path or "x"
+
+
+def stand_in(lost: NotKept) -> Any:
+    """Give an empty object of a class that is called as the type of what was not kept, to be shown."""
+    _, type_, _ = object.__getattribute__(lost, "noted")
+    return type(type_.rpartition(".")[2], (), {})()
 
 
 class NotKept:

@@ -3,6 +3,7 @@
 ::
 
     payload = 1, names, address length, number of parts, part (the stream), part for each buffer
+            | 2, origin, whether there is code, and the same: for bytes from another level of isolation
     part    = length * 2, the bytes themselves           up to INLINE bytes
             | length * 2 + 1, an address for each block  above
 
@@ -23,7 +24,7 @@ from agex.values.group import BLOCK, Group
 __all__ = ["Cut", "Recipe", "cut", "from_recipe", "put_together", "read_recipe"]
 
 INLINE = 4096  # bytes that stand in the payload itself: a row of a store holds a page without cost
-_FORM = 1
+_FORM, _FORM_WITH_ORIGIN = 1, 2
 
 Address = Callable[[memoryview], bytes]
 Reader = Callable[[bytes], bytes]
@@ -35,6 +36,10 @@ class Recipe:
 
     names: tuple[str, ...]
     parts: tuple[bytes | tuple[int, tuple[bytes, ...]], ...]
+    origin: str = ""
+    """See `Group.origin`."""
+    has_code: bool = False
+    """See `Group.has_code`."""
 
     @property
     def addresses(self) -> frozenset[bytes]:
@@ -83,7 +88,7 @@ def cut(
             continue
         known = _known(i, data.nbytes, now, before)
         parts.append((data.nbytes, _addresses(data, address, known, chunks)))
-    recipe = Recipe(group.names, tuple(parts))
+    recipe = Recipe(group.names, tuple(parts), group.origin, bool(group.origin and group.has_code))
     return Cut(payload=_packed(recipe), chunks=chunks, recipe=recipe)
 
 
@@ -103,7 +108,14 @@ def from_recipe(payload: bytes, read: Reader) -> Group:
 def put_together(recipe: Recipe, read: Reader) -> Group:
     """Put a group together whose recipe is read already; see `from_recipe`."""
     parts = [part if isinstance(part, bytes) else _joined(*part, read) for part in recipe.parts]
-    return Group(names=recipe.names, stream=bytes(parts[0]), buffers=tuple(map(memoryview, parts[1:])))
+    buffers = tuple([memoryview(part) for part in parts[1:]])
+    return Group(
+        names=recipe.names,
+        stream=bytes(parts[0]),
+        buffers=buffers,
+        origin=recipe.origin,
+        has_code=recipe.has_code,
+    )
 
 
 def _known(
@@ -149,10 +161,10 @@ def _number(value: int) -> bytes:
 
 def _packed(recipe: Recipe) -> bytes:
     length = next((len(p[1][0]) for p in recipe.parts if isinstance(p, tuple)), 0)
-    out = [_number(_FORM), _number(len(recipe.names))]
-    for name in recipe.names:
-        encoded = name.encode()
-        out += (_number(len(encoded)), encoded)
+    out = [_number(_FORM)]
+    if recipe.origin:
+        out = [_number(_FORM_WITH_ORIGIN), _text(recipe.origin), _number(recipe.has_code)]
+    out += (_number(len(recipe.names)), *map(_text, recipe.names))
     out += (_number(length), _number(len(recipe.parts)))
     for part in recipe.parts:
         if isinstance(part, bytes):
@@ -160,6 +172,11 @@ def _packed(recipe: Recipe) -> bytes:
         else:
             out += (_number(part[0] * 2 + 1), *part[1])
     return b"".join(out)
+
+
+def _text(value: str) -> bytes:
+    encoded = value.encode()
+    return _number(len(encoded)) + encoded
 
 
 class _Bytes:
@@ -203,9 +220,12 @@ def read_recipe(payload: bytes) -> Recipe:
         StateCorrupt: the payload is not one.
     """
     data = _Bytes(payload)
-    if data.number() != _FORM:
+    form = data.number()
+    if form not in {_FORM, _FORM_WITH_ORIGIN}:
         raise StateCorrupt("a stored value is not in a form that this version of agex knows")
     try:
+        origin = data.take(data.number()).decode() if form == _FORM_WITH_ORIGIN else ""
+        has_code = form == _FORM_WITH_ORIGIN and bool(data.number())
         names = tuple([data.take(data.number()).decode() for _ in range(data.number())])
     except UnicodeDecodeError:
         raise StateCorrupt("a stored value's recipe holds a name that is not text") from None
@@ -214,7 +234,7 @@ def read_recipe(payload: bytes) -> Recipe:
     data.end()
     if not parts:
         raise StateCorrupt("a stored value's recipe has no parts")
-    return Recipe(names, parts)
+    return Recipe(names, parts, origin, has_code)
 
 
 def _part(data: _Bytes, length: int) -> bytes | tuple[int, tuple[bytes, ...]]:

@@ -1,0 +1,13 @@
+"""Where guest code runs: in this process, or in a worker that can be killed and walled in.
+
+Every level gives sessions with the same methods, so that a task does not know where its code
+runs. No level falls back to a weaker one: what cannot be held here is refused before anything
+runs. What a worker sends is bytes to judge: the host never unpickles it.
+"""
+
+from agex.isolation.base import Executor, GuestSession, Level, Wall
+from agex.isolation.inprocess import InProcessExecutor
+from agex.isolation.levels import executor_of
+from agex.isolation.process import ProcessExecutor
+
+__all__ = ["Executor", "GuestSession", "InProcessExecutor", "Level", "ProcessExecutor", "Wall", "executor_of"]

@@ -1,0 +1,39 @@
+"""When a run is late, as the host sees it."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator
+
+__all__ = ["Clock"]
+
+
+class Clock:
+    """Counts the seconds of a run. It stands still while the host works for the guest.
+
+    Attributes:
+        due: when the run is late, on `time.monotonic`; None for never.
+        stood: for how many seconds it stood still so far.
+    """
+
+    def __init__(self, seconds: float | None) -> None:
+        self.due = None if seconds is None else time.monotonic() + seconds
+        self.stood = 0.0
+        self._since: float | None = None
+
+    @contextlib.contextmanager
+    def paused(self) -> Iterator[None]:
+        """Stand still for the length of a block; calls nest."""
+        if self._since is not None:
+            yield
+            return
+        self._since = time.monotonic()
+        try:
+            yield
+        finally:
+            passed = time.monotonic() - self._since
+            self._since = None
+            self.stood += passed
+            if self.due is not None:
+                self.due += passed

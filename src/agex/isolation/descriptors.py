@@ -1,0 +1,76 @@
+"""Sending descriptors over a unix socket, and closing those that a forked process must not have."""
+
+from __future__ import annotations
+
+import array
+import contextlib
+import json
+import os
+import socket
+import struct
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
+
+__all__ = ["close_all_but", "receive_order", "send_order"]
+
+_LENGTH = struct.Struct("<I")
+_MOST_DESCRIPTORS = 8
+
+
+def send_order(
+    control: socket.socket, order: Any, data: bytes = b"", descriptors: Sequence[int] = ()
+) -> None:
+    """Send a small order, bytes and descriptors between a host and its zygote, which trust each other."""
+    text = json.dumps([order, len(data)]).encode()
+    first = _LENGTH.pack(len(text))
+    rights = (
+        [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors).tobytes())]
+        if descriptors
+        else []
+    )
+    control.sendmsg([first], rights)
+    control.sendall(text + data)
+
+
+def receive_order(control: socket.socket) -> tuple[Any, bytes, list[int]]:
+    """Receive what `send_order` sent.
+
+    Raises:
+        EOFError: the other end is gone.
+    """
+    room = socket.CMSG_SPACE(_MOST_DESCRIPTORS * array.array("i").itemsize)
+    first, ancillary, _, _ = control.recvmsg(_LENGTH.size, room, getattr(socket, "MSG_CMSG_CLOEXEC", 0))
+    descriptors: list[int] = []
+    for level, kind, content in ancillary:
+        if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+            found = array.array("i")
+            found.frombytes(content)
+            descriptors += found
+    first += _exactly(control, _LENGTH.size - len(first))
+    order, size = json.loads(_exactly(control, _LENGTH.unpack(first)[0]))
+    return order, _exactly(control, size), descriptors
+
+
+def _exactly(control: socket.socket, count: int) -> bytes:
+    found = bytearray()
+    while len(found) < count:
+        piece = control.recv(count - len(found))
+        if not piece:
+            raise EOFError("the other end is gone")
+        found += piece
+    return bytes(found)
+
+
+def close_all_but(kept: Collection[int]) -> None:
+    """Close every descriptor of this process but these."""
+    for descriptor in _open_descriptors():
+        if descriptor not in kept:
+            with contextlib.suppress(OSError):  # the one that listed them is closed already
+                os.close(descriptor)
+
+
+def _open_descriptors() -> Iterable[int]:
+    for folder in ("/proc/self/fd", "/dev/fd"):
+        with contextlib.suppress(FileNotFoundError):
+            return [int(name) for name in os.listdir(folder)]  # noqa: PTH208 - names, and no objects
+    return range(os.sysconf("SC_OPEN_MAX"))

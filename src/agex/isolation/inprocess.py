@@ -1,0 +1,28 @@
+"""The level ``none``: guest code in this process, behind the guards of the sandbox alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from agex.isolation.base import Level, Wall
+from agex.sandbox import Limits, Policy, Session
+
+__all__ = ["InProcessExecutor"]
+
+
+class InProcessExecutor:
+    """Runs guest code where the host runs: a guard rail for cooperative code, not a boundary."""
+
+    level: Level = "none"
+
+    def walls(self) -> tuple[Wall, ...]:
+        return ()
+
+    def session(
+        self, policy: Policy, limits: Limits, namespace: Mapping[str, Any], *, classes: Iterable[type] = ()
+    ) -> Session:
+        return Session(policy, limits, namespace)
+
+    def close(self) -> None:
+        """Do nothing: nothing of its own runs."""

@@ -1,0 +1,37 @@
+"""The executors of this process: one for each level, made when first asked for."""
+
+from __future__ import annotations
+
+import atexit
+import threading
+from collections.abc import Callable, Mapping
+
+from agex.errors import IsolationUnavailable
+from agex.isolation.base import Executor, Level
+from agex.isolation.inprocess import InProcessExecutor
+from agex.isolation.process import ProcessExecutor
+
+__all__ = ["executor_of"]
+
+_MAKERS: Mapping[Level, Callable[[], Executor]] = {
+    "none": InProcessExecutor,
+    "process": ProcessExecutor,
+}
+
+_lock = threading.Lock()
+_made: dict[Level, Executor] = {}
+
+
+def executor_of(level: Level) -> Executor:
+    """Return the executor of a level, which all agents of this process share.
+
+    Raises:
+        IsolationUnavailable: the level does not hold here; the message names what is missing.
+    """
+    with _lock:
+        if level not in _MAKERS:
+            raise IsolationUnavailable(f"isolation={level!r} is not there yet; use isolation='process'")
+        if level not in _made:
+            _made[level] = _MAKERS[level]()
+            atexit.register(_made[level].close)
+        return _made[level]

@@ -1,0 +1,78 @@
+"""What a worker says a run came to, read as what anybody may have sent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NoReturn
+
+from agex.errors import EvalError
+from agex.isolation.faults import Finder, ProtocolError, WorkerGone, unpack_error
+from agex.isolation.frames import Frame
+from agex.sandbox import Enforcement, Result
+from agex.sandbox.output import Output
+
+__all__ = ["gathered", "listed", "read_outcome", "refuse", "text_of", "timed_out"]
+
+_MOST_TEXT = 4 << 20
+"""Bytes of a text that are looked at: far more than any limit of output."""
+
+
+def read_outcome(
+    done: Frame, output: Output, unpack: Callable[[Frame, Sequence[memoryview]], Any], find: Finder
+) -> Result:
+    """Read the message that ends a run.
+
+    Args:
+        done: the message.
+        output: what was printed so far; the rest is in the message.
+        unpack: decodes the value.
+        find: gives a registered class by its full name.
+
+    Raises:
+        ProtocolError: it is none.
+    """
+    header, parts = done.header, done.parts
+    if len(parts) < 3:
+        raise ProtocolError("the end of a run lacks its texts")
+    rest, echo, traceback = map(text_of, parts[:3])
+    output.write(rest)
+    error = header.get("error")
+    result = Result(
+        echo=echo if header.get("echo") is True else None,
+        stdout=output.text(),
+        error=None if error is None else unpack_error(error, find),
+        traceback=traceback,
+        enforcement=Enforcement(time="signal" if header.get("time") == "signal" else "flag"),
+    )
+    if error is None and header.get("v"):
+        result.value = unpack(done, parts[3:])
+    return result
+
+
+def text_of(part: memoryview) -> str:
+    """Give a part as text, whatever it is."""
+    return bytes(part[:_MOST_TEXT]).decode("utf-8", "replace")
+
+
+def listed(found: Any) -> Iterable[str]:
+    """Give a list as it came; an empty one for anything else."""
+    return found if type(found) is list else ()
+
+
+def gathered(chars: int) -> Output:
+    """Give what takes in a worker's output, which is cut to *chars* there, with a note."""
+    return Output(2 * chars + 1_000)
+
+
+def timed_out(cause: TimeoutError) -> EvalError:
+    """Give the error for a run that was late."""
+    error = EvalError(f"TimeoutError: {cause}")
+    error.__cause__ = cause
+    return error
+
+
+def refuse(frame: Frame) -> NoReturn:
+    """Raise what there is to say of a message that is none of those that are due."""
+    if frame.kind == "fault":
+        raise WorkerGone(str(frame.header.get("why"))[:2000])
+    raise ProtocolError(f"a message of kind {frame.kind[:40]!r} came out of turn")

@@ -1,0 +1,90 @@
+"""The level ``process``: workers that can be killed, with the rights of the host."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from agex.isolation.base import Level, Wall
+from agex.isolation.launch import Launcher, Order, WorkerProcess
+from agex.isolation.policies import granted, modules_of, save_policy
+from agex.isolation.remote import Place, RemoteSession
+from agex.isolation.resources import resources_of
+from agex.sandbox import Limits, Policy
+
+__all__ = ["ProcessExecutor"]
+
+
+class ProcessExecutor:
+    """Runs each task's code in a process of its own, forked from a clean interpreter.
+
+    It ends what the guards in process cannot: a call into C that does not return, memory without
+    end, a crash. It is no wall against code that left the sandbox: that has the rights of the host.
+    """
+
+    level: Level = "process"
+
+    def __init__(self) -> None:
+        self._launcher = Launcher()
+
+    def walls(self) -> tuple[Wall, ...]:
+        return (Wall(name="process", detail="killed by group at the deadline"),)
+
+    def session(
+        self, policy: Policy, limits: Limits, namespace: Mapping[str, Any], *, classes: Iterable[type] = ()
+    ) -> RemoteSession:
+        saved = _saved(policy, tuple(sorted(classes, key=lambda cls: (cls.__module__, cls.__qualname__))))
+
+        def start(about: Mapping[str, Any]) -> WorkerProcess:
+            return self._launcher.launch(self._order(saved, limits, about))
+
+        place = Place(
+            level=self.level,
+            policy=policy,
+            limits=limits,
+            classes=saved.classes,
+            granted=saved.granted,
+            start=start,
+            walls=tuple(f"{wall.name} ({wall.detail})" for wall in self.walls()),
+        )
+        return RemoteSession(place, namespace)
+
+    def _order(self, saved: _Saved, limits: Limits, about: Mapping[str, Any]) -> Order:
+        return Order(
+            policy=saved.data,
+            about=about,
+            modules=saved.modules,
+            limits={"seconds": limits.seconds, "output_chars": limits.output_chars},
+            resources=resources_of(limits),
+        )
+
+    def close(self) -> None:
+        self._launcher.close()
+
+
+class _Saved:
+    """A policy as its workers get it."""
+
+    def __init__(self, policy: Policy, classes: tuple[type, ...]) -> None:
+        self.count = len(policy.grants)
+        self.classes = classes
+        self.granted = granted(policy)
+        self.modules = modules_of(policy)
+        self.data = save_policy(policy, classes)
+
+
+_known: dict[int, tuple[weakref.ref[Policy], _Saved]] = {}
+
+
+def _saved(policy: Policy, classes: tuple[type, ...]) -> _Saved:
+    """Give a policy as bytes, made once: one policy serves all calls of a task."""
+    found = _known.get(id(policy))
+    if found is not None:
+        of, saved = found
+        if of() is policy and saved.count == len(policy.grants) and saved.classes == classes:
+            return saved
+    saved = _Saved(policy, classes)
+    key = id(policy)
+    _known[key] = (weakref.ref(policy, lambda _: _known.pop(key, None)), saved)
+    return saved

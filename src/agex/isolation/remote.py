@@ -1,0 +1,564 @@
+"""A session whose guest code runs in a worker: the host's end.
+
+It has the methods of `agex.sandbox.Session`, so that a task does not know where its code runs.
+Nothing that the worker sends is believed: it is bounded, decoded by the codec, and refused if
+it comes out of turn. A worker that is late, gone or hostile is killed, and the run ends with an
+error; the next run gets a new worker, with the variables that were given back last.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import inspect
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
+from typing import Any, NoReturn, Protocol, TypeVar
+
+from agex import values
+from agex.errors import EvalError, SandboxError
+from agex.isolation.base import Level, names_of
+from agex.isolation.clock import Clock
+from agex.isolation.crossing import CannotCross, Packing, pack, pack_groups, unpack, unpack_groups
+from agex.isolation.exports import Exports
+from agex.isolation.faults import ProtocolError, WorkerGone, pack_error, unpack_error
+from agex.isolation.frames import Channel, Frame
+from agex.isolation.functions import Functions
+from agex.isolation.outcome import gathered, listed, read_outcome, refuse, text_of, timed_out
+from agex.sandbox import Enforcement, Limits, Policy, Result, Sandbox
+from agex.sandbox.limits import Stop
+
+__all__ = ["Place", "RemoteSession", "StaysThere", "Worker"]
+
+T = TypeVar("T")
+
+GRACE = 0.5
+"""Seconds after its deadline in which a worker may still end its run by itself."""
+CHORES = 60.0
+"""Seconds for what is not the guest's: to take in variables, to give them back."""
+
+
+class Worker(Protocol):
+    """A process that serves one session."""
+
+    channel: Channel
+
+    def interrupt(self) -> None:
+        """Have it stop what it runs, at its next check."""
+
+    def terminate(self) -> None:
+        """Kill it, from any thread: the connection stays open, and whoever reads from it notices."""
+
+    def kill(self) -> str:
+        """Kill it with all it started, wait for its end, and say how it ended."""
+        ...
+
+    def close(self) -> None:
+        """End it, without looking how."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """What sessions of one task have in common."""
+
+    level: Level
+    policy: Policy
+    limits: Limits
+    classes: tuple[type, ...]
+    granted: Mapping[str, Any]
+    """Functions and objects that stay in the host, by name."""
+    start: Callable[[Mapping[str, Any]], Worker]
+    """Starts a worker, given the descriptions of those."""
+    walls: tuple[str, ...] = ()
+
+
+class StaysThere:
+    """Stands for a variable that cannot leave the worker."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+
+
+class _Lost(Exception):
+    """The worker is not usable any more; the text says why."""
+
+
+class RemoteSession:
+    """Guest code in a worker, as often as wanted.
+
+    Args:
+        place: where, and under what.
+        namespace: its first variables.
+    """
+
+    packs = True
+
+    def __init__(self, place: Place, namespace: Mapping[str, Any]) -> None:
+        seconds, chars = place.limits.seconds, place.limits.output_chars
+        sandbox = Sandbox(place.policy, limits=Limits(seconds=seconds, output_chars=chars))
+        self._place = place
+        self._monitor = sandbox.session()
+        self._allow = values.Allow(place.classes)
+        self._functions = Functions(self._call_function)
+        self._exports = Exports(
+            sandbox,
+            self._monitor,
+            allow=self._allow,
+            granted=place.granted,
+            take=self._functions.take,
+            give=self._functions.number,
+        )
+        self._worker: Worker | None = None
+        self._turn = threading.RLock()
+        self._clock: Clock | None = None
+        self._ending: BaseException | None = None
+        self._runs = 0
+        self._output = gathered(chars)
+        self._names: dict[str, Any] = {}
+        self._bound: dict[str, Any] = {}
+        self._fresh: set[str] = set()  # names that the worker was not told of yet
+        self._ran = False  # since the variables were last given back
+        self._after: RemoteSession | None = None
+        self._closed = False
+        self.defined: frozenset[str] = frozenset()
+        self.add(namespace)
+
+    # -- names ---------------------------------------------------------------------
+
+    @property
+    def builtins(self) -> Mapping[str, Any]:
+        """What the guest finds under a name that is none of its own variables, as the host has it."""
+        return self._monitor.builtins
+
+    @property
+    def is_running(self) -> bool:
+        """Whether a run is on, in whatever thread."""
+        return self._runs > 0
+
+    def add(self, names: Mapping[str, Any]) -> None:
+        """Give the guest variables."""
+        self._names.update(names)
+        self._fresh.update(names)
+
+    def bind(self, name: str, value: Any) -> None:
+        """Give the guest a name, as a builtin is: it can be shadowed and is not part of `namespace`.
+
+        A dict is kept: what the guest puts into it is given back. The attributes of a
+        `SimpleNamespace` are the inputs of the task.
+        """
+        self._bound[name] = value
+        self._fresh.add(name)
+
+    @property
+    def namespace(self) -> dict[str, Any]:
+        """The guest's variables: those it changed as `agex.values.Packed`, the others as they were given."""
+        self._give_back()
+        return {name: value for name, value in self._names.items() if name not in self._bound}
+
+    @property
+    def kept(self) -> dict[str, Any]:
+        """What was bound as a dict, as it is now."""
+        self._give_back()
+        return {name: value for name, value in self._bound.items() if _is_kept(value)}
+
+    def look_up(self, name: str) -> Any:
+        """Return a variable of the guest: a copy, or a function to call; None where there is none."""
+        known = self._names.get(name)
+        if self._worker is None and type(known) is not values.Packed:
+            return known
+        self.open()
+        done = self._chore({"k": "get", "name": name})
+        if done.header.get("error") is not None:
+            return StaysThere(str(unpack_error(done.header["error"], self._allow.registered)))
+        return self._unpack(done, done.parts)
+
+    def is_guest_function(self, value: object) -> bool:
+        """Tell whether *value* is a function that the guest wrote."""
+        return self._functions.number(value) is not None
+
+    def open(self) -> None:
+        """Start the worker and hand it what it was given so far.
+
+        Raises:
+            IsolationUnavailable: there is no such worker here.
+            CannotCross: a variable can neither be copied nor used from there.
+        """
+        with self._turn:
+            if self._closed:
+                raise SandboxError("this session is closed; open another one")
+            if self._worker is None:
+                self._worker = self._place.start(self._exports.descriptions())
+                self._fresh = {*self._names, *self._bound}
+            if self._fresh:
+                self._put()
+
+    def close(self) -> None:
+        """End the worker. Functions that it gave can still be called, in a worker of their own."""
+        with self._turn:
+            if self._closed:
+                return
+            self._closed = True
+            if self._worker is not None:
+                with contextlib.suppress(_Lost):
+                    self._keep_functions()
+            if self._worker is not None:
+                self._worker.close()
+                self._worker = None
+
+    def _put(self) -> None:
+        """Hand the worker what it does not have yet."""
+        given = {**self._names, **self._bound}
+        given = {name: given[name] for name in self._fresh}
+        records = {
+            name: vars(value)
+            for name, value in given.items()
+            if type(value) is not dict and _is_record(value)
+        }
+        plain = {name: value for name, value in given.items() if name not in records}
+        for fields in records.values():
+            plain.update({name: value for name, value in fields.items() if name not in plain})
+        packed = pack_groups(self._encoded(plain))
+        header = {
+            "k": "put",
+            "g": packed.header,
+            "bound": [name for name in plain if name in self._bound],
+            "kept": [name for name in plain if name in self._bound and _is_kept(self._bound[name])],
+            "records": {name: list(fields) for name, fields in records.items()},
+        }
+        self._fresh = set()
+        self._chore(header, packed.parts)
+
+    def _encoded(self, plain: Mapping[str, Any]) -> list[values.Group]:
+        whole = list(values.packed_groups(plain))
+        rest = {name: plain[name] for name in plain.keys() - {n for g in whole for n in g.names}}
+        rest = values.opened(rest, allow=self._allow, guest=self._exports)
+        groups = values.encode(rest, allow=self._allow, guest=self._exports) if rest else []
+        for group in groups:
+            for lost in group.lost.values():
+                raise CannotCross(
+                    f"{lost[0].path} ({lost[0].type}) cannot be used at isolation={self._place.level!r}: "
+                    f"{lost[0].reason}"
+                )
+        return [*whole, *groups]
+
+    # -- ending a run --------------------------------------------------------------
+
+    def stop(self, ending: BaseException) -> NoReturn:
+        """End the run from a host function that the guest called; the result carries *ending*."""
+        if self._ending is None:
+            self._ending = ending
+        raise Stop
+
+    def interrupt(self, ending: BaseException) -> None:
+        """End the run from anywhere: at the guest's next stop check, or by killing its worker."""
+        if self._ending is None:
+            self._ending = ending
+        self._monitor.interrupt(ending)
+        worker, clock = self._worker, self._clock
+        if worker is None or clock is None:
+            return
+        worker.interrupt()
+        timer = threading.Timer(GRACE, self._kill_late, [worker, clock])
+        timer.daemon = True
+        timer.start()
+
+    def _kill_late(self, worker: Worker, clock: Clock) -> None:
+        if self._clock is clock and self._worker is worker:
+            worker.terminate()
+
+    @contextlib.contextmanager
+    def paused(self) -> Iterator[None]:
+        """Let the clock of the run stand still while the host works for the guest."""
+        clock = self._clock.paused() if self._clock is not None else contextlib.nullcontext()
+        with clock, self._monitor.paused():
+            yield
+
+    # -- running -------------------------------------------------------------------
+
+    def run(self, source: str, filename: str = "<agent>", *, echo: bool = True) -> Result:
+        """Run a program. Whatever the guest does is in the result; nothing of it is raised."""
+        return self._run(source, filename, echo=echo, awaits=False)
+
+    async def arun(self, source: str, filename: str = "<agent>", *, echo: bool = True) -> Result:
+        """Like `run`, with ``await`` allowed at the top level, in an event loop of the worker's."""
+        return await asyncio.to_thread(self._run, source, filename, echo=echo, awaits=True)
+
+    def call(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Result:
+        """Call a function under the same limits: in the worker, if it is the guest's."""
+        number = self._functions.number(function)
+        if number is None:
+            return self._monitor.call(function, *args, **kwargs)
+        return self._guest_call(number, args, kwargs, awaits=inspect.iscoroutinefunction(function))
+
+    async def acall(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Result:
+        """Like `call`; an awaitable that the function gives back is awaited."""
+        number = self._functions.number(function)
+        if number is None:
+            return await self._monitor.acall(function, *args, **kwargs)
+        return await asyncio.to_thread(self._guest_call, number, args, kwargs, awaits=True)
+
+    def _run(self, source: str, filename: str, *, echo: bool, awaits: bool) -> Result:
+        def begin() -> Packing:
+            self._ran = True
+            texts = [text.encode("utf-8", "surrogatepass") for text in (source, filename)]
+            return Packing({"k": "run", "echo": echo, "await": awaits}, texts)
+
+        return self._guarded(begin)
+
+    def _guest_call(
+        self, number: int, args: tuple[Any, ...], kwargs: Mapping[str, Any], *, awaits: bool
+    ) -> Result:
+        def begin() -> Packing:
+            self._ran = True
+            packed = self._pack((args, dict(kwargs)), "an argument")
+            return Packing({"k": "call", "id": number, "await": awaits, "v": packed.header}, packed.parts)
+
+        return self._guarded(begin)
+
+    def _guarded(self, begin: Callable[[], Packing]) -> Result:
+        """Carry out a run; what ends the worker ends the run with an error."""
+        start = time.perf_counter()
+        with self._turn, self._running() as outermost:
+            try:
+                self.open()
+                message = begin()
+                done = self._request(message.header, message.parts)
+                result = self._result(done)
+            except CannotCross as error:
+                result = Result(error=error, traceback=f"TypeError: {error}")
+            except _Lost as lost:
+                result = self._lost_result(lost)
+            result.duration = time.perf_counter() - start
+            result.enforcement = replace(
+                result.enforcement,
+                isolation=self._place.level,
+                memory=self._place.limits.memory_mb is not None,
+                walls=self._place.walls,
+            )
+            return self._settled(result) if outermost else result
+
+    @contextlib.contextmanager
+    def _running(self) -> Iterator[bool]:
+        """Mark a run. The clock of the outermost one counts for those in it."""
+        outermost = self._runs == 0
+        outer_output, self._output = self._output, gathered(self._place.limits.output_chars)
+        if outermost:
+            self._ending = None
+            self._clock = Clock(self._place.limits.seconds)
+        self._runs += 1
+        try:
+            yield outermost
+        finally:
+            self._runs -= 1
+            self._output = outer_output
+            if self._runs == 0:
+                self._clock = None
+
+    def _settled(self, result: Result) -> Result:
+        """Put what the host ended the run with in its place."""
+        ending = self._ending
+        if ending is None:
+            return result
+        result.value = result.echo = None
+        if isinstance(ending, KeyboardInterrupt):
+            raise ending
+        if isinstance(ending, TimeoutError):
+            result.error, result.stopped = timed_out(ending), None
+            result.traceback = result.traceback or f"EvalError: {result.error}"
+        else:
+            result.error, result.stopped, result.traceback = None, ending, ""
+        return result
+
+    def _result(self, done: Frame) -> Result:
+        if done.header.get("stopped") is True and self._ending is None:
+            raise self._lose(ProtocolError("a run says that it was stopped, and nobody stopped it"))
+        self.defined = frozenset(names_of(listed(done.header.get("defined"))))
+        return self._checked(lambda: read_outcome(done, self._output, self._unpack, self._allow.registered))
+
+    def _lost_result(self, lost: _Lost) -> Result:
+        ending = self._ending
+        error = timed_out(ending) if isinstance(ending, TimeoutError) else EvalError(str(lost))
+        if isinstance(ending, TimeoutError):
+            error = EvalError(f"{error} ({lost})")
+            error.__cause__ = ending
+        self._ending = None if isinstance(ending, TimeoutError) else ending
+        return Result(
+            error=error,
+            traceback=f"EvalError: {error}",
+            stdout=self._output.text(),
+            enforcement=Enforcement(time="kill"),
+        )
+
+    # -- messages ------------------------------------------------------------------
+
+    def _chore(self, header: Mapping[str, Any], parts: Sequence[Any] = ()) -> Frame:
+        """Have the worker do what is not the guest's."""
+        with self._turn:
+            outer, self._clock = self._clock, Clock(CHORES)
+            try:
+                return self._request(header, parts)
+            finally:
+                self._clock = outer
+
+    def _request(self, header: Mapping[str, Any], parts: Sequence[Any]) -> Frame:
+        """Give the worker the turn until it is done.
+
+        Raises:
+            _Lost: the worker is late, gone or hostile; it is killed.
+        """
+        worker = self._worker
+        assert worker is not None
+        with self._monitor.paused():  # nothing here is the guest's, even if guest code is what called
+            try:
+                worker.channel.send(header, parts, deadline=self._due())
+                while True:
+                    frame = worker.channel.receive(deadline=self._due())
+                    if frame.kind == "done":
+                        return frame
+                    if frame.kind == "out":
+                        self._print(frame)
+                    elif frame.kind == "ask" and self._runs:
+                        self._answer(worker, frame)
+                    else:
+                        refuse(frame)
+            except (WorkerGone, TimeoutError, ProtocolError) as error:
+                raise self._lose(error) from error
+            except KeyboardInterrupt:
+                self._lose(WorkerGone("interrupted"))
+                raise
+
+    def _due(self) -> float | None:
+        if self._clock is None or self._clock.due is None:
+            return None
+        return self._clock.due + GRACE
+
+    def _print(self, frame: Frame) -> None:
+        for part in frame.parts[:1]:
+            self._output.write(text_of(part))
+
+    def _answer(self, worker: Worker, asked: Frame) -> None:
+        """Do what the worker asks for, and tell it what came of it."""
+        begun, stood = time.monotonic(), self._clock.stood if self._clock is not None else 0.0
+        reply: dict[str, Any] = {"k": "reply"}
+        packed = Packing(0)
+        try:
+            packed = self._done(asked, reply)
+        except Stop:
+            reply["stop"] = True
+        if self._ending is not None:
+            reply["stop"] = True
+        if self._clock is not None:
+            stood = self._clock.stood - stood
+        reply["seconds"] = max(time.monotonic() - begun - stood, 0.0)
+        reply["v"] = packed.header
+        worker.channel.send(reply, packed.parts, deadline=self._due())
+
+    def _done(self, asked: Frame, reply: dict[str, Any]) -> Packing:
+        work = self._exports.work(asked.header)
+
+        def carry_out() -> Any:
+            args, kwargs = self._unpack(asked, asked.parts)
+            return work(*args, **kwargs)
+
+        result = self._monitor.call(carry_out)
+        reply["out"] = result.stdout
+        error = result.error
+        if isinstance(error, ProtocolError):
+            raise error
+        if isinstance(error, EvalError) and isinstance(error.__cause__, TimeoutError):
+            self._ending = self._ending or error.__cause__
+            raise Stop
+        if error is None and result.stopped is None:
+            try:
+                return self._pack(result.value, "the result")
+            except CannotCross as cannot:
+                error = cannot
+        if error is not None:
+            reply["error"] = pack_error(error, str(error))
+        return Packing(0)
+
+    def _pack(self, value: Any, what: str) -> Packing:
+        return pack(value, what, allow=self._allow, guest=self._exports)
+
+    def _unpack(self, frame: Frame, parts: Sequence[memoryview]) -> Any:
+        return unpack(frame.header.get("v"), parts, allow=self._allow, guest=self._exports)
+
+    def _checked(self, work: Callable[[], T]) -> T:
+        try:
+            return work()
+        except ProtocolError as error:
+            raise self._lose(error) from error
+
+    def _lose(self, error: Exception) -> _Lost:
+        """Kill the worker; say why, and what is left."""
+        worker, self._worker = self._worker, None
+        self._ran = False
+        ended = worker.kill() if worker is not None else "it was ended before"
+        if isinstance(error, TimeoutError):
+            seconds = self._place.limits.seconds
+            what = f"TimeoutError: the code ran longer than {seconds:g} s and did not stop, so it was killed"
+        elif isinstance(error, ProtocolError):
+            what = f"the process that ran the code was killed: it sent what no worker sends ({error})"
+        else:
+            what = f"the process that ran the code ended: {ended} ({error})"
+        return _Lost(f"{what}; variables are as they were when they were last kept, so do less in one step")
+
+    # -- variables -----------------------------------------------------------------
+
+    def _give_back(self) -> None:
+        """Take the variables that the guest changed, as bytes."""
+        if not self._ran or self._worker is None:
+            return
+        with self._turn:
+            try:
+                done = self._chore({"k": "sync"})
+            except _Lost:
+                return
+            self._ran = False
+            groups = self._checked(lambda: unpack_groups(done.header.get("g"), done.parts))
+            for group in groups:
+                own = replace(group, origin=self._place.level)
+                for name in own.names:
+                    home = self._bound if name in self._bound else self._names
+                    home[name] = values.Packed(own, name)
+            there = {*names_of(listed(done.header.get("names")))}
+            self._names = {name: value for name, value in self._names.items() if name in there}
+
+    # -- functions of the guest ----------------------------------------------------
+
+    def _call_function(
+        self, number: int, args: tuple[Any, ...], kwargs: Mapping[str, Any], *, awaits: bool
+    ) -> Result:
+        with self._turn:
+            if not self._closed:
+                return self._guest_call(number, args, kwargs, awaits=awaits)
+            if self._after is None:
+                raise EvalError("the worker that this function came from was lost before it could be kept")
+            other = self._after.look_up(f"f{number}")
+            if isinstance(other, StaysThere) or other is None:
+                raise EvalError("the function could not be kept when its task ended")
+            return self._after.call(other, *args, **kwargs)
+
+    def _keep_functions(self) -> None:
+        """Take the functions that the host still has, as source and captures, for a worker of their own."""
+        numbers = self._functions.numbers()
+        if not numbers:
+            return
+        done = self._chore({"k": "keep", "ids": numbers})
+        groups = self._checked(lambda: unpack_groups(done.header.get("g"), done.parts))
+        own = [replace(group, origin=self._place.level) for group in groups]
+        names = {name: values.Packed(group, name) for group in own for name in group.names}
+        self._after = RemoteSession(self._place, names)
+        for name, value in self._bound.items():
+            self._after.bind(name, value)
+
+
+def _is_record(value: Any) -> bool:
+    return isinstance(value, SimpleNamespace)
+
+
+def _is_kept(value: Any) -> bool:
+    return type(value) is dict or type(value) is values.Packed

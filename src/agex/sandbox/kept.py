@@ -1,0 +1,56 @@
+"""The functions and classes of guests, for whoever stores them or sends them elsewhere."""
+
+from __future__ import annotations
+
+import itertools
+import types
+from typing import Any
+
+from agex.sandbox import origins
+from agex.sandbox.hostnames import name_of, named
+from agex.sandbox.sandbox import Sandbox
+from agex.sandbox.session import Session
+
+__all__ = ["KeptCode"]
+
+
+class KeptCode:
+    """The functions and classes of guests, made again in a session: see `agex.values.GuestCode`.
+
+    Made there they have its limits, and the names that a task gives its code.
+
+    Args:
+        sandbox: makes another session where that one is at work.
+        session: where they are made; it also says what of the host they may refer to.
+    """
+
+    _numbers = itertools.count(1)
+
+    def __init__(self, sandbox: Sandbox, session: Session | None = None) -> None:
+        self._sandbox = sandbox
+        self._session = session or sandbox.session()
+
+    def is_guest_function(self, value: object) -> bool:
+        return isinstance(value, types.FunctionType) and origins.session_of(value) is not None
+
+    def is_guest_class(self, value: type) -> bool:
+        return origins.is_guest_class(value)
+
+    def source(self, code: types.CodeType) -> str | None:
+        return origins.source_of(code)
+
+    def class_body(self, value: type) -> types.FunctionType | None:
+        return origins.body_of(value)
+
+    def rebuild(self, source: str, name: str, namespace: dict[str, Any]) -> Any:
+        session = self._sandbox.session() if self._session.is_running else self._session
+        result = session.define(source, f"<kept {next(self._numbers)}>", namespace)
+        if result.error is not None:
+            raise result.error
+        return namespace[name]
+
+    def host_name(self, value: object) -> str | None:
+        return name_of(self._session, value)
+
+    def host_object(self, name: str) -> Any:
+        return named(self._session, name)

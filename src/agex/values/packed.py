@@ -1,0 +1,74 @@
+"""Variables as bytes that another process made: kept as they are, and looked into when asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from agex.values.allow import Allow
+from agex.values.decoder import decode
+from agex.values.group import Group
+from agex.values.guest import GuestCode
+
+__all__ = ["Packed", "opened", "packed_groups"]
+
+
+class Packed:
+    """A variable of a group that another process encoded."""
+
+    __slots__ = ("group", "name")
+
+    def __init__(self, group: Group, name: str) -> None:
+        self.group = group
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"<variable {self.name} of a worker>"
+
+
+def opened(variables: Mapping[str, Any], *, allow: Allow, guest: GuestCode | None) -> dict[str, Any]:
+    """Give variables with those decoded that are packed; what shares objects still shares them.
+
+    Functions and classes from another level of isolation come as `NotKept`, see `decode`.
+
+    Raises:
+        StateCorrupt: the bytes are not what `encode` makes.
+    """
+    decoded: dict[int, dict[str, Any]] = {}
+    found: dict[str, Any] = {}
+    for name, value in variables.items():
+        if type(value) is not Packed:
+            found[name] = value
+            continue
+        group = value.group
+        if id(group) not in decoded:
+            decoded[id(group)] = decode(_own(group), allow=allow, guest=guest)
+        found[name] = decoded[id(group)][value.name]
+    return found
+
+
+def _own(group: Group) -> Group:
+    """Give a group whose buffers are not shared: decoded arrays are written to."""
+    buffers = tuple([memoryview(bytearray(part)) for part in group.buffers])
+    return Group(
+        names=group.names,
+        stream=group.stream,
+        buffers=buffers,
+        lost=group.lost,
+        has_code=group.has_code,
+        origin=group.origin,
+    )
+
+
+def packed_groups(variables: Mapping[str, Any]) -> Iterator[Group]:
+    """Give the groups of packed variables that are there as a whole, each once."""
+    seen: set[int] = set()
+    for value in variables.values():
+        if type(value) is Packed and id(value.group) not in seen:
+            seen.add(id(value.group))
+            if all(_is_of(variables.get(name), value.group, name) for name in value.group.names):
+                yield value.group
+
+
+def _is_of(value: Any, group: Group, name: str) -> bool:
+    return type(value) is Packed and value.group is group and value.name == name

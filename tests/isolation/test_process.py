@@ -1,0 +1,299 @@
+"""Workers die: at their deadline, by their own doing, or with their host. Nothing is left of them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from agex.errors import EvalError, IsolationUnavailable, SandboxError
+from agex.isolation import ProcessExecutor
+from agex.isolation.crossing import CannotCross
+from agex.isolation.remote import RemoteSession
+from agex.sandbox import Limits, Policy
+
+BUSY_IN_C = "sum(range(10 ** 13))"
+
+
+def is_there(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def eventually(is_so, seconds: float = 5.0) -> bool:
+    """Ask until it is so: the kernel ends processes when it gets to it."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        if is_so():
+            return True
+        os.sched_yield()
+    return False
+
+
+def pid_of(session: RemoteSession) -> int:
+    return session._worker.pid
+
+
+def native(name: str, function) -> Policy:
+    """A policy under which the worker's own process runs a function: for what no guest could say."""
+
+    def go():
+        from agex.sandbox.context import CURRENT
+
+        token = CURRENT.set(None)  # past the second wall
+        try:
+            return function()
+        finally:
+            CURRENT.reset(token)
+
+    policy = Policy.default()
+    policy.cls(type(name, (), {"__module__": "__main__", "go": staticmethod(go)}), name=name)
+    return policy
+
+
+def test_a_call_into_c_that_never_looks_is_killed_within_a_second_of_its_deadline(executor):
+    session = executor.session(Policy.default(), Limits(seconds=0.3), {})
+    started = time.monotonic()
+    result = session.run(f"print('before')\n{BUSY_IN_C}")
+    took = time.monotonic() - started
+    assert isinstance(result.error, EvalError)
+    assert "ran longer than 0.3 s and did not stop, so it was killed" in str(result.error)
+    assert 0.3 <= took < 1.3
+    assert result.enforcement.time == "kill"
+    session.close()
+
+
+def test_what_was_printed_before_a_kill_is_kept(executor):
+    session = executor.session(Policy.default(), Limits(seconds=0.3), {})
+    text = "x" * 5000
+    assert session.run(f"print({text!r})\n{BUSY_IN_C}").stdout.startswith(text)
+    session.close()
+
+
+def test_after_a_kill_the_variables_are_those_that_were_given_back_last(executor):
+    session = executor.session(Policy.default(), Limits(seconds=0.3), {"given": [1]})
+    session.run("a = [1]\ngiven.append(2)")
+    assert sorted(session.namespace) == ["a", "given"]
+    session.run(f"a.append(2)\n{BUSY_IN_C}")
+    assert session.run("a, given").echo == "([1], [1, 2])"
+    session.close()
+
+
+def test_a_crash_in_c_is_an_error_that_names_the_signal(executor):
+    def go():
+        import ctypes
+
+        ctypes.string_at(0)
+
+    session = executor.session(native("Crash", go), Limits(seconds=5.0), {})
+    session.run("x = 1")
+    result = session.run("Crash.go()")
+    assert "killed by SIGSEGV" in str(result.error)
+    session.close()
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGSEGV])
+def test_a_worker_that_somebody_kills_is_an_error_and_the_next_run_works(session, number):
+    session.run("x = 1")
+    os.kill(pid_of(session), number)
+    result = session.run("x")
+    assert f"killed by {number.name}" in str(result.error)
+    assert session.run("rows").echo == "[1]"
+
+
+def test_a_worker_that_somebody_stops_is_killed_at_the_deadline(executor):
+    session = executor.session(Policy.default(), Limits(seconds=0.3), {})
+    session.run("x = 1")
+    os.kill(pid_of(session), signal.SIGSTOP)
+    assert "was killed" in str(session.run("x").error)
+    assert session.run("1").echo == "1"
+    session.close()
+
+
+def test_memory_has_a_limit_of_its_own(executor):
+    session = executor.session(Policy.default(), Limits(seconds=5.0, memory_mb=64), {})
+    result = session.run("x = bytearray(10 ** 9)")
+    assert "out of memory" in str(result.error)
+    assert result.enforcement.memory
+    assert session.run("len(bytearray(10 ** 7))").echo == "10000000"
+    session.close()
+
+
+def test_open_files_have_a_limit_of_their_own(executor):
+    def go():
+        return [os.pipe() for _ in range(100)]
+
+    session = executor.session(native("Files", go), Limits(seconds=5.0, open_files=20), {})
+    assert "Too many open files" in str(session.run("Files.go()").error)
+    session.close()
+
+
+def test_a_run_is_ended_from_another_thread_even_in_c(executor):
+    class Ending(BaseException):
+        pass
+
+    ending = Ending()
+    policy = Policy.default()
+    begun = threading.Event()
+    policy.fn(begun.set, name="begin")
+    session = executor.session(policy, Limits(seconds=30.0), {})
+    waiter = threading.Thread(target=lambda: begun.wait() and session.interrupt(ending))
+    waiter.start()
+    result = session.run(f"begin()\n{BUSY_IN_C}")
+    waiter.join()
+    assert result.stopped is ending
+    session.close()
+
+
+def test_a_closed_session_leaves_no_process(executor):
+    session = executor.session(Policy.default(), Limits(), {})
+    session.open()
+    pid = pid_of(session)
+    session.close()
+    assert eventually(lambda: not is_there(pid))
+    with pytest.raises(SandboxError, match="closed"):
+        session.run("1")
+
+
+def test_a_session_that_nobody_has_any_more_leaves_no_process(executor):
+    session = executor.session(Policy.default(), Limits(), {})
+    session.open()
+    pid = pid_of(session)
+    del session
+    import gc
+
+    gc.collect()
+    assert eventually(lambda: not is_there(pid))
+
+
+def test_what_a_worker_started_ends_with_it(executor):
+    def go():
+        pid = os.fork()
+        if pid == 0:
+            signal.pause()
+        return pid
+
+    session = executor.session(native("Fork", go), Limits(seconds=5.0), {})
+    result = session.run("Fork.go()")
+    assert is_there(int(result.echo))
+    session.close()
+    assert eventually(lambda: not is_there(int(result.echo)))
+
+
+def test_a_zygote_that_is_killed_takes_its_workers_along_and_another_one_is_started():
+    executor = ProcessExecutor()
+    session = executor.session(Policy.default(), Limits(seconds=5.0), {"rows": [1]})
+    session.run("x = 1")
+    zygote, worker = executor._launcher.pid, pid_of(session)
+    os.kill(zygote, signal.SIGKILL)
+    assert eventually(lambda: not is_there(worker))
+    assert session.run("1").error is not None
+    assert session.run("rows").echo == "[1]"
+    assert executor._launcher.pid != zygote
+    session.close()
+    executor.close()
+
+
+_HOST = """
+import os, signal, sys
+from agex.isolation import ProcessExecutor
+from agex.sandbox import Limits, Policy
+executor = ProcessExecutor()
+session = executor.session(Policy.default(), Limits(seconds=60.0), {})
+session.open()
+print(executor._launcher.pid, session._worker.pid, flush=True)
+session.run("sum(range(10 ** 13))")
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_a_host_that_dies_takes_its_workers_along(number):
+    host = subprocess.Popen(
+        [sys.executable, "-c", _HOST], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    zygote, worker = map(int, host.stdout.readline().split())
+    host.send_signal(number)
+    host.wait()
+    host.stdout.close()
+    host.stderr.close()
+    assert eventually(lambda: not is_there(worker) and not is_there(zygote))
+
+
+def test_a_host_that_forks_does_not_keep_the_workers_alive():
+    code = _HOST.replace(
+        'session.run("sum(range(10 ** 13))")',
+        "pid = os.fork()\nif pid == 0:\n    signal.pause()\nprint(pid, flush=True)\nos._exit(0)",
+    )
+    host = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    zygote, worker = map(int, host.stdout.readline().split())
+    child = int(host.stdout.readline())
+    try:
+        host.wait()
+        assert eventually(lambda: not is_there(worker) and not is_there(zygote))
+    finally:
+        os.kill(child, signal.SIGKILL)
+        host.stdout.close()
+
+
+def test_what_cannot_cross_is_named_before_anything_runs(executor):
+    import os.path
+
+    session = executor.session(Policy.default(), Limits(), {"rows": [1, {"m": os.path}]})
+    with pytest.raises(
+        CannotCross, match=r"rows\[1\]\['m'\] \(module\) cannot be used at isolation='process'"
+    ):
+        session.open()
+    session.close()
+
+
+def test_what_cannot_be_sent_is_an_error_in_the_guests_code(executor):
+    policy = Policy.default()
+    policy.fn(lambda value: value, name="give")
+    session = executor.session(policy, Limits(seconds=5.0), {})
+    result = session.run("class Mine: pass\ngive([Mine()])")
+    assert str(result.error).startswith("an argument")
+    assert "Mine" in str(result.error)
+    session.close()
+
+
+def test_a_module_that_a_worker_cannot_have_is_an_error_that_says_so(executor, tmp_path, monkeypatch):
+    (tmp_path / "only_here.py").write_text("raise ImportError('not in a worker')")
+    import types
+
+    module = types.ModuleType("only_here")
+    policy = Policy.default()
+    policy.module(module)
+    session = executor.session(policy, Limits(), {})
+    with pytest.raises(IsolationUnavailable, match="only_here"):
+        session.open()
+
+
+def test_many_workers_that_die_at_random_leave_nothing():
+    import random
+
+    executor = ProcessExecutor()
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    chance = random.Random(7)
+    pids = []
+    for number in range(100):
+        session = executor.session(Policy.default(), Limits(seconds=5.0), {"n": number})
+        session.open()
+        pids.append(pid_of(session))
+        kill = threading.Timer(chance.random() * 0.004, os.kill, [pids[-1], signal.SIGKILL])
+        kill.start()
+        result = session.run("for i in range(20_000): n += 0\nn")
+        kill.join()
+        assert result.echo == str(number) or "killed by SIGKILL" in str(result.error)
+        session.close()
+    assert eventually(lambda: not any(is_there(pid) for pid in pids))
+    executor.close()
+    assert len(list(Path("/proc/self/fd").iterdir())) <= before
