@@ -20,6 +20,7 @@
         │   │   └── BudgetExceeded   out of tokens, money, seconds or calls
         │   ├── TaskCancelled        the host cancelled it
         │   └── LLMFail              the model or its provider failed, retries included
+        ├── ToolError            another program: an MCP server or a tool of it failed   (RuntimeError)
         ├── EvalError            guest: the code ran out of a resource (time, memory, ...)
         └── SandboxError         guest: the code asked for what is not allowed
             ├── SandboxAttributeError   (AttributeError)
@@ -67,6 +68,7 @@ __all__ = [
     "TaskError",
     "TaskFail",
     "TaskTimeout",
+    "ToolError",
     "UnpicklableVariableError",
     "WeightsCorrupt",
 ]
@@ -162,6 +164,10 @@ class LLMFail(TaskError):
         self.provider = provider
         self.model = model
         self.retries = retries
+
+
+class ToolError(AgexError, RuntimeError):
+    """An MCP server cannot be reached, or answered that a tool failed; the message is the server's."""
 
 
 class EvalError(AgexError):
