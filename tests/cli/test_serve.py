@@ -12,6 +12,7 @@ from typing import Any
 
 import anyio
 import pytest
+from mcp import Client, MCPError, StdioServerParameters
 
 from agex.agent import Agent
 from agex.cli.serve import serve_tasks
@@ -19,7 +20,6 @@ from agex.errors import DefinitionError
 from agex.mcp import ToolServer
 from agex.state import Disk, Versioned
 from agex.testing import ScriptedModel, python_action
-from mcp import Client, MCPError, StdioServerParameters
 
 TASKS = '''
 import datetime as dt

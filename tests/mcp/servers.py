@@ -9,12 +9,11 @@ from typing import Literal
 
 import anyio
 import uvicorn
+from mcp import types
 from mcp.server import Server
 from mcp.server.mcpserver import Image, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.stdio import stdio_server
-
-from mcp import types
 
 PIXEL = b"\x89PNG pixel"
 

@@ -16,10 +16,10 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from mcp import StdioServerParameters
 
 from agex.errors import DefinitionError, ToolError
 from agex.mcp import ToolServer
-from mcp import StdioServerParameters
 
 SERVERS = str(Path(__file__).parent / "servers.py")
 LIBRARY = [sys.executable, SERVERS, "library"]

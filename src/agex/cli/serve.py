@@ -153,10 +153,9 @@ def _needs_json(name: str, what: str) -> Iterator[None]:
 
 
 def _server(tools: Sequence[TaskTool]) -> Server[Any]:
+    from mcp import MCPError
     from mcp.server import Server
     from mcp.types import INVALID_PARAMS, ListToolsResult
-
-    from mcp import MCPError
 
     by_name = {tool.name: tool for tool in tools}
 

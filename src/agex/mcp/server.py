@@ -28,9 +28,8 @@ from agex.models import background
 if TYPE_CHECKING:
     import asyncio
 
-    from mcp.types import Tool
-
     from mcp import Client, StdioServerParameters
+    from mcp.types import Tool
 
 __all__ = ["ToolServer"]
 
@@ -212,7 +211,6 @@ def _end_all() -> None:
 async def _told(coroutine: Coroutine[Any, Any, T]) -> T:
     """Await *coroutine*; say as a ToolError what went wrong with the connection or the protocol."""
     import anyio
-
     from mcp import MCPError
 
     try:
