@@ -56,6 +56,7 @@ if TYPE_CHECKING:
         TaskError,
         TaskFail,
         TaskTimeout,
+        ToolError,
         UnpicklableVariableError,
         WeightsCorrupt,
     )
@@ -104,6 +105,7 @@ __all__ = [
     "TaskStartEvent",
     "TaskTimeout",
     "Token",
+    "ToolError",
     "UnpicklableVariableError",
     "Usage",
     "Versioned",

@@ -22,6 +22,7 @@
         │   │   └── StepLimitReached a TinyCodeAgent is out of steps                        (RuntimeError)
         │   ├── TaskCancelled        the host cancelled it
         │   └── LLMFail              the model or its provider failed, retries included
+        ├── ToolError            another program: an MCP server or a tool of it failed   (RuntimeError)
         ├── EvalError            guest: the code ran out of a resource (time, memory, ...)
         │   └── ExecutionTimeout     a step of a TinyCodeAgent ran out of time              (TimeoutError)
         └── SandboxError         guest: the code asked for what is not allowed
@@ -73,6 +74,7 @@ __all__ = [
     "TaskFail",
     "TaskTimeout",
     "ToolDefinitionError",
+    "ToolError",
     "UnpicklableVariableError",
     "WeightsCorrupt",
 ]
@@ -196,6 +198,10 @@ class LLMFail(TaskError):
         self.provider = provider
         self.model = model
         self.retries = retries
+
+
+class ToolError(AgexError, RuntimeError):
+    """An MCP server cannot be reached, or answered that a tool failed; the message is the server's."""
 
 
 class EvalError(AgexError):

@@ -41,6 +41,7 @@ R = TypeVar("R")
 F = TypeVar("F", bound=Callable[..., Any])
 C = TypeVar("C", bound=type)
 T = TypeVar("T")
+S = TypeVar("S")
 
 VIRTUAL_FS: Any = type("VIRTUAL_FS", (), {"__repr__": lambda self: "VIRTUAL_FS"})()
 """The default ``fs``: files in memory, once the workspace is there."""
@@ -300,6 +301,47 @@ class Agent:
             )
         )
         return m
+
+    def mcp(
+        self,
+        server: S,
+        /,
+        *,
+        name: str | None = None,
+        visibility: Visibility = "high",
+        include: Pattern = "*",
+        exclude: Pattern = "_*",
+    ) -> S:
+        """Let the agent's code import the tools of an MCP server as functions of a module.
+
+        Registering connects to the server: it runs with the host's powers, whatever is refused
+        to the agent's code, and what it says of its tools is shown to the model.
+
+        Args:
+            server: a command as a list of strings, a URL, the SDK's ``StdioServerParameters``, or a
+                ``agex.mcp.ToolServer``, which can be closed.
+            name: of the module; by default what the server calls itself.
+            visibility: see :meth:`fn`.
+            include: the tools it may use, by the functions' names.
+            exclude: the tools it may not; wins over *include*.
+
+        Raises:
+            DefinitionError: it is no server, or the name is taken.
+            ToolError: the server cannot be reached.
+        """
+        from agex.mcp import ToolServer
+
+        tools = server if isinstance(server, ToolServer) else ToolServer(server)  # type: ignore[arg-type]  # it looks
+        module = tools.module(name)
+        self.module(
+            module,
+            name=module.__name__,
+            visibility=visibility,
+            include=include,
+            exclude=exclude,
+            recursive=False,
+        )
+        return server
 
     def register(self, registration: Registration) -> None:
         """Take a registration as it is; :meth:`fn`, :meth:`cls` and :meth:`module` make them."""

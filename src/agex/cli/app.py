@@ -66,6 +66,21 @@ def run(
         _print_json(result)
 
 
+@app.command("serve-mcp")
+def serve_mcp(
+    tasks: Annotated[list[str], typer.Argument(metavar="MODULE:TASK...", help="e.g. reports:summarize.")],
+    model: Model = None,
+    state: Annotated[
+        Path | None, typer.Option(help="Keep variables and every step in this directory.")
+    ] = None,
+) -> None:
+    """Offer tasks as tools of an MCP server, over standard input and output."""
+    from agex.cli.serve import serve_tasks
+
+    with _Reporting():
+        serve_tasks(tasks, model, state=state)
+
+
 @app.command()
 def doctor(as_json: Json = False) -> None:
     """Show which models are usable and which isolation levels hold here."""

@@ -16,7 +16,7 @@ from agex.agent import AsyncTask, Task
 from agex.cli.progress import Progress
 from agex.errors import DefinitionError
 
-__all__ = ["call_task"]
+__all__ = ["call_task", "find_task"]
 
 
 def call_task(
@@ -31,7 +31,7 @@ def call_task(
         TaskError: the task ended without a value.
         KeyboardInterrupt: it was cancelled; what was committed stays.
     """
-    task = _find(address)
+    task = find_task(address)
     if model is not None:
         task.agent.model = model
     inputs = dict(_argument(text) for text in arguments)
@@ -57,7 +57,12 @@ def call_task(
     }
 
 
-def _find(address: str) -> Any:
+def find_task(address: str) -> Any:
+    """Return the task at ``MODULE:TASK``, of a module here or on the path.
+
+    Raises:
+        DefinitionError: there is none.
+    """
     module, _, name = address.partition(":")
     if not name:
         raise DefinitionError(f"{address!r} names no task; write MODULE:TASK, e.g. reports:summarize")
