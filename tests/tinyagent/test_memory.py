@@ -221,6 +221,11 @@ def test_an_agent_prunes_after_every_step_also_after_one_that_failed():
     assert [step.step_number for step in one.memory_manager.steps] == [0, 1, 5, 6]
 
 
+def test_an_agent_cannot_keep_a_negative_number_of_steps():
+    with pytest.raises(DefinitionError, match="-1 steps cannot be kept"):
+        TinyCodeAgent(prune_keep_last=-1)
+
+
 def test_an_agent_does_not_prune_by_itself():
     one, model = agent(*["x = 1"] * 6, "final_answer(1)")
     one.run_sync("a")

@@ -103,8 +103,8 @@ class TinyCodeAgent:
         self._in_use = threading.Lock()
         self._api_key = api_key
         self._resolved: tuple[object, Model] | None = None
-        self._prune = keep_last_n_steps(prune_keep_last) if enable_pruning else None
         self._instructions = Instructions.read(prompt_file, system_suffix)
+        keep_last_n_steps(prune_keep_last)  # refuses a number that cannot be, now
 
     def __repr__(self) -> str:
         return f"<TinyCodeAgent {self.model!r} {self.trust_level.value}>"
@@ -118,6 +118,11 @@ class TinyCodeAgent:
     async def run(
         self, task: str, max_steps: int = 10, verbose: bool = False, *, return_result: Literal[True]
     ) -> RunResult: ...
+
+    @overload
+    async def run(
+        self, task: str, max_steps: int = 10, verbose: bool = False, return_result: bool = False
+    ) -> str | RunResult: ...
 
     async def run(
         self, task: str, max_steps: int = 10, verbose: bool = False, return_result: bool = False
@@ -153,6 +158,11 @@ class TinyCodeAgent:
         self, task: str, max_steps: int = 10, verbose: bool = False, *, return_result: Literal[True]
     ) -> RunResult: ...
 
+    @overload
+    def run_sync(
+        self, task: str, max_steps: int = 10, verbose: bool = False, return_result: bool = False
+    ) -> str | RunResult: ...
+
     def run_sync(
         self, task: str, max_steps: int = 10, verbose: bool = False, return_result: bool = False
     ) -> str | RunResult:
@@ -182,7 +192,7 @@ class TinyCodeAgent:
             executor=executor,
             instructions=self._instructions,
             manager=manager,
-            prune=self._prune,
+            prune=keep_last_n_steps(self.prune_keep_last) if self.enable_pruning else None,
             on_event=show_panel if verbose else None,
         )
 
