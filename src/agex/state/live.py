@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from agex.state.base import State, require_name
+from agex.state.files import FileSpace
 
 __all__ = ["Live"]
 
@@ -23,6 +24,7 @@ class Live(State):
         self._lock = threading.Lock()
         self._events: list[Any] = []
         self.cache = {}
+        self.files = FileSpace()
         self.update(variables or {})
 
     @property
