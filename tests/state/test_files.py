@@ -247,3 +247,28 @@ def test_two_writers_of_one_branch_keep_both_files(state):
 def test_a_checkout_of_no_commit_is_refused(state):
     with pytest.raises(StateError):
         state.checkout("nothing")
+
+
+def test_moving_a_file_does_not_read_or_write_its_bytes(state):
+    state.files["old"] = content = bytes(1_000_000)
+    state.commit()
+    state.files.move("old", "new")
+    change = state.files.change()
+    assert (sorted(change.payloads), change.chunks) == (["f/new", "f/old"], {})
+    state.commit()
+    assert dict(state.checkout("main").files) == {"new": content}
+
+
+def test_moving_what_was_just_written_keeps_it(state):
+    state.files["old"] = b"1"
+    state.files.move("old", "new")
+    state.commit()
+    assert dict(state.checkout("main").files) == {"new": b"1"}
+
+
+def test_the_time_of_a_stored_file_can_be_set_without_its_bytes(state):
+    state.files["a"] = bytes(1_000_000)
+    state.commit()
+    state.files.set_time("a", -1.5)
+    assert state.files.change().chunks == {}
+    assert state.checkout(state.commit()).files.entries["a"].modified == -1.5

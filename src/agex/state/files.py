@@ -13,7 +13,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator, Mapping, MutableMapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from agex.errors import StateCorrupt
@@ -90,7 +90,7 @@ class FileSpace(MutableMapping[str, bytes]):
         commit: what they start from; None for nothing.
 
     Attributes:
-        version: grows when the files became others all at once.
+        version: grows with every change, so that a reader sees whether what it knows is of now.
     """
 
     def __init__(self, journal: Journal | None = None, commit: str | None = None) -> None:
@@ -103,6 +103,9 @@ class FileSpace(MutableMapping[str, bytes]):
         self._commit = commit
         self._known: dict[str, FileEntry] | None = None if commit is not None else {}
         self._fresh: dict[str, bytes] = {}
+        """Bytes written since the commit."""
+        self._touched: set[str] = set()
+        """Paths whose payload is to be written though their bytes are stored: moved, or of another time."""
         self._gone: set[str] = set()
 
     def reset(self, commit: str | None) -> None:
@@ -143,6 +146,13 @@ class FileSpace(MutableMapping[str, bytes]):
         with self._lock:
             return sum(map(_is_file, self.entries))
 
+    # It is where files are, not a value: two spaces with the same files are two.
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __hash__(self) -> int:
+        return id(self)
+
     def __repr__(self) -> str:
         return f"FileSpace({len(self)} files)"
 
@@ -157,21 +167,54 @@ class FileSpace(MutableMapping[str, bytes]):
     def put(self, path: str, content: bytes, *, created: float, modified: float) -> None:
         """Write a file, whole, or with a path that ends in a slash a directory."""
         with self._lock:
-            self.entries  # noqa: B018 - they are read before the first is changed
-            assert self._known is not None, "reading the entries makes them known"
-            self._known[path] = FileEntry(len(content), created, modified)
+            self._know()[path] = FileEntry(len(content), created, modified)
             self._fresh[path] = content
+            self._touched.discard(path)
             self._gone.discard(path)
+            self.version += 1
+
+    def move(self, old: str, new: str) -> None:
+        """Give a file or directory another path, at which nothing is; its bytes are not read."""
+        with self._lock:
+            entry = self._know()[old]
+            content = self._fresh.get(old)
+            del self[old]
+            self._put_back(new, entry, content)
+
+    def set_time(self, path: str, modified: float) -> None:
+        """Say when a file was modified, in seconds since the epoch; its bytes are not read."""
+        with self._lock:
+            entry = replace(self._know()[path], modified=modified)
+            if entry.stored is not None:
+                form, created, _, *rest = unpack(entry.stored)
+                entry = replace(entry, stored=pack(form, created, _micros(modified), *rest))
+            self._put_back(path, entry, self._fresh.get(path))
+
+    def _put_back(self, path: str, entry: FileEntry, content: bytes | None) -> None:
+        self._know()[path] = entry
+        self._gone.discard(path)
+        if content is None:
+            self._touched.add(path)
+        else:
+            self._fresh[path] = content
+        self.version += 1
+
+    def _know(self) -> dict[str, FileEntry]:
+        """Return the entries, to be changed."""
+        self.entries  # noqa: B018 - reads them
+        assert self._known is not None, "reading the entries makes them known"
+        return self._known
 
     def __delitem__(self, path: str) -> None:
         key = _key(path)
         with self._lock:
             if key not in self.entries:
                 raise KeyError(path)
-            assert self._known is not None, "reading the entries makes them known"
-            del self._known[key]
+            del self._know()[key]
             self._fresh.pop(key, None)
+            self._touched.discard(key)
             self._gone.add(key)
+            self.version += 1
 
     # -- commits -----------------------------------------------------------------------------
 
@@ -186,6 +229,9 @@ class FileSpace(MutableMapping[str, bytes]):
                 payload = _payload(journal, entry, content, change.chunks)
                 change.payloads[_PREFIX + path] = payload
                 change.entries[path] = FileEntry(entry.size, entry.created, entry.modified, payload)
+            for path in self._touched:
+                entry = change.entries[path] = self.entries[path]
+                change.payloads[_PREFIX + path] = entry.stored
             stored = set() if self._commit is None or not self._gone else self._gone
             for path in stored:
                 if journal.read(self._commit or "", _PREFIX + path) is not None:
@@ -200,15 +246,15 @@ class FileSpace(MutableMapping[str, bytes]):
             for path, entry in change.entries.items():
                 now = self.entries.get(path)
                 if now is not None and (now.size, now.created, now.modified) == _version(entry):
-                    assert self._known is not None, "reading the entries makes them known"
-                    self._known[path] = entry
+                    self._know()[path] = entry
                     self._fresh.pop(path, None)
+                    self._touched.discard(path)
             self._gone -= change.gone
 
     @property
     def is_changed(self) -> bool:
         """Whether something was written or removed since the commit."""
-        return bool(self._fresh or self._gone)
+        return bool(self._fresh or self._touched or self._gone)
 
 
 def _version(entry: FileEntry) -> tuple[int, float, float]:
@@ -253,9 +299,13 @@ def _is_file(path: str) -> bool:
     return not path.endswith("/")
 
 
+def _micros(seconds: float) -> bytes:
+    return int(seconds * 1e6).to_bytes(8, "big", signed=True)
+
+
 def _payload(journal: Journal, entry: FileEntry, content: bytes, chunks: dict[bytes, memoryview]) -> bytes:
     """Return what the key holds, and add to *chunks* what it names."""
-    head = (_FORM, *(int(seconds * 1e6).to_bytes(8, "big") for seconds in (entry.created, entry.modified)))
+    head = (_FORM, _micros(entry.created), _micros(entry.modified))
     size = entry.size.to_bytes(8, "big")
     # Bytes that look like an address would be taken for one by a collector.
     if entry.size <= INLINE and not addresses_in(content):
@@ -272,8 +322,8 @@ def entry_of(path: str, payload: bytes) -> FileEntry:
     fields = unpack(payload)
     if len(fields) < 5 or fields[0] != _FORM:
         raise StateCorrupt(f"The payload of file {path!r} is of no known kind")
-    created, modified, size = (int.from_bytes(field, "big") for field in fields[1:4])
-    return FileEntry(size, created / 1e6, modified / 1e6, payload)
+    created, modified = (int.from_bytes(field, "big", signed=True) for field in fields[1:3])
+    return FileEntry(int.from_bytes(fields[3], "big"), created / 1e6, modified / 1e6, payload)
 
 
 def content_of(journal: Journal | None, path: str, payload: bytes) -> bytes:
