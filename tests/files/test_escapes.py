@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import shutil
 import socket
 import threading
 from pathlib import Path
@@ -215,15 +217,20 @@ def test_a_directory_that_turns_into_a_link_while_it_is_walked_is_not_followed(r
     def swap() -> None:
         while not stop.is_set():
             (root / "real").rename(root / "aside")
-            (root / "real").symlink_to(outside)
-            (root / "real").unlink()
-            (root / "aside").rename(root / "real")
+            with contextlib.suppress(FileExistsError):
+                (root / "real").symlink_to(outside)
+                (root / "real").unlink()
+            while (root / "aside").exists():
+                with contextlib.suppress(OSError):  # a write has made a directory of that name meanwhile
+                    shutil.rmtree(root / "real", ignore_errors=True)
+                    (root / "aside").rename(root / "real")
 
     def read() -> None:
         for _ in range(3_000):
             try:
                 got.add(files.read("real/secret.txt"))
-                files.write("real/new.txt", b"x")
+                files.truncate("real/secret.txt", 6)
+                files.mkdir("real/new")
             except OSError:
                 pass
 
@@ -236,7 +243,7 @@ def test_a_directory_that_turns_into_a_link_while_it_is_walked_is_not_followed(r
         reader.join()
     stop.set()
     swapper.join()
-    assert got == {b"inside"}
+    assert got <= {b"inside"}
     assert sorted(each.name for each in outside.iterdir()) == ["secret.txt"]
 
 

@@ -19,15 +19,22 @@ import inspect
 import sys
 import types
 from collections.abc import Callable, Mapping
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from agex.errors import SandboxAttributeError, SandboxError, SandboxImportError, SandboxTypeError
 from agex.sandbox import classes, compiled, doors, hostclass, lazies, ledger, patterns, rawmemory
 from agex.sandbox.builtin import as_builtin
-from agex.sandbox.modules import hint
+from agex.sandbox.context import CURRENT
+from agex.sandbox.imports import Compile, Imports
+from agex.sandbox.modules import ModuleGrant, hint
 from agex.sandbox.names import Names, Spaces, own_names, replace_names
 from agex.sandbox.output import CAPTURE
 from agex.sandbox.policy import Policy
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from agex.sandbox.files import Files, GuestFiles, Modules
 
 __all__ = ["Guards"]
 
@@ -89,6 +96,12 @@ class Guards:
         self._spaces = Spaces()
         self._patterns: dict[tuple[Any, ...], _PatternMeta] = {}
         self._bare: dict[str, types.ModuleType] = {}
+        self.files: GuestFiles | None = None
+        """The workspace, if the session has one."""
+        self.imports: Imports | None = None
+        """The guest's own modules, likewise."""
+        self._file_modules: Modules | None = None
+        self._noted: set[str] = set()
         self.classes = classes.ClassRegistry()
         self.builtins: dict[str, Any] = {
             **_STATIC,
@@ -116,6 +129,20 @@ class Guards:
         }
         self.classes.builtins = self.builtins
         self.builtins.update(self._shown(policy.names))
+
+    def use_files(
+        self, files: Files, outside: Callable[[], AbstractContextManager[None]], compile_file: Compile
+    ) -> None:
+        """Give the guest a workspace.
+
+        It has ``open``, the modules that it writes there, and with the standard set those for files.
+        """
+        own: GuestFiles = files.guarded(outside)
+        self.files = own
+        self.builtins["open"] = _plain_open(own)
+        self.imports = Imports(self, own, compile_file)
+        if self.policy.is_standard:
+            self._file_modules = files.modules(own)
 
     def _shown(self, names: Mapping[str, Any]) -> dict[str, Any]:
         return {n: self.shown_class(v) if isinstance(v, type) else v for n, v in names.items()}
@@ -150,12 +177,17 @@ class Guards:
         """Tell whether a private name of *receiver* is the guest's own."""
         if isinstance(receiver, types.FunctionType):
             return self.is_guest_function(receiver)
+        if type(receiver) is types.ModuleType:
+            return self._owns_module(receiver)
         if type(receiver) is super:
             receiver = doors.super_self(receiver)
         owner = receiver if isinstance(receiver, type) else type(receiver)
         if self.classes.is_pure(owner):
             return True
         return self.classes.is_mixed(owner) and name not in self.classes.host_names(owner)
+
+    def _owns_module(self, module: types.ModuleType) -> bool:
+        return self.imports is not None and self.imports.owns(module)
 
     def is_guest_function(self, function: Any) -> bool:
         """Tell whether *function* was compiled for this session."""
@@ -192,6 +224,8 @@ class Guards:
             return isinstance(receiver, BaseException)
         if isinstance(receiver, BaseException) and hostclass.is_static(class_):
             return not ledger.is_private(name) and not self._hides_method(class_, name)
+        if type(receiver) is types.ModuleType:
+            return self._owns_module(receiver)
         if name.startswith("_") or isinstance(receiver, types.ModuleType):
             return False
         if doors.is_alias(receiver):  # it hands the store on
@@ -347,7 +381,7 @@ class Guards:
         if type(fromlist) is list:
             return host.__import__(name, {}, {}, fromlist, 0)
         if level:
-            raise SandboxImportError("relative imports need a package; import the module by its full name")
+            name = self._absolute(name, globals, level)
         top = self._module(name)
         if not fromlist:
             return self._linked(name, top) if "." in name else top
@@ -361,6 +395,11 @@ class Guards:
                     )
                 host.vars(top)[member] = child
         return top
+
+    def _absolute(self, name: str, importer: Any, level: int) -> str:
+        if self.imports is None:
+            raise SandboxImportError("relative imports need a package; import the module by its full name")
+        return self.imports.absolute(name, importer, level)
 
     def _linked(self, name: str, module: types.ModuleType) -> types.ModuleType:
         """Give the outermost package of *name*, from which *module* is reached by attributes."""
@@ -379,6 +418,11 @@ class Guards:
         if name in self._apart:
             return self._apart[name]
         grant = self.policy.modules.get(name)
+        if grant is not None or (self._file_modules is not None and name in self._file_modules.names):
+            self._note_hidden(name)
+        if self._file_modules is not None and (own := self._module_of_files(name, grant)) is not None:
+            self._apart[name] = own
+            return own
         if grant is not None and grant.per_session is not None:
             self._apart[name] = grant.own_copy()
             return self._apart[name]
@@ -390,13 +434,42 @@ class Guards:
             raise SandboxImportError(f"import of '{name}' is not allowed; {instead}")
         return found
 
+    def _module_of_files(self, name: str, grant: ModuleGrant | None) -> types.ModuleType | None:
+        """Give a module over the workspace; one that the host registered itself comes before it."""
+        assert self._file_modules is not None, "asked for only where there is a workspace"
+        if grant is None:
+            return self._file_modules.get(name)
+        members = self._file_modules.additions.get(name)
+        if members is None:
+            return None
+        own = grant.own_copy()
+        host.vars(own).update(members)
+        return own
+
     def _submodule(self, name: str) -> types.ModuleType | None:
         parts = name.split(".")
         for cut in range(len(parts) - 1, 0, -1):
             grant = self.policy.modules.get(".".join(parts[:cut]))
             if grant is not None:
                 return grant.submodule(".".join(parts[cut:]))
-        return None
+        return self._own_module(name)
+
+    def _own_module(self, name: str) -> types.ModuleType | None:
+        """Give a module of the guest's workspace. Its code runs in a run only, under limits."""
+        if self.imports is None:
+            return None
+        return self.imports.load(name) if CURRENT.get() is self else self.imports.known(name)
+
+    def _note_hidden(self, name: str) -> None:
+        """Say it where a file of the workspace has the name of a module that comes before it."""
+        if self.imports is None or name in self._noted or CURRENT.get() is not self:
+            return
+        self._noted.add(name)
+        hidden = self.imports.file_of(name)
+        if hidden is not None and hidden.endswith(".py"):
+            _print(
+                f"note: import {name} gives the module of that name, not {hidden}; rename the file to import it"
+            )
 
     # -- match ---------------------------------------------------------------------
 
@@ -460,6 +533,15 @@ class _PatternMeta(type):
 
 
 # -- small parts
+
+
+def _plain_open(files: GuestFiles) -> Callable[..., Any]:
+    """Give ``open`` as a function, which has no ``__self__``."""
+
+    def open(file: Any, mode: str = "r", *args: Any, **kwargs: Any) -> Any:  # noqa: A001 - its name in tracebacks
+        return files.open(file, mode, *args, **kwargs)
+
+    return open
 
 
 def _scope(frame: types.FrameType) -> Mapping[str, Any]:

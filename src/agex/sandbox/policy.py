@@ -70,6 +70,8 @@ class Policy:
     """What guest code finds as variables."""
     modules: dict[str, ModuleGrant] = field(default_factory=dict, init=False)
     """What guest code may import."""
+    is_standard: bool = field(default=False, init=False)
+    """Whether it has the standard set, to which modules for files belong where there is a workspace."""
     _rules: dict[type, _ClassRule] = field(default_factory=dict, init=False, repr=False)
     _sealed: set[type] = field(default_factory=set, init=False, repr=False)
     _contested: set[str] = field(default_factory=set, init=False, repr=False)
@@ -84,7 +86,15 @@ class Policy:
         """Grant the standard set: the harmless part of the standard library."""
         policy = cls(strict=strict)
         policy.modules.update(stdlib.grants())
+        policy.is_standard = True
         return policy
+
+    def use_paths(self) -> None:
+        """Add ``pathlib`` to the standard set: there is a workspace that its paths can lead into."""
+        if self.is_standard and "pathlib" not in self.modules:
+            library = _known("pathlib")
+            self._use(library)
+            self.modules["pathlib"] = libraries.LibraryGrant(library, "pathlib")
 
     # -- granting ------------------------------------------------------------------
 
