@@ -337,3 +337,27 @@ def test_the_documented_size_limit_raises_and_loses_nothing():
     assert "VFS size limit exceeded" in str(overwrite.error)
     assert sandbox.exec("open('kept.txt').read(), open('old.bin').read()").value == ("kept", "old")
     assert sandbox.exec("open('more.txt', 'w').write('fits'); open('more.txt').read()").value == "fits"
+
+
+def test_a_host_that_uses_monkeyfs_itself_has_it_before_during_and_after_runs(sandbox):
+    import monkeyfs
+
+    def host_uses_it() -> str:
+        mine = monkeyfs.VirtualFS({})
+        with monkeyfs.patch(mine):
+            Path("/mine").write_text("of the host")
+            return str(os.path.exists("/mine")) + Path("/mine").read_text()  # noqa: PTH110 - os is what is tested
+
+    program = "open('a', 'w').write('x')\nopen('a').read()"
+    assert sandbox.exec(program).value == "x"
+    session = sandbox.session()
+
+    def paused() -> str:
+        with session.paused():
+            return host_uses_it()
+
+    session.bind("paused", paused)
+    assert session.run("paused()").value == "Trueof the host"
+    assert host_uses_it() == "Trueof the host"
+    assert sandbox.exec(program).value == "x"
+    assert host_uses_it() == "Trueof the host"

@@ -8,7 +8,9 @@ from agex.files.base import FileTree, Space
 from agex.files.guarded import GuardedFiles
 from agex.files.isolated import IsolatedFiles
 from agex.files.memory import MemorySpace
+from agex.files.mounted import MountedFiles
 from agex.files.virtual import VirtualFiles
+from agex.files.watched import WatchedFiles
 from agex.files.workspace import Workspace, connect_fs
 
 __all__ = [
@@ -16,8 +18,10 @@ __all__ = [
     "GuardedFiles",
     "IsolatedFiles",
     "MemorySpace",
+    "MountedFiles",
     "Space",
     "VirtualFiles",
+    "WatchedFiles",
     "Workspace",
     "connect_fs",
 ]

@@ -132,11 +132,15 @@ class IsolatedFiles(FileTree):
             raise ValueError(f"negative offset {offset}")
         with self._parent(path) as (at, name):
             descriptor = _opened(name, _READ, at, path)
-        with os.fdopen(descriptor, "rb") as file:
+        try:
             found = os.fstat(descriptor)
             if stat.S_ISDIR(found.st_mode):
                 raise failure(errno.EISDIR, path)
             _require_own_file(found, path)
+        except OSError:
+            os.close(descriptor)
+            raise
+        with os.fdopen(descriptor, "rb") as file:
             file.seek(offset)
             return file.read(size)
 

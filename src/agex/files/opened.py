@@ -95,6 +95,8 @@ class OpenFile(io.BytesIO):
         self.name = path
         if fresh and not there:
             fs.write(self._path, b"")
+        elif self.writable():
+            self._require_room(0)  # one that cannot be written is told now
         self._changed = fresh and there
 
     @property

@@ -18,7 +18,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from types import FrameType, ModuleType
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from monkeyfs import current_fs, suspend
 
@@ -115,60 +115,85 @@ def inside(files: Any) -> Iterator[None]:
         _PATCHES.leave()
 
 
+_Place: TypeAlias = tuple[Any, str, Any]
+"""An object, the name of an attribute, and a value of it."""
+
+
 class _Patches:
     """The functions of monkeyfs in the places of the originals, while anybody needs them."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._users = 0
-        self._known: list[tuple[Any, str, Any, Any]] | None = None
-        """Where, under what name, what was there, and what is there for a run."""
+        self._ours: list[_Place] = []
+        self._before: list[_Place] = []
+        self._host_has_them = False
+        """Whether the host had put monkeyfs's functions there for good, for its own use."""
 
     def enter(self) -> None:
         """Put them there, unless they are."""
         with self._lock:
-            if self._known is None:
-                self._known = _learned()
+            if not self._ours:
+                self._ours = _learned()
             if self._users == 0:
-                for owner, name, _, ours in self._known:
-                    setattr(owner, name, ours)
+                self._host_has_them = _installation()._installed
+                self._before = [(owner, name, getattr(owner, name)) for owner, name, _ in self._ours]
+                _put(self._ours)
             self._users += 1
 
     def leave(self) -> None:
-        """Put the originals back, once nobody needs them."""
+        """Put back what was there, once nobody needs them and unless the host itself came to need them."""
         with self._lock:
             self._users -= 1
-            if self._users == 0:
-                for owner, name, original, _ in self._known or ():
-                    setattr(owner, name, original)
+            if self._users == 0 and (self._host_has_them or not _installation()._installed):
+                _put(self._before)
 
 
 _PATCHES = _Patches()
 
 
-def _learned() -> list[tuple[Any, str, Any, Any]]:
-    """Have monkeyfs put its functions in place, and see what it changed."""
+def _put(places: list[_Place]) -> None:
+    for owner, name, value in places:
+        setattr(owner, name, value)
+
+
+def _installation() -> Any:
+    """Return monkeyfs's module, whose flag says that its functions are in place for good."""
+    return importlib.import_module("monkeyfs.patching.install")
+
+
+def _learned() -> list[_Place]:
+    """Have monkeyfs put its functions in place, see where that is, and take them away again."""
     import bz2
     import fcntl
     import glob
 
     lazily = [getattr(glob, "_StringGlobber", None), getattr(pathlib.Path, "_globber", None)]  # from 3.13 on
-    owners = [builtins, io, bz2, os, os.path, fcntl, pathlib.Path, *filter(None, lazily)]
-    before = [dict(vars(owner)) for owner in owners]
-    importlib.import_module("monkeyfs.patching").install()
-    found = []
-    for owner, was in zip(owners, before, strict=True):
+    owners = [os, os.path, fcntl, pathlib.Path, *filter(None, lazily)]
+    before = [dict(vars(owner)) for owner in (*owners, builtins, io)]
+    installation = _installation()
+    if not installation._installed:
+        installation.install()
+        installation._installed = False  # a host that uses monkeyfs itself puts them there anew
+    found: list[_Place] = [(builtins, "open", _open), (io, "open", _open), (bz2, "_builtin_open", _open)]
+    originals: list[_Place] = [
+        (owner, "open", was["open"]) for owner, was in zip((builtins, io), before[-2:], strict=True)
+    ]
+    for owner, was in zip(owners, before, strict=False):
         for name, now in vars(owner).items():
-            is_open = (owner in (builtins, io) and name == "open") or (
-                owner is bz2 and name == "_builtin_open"
-            )
-            if is_open or (name in was and was[name] is not now):
-                found.append((owner, name, was[name], _open if is_open else now))
+            if name in was and was[name] is not now:
+                found.append((owner, name, now))
+                originals.append((owner, name, was[name]))
+    _put(originals)
     _choose_who_reads_the_installation()
     return found
 
 
 _ORIGINAL_OPEN = open
+_NEEDS_ACCESS = (
+    "Files are looked for in the workspace here; register a function that is to open files of the host with "
+    "host_fs_access=True."
+)
 
 
 def _open(  # noqa: PLR0917 - the builtin's own parameters
@@ -184,13 +209,17 @@ def _open(  # noqa: PLR0917 - the builtin's own parameters
     """Open a file where this context has its files. That of monkeyfs forgets what is passed by position."""
     files = current_fs.get()
     patches: Any = importlib.import_module("monkeyfs.patching.patches")
-    if files is None or isinstance(file, int) or opener is not None:
+    guards = CURRENT.get()
+    is_guests = guards is not None and files is guards.files
+    if not is_guests or isinstance(file, int) or opener is not None:
         settings = {"encoding": encoding, "errors": errors, "newline": newline, "opener": opener}
         return patches._vfs_open(file, mode, buffering=buffering, closefd=closefd, **settings)
     try:
         return files.open(file, mode, buffering, encoding, errors, newline, closefd)
-    except FileNotFoundError:
+    except FileNotFoundError as error:
         if set(mode) & set("wxa+") or not patches._is_safe_system_path(file):
+            if not _asked_by_guest():
+                error.add_note(_NEEDS_ACCESS)
             raise
         return _ORIGINAL_OPEN(file, mode, buffering, encoding, errors, newline, closefd)
 

@@ -467,9 +467,7 @@ class Guards:
         self._noted.add(name)
         hidden = self.imports.file_of(name)
         if hidden is not None and hidden.endswith(".py"):
-            _print(
-                f"note: import {name} gives the module of that name, not {hidden}; rename the file to import it"
-            )
+            _print(f"note: import {name} gives the module of that name, not {hidden}; rename the file")
 
     # -- match ---------------------------------------------------------------------
 

@@ -29,7 +29,7 @@ from agex.sandbox.tracebacks import format_error
 if TYPE_CHECKING:
     import asyncio
 
-    from agex.sandbox.files import Files
+    from agex.sandbox.files import Files, GuestFiles
 
 __all__ = ["Enforcement", "Result", "Session"]
 
@@ -124,6 +124,11 @@ class Session:
     def _check_name(self, name: str) -> None:
         if not is_bindable(name):
             raise SandboxError(f"{name!r} cannot be a variable of guest code; choose another name")
+
+    @property
+    def guest_files(self) -> GuestFiles | None:
+        """The workspace as the guest has it."""
+        return self._guards.files
 
     @property
     def builtins(self) -> Mapping[str, Any]:
@@ -257,10 +262,17 @@ class Session:
 
         return await self._aguarded(work)
 
-    def define(self, source: str, filename: str, namespace: dict[str, Any]) -> Result:
-        """Run a program in a namespace apart from the session's: what it defines there is the guest's."""
+    def define(self, source: str, filename: str, namespace: dict[str, Any], *, main: bool = False) -> Result:
+        """Run a program in a namespace apart from the session's: what it defines there is the guest's.
+
+        With *main* it is a program of its own, whose definitions are none of the session's.
+        """
 
         def work(result: Result) -> None:
+            if main:
+                namespace.update(__builtins__=self._builtins, __name__=self.globals["__name__"])
+                exec(self._compile_file(source, filename), namespace)  # noqa: S102 - rewritten code
+                return
             namespace["__builtins__"] = self._builtins
             namespace["__name__"] = self.globals["__name__"]
             exec(self._compile(source, filename, echo=False), namespace)  # noqa: S102 - rewritten code

@@ -7,6 +7,7 @@ Nothing here is used by agex itself at run time, and nothing here reaches a netw
 from __future__ import annotations
 
 from agex.models.actions import edit_file, python_action, terminal_action, write_file
+from agex.testing.filesystem import check_filesystem
 from agex.testing.kvstore import check_kvstore
 from agex.testing.models import RecordingModel, ReplayMiss, ReplayModel, ScriptedModel, ScriptExhausted
 
@@ -16,6 +17,7 @@ __all__ = [
     "ReplayModel",
     "ScriptExhausted",
     "ScriptedModel",
+    "check_filesystem",
     "check_kvstore",
     "edit_file",
     "python_action",
