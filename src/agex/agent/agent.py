@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 
 from agex.agent.budget import Budget
 from agex.agent.execution import Check, Terms, example_inputs
-from agex.agent.invocation import Definition
+from agex.agent.invocation import UNSET, Definition
 from agex.agent.registration import (
     Isolation,
     Kind,
@@ -30,7 +30,13 @@ from agex.models.base import Model
 from agex.state import State
 
 if TYPE_CHECKING:
+    import os
+
+    from agex.agent.workspace import TaskFiles
+    from agex.files import Workspace
+    from agex.files.skill import Skill
     from agex.sandbox import Sandbox
+    from agex.shell import TerminalCommand
 
 __all__ = ["VIRTUAL_FS", "Agent"]
 
@@ -41,7 +47,7 @@ C = TypeVar("C", bound=type)
 T = TypeVar("T")
 
 VIRTUAL_FS: Any = type("VIRTUAL_FS", (), {"__repr__": lambda self: "VIRTUAL_FS"})()
-"""The default ``fs``: files in memory, once the workspace is there."""
+"""The default ``fs``: a virtual workspace without a limit."""
 
 
 class Agent:
@@ -54,7 +60,8 @@ class Agent:
             ``agex.testing`` double, or None for what the environment offers. Looked up at the
             first call of a task.
         state: where variables live from task to task; None for nowhere.
-        fs: the workspace; not there yet, so only the default and None are accepted.
+        fs: the workspace, of ``connect_fs``: by default a virtual one, which is kept in the state; None
+            for no files.
         isolation: where code runs. ``"none"`` is in this process: a guard rail for cooperative
             code, not a boundary. The other levels are not there yet.
         max_iterations: turns of one task.
@@ -77,7 +84,7 @@ class Agent:
         primer: str | None = None,
         model: object = None,
         state: State | None = None,
-        fs: object = VIRTUAL_FS,
+        fs: Any = VIRTUAL_FS,
         isolation: Isolation = "none",
         max_iterations: int = 10,
         timeout_seconds: float = 30.0,
@@ -88,7 +95,10 @@ class Agent:
         llm_retries: int = 2,
     ) -> None:
         _require_isolation(isolation)
-        _require(fs is VIRTUAL_FS or fs is None, f"fs={fs!r}: the workspace is not there yet; leave fs out.")
+        _require(
+            fs is VIRTUAL_FS or fs is None or hasattr(fs, "over"),
+            f"fs={fs!r}: give connect_fs(type='virtual'), connect_fs(type='isolated', root=...) or None.",
+        )
         _require(
             state is None or isinstance(state, State),
             f"state={state!r}: give Live(), Versioned(...) or None.",
@@ -110,6 +120,9 @@ class Agent:
         self.max_output_chars = max_output_chars
         self.budget = budget
         self.llm_retries = llm_retries
+        self._fs = fs
+        self._skills: tuple[Skill, ...] = ()
+        self._commands: tuple[TerminalCommand, ...] = ()
         self._registrations: tuple[Registration, ...] = ()
         self._resolved: tuple[object, Model] | None = None
         self._sandboxes: WeakKeyDictionary[TaskSignature, tuple[object, Sandbox]] = WeakKeyDictionary()
@@ -277,6 +290,91 @@ class Agent:
             )
         )
         return m
+
+    def skill(self, source: str | os.PathLike[str] | bytes) -> Skill:
+        """Give the agent documentation that it reads when it needs it, at ``/skills/NAME``.
+
+        Args:
+            source: a folder with a ``SKILL.md`` in the Agent Skills format, that file, or its bytes.
+
+        Raises:
+            DefinitionError: there is none, it has no name and description, or the name is taken.
+        """
+        from agex.files.skill import read_skill
+
+        skill = read_skill(source)
+        with self._lock:
+            _require(
+                all(skill.name != one.name for one in self._skills),
+                f"There is a skill {skill.name!r} already; give this one another name.",
+            )
+            self._skills = (*self._skills, skill)
+        return skill
+
+    def terminal(self, handler: Any = None, /, *, name: str | None = None, **settings: Any) -> Any:
+        """Let the agent run a function of the host as a command of its terminal. Also a decorator.
+
+        Args:
+            handler: called with a context that has ``args``, ``stdin``, ``stdout``, ``fs`` and ``env``,
+                with the host's own powers.
+            name: of the command; the function's own by default.
+            **settings: ``visibility="high"`` shows its docstring in the prompt, ``"medium"`` the first line
+                of it, ``"low"`` nothing; ``docstring`` replaces its own. ``NAME --help`` prints it.
+
+        Raises:
+            DefinitionError: it is no function, or the name is taken.
+        """
+        from agex.agent.extras import new_command
+
+        if handler is None:
+            return lambda handler: self.terminal(handler, name=name, **settings)
+        with self._lock:
+            command = new_command(handler, name or _name_of(handler), self._commands, **settings)
+            self._commands = (*self._commands, command)
+        return handler
+
+    def fs(self, state: State | None = UNSET) -> Workspace:
+        """Return the workspace, to be read and written by the host.
+
+        Args:
+            state: whose files; the agent's own state if not given.
+
+        Raises:
+            DefinitionError: the agent has no workspace, or it lives for one task only.
+        """
+        own = self._workspace()
+        where = self.state if state is UNSET else state
+        if own is None:
+            raise DefinitionError("This agent has no workspace: it was made with fs=None.")
+        if own.is_virtual and where is None:
+            raise DefinitionError(
+                "Without a state, files live for one task only; write agent.fs(state), or give the agent one."
+            )
+        return own if where is None else own.over(where.files)
+
+    @property
+    def extras(self) -> str:
+        """What the prompt says of skills and of the terminal's commands."""
+        from agex.agent.extras import listed
+
+        return listed(self._skills, self._commands)
+
+    def task_files(self, state: State | None) -> TaskFiles | None:
+        """Return the files of one task call; None where the agent has no workspace."""
+        from agex.agent.workspace import TaskFiles, workspace_of
+
+        workspace = workspace_of(self._workspace(), state)
+        if workspace is None:
+            return None
+        return TaskFiles(workspace, skills=self._skills, commands=self._commands)
+
+    def _workspace(self) -> Workspace | None:
+        if self._fs is VIRTUAL_FS:
+            from agex.files import connect_fs
+
+            self._fs = connect_fs()
+        own: Workspace | None = self._fs
+        return own
 
     def _add(self, registration: Registration) -> None:
         with self._lock:

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 __all__ = ["UNSET", "CallOptions", "Definition", "Invocation"]
 
+PYTHON_ONLY = ("python_action",)
+ACTIONS = (*PYTHON_ONLY, "write_file", "edit_file", "terminal_action")
+"""What a model may ask for where there is a workspace."""
 UNSET: Any = type("UNSET", (), {"__repr__": lambda self: "UNSET"})()
 """Not given; None is something else."""
 
@@ -104,6 +107,7 @@ class Invocation:
             on_token=options.on_token,
             loop=loop if signature.is_async else None,
         )
+        self._files = files = agent.task_files(self.state)
         self.plan = Plan(
             agent=agent.name,
             task=signature.name,
@@ -112,10 +116,16 @@ class Invocation:
             max_iterations=agent.max_iterations,
             llm_retries=agent.llm_retries,
             kept_code=kept_code,
+            actions=ACTIONS
+            if files is not None and self.model.profile.style != "completion"
+            else PYTHON_ONLY,
         )
         self._agent_primer = agent.primer
+        self._extras = agent.extras
         sandbox = agent.sandbox(signature)
-        session = sandbox.session()
+        session = sandbox.session(fs=None if files is None else files.workspace)
+        if files is not None:
+            files.attach(session)
         self._variables: dict[str, Any] = {}
         if self.state is not None:
             self.state.admit(host_classes(self.registrations, signature), KeptCode(sandbox, session))
@@ -129,6 +139,7 @@ class Invocation:
             call=self.call,
             registrations=self.registrations,
             output_chars=agent.max_output_chars,
+            files=files,
         )
 
     def run(self) -> Run[Any]:
@@ -196,6 +207,8 @@ class Invocation:
             setup_shown=setup_shown,
             turns=self.plan.max_iterations,
             actions=self.plan.actions,
+            extras=self._extras if self._files is not None else "",
+            recap=self._files.recap() if self._files is not None else "",
         )
         if self.model.profile.style == "completion":
             return CompletionConversation(brief)
