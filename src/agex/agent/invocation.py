@@ -35,6 +35,10 @@ if TYPE_CHECKING:
 
 __all__ = ["UNSET", "CallOptions", "Definition", "Invocation"]
 
+PYTHON_ONLY = ("python_action",)
+ACTIONS = (*PYTHON_ONLY, "write_file", "edit_file", "terminal_action")
+"""What a model may ask for where there is a workspace."""
+
 
 class Unset(Enum):
     """A sentinel that is the same in every process."""
@@ -130,6 +134,7 @@ class Invocation:
             on_token=options.on_token,
             loop=loop if signature.is_async else None,
         )
+        self._files = files = agent.task_files(self.state)
         self.plan = Plan(
             agent=agent.name,
             task=signature.name,
@@ -138,6 +143,9 @@ class Invocation:
             max_iterations=agent.max_iterations,
             llm_retries=agent.llm_retries,
             kept_code=kept_code,
+            actions=ACTIONS
+            if files is not None and self.model.profile.style != "completion"
+            else PYTHON_ONLY,
         )
         self.record: Run[Any] = Run(
             run_id=self.plan.run_id,
@@ -149,7 +157,8 @@ class Invocation:
         self._solved = solved
         self._value: Any = None
         self._agent_primer = agent.primer
-        self._session = session = agent.place(signature)
+        self._extras = agent.extras
+        self._session = session = agent.place(signature, files)
         self._variables: dict[str, Any] = {}
         if self.state is not None:
             here = session if isinstance(session, Session) else None
@@ -166,6 +175,7 @@ class Invocation:
             registrations=self.registrations,
             output_chars=agent.max_output_chars,
             sees=self.model.profile.images,
+            files=files,
         )
         session.open()
 
@@ -294,6 +304,8 @@ class Invocation:
             setup_shown=setup_shown,
             turns=self.plan.max_iterations,
             actions=self.plan.actions,
+            extras=self._extras if self._files is not None else "",
+            recap=self._files.recap() if self._files is not None else "",
         )
         if self.model.profile.style == "completion":
             return CompletionConversation(brief)

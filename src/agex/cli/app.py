@@ -201,6 +201,30 @@ def gc(directory: Directory, as_json: Json = False) -> None:
     _print(gone, lambda _, console: console.print(text), as_json)
 
 
+@app.command()
+def shell(
+    directory: Directory,
+    branch: Branch = "main",
+    command: Annotated[
+        str | None, typer.Option("--command", "-c", help="Run this script instead of asking for lines.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Work on the files of a state in a shell; each line that changes something is a commit."""
+    from agex.cli import history
+    from agex.cli import shell as terminal
+
+    def print_text(entry: dict[str, Any]) -> None:
+        if entry["text"]:
+            typer.echo(entry["text"].rstrip("\n"))
+
+    lines = terminal.lines_of(f"{directory.name}$ ") if command is None else iter([command])
+    with _Reporting(), history.opened(directory, branch) as state:
+        code = terminal.work(state, lines, _print_json if as_json else print_text)
+    if code:
+        raise typer.Exit(1)
+
+
 class _Reporting:
     """Turn the library's errors into one line and an exit code."""
 

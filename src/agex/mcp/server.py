@@ -156,7 +156,7 @@ class _Link:
         try:
             async with (
                 asyncio.timeout(seconds) as connecting,
-                Client(target, read_timeout_seconds=seconds) as client,
+                Client(_transport(target), read_timeout_seconds=seconds) as client,
             ):
                 connecting.reschedule(None)
                 self._opened.set_result((client, closing, asyncio.get_running_loop()))
@@ -188,6 +188,18 @@ class _Link:
             self._loop.call_soon_threadsafe(self._closing.set)
         else:
             self._holding.cancel()
+
+
+def _transport(target: Any) -> Any:
+    """Return how to reach a server; what a command prints goes where this process's own errors go.
+
+    That is not always ``sys.stderr``, which the SDK takes: a notebook has a stream there that is no file.
+    """
+    from mcp import StdioServerParameters, stdio_client
+
+    if not isinstance(target, StdioServerParameters) or sys.__stderr__ is None:
+        return target
+    return stdio_client(target, errlog=sys.__stderr__)
 
 
 _held: set[_Link] = set()

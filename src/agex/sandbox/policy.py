@@ -79,6 +79,7 @@ class Policy:
         names: what guest code finds as variables.
         modules: what guest code may import.
         grants: what was granted, in order.
+        is_standard: whether it has the standard set, to which modules for files belong in a workspace.
     """
 
     def __init__(self, strict: bool = False) -> None:
@@ -86,6 +87,7 @@ class Policy:
         self.names: dict[str, Any] = {}
         self.modules: dict[str, ModuleGrant] = {}
         self.grants: list[Grant] = []
+        self.is_standard = False
         self._rules: dict[type, _ClassRule] = {}
         self._sealed: set[type] = set()
         self._contested: set[str] = set()
@@ -101,7 +103,15 @@ class Policy:
         policy = cls(strict=strict)
         policy.modules.update(stdlib.grants())
         policy.grants.append(Grant("default"))
+        policy.is_standard = True
         return policy
+
+    def use_paths(self) -> None:
+        """Add ``pathlib`` to the standard set: there is a workspace that its paths can lead into."""
+        if self.is_standard and "pathlib" not in self.modules:
+            library = _known("pathlib")
+            self._use(library)
+            self.modules["pathlib"] = libraries.LibraryGrant(library, "pathlib")
 
     # -- granting ------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 
 from agex import values
 from agex.state.base import State, require_name
+from agex.state.files import FileSpace
 
 __all__ = ["Live"]
 
@@ -30,6 +31,7 @@ class Live(State):
         self._cache: Any = {}
         self._classes: set[type] = set()
         self._guest: values.GuestCode | None = None
+        self.files = FileSpace()
         self.update(variables or {})
 
     def __reduce__(self) -> NoReturn:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from agex.errors import DefinitionError, IsolationUnavailable
 
 if TYPE_CHECKING:
     from agex.sandbox import Policy, Session
-    from agex.sandbox.sandbox import Files
     from agex.tinyagent.limits import ExecutionLimits
+    from agex.tinyagent.reading import Directory
 
 __all__ = ["TrustLevel", "level_of", "open_session"]
 
@@ -48,7 +49,7 @@ def level_of(level: TrustLevel | str) -> TrustLevel:
 
 
 def open_session(
-    level: TrustLevel, policy: Policy, limits: ExecutionLimits, files: Files | None = None
+    level: TrustLevel, policy: Policy, limits: ExecutionLimits, files: Directory | None = None
 ) -> Session:
     """Give a session in which code of this trust runs.
 
@@ -69,4 +70,16 @@ def open_session(
         memory_mb=limits.max_memory_mb,
         output_chars=limits.max_output_bytes,  # a character is at least a byte
     )
-    return Sandbox(policy, fs=files, limits=held).session()
+    session = Sandbox(policy, limits=held).session()
+    if files is not None:
+        session.bind("open", _plain(files))
+    return session
+
+
+def _plain(files: Directory) -> Callable[..., Any]:
+    """Give ``open`` as a function, which has no ``__self__``."""
+
+    def open(file: Any, mode: str = "r", *args: Any, **kwargs: Any) -> Any:  # noqa: A001 - its name in tracebacks
+        return files.open(file, mode, *args, **kwargs)
+
+    return open
