@@ -19,7 +19,7 @@ def task_of(agent):
     return f
 
 
-@pytest.mark.parametrize("level", ["kernel", "container"])
+@pytest.mark.parametrize("level", ["container"])
 def test_an_isolation_level_that_is_not_there_is_refused_at_construction(level):
     with pytest.raises(IsolationUnavailable, match=level):
         Agent(isolation=level)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from agex.errors import IsolationUnavailable
 from agex.isolation.base import Executor, Level
 from agex.isolation.inprocess import InProcessExecutor
+from agex.isolation.kernel import KernelExecutor
 from agex.isolation.process import ProcessExecutor
 
 __all__ = ["executor_of"]
@@ -16,6 +17,7 @@ __all__ = ["executor_of"]
 _MAKERS: Mapping[Level, Callable[[], Executor]] = {
     "none": InProcessExecutor,
     "process": ProcessExecutor,
+    "kernel": KernelExecutor,
 }
 
 _lock = threading.Lock()
