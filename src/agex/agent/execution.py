@@ -25,7 +25,7 @@ from agex.agent.pictures import MOST_PICTURES, encoded
 from agex.agent.registration import Registration
 from agex.agent.thread import in_thread, turn_of
 from agex.contract import Example, TaskSignature, describe_failure, outcome_matches
-from agex.errors import DefinitionError, InputError
+from agex.errors import DefinitionError, EvalError, InputError
 from agex.models.actions import Action, PythonAction
 from agex.models.base import Image
 
@@ -199,7 +199,10 @@ class Execution:
             raise TypeError(f"{action.kind} was not offered to the model and cannot be carried out")
         self._images.clear()
         result = yield RunCode(action.code, self._filename(turn))
-        self._write_back()
+        try:
+            self._write_back()
+        except EvalError as lost:  # the place is gone, and with it what the action did
+            return self._seen(replace(result, error=lost, traceback=f"EvalError: {lost}"), failed=True)
         if result.stopped is not None:
             return self._stopped(result)
         if result.error is not None:
