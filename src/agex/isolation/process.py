@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from agex.isolation.base import Level, Wall
-from agex.isolation.launch import Launcher, Order, WorkerProcess
+from agex.isolation.launch import Launcher, Order
 from agex.isolation.policies import granted, modules_of, save_policy
-from agex.isolation.remote import Place, RemoteSession
+from agex.isolation.remote import Place, RemoteSession, Worker
 from agex.isolation.resources import resources_of
 from agex.sandbox import Limits, Policy
 
@@ -36,8 +36,8 @@ class ProcessExecutor:
     ) -> RemoteSession:
         saved = _saved(policy, tuple(sorted(classes, key=lambda cls: (cls.__module__, cls.__qualname__))))
 
-        def start(about: Mapping[str, Any]) -> WorkerProcess:
-            return self._launcher.launch(self._order(saved, limits, about))
+        def start(about: Mapping[str, Any]) -> Worker:
+            return self._launch(saved, limits, about)
 
         place = Place(
             level=self.level,
@@ -49,6 +49,9 @@ class ProcessExecutor:
             walls=tuple(f"{wall.name} ({wall.detail})" for wall in self.walls()),
         )
         return RemoteSession(place, namespace)
+
+    def _launch(self, saved: Saved, limits: Limits, about: Mapping[str, Any]) -> Worker:
+        return self._launcher.launch(self._order(saved, limits, about))
 
     def _order(self, saved: Saved, limits: Limits, about: Mapping[str, Any]) -> Order:
         return Order(

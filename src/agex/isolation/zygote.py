@@ -127,7 +127,9 @@ class Zygote:
                 os.dup2(silent, standard)
             close_all_but({0, 1, 2, own})
             signal.set_wakeup_fd(-1)
-            channel = Channel(SocketStream(socket.socket(fileno=own)))
+            stream = SocketStream(socket.socket(fileno=own))
+            stream.shares_memory = not order["walls"]  # behind them, no memory is made that no limit counts
+            channel = Channel(stream)
             _confine(order, channel)
             worker = Worker(channel, template, Limits(**order["limits"]))
             self._ask = worker.ask
