@@ -26,7 +26,7 @@ from agex.testing import ScriptedModel, python_action
 DONE = "task_success(None)"
 
 
-@pytest.fixture(params=["none", "process"])
+@pytest.fixture(params=["none", "process", "kernel"])
 def level(request) -> str:
     return request.param
 

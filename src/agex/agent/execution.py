@@ -24,7 +24,7 @@ from agex.agent.pictures import MOST_PICTURES, encoded
 from agex.agent.registration import Registration
 from agex.agent.thread import in_thread, or_cancelled, turn_of
 from agex.contract import Example, TaskSignature, describe_failure, outcome_matches
-from agex.errors import DefinitionError, InputError
+from agex.errors import DefinitionError, EvalError, InputError
 from agex.models.actions import Action, EditFileAction, PythonAction, TerminalAction, WriteFileAction
 from agex.models.base import Image
 
@@ -215,7 +215,10 @@ class Execution:
             return (yield from self._act_on_files(action))
         self._images.clear()
         result = yield RunCode(action.code, self._filename(turn))
-        self._write_back()
+        try:
+            self._write_back()
+        except EvalError as lost:  # the place is gone, and with it what the action did
+            return self._seen(replace(result, error=lost, traceback=f"EvalError: {lost}"), failed=True)
         if result.stopped is not None:
             return self._stopped(result)
         if result.error is not None:
@@ -364,6 +367,7 @@ class Execution:
             return observation
 
     def _do(self, step: Step) -> Result:
+        self.call.check()  # it may have been cancelled while it waited for its turn
         if isinstance(step, RunCode):
             return self.session.run(step.source, filename=step.filename)
         return self.session.call(step.function, *step.args, **step.kwargs)

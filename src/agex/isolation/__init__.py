@@ -6,8 +6,20 @@ runs. What a worker sends is bytes to judge: the host never unpickles it.
 """
 
 from agex.isolation.base import Executor, GuestSession, Level, Wall
+from agex.isolation.container import ContainerExecutor
 from agex.isolation.inprocess import InProcessExecutor
+from agex.isolation.kernel import KernelExecutor
 from agex.isolation.levels import executor_of
 from agex.isolation.process import ProcessExecutor
 
-__all__ = ["Executor", "GuestSession", "InProcessExecutor", "Level", "ProcessExecutor", "Wall", "executor_of"]
+__all__ = [
+    "ContainerExecutor",
+    "Executor",
+    "GuestSession",
+    "InProcessExecutor",
+    "KernelExecutor",
+    "Level",
+    "ProcessExecutor",
+    "Wall",
+    "executor_of",
+]

@@ -65,16 +65,28 @@ def _reasons(lost: Iterable[values.Lost], what: str) -> list[str]:
 
 
 def unpack(
-    header: Any, parts: Sequence[memoryview], *, allow: values.Allow, guest: values.GuestCode | None
+    header: Any,
+    parts: Sequence[memoryview],
+    *,
+    allow: values.Allow,
+    guest: values.GuestCode | None,
+    origin: str = "",
 ) -> Any:
     """Decode one value.
+
+    Args:
+        header: what `pack` gave.
+        parts: the same.
+        allow: classes whose instances may be made.
+        guest: finds what is named.
+        origin: the level that it comes from, where that is not to be trusted.
 
     Raises:
         ProtocolError: it is none.
     """
     if type(header) is not int or header != len(parts) or not parts:
         raise ProtocolError("a value does not have the parts that it says")
-    group = values.Group(names=(_NAME,), stream=bytes(parts[0]), buffers=tuple(parts[1:]))
+    group = values.Group(names=(_NAME,), stream=bytes(parts[0]), buffers=tuple(parts[1:]), origin=origin)
     try:
         return values.decode(group, allow=allow, guest=guest)[_NAME]
     except StateCorrupt as error:

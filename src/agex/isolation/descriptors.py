@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import array
-import contextlib
 import json
 import os
 import socket
 import struct
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 __all__ = ["close_all_but", "receive_order", "send_order"]
@@ -63,14 +62,8 @@ def _exactly(control: socket.socket, count: int) -> bytes:
 
 def close_all_but(kept: Collection[int]) -> None:
     """Close every descriptor of this process but these."""
-    for descriptor in _open_descriptors():
-        if descriptor not in kept:
-            with contextlib.suppress(OSError):  # the one that listed them is closed already
-                os.close(descriptor)
-
-
-def _open_descriptors() -> Iterable[int]:
-    for folder in ("/proc/self/fd", "/dev/fd"):
-        with contextlib.suppress(FileNotFoundError):
-            return [int(name) for name in os.listdir(folder)]  # noqa: PTH208 - names, and no objects
-    return range(os.sysconf("SC_OPEN_MAX"))
+    first = 0
+    for last in (*sorted(kept), os.sysconf("SC_OPEN_MAX")):
+        if first < last:  # for an empty range, os.closerange closes everything there is
+            os.closerange(first, last)
+        first = last + 1

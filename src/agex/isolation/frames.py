@@ -30,7 +30,7 @@ from typing import Any, Protocol, TypeAlias
 
 from agex.isolation.faults import ProtocolError, WorkerGone
 
-__all__ = ["Bounds", "Channel", "Frame", "Pipes", "SocketStream", "Stream"]
+__all__ = ["Bounds", "Buffer", "Channel", "Frame", "Pipes", "SocketStream", "Stream"]
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
 

@@ -110,9 +110,14 @@ def _told(status: int) -> str:
 
 
 class Launcher:
-    """The zygote of one level, started when it is first needed. Safe to share between threads."""
+    """The zygote of one level, started when it is first needed. Safe to share between threads.
 
-    def __init__(self) -> None:
+    Args:
+        namespaces: give it, and so its workers, a process namespace of its own.
+    """
+
+    def __init__(self, *, namespaces: bool = False) -> None:
+        self._namespaces = namespaces
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
@@ -143,11 +148,10 @@ class Launcher:
         _require_ready(worker)
         return worker
 
-    def _text(self, order: Order) -> dict[str, Any]:
-        assert self._process is not None
+    @staticmethod
+    def _text(order: Order) -> dict[str, Any]:
         return {
             "do": "fork",
-            "zygote": self._process.pid,
             "about": order.about,
             "modules": list(order.modules),
             "limits": order.limits,
@@ -176,7 +180,7 @@ class Launcher:
             # The paths of this process, so that what is importable here is importable there.
             program = (
                 f"import sys; sys.path[:] = {json.dumps([p for p in sys.path if p])}; "
-                f"from agex.isolation.zygote import main; main({theirs.fileno()})"
+                f"from agex.isolation.zygote import main; main({theirs.fileno()}, {self._namespaces})"
             )
             self._process = subprocess.Popen(  # noqa: S603 - our own interpreter, our own program
                 [sys.executable, "-I", "-c", program],

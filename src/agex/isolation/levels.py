@@ -6,9 +6,10 @@ import atexit
 import threading
 from collections.abc import Callable, Mapping
 
-from agex.errors import IsolationUnavailable
 from agex.isolation.base import Executor, Level
+from agex.isolation.container import ContainerExecutor
 from agex.isolation.inprocess import InProcessExecutor
+from agex.isolation.kernel import KernelExecutor
 from agex.isolation.process import ProcessExecutor
 
 __all__ = ["executor_of"]
@@ -16,6 +17,8 @@ __all__ = ["executor_of"]
 _MAKERS: Mapping[Level, Callable[[], Executor]] = {
     "none": InProcessExecutor,
     "process": ProcessExecutor,
+    "kernel": KernelExecutor,
+    "container": ContainerExecutor,
 }
 
 _lock = threading.Lock()
@@ -29,8 +32,6 @@ def executor_of(level: Level) -> Executor:
         IsolationUnavailable: the level does not hold here; the message names what is missing.
     """
     with _lock:
-        if level not in _MAKERS:
-            raise IsolationUnavailable(f"isolation={level!r} is not there yet; use isolation='process'")
         if level not in _made:
             _made[level] = _MAKERS[level]()
             atexit.register(_made[level].close)

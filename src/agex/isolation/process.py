@@ -7,13 +7,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from agex.isolation.base import Level, Wall
-from agex.isolation.launch import Launcher, Order, WorkerProcess
+from agex.isolation.launch import Launcher, Order
 from agex.isolation.policies import granted, modules_of, save_policy
-from agex.isolation.remote import Place, RemoteSession
+from agex.isolation.remote import Place, RemoteSession, Worker
 from agex.isolation.resources import resources_of
 from agex.sandbox import Limits, Policy
 
-__all__ = ["ProcessExecutor"]
+__all__ = ["ProcessExecutor", "Saved"]
 
 
 class ProcessExecutor:
@@ -36,8 +36,8 @@ class ProcessExecutor:
     ) -> RemoteSession:
         saved = _saved(policy, tuple(sorted(classes, key=lambda cls: (cls.__module__, cls.__qualname__))))
 
-        def start(about: Mapping[str, Any]) -> WorkerProcess:
-            return self._launcher.launch(self._order(saved, limits, about))
+        def start(about: Mapping[str, Any]) -> Worker:
+            return self._launch(saved, limits, about)
 
         place = Place(
             level=self.level,
@@ -50,7 +50,10 @@ class ProcessExecutor:
         )
         return RemoteSession(place, namespace)
 
-    def _order(self, saved: _Saved, limits: Limits, about: Mapping[str, Any]) -> Order:
+    def _launch(self, saved: Saved, limits: Limits, about: Mapping[str, Any]) -> Worker:
+        return self._launcher.launch(self._order(saved, limits, about))
+
+    def _order(self, saved: Saved, limits: Limits, about: Mapping[str, Any]) -> Order:
         return Order(
             policy=saved.data,
             about=about,
@@ -63,7 +66,7 @@ class ProcessExecutor:
         self._launcher.close()
 
 
-class _Saved:
+class Saved:
     """A policy as its workers get it."""
 
     def __init__(self, policy: Policy, classes: tuple[type, ...]) -> None:
@@ -74,17 +77,17 @@ class _Saved:
         self.data = save_policy(policy, classes)
 
 
-_known: dict[int, tuple[weakref.ref[Policy], _Saved]] = {}
+_known: dict[int, tuple[weakref.ref[Policy], Saved]] = {}
 
 
-def _saved(policy: Policy, classes: tuple[type, ...]) -> _Saved:
+def _saved(policy: Policy, classes: tuple[type, ...]) -> Saved:
     """Give a policy as bytes, made once: one policy serves all calls of a task."""
     found = _known.get(id(policy))
     if found is not None:
         of, saved = found
         if of() is policy and saved.count == len(policy.grants) and saved.classes == classes:
             return saved
-    saved = _Saved(policy, classes)
+    saved = Saved(policy, classes)
     key = id(policy)
     _known[key] = (weakref.ref(policy, lambda _: _known.pop(key, None)), saved)
     return saved

@@ -82,7 +82,7 @@ class StaysThere:
         self.reason = reason
 
 
-class _Lost(Exception):
+class _Lost(EvalError):
     """The worker is not usable any more; the text says why."""
 
 
@@ -123,6 +123,7 @@ class RemoteSession:
         self._ran = False  # since the variables were last given back
         self._after: RemoteSession | None = None
         self._closed = False
+        self._why = ""
         self.defined: frozenset[str] = frozenset()
         self.add(namespace)
 
@@ -173,7 +174,7 @@ class RemoteSession:
         done = self._chore({"k": "get", "name": name})
         if done.header.get("error") is not None:
             return StaysThere(str(unpack_error(done.header["error"], self._allow.registered)))
-        return self._unpack(done, done.parts)
+        return self._checked(lambda: self._unpack_in_time(done, done.parts))
 
     def is_guest_function(self, value: object) -> bool:
         """Tell whether *value* is a function that the guest wrote."""
@@ -321,9 +322,8 @@ class RemoteSession:
     def _guarded(self, begin: Callable[[], Packing]) -> Result:
         """Carry out a run; what ends the worker ends the run with an error."""
         start = time.perf_counter()
-        with self._turn, self._running() as outermost:
+        with self._turn, self._opened(), self._running() as outermost:
             try:
-                self.open()
                 message = begin()
                 done = self._request(message.header, message.parts)
                 result = self._result(done)
@@ -339,6 +339,16 @@ class RemoteSession:
                 walls=self._place.walls,
             )
             return self._settled(result) if outermost else result
+
+    @contextlib.contextmanager
+    def _opened(self) -> Iterator[None]:
+        """Have a worker before the clock of a run starts; without one, the run says why."""
+        self._why = ""
+        try:
+            self.open()
+        except _Lost as lost:
+            self._why = str(lost)
+        yield
 
     @contextlib.contextmanager
     def _running(self) -> Iterator[bool]:
@@ -376,7 +386,9 @@ class RemoteSession:
         if done.header.get("stopped") is True and self._ending is None:
             raise self._lose(ProtocolError("a run says that it was stopped, and nobody stopped it"))
         self.defined = frozenset(names_of(listed(done.header.get("defined"))))
-        return self._checked(lambda: read_outcome(done, self._output, self._unpack, self._allow.registered))
+        return self._checked(
+            lambda: read_outcome(done, self._output, self._unpack_in_time, self._allow.registered)
+        )
 
     def _lost_result(self, lost: _Lost) -> Result:
         ending = self._ending
@@ -410,7 +422,8 @@ class RemoteSession:
             _Lost: the worker is late, gone or hostile; it is killed.
         """
         worker = self._worker
-        assert worker is not None
+        if worker is None:
+            raise _Lost(self._why)
         with self._monitor.paused():  # nothing here is the guest's, even if guest code is what called
             try:
                 worker.channel.send(header, parts, deadline=self._due())
@@ -484,7 +497,15 @@ class RemoteSession:
         return pack(value, what, allow=self._allow, guest=self._exports)
 
     def _unpack(self, frame: Frame, parts: Sequence[memoryview]) -> Any:
-        return unpack(frame.header.get("v"), parts, allow=self._allow, guest=self._exports)
+        level, exports = self._place.level, self._exports
+        return unpack(frame.header.get("v"), parts, allow=self._allow, guest=exports, origin=level)
+
+    def _unpack_in_time(self, frame: Frame, parts: Sequence[memoryview]) -> Any:
+        """Decode a value under limits: what it holds may take its time."""
+        result = self._monitor.call(self._unpack, frame, parts)
+        if result.error is not None:
+            raise ProtocolError(str(result.error)) from result.error
+        return result.value
 
     def _checked(self, work: Callable[[], T]) -> T:
         try:
@@ -513,10 +534,7 @@ class RemoteSession:
         if not self._ran or self._worker is None:
             return
         with self._turn:
-            try:
-                done = self._chore({"k": "sync"})
-            except _Lost:
-                return
+            done = self._chore({"k": "sync"})
             self._ran = False
             groups = self._checked(lambda: unpack_groups(done.header.get("g"), done.parts))
             for group in groups:

@@ -107,27 +107,29 @@ class Zygote:
     def _fork(self, order: Mapping[str, Any], data: bytes, connection: int) -> None:
         template = self._template(order, data)
         gc.freeze()
+        own = os.getpid()
         pid = os.fork()
         if pid == 0:
-            self._become(order, template, connection)
+            self._become(order, template, connection, own)
         pidfd = os.pidfd_open(pid)
         self._workers[pid] = pidfd
         send_order(self._control, {"pid": pid}, b"", [pidfd])
 
-    def _become(self, order: Mapping[str, Any], template: Template, connection: int) -> None:
+    def _become(self, order: Mapping[str, Any], template: Template, connection: int, zygote: int) -> None:
         """Be a worker, to the end of this process."""
         status = 1
         try:
-            zygote = order["zygote"]
             _die_with_parent(zygote)
             os.setsid()
             own = os.dup2(connection, 3) if connection != 3 else 3
             silent = os.open(os.devnull, os.O_RDWR)
-            for standard in (0, 1):
+            for standard in (0, 1, 2):
                 os.dup2(silent, standard)
             close_all_but({0, 1, 2, own})
             signal.set_wakeup_fd(-1)
-            channel = Channel(SocketStream(socket.socket(fileno=own)))
+            stream = SocketStream(socket.socket(fileno=own))
+            stream.shares_memory = not order["walls"]  # behind them, no memory is made that no limit counts
+            channel = Channel(stream)
             _confine(order, channel)
             worker = Worker(channel, template, Limits(**order["limits"]))
             self._ask = worker.ask
@@ -171,6 +173,10 @@ def _confine(order: Mapping[str, Any], channel: Channel) -> None:
     """Put up what holds this process, and tell the host that it stands, or what does not."""
     try:
         apply_resources(order["resources"])
+        if order["walls"]:
+            from agex.isolation.kernel.walls import enclose
+
+            enclose(order["walls"])
     except BaseException as error:
         channel.send({"k": "failed", "why": f"{type(error).__name__}: {error}"})
         raise
@@ -183,14 +189,34 @@ def _granted(stubs: Stubs, about: Mapping[str, Any], name: str) -> Any:
 
 def _die_with_parent(parent: int) -> None:
     """Have the kernel kill this process when its parent ends."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    _end_with_parent()
     if os.getppid() != parent:
         os._exit(1)  # it ended before that
 
 
-def main(descriptor: int) -> None:
+def _end_with_parent() -> None:
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
+def _move_on(descriptor: int) -> None:
+    """Go on in a child, the first process of a namespace of its own; end when it ends."""
+    from agex.isolation.kernel.namespaces import own_processes
+
+    own_processes()
+    child = os.fork()
+    if child == 0:
+        _end_with_parent()
+        return
+    os.close(descriptor)
+    _, status = os.waitpid(child, 0)
+    os._exit(0 if status == 0 else 1)
+
+
+def main(descriptor: int, namespaces: bool = False) -> None:
     """Be a zygote for the host at the other end of a socket."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the keyboard's goes to the whole group; the host decides
     os.setsid()
+    if namespaces:
+        _move_on(descriptor)
     Zygote(socket.socket(fileno=descriptor)).run()

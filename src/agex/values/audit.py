@@ -10,7 +10,22 @@ import re
 
 from agex.errors import StateCorrupt
 
-__all__ = ["audit"]
+__all__ = [
+    "DOES",
+    "DROP",
+    "FEW",
+    "GET",
+    "MANY",
+    "MARK",
+    "MEMO",
+    "PAIR",
+    "POP",
+    "PUSH",
+    "SIZES",
+    "TAKES",
+    "after",
+    "audit",
+]
 
 _TUPLES = b"t\x85\x86\x87\x91R"  # the last two: a frozenset, a call, whose result may be a kind of tuple
 _TUPLE = rb"[tR\x85\x86\x87\x91]"
@@ -56,13 +71,13 @@ def _walk(stream: bytes, runs: re.Pattern[bytes]) -> int:
             tuples += 1
             at += 1
         else:
-            at = _after(stream, at)
+            at = after(stream, at)
     if stream[-1:] != b".":
         raise StateCorrupt("a stored value is cut short")
     return tuples
 
 
-def _after(stream: bytes, at: int) -> int:
+def after(stream: bytes, at: int) -> int:
     """Give where an opcode with an argument of some length ends."""
     width = _LENGTHS.get(stream[at])
     if width is None:
@@ -74,20 +89,20 @@ def _after(stream: bytes, at: int) -> int:
 
 
 # What opcodes do to a stack of depths, and how many bytes those take that do not say their own length.
-_PUSH, _MEMO, _GET, _PAIR, _FEW, _MARK, _MANY, _DROP, _POP, _NOTHING = range(10)
-_DOES = bytearray([_NOTHING] * 256)
+PUSH, MEMO, GET, PAIR, FEW, MARK, MANY, DROP, POP, NOTHING = range(10)
+DOES = bytearray([NOTHING] * 256)
 for _does, _opcodes in (
-    (_PUSH, b")NKMJG]}\x88\x89\x8f\x97\x8cX\x8dCB\x8e\x96\x8a\x8b"),
-    (_MEMO, b"\x94"), (_GET, b"hj"), (_PAIR, b"\x86R"), (_FEW, b"\x85\x87"), (_MARK, b"("),
-    (_MANY, b"t\x91"), (_DROP, b"eu1\x90"), (_POP, b"0as\x93."),
+    (PUSH, b")NKMJG]}\x88\x89\x8f\x97\x8cX\x8dCB\x8e\x96\x8a\x8b"),
+    (MEMO, b"\x94"), (GET, b"hj"), (PAIR, b"\x86R"), (FEW, b"\x85\x87"), (MARK, b"("),
+    (MANY, b"t\x91"), (DROP, b"eu1\x90"), (POP, b"0as\x93."),
 ):  # fmt: skip
     for _opcode in _opcodes:
-        _DOES[_opcode] = _does
-_SIZES = bytearray([1] * 256)
+        DOES[_opcode] = _does
+SIZES = bytearray([1] * 256)
 for _size, _opcodes in ((2, b"Kh\x80"), (3, b"M"), (5, b"Jj"), (9, b"G\x95"), (0, bytes(_LENGTHS))):
     for _opcode in _opcodes:
-        _SIZES[_opcode] = _size
-_TAKES = {0x85: 1, 0x87: 3, 0x30: 1, 0x61: 1, 0x73: 2, 0x93: 1, 0x2E: 1}  # two names make one global
+        SIZES[_opcode] = _size
+TAKES = {0x85: 1, 0x87: 3, 0x30: 1, 0x61: 1, 0x73: 2, 0x93: 1, 0x2E: 1}  # two names make one global
 
 
 def _depth(stream: bytes) -> int:
@@ -101,12 +116,12 @@ def _depth(stream: bytes) -> int:
     try:
         while at < end:
             opcode = stream[at]
-            does = _DOES[opcode]
-            if does == _PUSH:
+            does = DOES[opcode]
+            if does == PUSH:
                 push(0)
-            elif does == _MEMO:
+            elif does == MEMO:
                 note(stack[-1])
-            elif does == _GET:
+            elif does == GET:
                 push(
                     memo[
                         stream[at + 1]
@@ -114,21 +129,21 @@ def _depth(stream: bytes) -> int:
                         else int.from_bytes(stream[at + 1 : at + 5], "little")
                     ]
                 )
-            elif does == _PAIR:
+            elif does == PAIR:
                 one, other = pop(), pop()
                 push((one if one > other else other) + 1)  # noqa: FURB136 - a call costs more than all else here
-            elif does == _MARK:
+            elif does == MARK:
                 marks.append(len(stack))
-            elif does == _DROP:
+            elif does == DROP:
                 del stack[marks.pop() :]
-            elif does == _POP:
-                del stack[-_TAKES[opcode] :]
-            elif does in {_FEW, _MANY}:
-                start = marks.pop() if does == _MANY else -_TAKES[opcode]
+            elif does == POP:
+                del stack[-TAKES[opcode] :]
+            elif does in {FEW, MANY}:
+                start = marks.pop() if does == MANY else -TAKES[opcode]
                 stack[start:] = [1 + max(stack[start:], default=0)]
             if stack and stack[-1] > deepest:
                 deepest = stack[-1]
-            at = at + _SIZES[opcode] if _SIZES[opcode] else _after(stream, at)
+            at = at + SIZES[opcode] if SIZES[opcode] else after(stream, at)
     except IndexError:
         raise StateCorrupt("a stored value takes what it did not put anywhere") from None
     return deepest

@@ -26,6 +26,7 @@ from agex.values.group import Group
 from agex.values.guest import CodeElsewhere, GuestCode
 from agex.values.handle import unwrapped
 from agex.values.lost import NotKept
+from agex.values.weight import weigh
 
 __all__ = ["decode"]
 
@@ -87,7 +88,7 @@ def decode(group: Group, *, allow: Allow, guest: GuestCode | None = None) -> dic
     if group.origin and guest is not None:
         guest = CodeElsewhere(guest, group.origin)
     try:
-        load = _Loader(allow, guest)
+        load = _Loader(allow, guest, trusted=not group.origin)
         values, fillings = load(group.stream, (), group.buffers)
         for filling in fillings:
             load.builder().fill_namespace(*filling)
@@ -106,12 +107,15 @@ def decode(group: Group, *, allow: Allow, guest: GuestCode | None = None) -> dic
 class _Loader:
     """Loads a stream, and the ones nested in it."""
 
-    def __init__(self, allow: Allow, guest: GuestCode | None) -> None:
+    def __init__(self, allow: Allow, guest: GuestCode | None, *, trusted: bool = True) -> None:
         self._allow = allow
         self._guest = guest
+        self._trusted = trusted
 
     def __call__(self, stream: bytes, outer: Sequence[Any], buffers: Sequence[Any]) -> Any:
         audit(stream)
+        if not self._trusted:
+            weigh(stream)
         try:
             return _Quick(stream, buffers, self.builder(outer)).load()
         except NeedsCare:

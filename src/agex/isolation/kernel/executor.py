@@ -1,0 +1,59 @@
+"""The level ``kernel``: workers that the kernel walls in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from agex.errors import IsolationUnavailable
+from agex.isolation.base import Level, Wall
+from agex.isolation.kernel.namespaces import installation
+from agex.isolation.kernel.walls import missing, walls
+from agex.isolation.launch import Launcher, Order
+from agex.isolation.process import ProcessExecutor, Saved
+from agex.sandbox import Limits
+
+__all__ = ["KernelExecutor"]
+
+_MEMORY_MB = 4096
+"""What a worker's address space may grow by where no limit is given: there must be one."""
+_OPEN_FILES = 64
+_THREADS = 64
+"""Enough for a linear algebra library on a large machine."""
+
+
+class KernelExecutor(ProcessExecutor):
+    """Runs each task's code in a process of its own, with no way out that the kernel knows of.
+
+    It reads the interpreter's installation and nothing else, writes no file, reaches no network and no
+    other process, starts none, and has bounds on memory, threads and descriptors.
+
+    Raises:
+        IsolationUnavailable: this system lacks one of the walls; the message says which, and what to do.
+    """
+
+    level: Level = "kernel"
+
+    def __init__(self) -> None:
+        lacks = missing()
+        if lacks:
+            raise IsolationUnavailable(f"isolation='kernel' needs {'; and '.join(lacks)}")
+        super().__init__()
+        self._launcher = Launcher(namespaces=True)
+
+    def walls(self) -> tuple[Wall, ...]:
+        return (*super().walls(), *walls())
+
+    def _order(self, saved: Saved, limits: Limits, about: Mapping[str, Any]) -> Order:
+        bounded = replace(
+            limits,
+            memory_mb=limits.memory_mb or _MEMORY_MB,
+            open_files=limits.open_files or _OPEN_FILES,
+        )
+        order = super()._order(saved, bounded, about)
+        return replace(
+            order,
+            resources={**order.resources, "file_size_mb": 0},
+            walls={"readable": installation(), "threads": _THREADS},
+        )

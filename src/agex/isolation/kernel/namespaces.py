@@ -1,0 +1,130 @@
+"""A worker's own view of the system: no network, no processes, and of all files only the interpreter's."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import site
+import sys
+import sysconfig
+from collections.abc import Sequence
+from pathlib import Path
+
+from agex.isolation.kernel.calls import mount, pivot_root, syscall, umount, unshare
+
+__all__ = ["drop_rights", "enter", "installation", "own_processes"]
+
+_NEWNS, _NEWCGROUP, _NEWUTS, _NEWIPC = 0x20000, 0x2000000, 0x4000000, 0x8000000
+_NEWUSER, _NEWPID, _NEWNET = 0x10000000, 0x20000000, 0x40000000
+
+_RDONLY, _NOSUID, _NODEV, _NOEXEC, _REMOUNT, _BIND, _REC, _PRIVATE = 1, 2, 4, 8, 32, 4096, 16384, 1 << 18
+
+_NOBODY = 65534
+
+_SYSTEM = (
+    "/usr/lib",
+    "/usr/lib64",
+    "/lib",
+    "/lib64",
+    "/usr/local/lib",
+    "/usr/share/zoneinfo",
+    "/etc/ld.so.cache",
+)
+"""Shared libraries, which extension modules load, and time zones."""
+_DEVICES = ("/dev/null", "/dev/zero", "/dev/urandom")
+
+
+def installation() -> list[str]:
+    """Return the folders and files that an interpreter reads of: itself, installed packages, libraries.
+
+    What else is importable, such as the folder of a project, is not among them: it holds more than modules.
+    Registered modules from there are loaded before the walls go up.
+    """
+    found = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+    found |= {*site.getsitepackages(), str(Path(sys.base_prefix, "lib")), *_SYSTEM}
+    real = sorted({os.path.realpath(path) for path in found if path and Path(path).exists()})
+    return [path for path in real if not any(path.startswith(other + "/") for other in real)]
+
+
+def own_processes() -> None:
+    """Put the children of this process into a process namespace of their own.
+
+    Without the rights of root it needs a user namespace, too, which is of this process as well.
+    """
+    if os.geteuid() == 0:
+        unshare(_NEWPID)
+        return
+    user, group = os.geteuid(), os.getegid()
+    unshare(_NEWUSER | _NEWPID)
+    _map_ids(user, group)
+
+
+def _map_ids(user: int, group: int) -> None:
+    Path("/proc/self/setgroups").write_text("deny", encoding="ascii")
+    Path("/proc/self/uid_map").write_text(f"{user} {user} 1", encoding="ascii")
+    Path("/proc/self/gid_map").write_text(f"{group} {group} 1", encoding="ascii")
+
+
+def enter(readable: Sequence[str]) -> None:
+    """Go to namespaces of its own: no network but a dead loopback, and no files but those to be read."""
+    flags = _NEWNS | _NEWNET | _NEWIPC | _NEWUTS | _NEWCGROUP
+    if os.geteuid() == 0:
+        unshare(flags)
+    else:
+        user, group = os.geteuid(), os.getegid()
+        unshare(_NEWUSER | flags)
+        _map_ids(user, group)
+    _own_root(readable)
+
+
+def _own_root(readable: Sequence[str]) -> None:
+    """Make a root that holds what is readable and nothing else."""
+    mount("none", "/", None, _REC | _PRIVATE)
+    root = "/tmp"  # noqa: S108 - covered by a mount that only this process sees
+    mount("tmpfs", root, "tmpfs", _NOSUID | _NODEV | _NOEXEC, "size=64k,nr_inodes=1k,mode=755")
+    for path in (*readable, *_DEVICES):
+        _show(path, root + path)
+    for path in ("/lib", "/lib64"):
+        if Path(path).is_symlink() and not os.path.lexists(root + path):
+            Path(root + path).symlink_to(Path(path).readlink())
+    old = f"{root}/old"
+    Path(old).mkdir()
+    pivot_root(root, old)
+    os.chdir("/")
+    umount("/old")
+    Path("/old").rmdir()
+    mount("none", "/", None, _REMOUNT | _BIND | _RDONLY | _NOSUID | _NODEV | _NOEXEC)
+
+
+def _show(path: str, target: str) -> None:
+    """Mount a folder or file of the host read-only."""
+    place = Path(target)
+    if Path(path).is_dir():
+        place.mkdir(parents=True, exist_ok=True)
+    else:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.touch()
+    mount(path, target, None, _BIND)
+    flags = _NOSUID if path in _DEVICES else _NOSUID | _NODEV | _RDONLY
+    mount("none", target, None, _REMOUNT | _BIND | flags)
+
+
+class _Header(ctypes.Structure):
+    _fields_ = (("version", ctypes.c_uint32), ("pid", ctypes.c_int))
+
+
+_CAPSET = {"x86_64": 126, "aarch64": 91}
+_VERSION_3 = 0x20080522
+
+
+def drop_rights() -> None:
+    """Be nobody, without capabilities, in a user namespace that counts its own threads."""
+    if os.geteuid() == 0:
+        with contextlib.suppress(PermissionError):
+            os.setgroups([])
+        os.setresgid(_NOBODY, _NOBODY, _NOBODY)
+        os.setresuid(_NOBODY, _NOBODY, _NOBODY)
+        unshare(_NEWUSER)
+    header, nothing = _Header(_VERSION_3, 0), (ctypes.c_uint32 * 6)()
+    syscall("no capabilities", _CAPSET[os.uname().machine], ctypes.byref(header), ctypes.byref(nothing))

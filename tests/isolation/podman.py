@@ -1,0 +1,72 @@
+"""A podman service for tests, on a unix socket, with storage of its own: nothing of the machine is touched."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+__all__ = ["missing", "service"]
+
+_CONTAINERS = """
+[containers]
+default_ulimits = ["nofile=1024:1024", "nproc=4096:4096"]
+netns = "none"
+[engine]
+runtime = "runc"
+cgroup_manager = "cgroupfs"
+events_logger = "file"
+exit_command_delay = 2
+"""
+_STORAGE = """
+[storage]
+driver = "overlay"
+graphroot = "{folder}/graph"
+runroot = "{folder}/run"
+"""
+
+
+def missing() -> str:
+    """Say what is lacking for a service; empty where nothing is."""
+    lacks = [name for name in ("podman", "runc") if shutil.which(name) is None]
+    if lacks:
+        return f"{' and '.join(lacks)} not installed"
+    return "" if os.geteuid() == 0 else "podman's service is started as root here"
+
+
+@contextlib.contextmanager
+def service(folder: Path) -> Iterator[str]:
+    """Run a service; give its address."""
+    (folder / "containers.conf").write_text(_CONTAINERS)
+    (folder / "storage.conf").write_text(_STORAGE.format(folder=folder))
+    address = f"{folder}/podman.sock"
+    settings = {
+        "CONTAINERS_CONF": f"{folder}/containers.conf",
+        "CONTAINERS_STORAGE_CONF": f"{folder}/storage.conf",
+    }
+    command = ["podman", "system", "service", "--time=0", f"unix://{address}"]
+    with (folder / "log").open("w") as log:
+        process = subprocess.Popen(command, env={**os.environ, **settings}, stdout=log, stderr=log)
+    try:
+        _wait(address, process)
+        yield f"unix://{address}"
+    finally:
+        process.terminate()
+        process.wait()
+        with contextlib.suppress(subprocess.CalledProcessError):
+            subprocess.run(["umount", f"{folder}/graph/overlay"], check=True, stderr=subprocess.DEVNULL)
+
+
+def _wait(address: str, process: subprocess.Popen[bytes]) -> None:
+    until = time.monotonic() + 30
+    while time.monotonic() < until and process.poll() is None:
+        with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as probe:
+            probe.connect(address)
+            return
+        os.sched_yield()
+    raise RuntimeError("podman's service does not answer")
