@@ -17,8 +17,11 @@ def files(**contents: str) -> VirtualFiles:
 
 def test_it_lists_modules_with_signatures_and_first_doc_lines():
     source = (
-        '"""Text tools.\n\nMore."""\ndef up(s: str, *, n: int = 1) -> str:\n    """Upper.\n\n    More."""\n'
-        "async def later(): ...\nclass A:\n    '''A class.'''\n    def m(self): ...\n    def _own(self): ...\n"
+        '"""Text tools.\n\nMore."""\n'
+        'def up(s: str, *, n: int = 1) -> str:\n    """Upper.\n\n    More."""'
+        "\n"
+        "async def later(): ...\nclass A:\n    '''A class.'''\n    def m(self): ...\n"
+        "    def _own(self): ...\n"
         "def _hidden(): ...\n"
     )
     assert recap(files(helpers__text_py=source, notes_txt="12"), 2_000) == (
