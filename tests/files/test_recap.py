@@ -17,7 +17,9 @@ def files(**contents: str) -> VirtualFiles:
 
 def test_it_lists_modules_with_signatures_and_first_doc_lines():
     source = (
-        '"""Text tools.\n\nMore."""\ndef up(s: str, *, n: int = 1) -> str:\n    """Upper.\n\n    More."""\n'
+        '"""Text tools.\n\nMore."""\n'
+        'def up(s: str, *, n: int = 1) -> str:\n    """Upper.\n\n    More."""'
+        "\n"
         "async def later(): ...\nclass A:\n    '''A class.'''\n    def m(self): ...\n"
         "    def _own(self): ...\n"
         "def _hidden(): ...\n"

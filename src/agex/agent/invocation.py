@@ -15,7 +15,7 @@ from agex.agent.budget import Budget, Ledger
 from agex.agent.call import Call, OnEvent, OnToken, current_call
 from agex.agent.completion import CompletionConversation
 from agex.agent.drivers import adrive, drive
-from agex.agent.event import ErrorEvent, OutputEvent, SystemNoteEvent, TaskStartEvent
+from agex.agent.event import ErrorEvent, FileEvent, OutputEvent, SystemNoteEvent, TaskStartEvent
 from agex.agent.execution import Execution, Terms
 from agex.agent.kept import KeptCode
 from agex.agent.loop import Commit, Conversation, Execute, Loop, Observation, Plan, solve
@@ -284,6 +284,8 @@ class Invocation:
         """Run the setup code; return what it showed."""
         seen: Observation = yield Execute(PythonAction(code=setup), 0)
         yield self.plan.event(OutputEvent, 0, text=seen.text, error=seen.failed, seconds=seen.seconds)
+        if seen.files:
+            yield self.plan.event(FileEvent, 0, **seen.files)
         yield Commit(0)
         if seen.failed or seen.ending is not None:
             problem = seen.text if seen.failed else "it ended the task"

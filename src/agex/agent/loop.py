@@ -228,6 +228,8 @@ def solve(plan: Plan, conversation: Conversation, ledger: Ledger, *, turn: int =
 
 def _try_kept_code(plan: Plan) -> Loop[Ending | None]:
     observation: Observation = yield Execute(PythonAction(code=plan.kept_code or ""), 0)
+    if observation.files:
+        yield plan.event(FileEvent, 0, **observation.files)
     if isinstance(observation.ending, Success):
         note = "Solved by the code kept from an earlier call; no model was asked."
         yield plan.event(SystemNoteEvent, 0, message=note)
