@@ -172,7 +172,7 @@ def _syntax(path: str, text: str) -> str:
         return ""
     try:
         ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError) as error:
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:  # the last two: nested too deep
         line = getattr(error, "lineno", None)
         return f" It has a syntax error{f' in line {line}' if line else ''}: {getattr(error, 'msg', error)}."
     return ""
