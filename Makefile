@@ -10,7 +10,7 @@ FUZZ_SECONDS ?= 600
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test check format bench bench-agent bench-sandbox bench-state fuzz docs clean
+.PHONY: help demo test check format bench bench-agent bench-sandbox bench-state fuzz docs clean bench-workspace
 
 help: ## list the targets
 	@awk -F ' ## ' '/^[a-z-]+:.* ## / { sub(/:.*/, "", $$1); printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -69,6 +69,9 @@ bench-agent: $(VENV)/.installed-bench ## what a turn costs beside the model
 
 bench-state: $(VENV)/.installed-bench+bench-peers ## the versioned state against SQLite and xxh3, and another store
 	$(BIN)/python -m bench.state $(STATE_ARGS)
+
+bench-workspace: $(VENV)/.installed-bench ## a workspace of 10,000 files and 500 MB
+	$(BIN)/python -m bench.workspace
 
 bench-sandbox: $(VENV)/.installed-bench+bench-peers ## the sandbox against plain exec and against its peers
 	$(BIN)/python -m bench.sandbox $(SANDBOX_ARGS)

@@ -9,6 +9,8 @@ import termish.fs
 from agex.files import FileTree, IsolatedFiles, MemorySpace, MountedFiles, VirtualFiles, WatchedFiles
 from agex.testing import check_filesystem
 
+pytestmark = pytest.mark.usefixtures("originals_back")
+
 
 def test_monkeyfs_own_kit_passes(files):
     monkeyfs.check_filesystem(files)

@@ -339,6 +339,7 @@ def test_the_documented_size_limit_raises_and_loses_nothing():
     assert sandbox.exec("open('more.txt', 'w').write('fits'); open('more.txt').read()").value == "fits"
 
 
+@pytest.mark.usefixtures("originals_back")
 def test_a_host_that_uses_monkeyfs_itself_has_it_before_during_and_after_runs(sandbox):
     import monkeyfs
 
@@ -361,3 +362,20 @@ def test_a_host_that_uses_monkeyfs_itself_has_it_before_during_and_after_runs(sa
     assert host_uses_it() == "Trueof the host"
     assert sandbox.exec(program).value == "x"
     assert host_uses_it() == "Trueof the host"
+
+
+def test_a_name_that_only_a_library_contests_is_checked_on_its_objects_and_not_on_builtins(
+    sandbox, host_directory
+):
+    program = (
+        "from pathlib import Path\nclass S(str): pass\nopen('a', 'w').close()\n"
+        "out = 'aa'.replace('a', 'b'), S('aa').replace('a', 'b'), str(Path('a').replace('c'))"
+    )
+    assert sandbox.exec(program).namespace["out"] == ("bb", "bb", "c")
+
+
+def test_a_member_of_a_builtin_class_that_a_registration_excludes_stays_excluded():
+    policy = Policy.default()
+    policy.cls(str, exclude="replace")
+    sandbox = Sandbox(policy, fs=connect_fs())
+    assert isinstance(sandbox.exec("'a'.replace('a', 'b')").error, AttributeError)

@@ -44,6 +44,7 @@ _IDENTITY = frozenset({"__hash__", "__eq__"})
 
 _PLAIN = (int, float, complex, bool, str, bytes, list, tuple, dict, set, frozenset, range, type(None))
 """Types whose uncontested members are known to be harmless."""
+PLAIN = frozenset(_PLAIN)
 
 _NAMESPACE = type.__dict__["__dict__"].__get__
 """A class's namespace, without asking a metaclass of the guest."""

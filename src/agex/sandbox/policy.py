@@ -91,6 +91,7 @@ class Policy:
         self._rules: dict[type, _ClassRule] = {}
         self._sealed: set[type] = set()
         self._contested: set[str] = set()
+        self._of_builtins: set[str] = set()
         self._hot: set[str] = set()
         self._writable: set[type] = set()
         self._shelf = Shelf()
@@ -275,7 +276,9 @@ class Policy:
     def _open_methods(self, class_: type, opened: tuple[str, ...]) -> None:
         if opened:
             self._open[class_] = opened
-            self._contest(n for n in dir(class_) if not n.startswith("_") and callable(getattr(class_, n)))
+            self._contest_of(
+                class_, (n for n in dir(class_) if not n.startswith("_") and callable(getattr(class_, n)))
+            )
 
     def _contest(self, names: Iterable[str]) -> None:
         """Have receivers of these names checked, and answered by what the libraries say."""
@@ -283,6 +286,13 @@ class Policy:
             self._contested.add(name)
             doors.DOORS.setdefault(name, member_door)
         self._text = None
+
+    def _contest_of(self, class_: type, names: Iterable[str]) -> None:
+        """Have receivers of these names checked for the sake of one class."""
+        found = set(names)
+        if class_.__module__ == "builtins":
+            self._of_builtins |= found
+        self._contest(found)
 
     def _grant(self, name: str | None, value: Any, target: Any) -> None:
         if not name or not name.isidentifier() or ledger.is_dunder(name):
@@ -296,7 +306,7 @@ class Policy:
         configured = frozenset(configure)
         rule = _ClassRule(include, exclude, configured)
         self._rules[class_] = rule
-        self._contest(member for member in hostclass.public_names(class_) if rule.denies(member))
+        self._contest_of(class_, (m for m in hostclass.public_names(class_) if rule.denies(m)))
         self._text = None
 
     # -- deciding ------------------------------------------------------------------
@@ -306,7 +316,12 @@ class Policy:
         """What this policy means for the text of a program."""
         if self._text is None:
             contested = ledger.CONTESTED | self._contested
-            self._text = Rules(contested=frozenset(contested), hot=frozenset(self._hot), strict=self.strict)
+            self._text = Rules(
+                contested=frozenset(contested),
+                of_builtins=frozenset(self._of_builtins),
+                hot=frozenset(self._hot),
+                strict=self.strict,
+            )
         return self._text
 
     def denies(self, class_: type, name: str) -> bool:
