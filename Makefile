@@ -10,7 +10,7 @@ FUZZ_SECONDS ?= 600
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test check format bench bench-sandbox bench-state fuzz docs clean
+.PHONY: help demo test check format bench bench-sandbox bench-state bench-isolation fuzz docs clean
 
 help: ## list the targets
 	@awk -F ' ## ' '/^[a-z-]+:.* ## / { sub(/:.*/, "", $$1); printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -66,6 +66,9 @@ bench: $(VENV)/.installed-bench+$(MODEL_EXTRAS) ## HumanEval through the product
 
 bench-state: $(VENV)/.installed-bench+bench-peers ## the versioned state against SQLite and xxh3, and another store
 	$(BIN)/python -m bench.state $(STATE_ARGS)
+
+bench-isolation: $(VENV)/.installed-bench+docker ## a worker at each level: start, action, calls, tables
+	$(BIN)/python -m bench.isolation
 
 bench-sandbox: $(VENV)/.installed-bench+bench-peers ## the sandbox against plain exec and against its peers
 	$(BIN)/python -m bench.sandbox $(SANDBOX_ARGS)
