@@ -10,7 +10,7 @@ FUZZ_SECONDS ?= 600
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test check format bench bench-agent bench-sandbox bench-state fuzz docs clean bench-workspace
+.PHONY: help demo test check format bench bench-agent bench-sandbox bench-state fuzz docs clean bench-workspace bench-isolation
 
 help: ## list the targets
 	@awk -F ' ## ' '/^[a-z-]+:.* ## / { sub(/:.*/, "", $$1); printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -72,6 +72,8 @@ bench-state: $(VENV)/.installed-bench+bench-peers ## the versioned state against
 
 bench-workspace: $(VENV)/.installed-bench ## a workspace of 10,000 files and 500 MB
 	$(BIN)/python -m bench.workspace
+bench-isolation: $(VENV)/.installed-bench+docker ## a worker at each level: start, action, calls, tables
+	$(BIN)/python -m bench.isolation
 
 bench-sandbox: $(VENV)/.installed-bench+bench-peers ## the sandbox against plain exec and against its peers
 	$(BIN)/python -m bench.sandbox $(SANDBOX_ARGS)

@@ -78,7 +78,6 @@ def _task(agent: Agent) -> Any:
     @agent.task
     def answer(n: int) -> int:
         """Answer."""
-        ...
 
     return answer
 
@@ -116,7 +115,6 @@ def _at_once(count: int) -> float:
     @agent.task
     async def answer(n: int) -> int:
         """Answer."""
-        ...
 
     async def all_of_them() -> None:
         await asyncio.gather(*(answer(n) for n in range(count)))
@@ -134,7 +132,6 @@ def _returned(rounds: int) -> float:
     @agent.task
     def make() -> Callable[[int], int]:
         """Make it."""
-        ...
 
     made = make()
     ratios = []

@@ -8,7 +8,9 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from agex.cli.levels import try_level
 from agex.errors import ModelNotConfigured
+from agex.isolation import Level
 from agex.models import resolve_model
 from agex.sandbox import Limits, Sandbox
 
@@ -23,13 +25,17 @@ _ATTEMPTS = {
 
 
 def examine() -> dict[str, Any]:
-    """Try the default model and what isolation ``"none"`` stops; nothing is sent to a model."""
+    """Try the default model and what each isolation level stops; nothing is sent to a model."""
     return {
         "python": platform.python_version(),
         "platform": platform.platform(),
         "model": _model(),
         "isolation": {"none": _attempts()},
+        "levels": {level: try_level(level) for level in _WORKERS},
     }
+
+
+_WORKERS: tuple[Level, ...] = ("process", "kernel", "container")
 
 
 def _model() -> dict[str, Any]:
@@ -59,5 +65,11 @@ def show(report: dict[str, Any]) -> None:
     for level, attempts in report["isolation"].items():
         for what, stopped in attempts.items():
             table.add_row(level, what, "yes" if stopped else "NO")
+    for level, found in report["levels"].items():
+        for what, stopped in found.get("stopped", {}).items():
+            table.add_row(level, what, "yes" if stopped else "NO")
     console.print(table)
+    for level, found in report["levels"].items():
+        held = ", ".join(found["walls"]) if found["available"] else f"not here: {found['why']}"
+        console.print(f"{level}: {held}", markup=False)
     console.print('"none" is a guard rail for cooperative code, not a boundary; see docs/security.md.')

@@ -11,11 +11,13 @@ import contextlib
 import io
 import json
 import os
+import socket
 import struct
 import sys
 import tarfile
 import threading
 import time
+import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -30,6 +32,8 @@ from agex.sandbox import Limits
 
 __all__ = ["ContainerExecutor"]
 
+_API = "1.41"
+"""What podman 4 speaks, too."""
 _READY_SECONDS = 60.0
 _MEMORY_MB = 4096
 """What a worker may have where no limit is given: there must be one."""
@@ -138,6 +142,8 @@ class ContainerExecutor(ProcessExecutor):
 
     def close(self) -> None:
         super().close()
+        for thread in list(_removing):
+            thread.join()
         with contextlib.suppress(*_errors()):
             for container in self._client.containers.list(
                 all=True, filters={"label": f"{_LABEL}={os.getpid()}"}
@@ -218,11 +224,16 @@ class ContainerWorker:
         self._ended = True
         self.channel.close()
         # Removing takes a third of a second, and nobody waits for it.
-        threading.Thread(target=self._remove, name="agex container", daemon=True).start()
+        thread = threading.Thread(target=self._remove, name="agex container", daemon=True)
+        _removing.add(thread)
+        thread.start()
 
     def _remove(self) -> None:
         with contextlib.suppress(*_errors()):
             self._container.remove(force=True)
+
+
+_removing: weakref.WeakSet[threading.Thread] = weakref.WeakSet()
 
 
 class _Attached:
@@ -272,21 +283,26 @@ class _Attached:
         return None
 
     def close(self) -> None:
-        response = getattr(self._attached, "_response", None)  # the SDK keeps it with the socket it came by
+        under = getattr(self._attached, "_sock", None)  # of the SDK's reader, which does not close it
         self._attached.close()
-        if response is not None:
-            response.close()
+        if under is not None:
+            under.close()
 
 
 def _connected(url: str | None) -> Any:
     try:
         import docker
+        from docker.constants import DEFAULT_UNIX_SOCKET
+        from docker.utils import kwargs_from_env
     except ImportError as error:
         raise IsolationUnavailable(
             "isolation='container' needs the extra docker: pip install 'agex[docker]'"
         ) from error
+    settings = {"base_url": url} if url is not None else kwargs_from_env()
+    address = settings.setdefault("base_url", DEFAULT_UNIX_SOCKET)
     try:
-        client = docker.from_env() if url is None else docker.DockerClient(base_url=url)
+        _require_listener(address)
+        client = docker.DockerClient(**settings, version=_API)
         client.ping()
     except Exception as error:
         raise IsolationUnavailable(
@@ -294,6 +310,14 @@ def _connected(url: str | None) -> Any:
             "Start one (for podman: podman system service) and set DOCKER_HOST to its socket"
         ) from error
     return client
+
+
+def _require_listener(address: str) -> None:
+    """Look whether somebody listens: the SDK would leave a socket open where nobody does."""
+    path = address.removeprefix("http+").removeprefix("unix:")
+    if path != address.removeprefix("http+"):
+        with socket.socket(socket.AF_UNIX) as probe:
+            probe.connect("/" + path.lstrip("/"))
 
 
 def _errors() -> tuple[type[Exception], ...]:
