@@ -72,6 +72,7 @@ bench-state: $(VENV)/.installed-bench+bench-peers ## the versioned state against
 
 bench-workspace: $(VENV)/.installed-bench ## a workspace of 10,000 files and 500 MB
 	$(BIN)/python -m bench.workspace
+
 bench-isolation: $(VENV)/.installed-bench+docker ## a worker at each level: start, action, calls, tables
 	$(BIN)/python -m bench.isolation
 
