@@ -141,7 +141,7 @@ def test_runs_that_are_over_leave_nothing_behind() -> None:
         await asyncio.gather(*(task(n) for n in range(RUNS)))
 
     asyncio.run(scenario())
-    assert alive() == before
+    assert alive() <= before  # what an earlier test left may have gone as well
 
 
 def test_the_memory_of_many_runs_is_some_tens_of_kilobytes_each() -> None:

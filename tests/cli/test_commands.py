@@ -37,7 +37,8 @@ def fails(n: int) -> int: ...
 def waits():
     open("waiting", "w").close()
     import time
-    time.sleep(60)
+    while True:
+        time.sleep(0.01)  # one long sleep would sleep on, where the signal comes right before it
 
 waiting = scripted("x = 1", "waits()")
 waiting.fn(waits, host_fs_access=True)
