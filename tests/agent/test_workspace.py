@@ -525,3 +525,17 @@ async def test_actions_on_files_work_in_async_tasks():
     run = await read.arun()
     assert run.value == "1"
     assert outputs(run)[1] == "1"
+
+
+def test_a_commit_runs_no_module_of_the_agents():
+    state = Versioned()
+    _, _, shout = shouting(
+        [
+            write_file("mine.py", "open('ran', 'w').close()\ndef f(): ...\n"),
+            python_action("def f(): ...\nf.__module__ = 'mine'\nclass C: __module__ = 'mine'\nc = C()"),
+        ],
+        "task_success(s)",
+        state=state,
+    )
+    shout("1")
+    assert "ran" not in state.files

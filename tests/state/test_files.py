@@ -272,3 +272,9 @@ def test_the_time_of_a_stored_file_can_be_set_without_its_bytes(state):
     state.files.set_time("a", -1.5)
     assert state.files.change().chunks == {}
     assert state.checkout(state.commit()).files.entries["a"].modified == -1.5
+
+
+@pytest.mark.parametrize("path", ["", "/", "a/", "a//b", "../a", "a/./b"])
+def test_what_is_no_path_of_a_file_is_refused(path):
+    with pytest.raises(StateError, match="is no path of a file"):
+        FileSpace()[path] = b""

@@ -34,8 +34,10 @@ def name_of(session: Session, value: object) -> str | None:
     return None
 
 
-def named(session: Session, name: str) -> Any:
+def named(session: Session, name: str, *, run: bool = False) -> Any:
     """Return the object that a name stands for, under the policy of the session.
+
+    With *run*, a module that the guest wrote is run where it is not loaded yet.
 
     Raises:
         KeyError: there is none, or it is not granted.
@@ -44,17 +46,17 @@ def named(session: Session, name: str) -> Any:
     if member:
         if member.startswith("_"):
             raise KeyError(name)
-        return vars(_module(session, home))[member]
+        return vars(_module(session, home, run=run))[member]
     if name.startswith(_MODULE):
-        return _module(session, name.removeprefix(_MODULE))
+        return _module(session, name.removeprefix(_MODULE), run=run)
     if "!" in name or name.startswith("_"):
         raise KeyError(name)
     return session.builtins[name]
 
 
-def _module(session: Session, name: str) -> types.ModuleType:
+def _module(session: Session, name: str, *, run: bool) -> types.ModuleType:
     try:
-        found = session.imported(name)
+        found = session.imported(name, run=run)
     except ImportError:
         raise KeyError(name) from None
     if not isinstance(found, types.ModuleType):

@@ -55,4 +55,4 @@ class KeptCode:
         return name_of(self._session, value)
 
     def host_object(self, name: str) -> Any:
-        return named(self._session, name)
+        return named(self._session, name, run=True)

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, MutableMapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from agex.errors import StateCorrupt
+from agex.errors import StateCorrupt, StateError
 from agex.state.digests import addresses_in
 from agex.state.fields import pack, unpack
 
@@ -159,6 +159,9 @@ class FileSpace(MutableMapping[str, bytes]):
     # -- writing -----------------------------------------------------------------------------
 
     def __setitem__(self, path: str, content: bytes) -> None:
+        parts = _key(path).split("/")
+        if not all(parts) or {".", ".."} & set(parts):
+            raise StateError(f"{path!r} is no path of a file; write state.files['directory/name.txt'].")
         now = time.time()
         with self._lock:
             old = self.entries.get(_key(path))

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 __all__ = ["find"]
 
 _ROOMS = {
+    "h5py": "native",
     "io": "buffers",
     "matplotlib": "matplotlib_policy",
     "mpl_toolkits": "matplotlib_policy",
@@ -19,6 +20,8 @@ _ROOMS = {
     "pandas": "pandas_policy",
     "pathlib": "pathlib_policy",
     "plotly": "plotly_policy",
+    "polars": "native",
+    "pyarrow": "native",
     "scipy": "sklearn_policy",
     "sklearn": "sklearn_policy",
     "sqlite3": "sqlite_policy",

@@ -16,13 +16,13 @@ from agex.sandbox.libraries.library import Library, only
 __all__ = ["LIBRARIES"]
 
 _AT_ONCE = """
-    absolute chmod cwd exists expanduser home is_block_device is_char_device is_dir is_fifo is_file
-    is_junction is_mount is_socket is_symlink lstat mkdir open read_bytes read_text readlink rename replace
-    resolve rmdir samefile stat touch unlink write_bytes write_text
+    absolute chmod copy copy_into cwd exists expanduser home is_block_device is_char_device is_dir is_fifo
+    is_file is_junction is_mount is_socket is_symlink lstat mkdir move move_into open read_bytes read_text
+    readlink rename replace resolve rmdir samefile stat touch unlink write_bytes write_text
 """.split()
 _ONE_BY_ONE = "glob iterdir rglob walk".split()
 
-_DENIED = "group hardlink_to lchmod link_to owner symlink_to".split()
+_DENIED = "group hardlink_to info lchmod link_to owner symlink_to".split()
 """Users of the machine, and links, which a workspace has none of."""
 
 
