@@ -197,7 +197,7 @@ class ContainerWorker:
         self._container = container
         attached = container.attach_socket(params={"stdin": 1, "stdout": 1, "stream": 1})
         self.channel = Channel(_Attached(attached))
-        self._ended = False
+        self._finalizer = weakref.finalize(self, _end, self.channel, container)
         container.start()
 
     def interrupt(self) -> None:
@@ -215,18 +215,20 @@ class ContainerWorker:
         return told
 
     def close(self) -> None:
-        if self._ended:
-            return
-        self._ended = True
-        self.channel.close()
-        # Removing takes a third of a second, and nobody waits for it.
-        thread = threading.Thread(target=self._remove, name="agex container", daemon=True)
-        _removing.add(thread)
-        thread.start()
+        self._finalizer()
 
-    def _remove(self) -> None:
-        with contextlib.suppress(*_errors()):
-            self._container.remove(force=True)
+
+def _end(channel: Channel, container: Any) -> None:
+    """Hang up, and have the container removed: that takes a third of a second, and nobody waits for it."""
+    channel.close()
+    thread = threading.Thread(target=_remove, args=(container,), name="agex container", daemon=True)
+    _removing.add(thread)
+    thread.start()
+
+
+def _remove(container: Any) -> None:
+    with contextlib.suppress(*_errors()):
+        container.remove(force=True)
 
 
 _removing: weakref.WeakSet[threading.Thread] = weakref.WeakSet()
