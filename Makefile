@@ -10,7 +10,7 @@ FUZZ_SECONDS ?= 600
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test check format bench bench-sandbox bench-state bench-isolation fuzz docs clean
+.PHONY: help demo test check format bench bench-agent bench-sandbox bench-state fuzz docs clean bench-workspace bench-isolation
 
 help: ## list the targets
 	@awk -F ' ## ' '/^[a-z-]+:.* ## / { sub(/:.*/, "", $$1); printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -64,9 +64,14 @@ format: $(VENV)/.installed-check ## rewrite the sources in the project's format
 bench: $(VENV)/.installed-bench+$(MODEL_EXTRAS) ## HumanEval through the product and through the bare model
 	$(BIN)/agex bench $(BENCH_ARGS)
 
+bench-agent: $(VENV)/.installed-bench ## what a turn costs beside the model
+	$(BIN)/python -m bench.agent $(AGENT_ARGS)
+
 bench-state: $(VENV)/.installed-bench+bench-peers ## the versioned state against SQLite and xxh3, and another store
 	$(BIN)/python -m bench.state $(STATE_ARGS)
 
+bench-workspace: $(VENV)/.installed-bench ## a workspace of 10,000 files and 500 MB
+	$(BIN)/python -m bench.workspace
 bench-isolation: $(VENV)/.installed-bench+docker ## a worker at each level: start, action, calls, tables
 	$(BIN)/python -m bench.isolation
 

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import builtins
+import importlib
+import io
 import os
 import re
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -20,3 +25,16 @@ def _no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take away what the developer's own shell says: no model is configured unless a test does it."""
     for name in [name for name in os.environ if SETTING.fullmatch(name)]:
         monkeypatch.delenv(name)
+
+
+@pytest.fixture
+def originals_back() -> Iterator[None]:
+    """Take away what monkeyfs puts in the place of the host's functions for good, once the test is over."""
+    owners = (builtins, io, os, os.path, Path)
+    before = [dict(vars(owner)) for owner in owners]
+    yield
+    for owner, was in zip(owners, before, strict=True):
+        for name, value in was.items():
+            if vars(owner).get(name) is not value:
+                setattr(owner, name, value)
+    importlib.import_module("monkeyfs.patching.install")._installed = False

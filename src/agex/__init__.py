@@ -1,8 +1,8 @@
 """agex: a language model writes the body of a typed function, next to your own objects.
 
 Two rings. The inner one (``sandbox``, ``state``, ``files``) needs the standard library only and knows
-nothing of agents; the outer one (``contract``, ``agent``, ``models``, ``testing``, ``cli``)
-builds on it, on pydantic and on pydantic-ai. Imports go outward to inward.
+nothing of agents; the outer one (``contract``, ``agent``, ``models``, ``tinyagent``, ``testing``,
+``cli``) builds on it, on pydantic and on pydantic-ai. Imports go outward to inward.
 
 Names are imported when they are first used: a bare ``import agex`` loads no provider, no
 pandas, no numpy and none of the rooms.
@@ -56,6 +56,7 @@ if TYPE_CHECKING:
         TaskError,
         TaskFail,
         TaskTimeout,
+        ToolError,
         UnpicklableVariableError,
         WeightsCorrupt,
     )
@@ -104,6 +105,7 @@ __all__ = [
     "TaskStartEvent",
     "TaskTimeout",
     "Token",
+    "ToolError",
     "UnpicklableVariableError",
     "Usage",
     "Versioned",

@@ -5,6 +5,7 @@
     Exception
     └── AgexError
         ├── DefinitionError      host: an agent, task or registration is declared wrongly   (ValueError)
+        │   └── ToolDefinitionError  a tool of a TinyCodeAgent is
         ├── InputError           host: an argument of a task call breaks its annotation     (TypeError)
         ├── ModelNotConfigured   host: no usable model; says the ways to get one
         │   └── WeightsCorrupt   host: local model weights do not match their digest
@@ -17,10 +18,13 @@
         │   ├── TaskFail             the agent gave up, with its reason
         │   ├── TaskClarify          the agent needs an answer first
         │   ├── TaskTimeout          out of turns
-        │   │   └── BudgetExceeded   out of tokens, money, seconds or calls
+        │   │   ├── BudgetExceeded   out of tokens, money, seconds or calls
+        │   │   └── StepLimitReached a TinyCodeAgent is out of steps                        (RuntimeError)
         │   ├── TaskCancelled        the host cancelled it
         │   └── LLMFail              the model or its provider failed, retries included
+        ├── ToolError            another program: an MCP server or a tool of it failed   (RuntimeError)
         ├── EvalError            guest: the code ran out of a resource (time, memory, ...)
+        │   └── ExecutionTimeout     a step of a TinyCodeAgent ran out of time              (TimeoutError)
         └── SandboxError         guest: the code asked for what is not allowed
             ├── SandboxAttributeError   (AttributeError)
             ├── SandboxImportError      (ImportError)
@@ -47,6 +51,7 @@ __all__ = [
     "BudgetExceeded",
     "DefinitionError",
     "EvalError",
+    "ExecutionTimeout",
     "InputError",
     "IsolationUnavailable",
     "LLMFail",
@@ -62,11 +67,14 @@ __all__ = [
     "StateCorrupt",
     "StateError",
     "StateFull",
+    "StepLimitReached",
     "TaskCancelled",
     "TaskClarify",
     "TaskError",
     "TaskFail",
     "TaskTimeout",
+    "ToolDefinitionError",
+    "ToolError",
     "UnpicklableVariableError",
     "WeightsCorrupt",
 ]
@@ -78,9 +86,23 @@ class AgexError(Exception):
     run: Run[Any] | None = None
     """The run that was going on, with its events and usage; None outside a task."""
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle it as it is: what the constructor takes is not what is kept."""
+        return _again, (type(self), self.args, vars(self))
+
+
+def _again(kind: type[AgexError], args: tuple[Any, ...], own: dict[str, Any]) -> AgexError:
+    error = kind.__new__(kind, *args)
+    vars(error).update(own)
+    return error
+
 
 class DefinitionError(AgexError, ValueError):
     """An agent, a task or a registration is declared in a way that cannot work."""
+
+
+class ToolDefinitionError(DefinitionError):
+    """A tool is declared in a way that cannot work."""
 
 
 class InputError(AgexError, TypeError):
@@ -144,6 +166,20 @@ class BudgetExceeded(TaskTimeout):
     """The task, with all it called, used up its budget."""
 
 
+class StepLimitReached(TaskTimeout, RuntimeError):
+    """A `agex.tinyagent.TinyCodeAgent` used up its steps without an answer.
+
+    Attributes:
+        steps_taken: how many steps it took.
+        final_attempt_made: whether it was asked once more for an answer alone; it never is.
+    """
+
+    def __init__(self, message: str, steps_taken: int = 0, *, final_attempt_made: bool = False) -> None:
+        super().__init__(message)
+        self.steps_taken = steps_taken
+        self.final_attempt_made = final_attempt_made
+
+
 class TaskCancelled(TaskError):
     """The host cancelled the task."""
 
@@ -164,8 +200,24 @@ class LLMFail(TaskError):
         self.retries = retries
 
 
+class ToolError(AgexError, RuntimeError):
+    """An MCP server cannot be reached, or answered that a tool failed; the message is the server's."""
+
+
 class EvalError(AgexError):
     """Guest code ran out of a resource; ``__cause__`` is the builtin error behind it."""
+
+
+class ExecutionTimeout(EvalError, TimeoutError):
+    """The code of one step ran longer than it may.
+
+    Attributes:
+        timeout_seconds: what it had.
+    """
+
+    def __init__(self, timeout_seconds: float) -> None:
+        super().__init__(f"the code ran longer than {timeout_seconds:g} s; do less in one step")
+        self.timeout_seconds = timeout_seconds
 
 
 class SandboxError(AgexError):

@@ -73,9 +73,7 @@ def test_tasks_of_one_name_on_two_agents_share_nothing() -> None:
     assert one(1) == [1, 1]
 
 
-def test_isolation_that_does_not_hold_is_refused_before_any_model_is_asked(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_isolation_that_does_not_hold_is_refused_before_any_model_is_asked() -> None:
     model = ScriptedModel([])
     with pytest.raises((IsolationUnavailable, agex.DefinitionError)):
         identity(Agent(model=model, isolation="no such level"))(1)  # type: ignore[arg-type]

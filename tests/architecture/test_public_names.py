@@ -46,6 +46,7 @@ PUBLIC_NAMES = [
     "TaskStartEvent",
     "TaskTimeout",
     "Token",
+    "ToolError",
     "UnpicklableVariableError",
     "Usage",
     "Versioned",

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import json
+import signal
+import subprocess
 import sys
 
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
+from agex import ActionEvent, Token
 from agex.cli.app import app
+from agex.cli.progress import Progress
+from agex.testing import python_action
 
 TASKS = '''
 from agex import Agent
@@ -26,6 +33,17 @@ def echo(text: str) -> str: ...
 
 @scripted("task_fail('too hard')").task
 def fails(n: int) -> int: ...
+
+def waits():
+    open("waiting", "w").close()
+    import time
+    time.sleep(60)
+
+waiting = scripted("x = 1", "waits()")
+waiting.fn(waits, host_fs_access=True)
+
+@waiting.task
+def waits_long(n: int) -> int: ...
 
 plain = 3
 '''
@@ -127,3 +145,36 @@ def test_a_demo_without_a_model_exits_with_2(command, monkeypatch):
 
 def test_no_command_shows_help(command):
     assert "demo" in command().output
+
+
+def test_ctrl_c_cancels_and_keeps_what_was_committed(command, tmp_path):
+    program = "from agex.cli.app import main; main()"
+    arguments = ["run", "shell_tasks:waits_long", "--arg", "n=1", "--state", "kept"]
+    with subprocess.Popen(
+        [sys.executable, "-c", program, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as child:
+        while not (tmp_path / "waiting").exists():
+            assert child.poll() is None
+        child.send_signal(signal.SIGINT)
+        out, err = child.communicate(timeout=30)
+    assert (child.returncode, err) == (1, "Cancelled. What was committed is kept.\n")
+    assert "cancelled" in out
+    entries = json.loads(command("log", "kept", "--json").stdout)
+    assert [entry["message"] for entry in entries] == ["waits_long: KeyboardInterrupt", "waits_long: turn 1"]
+
+
+def test_in_a_terminal_a_run_shows_what_is_being_done():
+    console = Console(force_terminal=True, file=io.StringIO(), width=80)
+    progress = Progress(console)
+    progress.token(_token("x = 1\ny = 2", turn=2))
+    console.print(progress)
+    progress.event(ActionEvent(agent="a", task="t", run_id="r", turn=2, actions=(python_action("x = 1"),)))
+    console.print(progress)
+    shown = console.file.getvalue()
+    assert "y = 2" in shown
+    assert "turn 2 · writing" in shown
+    assert "turn 2 · running its code" in shown
+
+
+def _token(text, turn):
+    return Token(text, agent="a", task="t", turn=turn)

@@ -2,8 +2,8 @@
 
 The blocks of one page share their names, from top to bottom. A comment above a block, opening
 with ``<!-- reply``, holds what the model answers to it: each fenced block in the comment is one
-turn. The block's own ``Agent(...)`` is given a scripted model with these turns. A line that starts
-with ``print(`` and ends in a comment promises that output.
+turn. The block's own ``Agent(...)`` or ``TinyCodeAgent(...)`` is given a scripted model with these turns.
+A line that starts with ``print(`` and ends in a comment promises that output.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class _GiveModel(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.Call:
         self.generic_visit(node)
-        is_agent = isinstance(node.func, ast.Name) and node.func.id == "Agent"
+        is_agent = isinstance(node.func, ast.Name) and node.func.id in ("Agent", "TinyCodeAgent")
         if is_agent and not any(keyword.arg == "model" for keyword in node.keywords):
             node.keywords.append(ast.keyword("model", ast.Name("scripted_model", ast.Load())))
         return node

@@ -10,6 +10,7 @@ import pytest
 
 from agex.agent import Agent
 from agex.testing import ScriptedModel, python_action
+from agex.tinyagent import TinyCodeAgent
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -27,9 +28,17 @@ def busiest(sales: DataFrame, count: int) -> dict[str, int]:
     return sales.groupby("region")["units"].sum().nlargest(count).to_dict()
 """
 
+MEAN = """
+import pandas as pd
+final_answer(pd.read_csv("data.csv")["value"].mean())
+"""
+
 SCRIPTS = {
     "funcy.py": ("import math" + PRIMES, "101\n[3, 7, 14, 24]\n"),
     "frames.py": (BUSIEST, "{'east': 250, 'north': 190}\n1 turns, "),
+    "tinyagent_local.py": (MEAN, "13.5\n1 steps, "),
+    "tinyagent_isolated.py": ("final_answer(calculate(5, 3))", "not run: TrustLevel.ISOLATED needs a worker"),
+    "tinyagent_sandboxed.py": ("final_answer(168)", "not run: TrustLevel.SANDBOXED needs a worker"),
 }
 
 
@@ -42,7 +51,8 @@ def test_an_example_runs(name, monkeypatch, capsys):
     pytest.importorskip("pandas", reason="the extra `test` has pandas")
     code, printed = SCRIPTS[name]
     model = ScriptedModel([[python_action(code)]])
-    monkeypatch.setattr(Agent, "resolved_model", lambda self: model)
+    for kind in (Agent, TinyCodeAgent):
+        monkeypatch.setattr(kind, "resolved_model", lambda self: model)
     monkeypatch.setattr(sys, "argv", [name])
     runpy.run_path(str(EXAMPLES / name), run_name="__main__")
     assert capsys.readouterr().out.startswith(printed)

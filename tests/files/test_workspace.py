@@ -97,7 +97,7 @@ def test_without_a_workspace_nothing_is_opened():
 
 
 def test_an_unknown_type_is_refused():
-    with pytest.raises(DefinitionError, match="only 'virtual'"):
+    with pytest.raises(DefinitionError, match="there are 'virtual' and 'isolated'"):
         connect_fs(type="cloud")
 
 

@@ -97,6 +97,23 @@ def test_a_missing_key_is_said_when_the_model_is_first_needed() -> None:
         _ = resolve_model("openai:gpt-x", {}).profile
 
 
+def test_a_key_can_be_given_with_a_providers_model() -> None:
+    model = resolve_model("openai:gpt-x", {}, api_key="given")
+    assert isinstance(model, PydanticAIModel)
+    assert model.profile.tools
+
+
+@pytest.mark.parametrize("spec", ["local", "gpt-x", None, 3])
+def test_a_key_for_what_takes_none_is_refused(spec: object) -> None:
+    with pytest.raises(ModelNotConfigured, match="api_key= goes with a model of a provider"):
+        resolve_model(spec, {}, api_key="given")
+
+
+def test_a_key_for_an_unknown_provider_is_said_when_it_is_first_needed() -> None:
+    with pytest.raises(ModelNotConfigured, match="an API key was given, but Unknown provider: nope"):
+        _ = resolve_model("nope:x", {}, api_key="given").profile
+
+
 def test_resolving_a_name_imports_no_provider() -> None:
     code = (
         "import sys; from agex.models import resolve_model; resolve_model('openai:gpt-x', {}); "

@@ -127,6 +127,34 @@ def test_what_a_guest_had_is_free_once_its_run_is_over() -> None:
         assert freed.is_set()
 
 
+def test_the_hosts_time_that_outlives_a_run_starts_no_clock() -> None:
+    freed, paused, over = threading.Event(), threading.Event(), threading.Event()
+
+    class Large:
+        def __del__(self) -> None:
+            freed.set()
+
+    def run() -> None:
+        session = Sandbox(limits=Limits(seconds=600)).session({"given": Large()})
+
+        def host() -> None:
+            with session.paused():
+                paused.set()
+                over.wait()
+
+        helper = threading.Thread(target=host)
+        session.bind("begin", lambda: helper.start() or paused.wait())
+        session.run("begin()")
+        over.set()
+        helper.join()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    gc.collect()
+    assert freed.is_set()
+
+
 def test_paused_time_does_not_count() -> None:
     session = Sandbox(limits=QUICK).session()
 

@@ -17,7 +17,7 @@ import pytest
 
 import agex
 from agex import ActionEvent, Agent, Versioned, events
-from agex.testing import ScriptedModel, python_action
+from agex.testing import ScriptedModel, python_action, terminal_action, write_file
 
 
 @pytest.fixture
@@ -287,3 +287,68 @@ def test_a_database_connection_is_worked_with_as_it_is(answers: Callable[..., Sc
         assert db.execute("select count(*) from birds").fetchone() == (2,)
     finally:
         db.close()
+
+
+# -- beyond modules and functions ---------------------------------------------------------------------
+
+
+def test_a_command_of_the_hosts_is_run_from_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = ScriptedModel(
+        [
+            [write_file("notes.txt", "one\ntwo\n")],
+            [terminal_action("tally notes.txt | sort")],
+            [python_action("task_success(None)")],
+        ]
+    )
+    monkeypatch.setattr("agex.models.resolve._default", lambda environ: model)
+    agent = Agent()
+
+    @agent.terminal
+    def tally(ctx: Any) -> None:
+        """Count the lines of a file."""
+        ctx.stdout.write(f"{len(ctx.fs.read(ctx.args[0]).splitlines())} lines\n")
+
+    @agent.task
+    def work() -> None:
+        """Use the terminal."""
+
+    work()
+    assert "2 lines" in model.requests[-1].messages[-1].content
+
+
+def test_a_skill_is_listed_and_read_on_demand(answers: Callable[..., ScriptedModel], tmp_path: Path) -> None:
+    (tmp_path / "SKILL.md").write_text("---\nname: rounding\ndescription: How we round.\n---\nTo even.\n")
+    model = answers("print(open('/skills/rounding/SKILL.md').read())", "task_success(None)")
+    agent = Agent()
+    agent.skill(str(tmp_path))
+
+    @agent.task
+    def work() -> None:
+        """Read the skill."""
+
+    work()
+    assert "rounding" in str(model.requests[0])
+    assert "To even." not in str(model.requests[0])
+    assert "To even." in model.requests[1].messages[-1].content
+
+
+def test_an_agent_makes_a_specialist_whose_task_the_host_calls(answers: Callable[..., ScriptedModel]) -> None:
+    answers(
+        "helper = Agent(name='speller')\n"
+        "@helper.task\n"
+        "def spell(word: str) -> str:\n"
+        "    'Spell a word.'\n"
+        "    pass\n"
+        "task_success(spell)",
+        "task_success('-'.join(word))",
+    )
+    maker = Agent(name="maker", primer="You make agents.")
+    maker.cls(Agent)
+
+    @maker.task
+    def make_specialist(prompt: str) -> Callable:  # type: ignore[type-arg]  # as users write it
+        """Make an agent and give back its task."""
+        pass  # noqa: PIE790 - as users write it
+
+    spell = make_specialist("spell words")
+    assert spell("map") == "m-a-p"

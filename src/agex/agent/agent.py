@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
 import inspect
 import threading
 from collections.abc import Callable, Coroutine, Iterable, Mapping
-from types import FrameType, FunctionType, ModuleType
+from enum import Enum
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, get_args, overload
 from weakref import WeakKeyDictionary
 
 from agex.agent.budget import Budget
-from agex.agent.execution import Check, Terms, example_inputs
-from agex.agent.invocation import Definition
+from agex.agent.declaring import TaskDecorator, locals_of_caller
+from agex.agent.execution import Check
+from agex.agent.invocation import UNSET
 from agex.agent.registration import (
     Isolation,
     Kind,
@@ -21,18 +22,23 @@ from agex.agent.registration import (
     Visibility,
     add,
     host_classes,
-    is_async,
     policy_for,
 )
 from agex.agent.task import AnyTask, AsyncTask, Task
-from agex.contract import TaskSignature, Unresolved, doc_examples, given_examples
+from agex.contract import TaskSignature
 from agex.errors import DefinitionError, IsolationUnavailable
 from agex.models.base import Model
 from agex.state import State
 
 if TYPE_CHECKING:
+    import os
+
+    from agex.agent.workspace import TaskFiles
+    from agex.files import Workspace
+    from agex.files.skill import Skill
     from agex.isolation import GuestSession
     from agex.sandbox import Sandbox
+    from agex.shell import TerminalCommand
 
 __all__ = ["VIRTUAL_FS", "Agent"]
 
@@ -41,9 +47,20 @@ R = TypeVar("R")
 F = TypeVar("F", bound=Callable[..., Any])
 C = TypeVar("C", bound=type)
 T = TypeVar("T")
+S = TypeVar("S")
 
-VIRTUAL_FS: Any = type("VIRTUAL_FS", (), {"__repr__": lambda self: "VIRTUAL_FS"})()
-"""The default ``fs``: files in memory, once the workspace is there."""
+
+class _Default(Enum):
+    """A sentinel that is the same in every process."""
+
+    VIRTUAL_FS = 0
+
+    def __repr__(self) -> str:
+        return "VIRTUAL_FS"
+
+
+VIRTUAL_FS: Any = _Default.VIRTUAL_FS
+"""The default ``fs``: a virtual workspace without a limit."""
 
 
 class Agent:
@@ -56,7 +73,8 @@ class Agent:
             ``agex.testing`` double, or None for what the environment offers. Looked up at the
             first call of a task.
         state: where variables live from task to task; None for nowhere.
-        fs: the workspace; not there yet, so only the default and None are accepted.
+        fs: the workspace, of ``connect_fs``: by default a virtual one, which is kept in the state; None
+            for no files. There is none at other levels of *isolation* than ``"none"`` yet.
         isolation: where code runs. ``"none"`` is in this process: a guard rail for cooperative
             code, not a boundary. ``"process"`` can be killed; ``"kernel"`` and ``"container"`` are
             boundaries, see docs/isolation.md.
@@ -80,7 +98,7 @@ class Agent:
         primer: str | None = None,
         model: object = None,
         state: State | None = None,
-        fs: object = VIRTUAL_FS,
+        fs: Any = VIRTUAL_FS,
         isolation: Isolation = "none",
         max_iterations: int = 10,
         timeout_seconds: float = 30.0,
@@ -91,7 +109,14 @@ class Agent:
         llm_retries: int = 2,
     ) -> None:
         _require_isolation(isolation)
-        _require(fs is VIRTUAL_FS or fs is None, f"fs={fs!r}: the workspace is not there yet; leave fs out.")
+        _require(
+            fs is VIRTUAL_FS or fs is None or hasattr(fs, "over"),
+            f"fs={fs!r}: give connect_fs(type='virtual'), connect_fs(type='isolated', root=...) or None.",
+        )
+        _require(
+            isolation == "none" or fs is VIRTUAL_FS or fs is None,
+            f"fs={fs!r}: there is no workspace at isolation={isolation!r} yet; leave fs out, or give None.",
+        )
         _require(
             state is None or isinstance(state, State),
             f"state={state!r}: give Live(), Versioned(...) or None.",
@@ -113,13 +138,31 @@ class Agent:
         self.max_output_chars = max_output_chars
         self.budget = budget
         self.llm_retries = llm_retries
+        self._fs = fs
+        self._skills: tuple[Skill, ...] = ()
+        self._commands: tuple[TerminalCommand, ...] = ()
         self._registrations: tuple[Registration, ...] = ()
+        self._open()
+
+    _OPEN = frozenset({"_connected", "_lock", "_resolved", "_sandboxes"})
+    """What belongs to this process."""
+
+    def _open(self) -> None:
+        self._connected: Workspace | None = None
         self._resolved: tuple[object, Model] | None = None
         self._sandboxes: WeakKeyDictionary[TaskSignature, tuple[object, Sandbox]] = WeakKeyDictionary()
         self._lock = threading.Lock()
 
     def __repr__(self) -> str:
         return f"<agex agent {self.name}>"
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickle its settings and what is registered."""
+        return {name: value for name, value in vars(self).items() if name not in self._OPEN}
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        vars(self).update(state)
+        self._open()
 
     # -- what its code may use -------------------------------------------------------------
 
@@ -292,6 +335,134 @@ class Agent:
         )
         return m
 
+    def mcp(
+        self,
+        server: S,
+        /,
+        *,
+        name: str | None = None,
+        visibility: Visibility = "high",
+        include: Pattern = "*",
+        exclude: Pattern = "_*",
+    ) -> S:
+        """Let the agent's code import the tools of an MCP server as functions of a module.
+
+        Registering connects to the server: it runs with the host's powers, whatever is refused
+        to the agent's code, and what it says of its tools is shown to the model.
+
+        Args:
+            server: a command as a list of strings, a URL, the SDK's ``StdioServerParameters``, or a
+                ``agex.mcp.ToolServer``, which can be closed.
+            name: of the module; by default what the server calls itself.
+            visibility: see :meth:`fn`.
+            include: the tools it may use, by the functions' names.
+            exclude: the tools it may not; wins over *include*.
+
+        Raises:
+            DefinitionError: it is no server, or the name is taken.
+            ToolError: the server cannot be reached.
+        """
+        from agex.mcp import ToolServer
+
+        tools = server if isinstance(server, ToolServer) else ToolServer(server)  # type: ignore[arg-type]  # it looks
+        module = tools.module(name)
+        self.module(
+            module,
+            name=module.__name__,
+            visibility=visibility,
+            include=include,
+            exclude=exclude,
+            recursive=False,
+        )
+        return server
+
+    def skill(self, source: str | os.PathLike[str] | bytes) -> Skill:
+        """Give the agent documentation that it reads when it needs it, at ``/skills/NAME``.
+
+        Args:
+            source: a folder with a ``SKILL.md`` in the Agent Skills format, that file, or its bytes.
+
+        Raises:
+            DefinitionError: there is none, it has no name and description, or the name is taken.
+        """
+        from agex.files.skill import read_skill
+
+        skill = read_skill(source)
+        with self._lock:
+            _require(
+                all(skill.name != one.name for one in self._skills),
+                f"There is a skill {skill.name!r} already; give this one another name.",
+            )
+            self._skills = (*self._skills, skill)
+        return skill
+
+    def terminal(self, handler: Any = None, /, *, name: str | None = None, **settings: Any) -> Any:
+        """Let the agent run a function of the host as a command of its terminal. Also a decorator.
+
+        Args:
+            handler: called with a context that has ``args``, ``stdin``, ``stdout``, ``fs`` and ``env``,
+                with the host's own powers.
+            name: of the command; the function's own by default.
+            **settings: ``visibility="high"`` shows its docstring in the prompt, ``"medium"`` the first line
+                of it, ``"low"`` nothing; ``docstring`` replaces its own. ``NAME --help`` prints it.
+
+        Raises:
+            DefinitionError: it is no function, or the name is taken.
+        """
+        from agex.agent.extras import new_command
+
+        if handler is None:
+            return lambda handler: self.terminal(handler, name=name, **settings)
+        with self._lock:
+            command = new_command(handler, name or _name_of(handler), self._commands, **settings)
+            self._commands = (*self._commands, command)
+        return handler
+
+    def fs(self, state: State | None = UNSET) -> Workspace:
+        """Return the workspace, to be read and written by the host.
+
+        Args:
+            state: whose files; the agent's own state if not given.
+
+        Raises:
+            DefinitionError: the agent has no workspace, or it lives for one task only.
+        """
+        own = self._workspace()
+        where = self.state if state is UNSET else state
+        if own is None:
+            raise DefinitionError("This agent has no workspace: it was made with fs=None.")
+        if own.is_virtual and where is None:
+            raise DefinitionError(
+                "Without a state, files live for one task only; write agent.fs(state), or give the agent one."
+            )
+        return own if where is None else own.over(where.files)
+
+    @property
+    def extras(self) -> str:
+        """What the prompt says of skills and of the terminal's commands."""
+        from agex.agent.extras import listed
+
+        return listed(self._skills, self._commands)
+
+    def task_files(self, state: State | None) -> TaskFiles | None:
+        """Return the files of one task call; None where the agent has no workspace."""
+        from agex.agent.workspace import TaskFiles, workspace_of
+
+        workspace = workspace_of(self._workspace(), state)
+        if workspace is None:
+            return None
+        return TaskFiles(workspace, skills=self._skills, commands=self._commands)
+
+    def _workspace(self) -> Workspace | None:
+        if self.isolation != "none" or self._fs is None:
+            return None
+        with self._lock:
+            if self._connected is None:
+                from agex.files import connect_fs
+
+                self._connected = connect_fs() if self._fs is VIRTUAL_FS else self._fs
+            return self._connected
+
     def register(self, registration: Registration) -> None:
         """Take a registration as it is; :meth:`fn`, :meth:`cls` and :meth:`module` make them."""
         with self._lock:
@@ -318,7 +489,7 @@ class Agent:
         checks: Iterable[Check] = (),
         examples: Iterable[object] = (),
         reuse: bool = False,
-    ) -> _TaskDecorator: ...
+    ) -> TaskDecorator: ...
 
     @overload
     def task(
@@ -330,7 +501,7 @@ class Agent:
         checks: Iterable[Check] = (),
         examples: Iterable[object] = (),
         reuse: bool = False,
-    ) -> _TaskDecorator: ...
+    ) -> TaskDecorator: ...
 
     def task(self, first: Any = None, /, **settings: Any) -> Any:
         """Make a task of a function with an empty body: the agent writes the body at each call.
@@ -353,8 +524,8 @@ class Agent:
                 raise DefinitionError(
                     "The primer is given twice; write @agent.task('primer') or task(primer=...)."
                 )
-            return _TaskDecorator(self, **settings)
-        return _TaskDecorator(self, **settings).define(first, _locals_of_caller(inspect.currentframe()))
+            return TaskDecorator(self, **settings)
+        return TaskDecorator(self, **settings).define(first, locals_of_caller(inspect.currentframe()))
 
     # -- what a call needs -----------------------------------------------------------------
 
@@ -371,11 +542,14 @@ class Agent:
                 self._resolved = (self.model, resolve_model(self.model))
             return self._resolved[1]
 
-    def place(self, signature: TaskSignature) -> GuestSession:
-        """Open a place for the code of one call of a task."""
+    def place(self, signature: TaskSignature, files: TaskFiles | None = None) -> GuestSession:
+        """Open a place for the code of one call of a task, over its files."""
         sandbox = self.sandbox(signature)
         if self.isolation == "none":
-            return sandbox.session()
+            session = sandbox.session(fs=None if files is None else files.workspace)
+            if files is not None:
+                files.attach(session)
+            return session
         from agex.isolation import executor_of
 
         classes = host_classes(self._registrations, signature)
@@ -398,80 +572,6 @@ class Agent:
                 sandbox = Sandbox(policy_for(registrations, signature), limits=limits)
                 known = self._sandboxes[signature] = (registrations, sandbox)
             return known[1]
-
-
-class _TaskDecorator:
-    """Makes tasks of functions, with the settings given."""
-
-    def __init__(
-        self,
-        agent: Agent,
-        *,
-        primer: str | None = None,
-        setup: str | None = None,
-        checks: Iterable[Check] = (),
-        examples: Iterable[object] = (),
-        reuse: bool = False,
-    ) -> None:
-        self._agent = agent
-        self._primer = primer
-        self._setup = setup
-        self._checks = tuple(checks)
-        self._examples = tuple(examples)
-        self._reuse = reuse
-
-    @overload
-    def __call__(  # type: ignore[overload-overlap]
-        self, function: Callable[P, Coroutine[Any, Any, R]], /
-    ) -> AsyncTask[P, R]: ...
-
-    @overload
-    def __call__(self, function: Callable[P, R], /) -> Task[P, R]: ...
-
-    def __call__(self, function: Any, /) -> Any:
-        return self.define(function, _locals_of_caller(inspect.currentframe()))
-
-    def define(self, function: object, localns: Mapping[str, Any]) -> AnyTask[Any, Any]:
-        """Make a task of *function*, whose annotations may use the names in *localns*."""
-        plain = _require_plain_function(function)
-        signature = TaskSignature.of(plain, localns=localns)
-        for check in self._checks:
-            _require(callable(check), f"checks takes functions f(value, inputs), not {check!r}.")
-            _require(not is_async(check), f"The check {_name_of(check)!r} is async; write it with def.")
-        examples = doc_examples(signature.doc, signature.name) + given_examples(
-            self._examples, signature.name
-        )
-        with contextlib.suppress(Unresolved):  # then the first call tells
-            for example in examples:
-                example_inputs(example, signature)
-        terms = Terms(
-            signature=signature,
-            checks=self._checks,
-            examples=examples,
-        )
-        definition = Definition(terms=terms, primer=self._primer, setup=self._setup, reuse=self._reuse)
-        kind = AsyncTask if signature.is_async else Task
-        task: AnyTask[Any, Any] = kind(self._agent, plain, definition)
-        return task
-
-
-def _locals_of_caller(frame: FrameType | None) -> Mapping[str, Any]:
-    """Return the locals of the frame that called *frame*: annotations may name what is defined there."""
-    return frame.f_back.f_locals if frame is not None and frame.f_back is not None else {}
-
-
-def _require_plain_function(function: object) -> FunctionType:
-    if isinstance(function, AnyTask):
-        raise DefinitionError(f"{function.__name__!r} is a task already; one function is one agent's task.")
-    if not isinstance(function, FunctionType):
-        raise DefinitionError(f"agent.task takes a function with an empty body, not {function!r}.")
-    owner = function.__qualname__.rpartition(".")[0]
-    if owner and not owner.endswith("<locals>"):
-        raise DefinitionError(
-            f"{function.__qualname__!r} is a method; a task is a plain function. Define it at the top level "
-            "of the module and pass the object as an argument."
-        )
-    return function
 
 
 def _require_isolation(isolation: Isolation) -> None:

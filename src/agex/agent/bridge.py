@@ -15,7 +15,7 @@ from agex.errors import InputError, TaskError
 if TYPE_CHECKING:
     from agex.isolation import GuestSession
 
-__all__ = ["HostFault", "bridged"]
+__all__ = ["HostFault", "bridged", "without_run"]
 
 _Packed: TypeAlias = Callable[[tuple[Any, ...], Mapping[str, Any]], Any]
 """A function of arguments and keyword arguments, as a tuple and a mapping."""
@@ -130,14 +130,14 @@ def _guarded(task: _Packed, session: GuestSession) -> Callable[..., Any]:
 
 def _pass_on(error: Exception, session: GuestSession) -> NoReturn:
     if isinstance(error, TaskError):
-        raise _without_run(error) from None
+        raise without_run(error) from None
     if isinstance(error, InputError):
         raise error
     session.stop(HostFault(error))
     raise HostFault(error)
 
 
-def _without_run(error: TaskError) -> TaskError:
+def without_run(error: TaskError) -> TaskError:
     """Return the same error without the run: its state may hold what the caller was never granted."""
     copy = type(error).__new__(type(error), *error.args)
     vars(copy).update({name: value for name, value in vars(error).items() if name != "run"})

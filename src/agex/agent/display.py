@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 from agex.agent.event import ActionEvent, ErrorEvent, Event, OutputEvent, TaskStartEvent
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from agex.agent.call import Token
 
 __all__ = ["pprint_events", "pprint_tokens"]
@@ -20,12 +22,12 @@ SHOWN_CHARS = 2_000
 """Of one event; the whole of it is in the run."""
 
 
-def pprint_events(event: Event) -> None:
-    """Print one event to standard output."""
+def pprint_events(event: Event, console: Console | None = None) -> None:
+    """Print one event, to standard output where no console is given."""
     from rich.console import Console
     from rich.text import Text
 
-    console = Console(file=sys.stdout, highlight=False, soft_wrap=True)
+    console = console or Console(file=sys.stdout, highlight=False, soft_wrap=True)
     console.print(Text(_head(event), style="bold red" if _is_bad(event) else "bold"))
     body = _cut(event.summary())
     if body:

@@ -5,17 +5,25 @@ from __future__ import annotations
 import asyncio
 import time
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from agex.agent.call import Call
 from agex.agent.event import CancelledEvent
-from agex.agent.execution import Execution
-from agex.agent.loop import Ask, Commit, Effect, Emit, Execute, Loop, Plan, Wait
+from agex.agent.loop import Ask, Commit, Effect, Emit, Execute, Loop, Observation, Plan, Wait
 from agex.agent.telemetry import action_span
 from agex.errors import TaskCancelled
+from agex.models.actions import Action
 from agex.models.base import Model, ModelError
 
-__all__ = ["adrive", "drive"]
+__all__ = ["Place", "adrive", "drive"]
+
+
+class Place(Protocol):
+    """Where actions are carried out, in this thread or without blocking the event loop."""
+
+    def run(self, action: Action, turn: int) -> Observation: ...
+
+    async def arun(self, action: Action, turn: int) -> Observation: ...
 
 
 @dataclass(frozen=True)
@@ -23,7 +31,7 @@ class _Done:
     value: Any
 
 
-def drive(loop: Loop[Any], plan: Plan, call: Call, model: Model, place: Execution) -> Any:
+def drive(loop: Loop[Any], plan: Plan, call: Call, model: Model, place: Place) -> Any:
     """Run *loop* to its end with blocking calls; return its value."""
     effect = _advance(loop, None)
     while not isinstance(effect, _Done):
@@ -32,15 +40,15 @@ def drive(loop: Loop[Any], plan: Plan, call: Call, model: Model, place: Executio
             answer = _perform(effect, plan, call, model, place)
         except ModelError as error:
             effect = _fail(loop, error)
-        except TaskCancelled as error:
-            call.tell(plan.event(CancelledEvent, 0, message=error.message).event)
+        except (TaskCancelled, KeyboardInterrupt) as error:
+            call.tell(plan.event(CancelledEvent, 0, message=str(error) or "interrupted").event)
             raise
         else:
             effect = _advance(loop, answer)
     return effect.value
 
 
-def _perform(effect: Effect, plan: Plan, call: Call, model: Model, place: Execution) -> Any:
+def _perform(effect: Effect, plan: Plan, call: Call, model: Model, place: Place) -> Any:
     match effect:
         case Ask(request, turn):
             return model.ask(request, call.tokens(plan.agent, plan.task, turn))
@@ -55,7 +63,7 @@ def _perform(effect: Effect, plan: Plan, call: Call, model: Model, place: Execut
             return time.sleep(seconds)
 
 
-async def adrive(loop: Loop[Any], plan: Plan, call: Call, model: Model, place: Execution) -> Any:
+async def adrive(loop: Loop[Any], plan: Plan, call: Call, model: Model, place: Place) -> Any:
     """Run *loop* to its end without blocking the event loop; return its value."""
     effect = _advance(loop, None)
     while not isinstance(effect, _Done):
@@ -72,7 +80,7 @@ async def adrive(loop: Loop[Any], plan: Plan, call: Call, model: Model, place: E
     return effect.value
 
 
-async def _aperform(effect: Effect, plan: Plan, call: Call, model: Model, place: Execution) -> Any:
+async def _aperform(effect: Effect, plan: Plan, call: Call, model: Model, place: Place) -> Any:
     match effect:
         case Ask(request, turn):
             return await model.aask(request, call.tokens(plan.agent, plan.task, turn))

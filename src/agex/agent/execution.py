@@ -7,7 +7,6 @@ driver carries out in this thread or in another.
 from __future__ import annotations
 
 import ast
-import asyncio
 import inspect
 import sys
 from collections.abc import Callable, Generator, Iterator, Mapping
@@ -23,13 +22,14 @@ from agex.agent.loop import Clarification, Ending, Failure, Observation, Success
 from agex.agent.observation import cut_middle, exact, last_lines, result_text
 from agex.agent.pictures import MOST_PICTURES, encoded
 from agex.agent.registration import Registration
-from agex.agent.thread import in_thread, turn_of
+from agex.agent.thread import in_thread, or_cancelled, turn_of
 from agex.contract import Example, TaskSignature, describe_failure, outcome_matches
 from agex.errors import DefinitionError, EvalError, InputError
-from agex.models.actions import Action, PythonAction
+from agex.models.actions import Action, EditFileAction, PythonAction, TerminalAction, WriteFileAction
 from agex.models.base import Image
 
 if TYPE_CHECKING:
+    from agex.agent.workspace import TaskFiles
     from agex.isolation import GuestSession
     from agex.sandbox import Result
 
@@ -38,8 +38,6 @@ __all__ = ["Check", "Execution", "Terms", "example_inputs"]
 Check: TypeAlias = Callable[[Any, Any], Any]
 """``check(value, inputs)``: returns None or True, or raises or returns a message."""
 
-GRACE = 1.0
-"""Seconds a cancelled action gets to end before its task goes on without it."""
 GOT_CHARS = 500
 """What a failed example shows of the value it got."""
 
@@ -93,6 +91,7 @@ class Execution:
         registrations: what the agent's code may use.
         output_chars: bound of an observation's text.
         sees: whether the model can look at pictures.
+        files: the workspace, if there is one.
 
     Attributes:
         solution: the code that solved the task, once its own function did.
@@ -108,6 +107,7 @@ class Execution:
         registrations: tuple[Registration, ...] = (),
         output_chars: int = 20_000,
         sees: bool = False,
+        files: TaskFiles | None = None,
     ) -> None:
         self.session = session
         self.terms = terms
@@ -120,6 +120,7 @@ class Execution:
         self._output_chars = output_chars
         self._sees = sees
         self._images: list[Image] = []
+        self._files = files
         self._known = session.namespace
         self._cache: Any = {}
         self._ran: dict[int, int] = {}
@@ -127,11 +128,19 @@ class Execution:
 
     def run(self, action: Action, turn: int) -> Observation:
         """Carry out an action in this thread."""
-        return self._perform(self._act(action, turn))
+        return self._with_files(self._perform(self._act(action, turn)))
 
     async def arun(self, action: Action, turn: int) -> Observation:
         """Carry out an action in a worker thread; on this event loop if it awaits."""
-        return await self._aperform(self._act(action, turn))
+        return self._with_files(await self._aperform(self._act(action, turn)))
+
+    def _with_files(self, observation: Observation) -> Observation:
+        """Add what the action did to files."""
+        changes = self._files.take_changes() if self._files is not None else None
+        if self._files is None or not changes:
+            return observation
+        recap = self._files.recap() if observation.ending is None else ""
+        return replace(observation, files=vars(changes), recap=recap)
 
     # -- names -----------------------------------------------------------------------------
 
@@ -156,15 +165,22 @@ class Execution:
 
     def _task_success(self, value: Any = None) -> None:
         """End the task with its value."""
+        self._require_ending("task_success")
         self.session.stop(_End(Success(self._accept(value))))
 
     def _task_fail(self, message: str) -> None:
         """End the task: it cannot be done, for the reason given."""
+        self._require_ending("task_fail")
         self.session.stop(_End(Failure(exact(str(message)))))
 
     def _task_clarify(self, message: str) -> None:
         """End the task: an answer is needed first."""
+        self._require_ending("task_clarify")
         self.session.stop(_End(Clarification(exact(str(message)))))
+
+    def _require_ending(self, name: str) -> None:
+        if self._files is not None:
+            self._files.require_not_in_terminal(name)
 
     def _help(self, thing: Any = None) -> None:
         """Print how to use a thing, or without one, the names of all that is registered."""
@@ -196,7 +212,7 @@ class Execution:
 
     def _act(self, action: Action, turn: int) -> Steps:
         if not isinstance(action, PythonAction):
-            raise TypeError(f"{action.kind} was not offered to the model and cannot be carried out")
+            return (yield from self._act_on_files(action))
         self._images.clear()
         result = yield RunCode(action.code, self._filename(turn))
         try:
@@ -219,6 +235,16 @@ class Execution:
             earlier = self._worked[:-1] if turn else self._worked
             self.solution = "\n".join([*map(definitions, earlier), action.code])
         return observation
+
+    def _act_on_files(self, action: TerminalAction | WriteFileAction | EditFileAction) -> Steps:
+        if self._files is None:
+            raise TypeError(f"{action.kind} was not offered to the model and cannot be carried out")
+        if isinstance(action, TerminalAction):
+            result = yield CallGuest(self._files.run_terminal, (action.commands,), {})
+            if result.stopped is not None:
+                return self._stopped(result)
+            return self._files.shown(result, self._output_chars)
+        return self._files.observed(action)
 
     def _filename(self, turn: int) -> str:
         """Return a name for the next action's source, which tracebacks show; each but once."""
@@ -341,6 +367,7 @@ class Execution:
             return observation
 
     def _do(self, step: Step) -> Result:
+        self.call.check()  # it may have been cancelled while it waited for its turn
         if isinstance(step, RunCode):
             return self.session.run(step.source, filename=step.filename)
         return self.session.call(step.function, *step.args, **step.kwargs)
@@ -351,13 +378,7 @@ class Execution:
         if isinstance(step, CallGuest) and inspect.iscoroutinefunction(step.function):
             return await self.session.acall(step.function, *step.args, **step.kwargs)
         async with turn_of(self.call.depth):
-            work = in_thread(lambda: self._do(step))
-            try:
-                return await asyncio.shield(work)
-            except asyncio.CancelledError as cancelled:
-                self.call.cancel(cancelled)
-                await asyncio.wait({work}, timeout=GRACE)
-                raise
+            return await or_cancelled(in_thread(lambda: self._do(step)), self.call.cancel)
 
 
 def _matches(example: Example, outcome: Result, shown: str) -> bool:

@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from agex import values
@@ -14,12 +15,13 @@ from agex.agent.budget import Budget, Ledger
 from agex.agent.call import Call, OnEvent, OnToken, current_call
 from agex.agent.completion import CompletionConversation
 from agex.agent.drivers import adrive, drive
-from agex.agent.event import ErrorEvent, OutputEvent, SystemNoteEvent, TaskStartEvent
+from agex.agent.event import ErrorEvent, FileEvent, OutputEvent, SystemNoteEvent, TaskStartEvent
 from agex.agent.execution import Execution, Terms
 from agex.agent.kept import KeptCode
 from agex.agent.loop import Commit, Conversation, Execute, Loop, Observation, Plan, solve
 from agex.agent.prompt import Brief, FullConversation
-from agex.agent.registration import host_classes, is_async
+from agex.agent.registration import host_classes, is_async, named_by
+from agex.agent.returned import Origin, handed_over
 from agex.agent.run import Resume, Run
 from agex.agent.telemetry import task_span
 from agex.errors import AgexError, DefinitionError, StateError, TaskCancelled, TaskClarify, TaskFail
@@ -33,7 +35,21 @@ if TYPE_CHECKING:
 
 __all__ = ["UNSET", "CallOptions", "Definition", "Invocation"]
 
-UNSET: Any = type("UNSET", (), {"__repr__": lambda self: "UNSET"})()
+PYTHON_ONLY = ("python_action",)
+ACTIONS = (*PYTHON_ONLY, "write_file", "edit_file", "terminal_action")
+"""What a model may ask for where there is a workspace."""
+
+
+class Unset(Enum):
+    """A sentinel that is the same in every process."""
+
+    UNSET = 0
+
+    def __repr__(self) -> str:
+        return "UNSET"
+
+
+UNSET: Any = Unset.UNSET
 """Not given; None is something else."""
 
 
@@ -118,6 +134,7 @@ class Invocation:
             on_token=options.on_token,
             loop=loop if signature.is_async else None,
         )
+        self._files = files = agent.task_files(self.state)
         self.plan = Plan(
             agent=agent.name,
             task=signature.name,
@@ -126,6 +143,9 @@ class Invocation:
             max_iterations=agent.max_iterations,
             llm_retries=agent.llm_retries,
             kept_code=kept_code,
+            actions=ACTIONS
+            if files is not None and self.model.profile.style != "completion"
+            else PYTHON_ONLY,
         )
         self.record: Run[Any] = Run(
             run_id=self.plan.run_id,
@@ -137,7 +157,8 @@ class Invocation:
         self._solved = solved
         self._value: Any = None
         self._agent_primer = agent.primer
-        self._session = session = agent.place(signature)
+        self._extras = agent.extras
+        self._session = session = agent.place(signature, files)
         self._variables: dict[str, Any] = {}
         if self.state is not None:
             here = session if isinstance(session, Session) else None
@@ -154,6 +175,7 @@ class Invocation:
             registrations=self.registrations,
             output_chars=agent.max_output_chars,
             sees=self.model.profile.images,
+            files=files,
         )
         session.open()
 
@@ -189,9 +211,12 @@ class Invocation:
             if isinstance(ended, AgexError) and ended.run is None:
                 ended.run = self.record
             raise
-        self._close(value=self._value)
+        self._close(value=self._value if self.call.parent else handed_over(self._value, self._origin))
         if self._solved is not None and self.execution.solution is not None:
             self._solved(self.execution.solution)
+
+    def _origin(self) -> Origin:
+        return Origin(registrations=self.registrations, named=named_by(self.definition.terms.signature))
 
     def _close(self, *, value: Any = None, error: BaseException | None = None) -> None:
         self.ledger.pause()
@@ -259,6 +284,8 @@ class Invocation:
         """Run the setup code; return what it showed."""
         seen: Observation = yield Execute(PythonAction(code=setup), 0)
         yield self.plan.event(OutputEvent, 0, text=seen.text, error=seen.failed, seconds=seen.seconds)
+        if seen.files:
+            yield self.plan.event(FileEvent, 0, **seen.files)
         yield Commit(0)
         if seen.failed or seen.ending is not None:
             problem = seen.text if seen.failed else "it ended the task"
@@ -279,6 +306,8 @@ class Invocation:
             setup_shown=setup_shown,
             turns=self.plan.max_iterations,
             actions=self.plan.actions,
+            extras=self._extras if self._files is not None else "",
+            recap=self._files.recap() if self._files is not None else "",
         )
         if self.model.profile.style == "completion":
             return CompletionConversation(brief)

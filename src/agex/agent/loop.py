@@ -23,7 +23,7 @@ generator returns the task's value or raises a ``TaskError``.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeAlias, TypeVar
 from uuid import uuid4
@@ -35,6 +35,7 @@ from agex.agent.event import (
     ErrorEvent,
     Event,
     FailEvent,
+    FileEvent,
     OutputEvent,
     SuccessEvent,
     SystemNoteEvent,
@@ -103,6 +104,10 @@ class Observation:
     """The problem alone, in a few lines, where there is one."""
     ending: Ending | None = None
     """How the action ended the task, if it did."""
+    files: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Files that it changed: ``added``, ``modified`` and ``removed``; empty for none."""
+    recap: str = ""
+    """What is in the workspace, where it changed."""
     seconds: float = 0.0
 
 
@@ -223,6 +228,8 @@ def solve(plan: Plan, conversation: Conversation, ledger: Ledger, *, turn: int =
 
 def _try_kept_code(plan: Plan) -> Loop[Ending | None]:
     observation: Observation = yield Execute(PythonAction(code=plan.kept_code or ""), 0)
+    if observation.files:
+        yield plan.event(FileEvent, 0, **observation.files)
     if isinstance(observation.ending, Success):
         note = "Solved by the code kept from an earlier call; no model was asked."
         yield plan.event(SystemNoteEvent, 0, message=note)
@@ -293,6 +300,8 @@ def _act(plan: Plan, reply: Reply, turn: int) -> Loop[tuple[Ending | None, Obser
                 error=observation.failed,
                 seconds=observation.seconds,
             )
+        if observation.files:
+            yield plan.event(FileEvent, turn, **observation.files)
         if observation.ending is None:
             yield Commit(turn)
         seen.append(observation)
@@ -340,6 +349,7 @@ def _together(seen: list[Observation], notes: tuple[str, ...]) -> Observation:
         images=tuple(image for one in seen for image in one.images),
         failed=any(one.failed for one in seen),
         brief=seen[-1].brief,
+        recap=next((one.recap for one in reversed(seen) if one.recap), ""),
     )
 
 

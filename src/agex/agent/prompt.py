@@ -54,12 +54,29 @@ Names in your code
   do not change them unless the task says so.
 - cache: a dict; it is kept for later tasks where the caller keeps state.
 - help() lists what you were given, help(x) says how to use it; dir() lists names, dir(x) attributes.
-- Common standard library modules can be imported. There is no access to files, network or processes
+- Common standard library modules can be imported. There is no access to {access}
   beyond what is listed below; what is refused raises an error that says so."""
 
 _LOOKING = """\
 - view_image(x): look at a picture, a matplotlib or plotly figure or an array of 8-bit pixels, after this
   piece of code."""
+_ACCESS = {False: "files, network or processes", True: "the host's files, network or processes"}
+
+_FILES = """\
+Files
+- You have a workspace, whose root and working directory is /. open, os, pathlib, glob, shutil, json, csv,
+  zipfile and the libraries that you may use work on it. It is kept where the caller keeps state.
+- Write what is worth keeping as a module, e.g. helpers/text.py, and import it: import helpers.text. A
+  module that you changed is run anew when it is imported again.
+"""
+
+_FILE_ACTIONS = {
+    True: "- There are also write_file, edit_file and terminal_action: a shell over the workspace, with\n"
+    "  python. The task is finished from python_action only.",
+    False: "- Other blocks are ```write_file path=a/b.py with the whole file, ```edit_file path=a/b.py with\n"
+    "  <<<<<<< SEARCH, the old lines, =======, the new lines, >>>>>>> REPLACE, and ```terminal with shell\n"
+    "  commands over the workspace, python among them. The task is finished from ```python only.",
+}
 
 _ANSWERS = {
     True: "Answer by calling python_action with the code; several calls are run in order, until one fails.",
@@ -87,21 +104,39 @@ class Brief:
     """What that code printed."""
     turns: int = 10
     actions: tuple[str, ...] = ("python_action",)
+    extras: str = ""
+    """Skills and commands of the workspace, as they are listed."""
+    recap: str = ""
+    """What is in the workspace when the task begins."""
 
 
 def system_prompt(
-    registrations: tuple[Registration, ...], primer: str | None, turns: int, profile: Profile | None = None
+    registrations: tuple[Registration, ...],
+    primer: str | None,
+    turns: int,
+    profile: Profile | None = None,
+    *,
+    actions: tuple[str, ...] = ("python_action",),
+    extras: str = "",
 ) -> str:
     """Return the rules, what the agent may use, and the agent's own primer."""
     import sys
 
     profile = profile or Profile()
-    answer = _ANSWERS[profile.tools]
-    rules = _RULES.format(answer=answer, turns=turns, python=f"{sys.version_info[0]}.{sys.version_info[1]}")
+    tools = profile.tools
+    has_files = "write_file" in actions
+    version = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    rules = _RULES.format(answer=_ANSWERS[tools], turns=turns, python=version, access=_ACCESS[has_files])
     if profile.images:
         rules = f"{rules}\n{_LOOKING}"
     listed = listing(registrations)
-    parts = [rules, f"What you may use\n\n{listed}" if listed else "", (primer or "").strip()]
+    parts = [
+        rules,
+        f"{_FILES}{_FILE_ACTIONS[tools]}" if has_files else "",
+        extras,
+        f"What you may use\n\n{listed}" if listed else "",
+        (primer or "").strip(),
+    ]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -117,6 +152,7 @@ def task_prompt(brief: Brief) -> str:
         if given
         else "",
         _named("Variables kept from earlier tasks (shown in short)", brief.variables),
+        f"What is in the workspace:\n{brief.recap}" if brief.recap else "",
         _setup(brief),
         _async_note(brief),
     ]
@@ -155,7 +191,14 @@ class FullConversation:
 
     def __init__(self, brief: Brief, profile: Profile) -> None:
         self._actions = brief.actions
-        system = system_prompt(brief.registrations, brief.agent_primer, brief.turns, profile)
+        system = system_prompt(
+            brief.registrations,
+            brief.agent_primer,
+            brief.turns,
+            profile,
+            actions=brief.actions,
+            extras=brief.extras,
+        )
         names, images = pictures_of(brief.inputs, nullcontext) if profile.images else ([], ())
         shown = f"\n\nShown here: {', '.join(names)}, in this order." if names else ""
         self._messages = [
@@ -173,7 +216,10 @@ class FullConversation:
     def add(self, reply: Reply, seen: Observation) -> None:
         """Append an answer and what came of it."""
         self._messages.append(Message(role="assistant", content=reply.text or "(no text)", reply=reply))
-        self._messages.append(Message(role="user", content=seen.text, images=seen.images))
+        text = "\n\n".join(
+            [seen.text, *([f"What is in the workspace now:\n{seen.recap}"] if seen.recap else [])]
+        )
+        self._messages.append(Message(role="user", content=text, images=seen.images))
 
     def answered(self, text: str) -> None:
         """Add the caller's answer to what is shown of the turn that asked."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 import inspect
 import keyword
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import Enum
-from types import FunctionType
+from importlib import import_module
+from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, Literal, NewType, TypeAlias, TypeVar, get_args
 
 from annotated_types import BaseMetadata
@@ -27,7 +28,9 @@ __all__ = [
     "add",
     "host_classes",
     "is_async",
+    "named_by",
     "policy_for",
+    "policy_with",
 ]
 
 Visibility: TypeAlias = Literal["high", "medium", "low"]
@@ -83,6 +86,12 @@ class Registration:
                 f"visibility={self.visibility!r} is none of: {', '.join(get_args(Visibility))}."
             )
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle it by value, and a module by its name."""
+        own = {each.name: getattr(self, each.name) for each in fields(self)}
+        module = self.target.__name__ if isinstance(self.target, ModuleType) else None
+        return _again, ({**own, "target": None} if module else own, module)
+
     @property
     def doc(self) -> str:
         """What it is for, in its own words or the host's."""
@@ -99,6 +108,10 @@ class Registration:
     def is_async(self) -> bool:
         """Whether calling it gives something to await."""
         return self.kind in ("function", "task") and is_async(self.target)
+
+
+def _again(own: dict[str, Any], module: str | None) -> Registration:
+    return Registration(**own) if module is None else Registration(**{**own, "target": import_module(module)})
 
 
 def _settled(pattern: Pattern) -> Pattern:
@@ -132,12 +145,33 @@ def policy_for(registrations: Iterable[Registration], signature: TaskSignature) 
 
     Async functions and tasks are left out: they are bound for each call, see ``execution``.
     """
+    return policy_with(registrations, named_by(signature))
+
+
+def policy_with(registrations: Iterable[Registration], named: Mapping[str, tuple[Any, bool]]) -> Policy:
+    """Like :func:`policy_for`, with what `named_by` gave for the signature."""
     from agex.sandbox import Policy
 
     policy = Policy.default()
     _grant_registered(policy, registrations)
-    _grant_named(policy, signature)
+    _grant_named(policy, named)
     return policy
+
+
+def named_by(signature: TaskSignature) -> dict[str, tuple[Any, bool]]:
+    """Return what a task's annotations name, and whether the agent's code may make instances of it.
+
+    It may of the data it has to return, and of enums. Of other classes that nothing else grants it
+    has the instances it was given.
+    """
+    returned = annotation_names(signature.checker("return").annotation)
+    names = dict(returned)
+    for parameter in signature.parameters:
+        names |= annotation_names(signature.checker(parameter).annotation)
+    return {
+        name: (value, is_record(value) and (name in returned or issubclass(value, Enum | BaseMetadata)))
+        for name, value in names.items()
+    }
 
 
 def host_classes(registrations: Iterable[Registration], signature: TaskSignature) -> set[type]:
@@ -182,21 +216,12 @@ def _grant_registered(policy: Policy, registrations: Iterable[Registration]) -> 
             )
 
 
-def _grant_named(policy: Policy, signature: TaskSignature) -> None:
-    """Grant what the annotations name, so that the agent's code can repeat them.
-
-    It may make instances of the data it has to return, and of enums. Of other classes that nothing
-    else grants it has the instances it was given.
-    """
-    returned = annotation_names(signature.checker("return").annotation)
-    names = dict(returned)
-    for parameter in signature.parameters:
-        names |= annotation_names(signature.checker(parameter).annotation)
-    for name, value in names.items():
+def _grant_named(policy: Policy, named: Mapping[str, tuple[Any, bool]]) -> None:
+    """Grant what the annotations name, so that the agent's code can repeat them."""
+    for name, (value, makes) in named.items():
         if name in TAKEN or name in policy.names:
             continue
         if isinstance(value, TypeVar | NewType) or policy.imports(name, value):
             policy.names[name] = value
         elif isinstance(value, type):
-            free = is_record(value) and (name in returned or issubclass(value, Enum | BaseMetadata))
-            policy.cls(value, name=name, constructable=free)
+            policy.cls(value, name=name, constructable=makes)

@@ -15,8 +15,12 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Self, TypeAlias, Type
 
 from agex.agent.budget import Budget
 from agex.agent.call import OnEvent, OnToken, current_call, host_time
+from agex.agent.execution import Terms
 from agex.agent.invocation import UNSET, CallOptions, Definition, Invocation
+from agex.agent.portable import Declaration, rebuilt, run_elsewhere
 from agex.agent.run import Run
+from agex.contract import TaskSignature
+from agex.models.base import Usage
 from agex.state import State
 
 if TYPE_CHECKING:
@@ -68,6 +72,32 @@ class AnyTask(Generic[P, R]):
         vars(other).update(vars(self))
         other._options = given
         return other
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle it by its declaration, see ``agex.agent.portable``."""
+        terms = self.definition.terms
+        settings = {
+            "primer": self.definition.primer,
+            "setup": self.definition.setup,
+            "reuse": self.definition.reuse,
+            "checks": terms.checks,
+            "examples": terms.examples,
+        }
+        return rebuilt, (type(self), self.agent, Declaration.of(terms.signature), settings, self._options)
+
+    @classmethod
+    def rebuilt(
+        cls, agent: Agent, declaration: Declaration, settings: dict[str, Any], options: CallOptions
+    ) -> Self:
+        """Make a task again of what its pickle holds."""
+        function = declaration.function()
+        own = dict(settings)
+        terms = Terms(
+            signature=TaskSignature.of(function), checks=own.pop("checks"), examples=own.pop("examples")
+        )
+        made = cls(agent, function, Definition(terms=terms, **own))
+        made._options = options
+        return made
 
     def __repr__(self) -> str:
         return f"<agex task {self.agent.name}.{self.__name__}{self.__signature__}>"
@@ -155,7 +185,9 @@ class Task(AnyTask[P, R]):
 
         Args:
             items: the arguments.
-            executor: where to run; a pool of threads of its own by default.
+            executor: where to run; a pool of threads of its own by default. Processes and clusters
+                are sent the task and its agent by their settings, see ``agex.agent.portable``; what
+                the calls use there is booked here when they are over.
             max_workers: how many calls at a time, for that pool.
 
         Returns:
@@ -175,14 +207,25 @@ class Task(AnyTask[P, R]):
         return run.value  # type: ignore[return-value]
 
     def _map(self, items: Iterable[Any], executor: Executor) -> list[R]:
-        futures: list[Future[R]] = []
+        futures: list[Future[Any]] = []
+        shares_memory = isinstance(executor, ThreadPoolExecutor)
         try:
             for item in items:  # one by one, so that what was begun is known if the next one fails
-                futures += [executor.submit(contextvars.copy_context().run, self, item)]  # type: ignore[arg-type]
-            return [future.result() for future in futures]
+                work = contextvars.copy_context().run if shares_memory else run_elsewhere
+                futures += [executor.submit(work, self, item)]  # type: ignore[arg-type]
+            results = (future.result() for future in futures)
+            return list(results if shares_memory else map(_booked, results))
         finally:
             for future in futures:
                 future.cancel()
+
+
+def _booked(elsewhere: tuple[Any, Usage]) -> Any:
+    """Charge what a call in another process used to the call that this code runs in; return its value."""
+    value, usage = elsewhere
+    if (call := current_call()) is not None:
+        call.ledger.charge(usage)
+    return value
 
 
 class AsyncTask(AnyTask[P, R]):

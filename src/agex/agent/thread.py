@@ -10,9 +10,12 @@ from contextvars import copy_context
 from typing import TypeVar
 from weakref import WeakKeyDictionary
 
-__all__ = ["MOST_THREADS", "in_thread", "turn_of"]
+__all__ = ["MOST_THREADS", "in_thread", "or_cancelled", "turn_of"]
 
 T = TypeVar("T")
+
+GRACE = 1.0
+"""Seconds that cancelled work gets to end before its caller goes on without it."""
 
 MOST_THREADS = 32
 """Of one event loop, at each depth of tasks that call tasks."""
@@ -59,3 +62,15 @@ def in_thread(work: Callable[[], T]) -> asyncio.Future[T]:
 
     threading.Thread(target=run, name="agex action", daemon=True).start()
     return future
+
+
+async def or_cancelled(work: asyncio.Future[T], cancel: Callable[[BaseException], None]) -> T:
+    """Wait for *work* that runs in a thread; where the wait is cancelled, *cancel* is to end the work."""
+    try:
+        return await asyncio.shield(work)
+    except asyncio.CancelledError as cancelled:
+        cancel(cancelled)
+        await asyncio.wait({work}, timeout=GRACE)
+        if work.done() and not work.cancelled():
+            work.exception()  # taken, or asyncio says that nobody did: it is the cancellation itself
+        raise

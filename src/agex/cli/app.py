@@ -66,6 +66,21 @@ def run(
         _print_json(result)
 
 
+@app.command("serve-mcp")
+def serve_mcp(
+    tasks: Annotated[list[str], typer.Argument(metavar="MODULE:TASK...", help="e.g. reports:summarize.")],
+    model: Model = None,
+    state: Annotated[
+        Path | None, typer.Option(help="Keep variables and every step in this directory.")
+    ] = None,
+) -> None:
+    """Offer tasks as tools of an MCP server, over standard input and output."""
+    from agex.cli.serve import serve_tasks
+
+    with _Reporting():
+        serve_tasks(tasks, model, state=state)
+
+
 @app.command()
 def doctor(as_json: Json = False) -> None:
     """Show which models are usable and which isolation levels hold here."""
@@ -186,6 +201,30 @@ def gc(directory: Directory, as_json: Json = False) -> None:
     _print(gone, lambda _, console: console.print(text), as_json)
 
 
+@app.command()
+def shell(
+    directory: Directory,
+    branch: Branch = "main",
+    command: Annotated[
+        str | None, typer.Option("--command", "-c", help="Run this script instead of asking for lines.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Work on the files of a state in a shell; each line that changes something is a commit."""
+    from agex.cli import history
+    from agex.cli import shell as terminal
+
+    def print_text(entry: dict[str, Any]) -> None:
+        if entry["text"]:
+            typer.echo(entry["text"].rstrip("\n"))
+
+    lines = terminal.lines_of(f"{directory.name}$ ") if command is None else iter([command])
+    with _Reporting(), history.opened(directory, branch) as state:
+        code = terminal.work(state, lines, _print_json if as_json else print_text)
+    if code:
+        raise typer.Exit(1)
+
+
 class _Reporting:
     """Turn the library's errors into one line and an exit code."""
 
@@ -193,6 +232,9 @@ class _Reporting:
         return None
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> Literal[False]:
+        if isinstance(error, KeyboardInterrupt):
+            typer.echo("Cancelled. What was committed is kept.", err=True)
+            raise typer.Exit(1)
         if isinstance(error, TaskError):
             _quit(error, 1)
         if isinstance(error, ModelNotConfigured | AgexError):

@@ -51,7 +51,7 @@ def log(state: Versioned, limit: int) -> list[dict[str, Any]]:
         for name, commit in found.items():
             names.setdefault(commit, []).append(f"{kind}{name}")
     return [
-        {**_summary(commit), "names": names.get(commit.hash, []), "changed": _named(_change(state, commit))}
+        {**_summary(commit), "names": names.get(commit.hash, []), **_changed(_change(state, commit))}
         for commit in itertools.islice(state.history(), limit)
     ]
 
@@ -60,7 +60,12 @@ def print_log(entries: list[dict[str, Any]], console: Console) -> None:
     """Print a log, a line a commit."""
     for entry in entries:
         names = f" [green]({escape(', '.join(entry['names']))})[/]" if entry["names"] else ""
-        changed = " ".join(f"{sign}{name}" for sign, found in entry["changed"].items() for name in found)
+        changed = " ".join(
+            f"{sign}{name}"
+            for kind in ("changed", "files")
+            for sign, found in entry[kind].items()
+            for name in found
+        )
         tokens = f"  {entry['tokens']} tokens" if entry["tokens"] else ""
         console.print(
             f"[yellow]{entry['hash'][:SHORT]}[/]{names} {entry['time'][:19]} "
@@ -71,13 +76,14 @@ def print_log(entries: list[dict[str, Any]], console: Console) -> None:
 
 
 def show(state: Versioned, ref: str) -> dict[str, Any]:
-    """Describe one commit: its code and output, and the variables that it left."""
+    """Describe one commit: its code and output, what it did to files, and the variables that it left."""
     snapshot = state.checkout(ref)
     commit = snapshot.commit
     return {
         **_summary(commit),
         "steps": [step for event in commit.events for step in _steps(event)],
-        "changed": _named(_change(state, commit)),
+        **_changed(_change(state, commit)),
+        "file_changes": str(state.diff(commit.parent, commit.hash).files or ""),
         "variables": {name: _shown(snapshot, name) for name in snapshot},
     }
 
@@ -91,6 +97,8 @@ def print_commit(entry: dict[str, Any], console: Console) -> None:
             console.print(Syntax(step["text"], "python", background_color="default"))
         else:
             console.print(escape(step["text"]), style="red" if step["kind"] == "error" else "dim")
+    if entry["file_changes"]:
+        console.print(escape(entry["file_changes"]), highlight=False)
     for name, text in entry["variables"].items():
         console.print(f"  [bold]{escape(name)}[/] = {escape(text)}", highlight=False)
 
@@ -98,7 +106,7 @@ def print_commit(entry: dict[str, Any], console: Console) -> None:
 def compare(state: Versioned, old: str, new: str) -> dict[str, Any]:
     """Describe what differs between two commits."""
     found = state.diff(old, new)
-    return {"added": found.added, "removed": found.removed, "changed": found.changed, "text": str(found)}
+    return {**_parts(found), "files": _parts(found.files), "text": str(found)}
 
 
 def fork(state: Versioned, name: str | None, at: str | None) -> dict[str, Any]:
@@ -142,6 +150,15 @@ def _summary(commit: Commit) -> dict[str, Any]:
 
 def _change(state: Versioned, commit: Commit) -> Diff:
     return state.diff(commit.parent, commit.hash, texts=False)
+
+
+def _parts(diff: Diff | None) -> dict[str, dict[str, str]]:
+    found = diff or Diff({}, {}, {})
+    return {"added": found.added, "removed": found.removed, "changed": found.changed}
+
+
+def _changed(diff: Diff) -> dict[str, dict[str, list[str]]]:
+    return {"changed": _named(diff), "files": _named(diff.files or Diff({}, {}, {}))}
 
 
 def _named(diff: Diff) -> dict[str, list[str]]:

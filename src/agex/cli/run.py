@@ -5,16 +5,18 @@ from __future__ import annotations
 import importlib
 import json
 import sys
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
 from agex import Disk, Versioned
-from agex.agent import AsyncTask, Task, pprint_events
+from agex.agent import AsyncTask, Task
+from agex.cli.progress import Progress
 from agex.errors import DefinitionError
 
-__all__ = ["call_task"]
+__all__ = ["call_task", "find_task"]
 
 
 def call_task(
@@ -27,23 +29,23 @@ def call_task(
     Raises:
         DefinitionError: the address or an argument cannot be read.
         TaskError: the task ended without a value.
+        KeyboardInterrupt: it was cancelled; what was committed stays.
     """
-    task = _find(address)
+    task = find_task(address)
     if model is not None:
         task.agent.model = model
     inputs = dict(_argument(text) for text in arguments)
-    if not quiet:
-        task = task.using(on_event=pprint_events)
-    if state is None:
+    console = Console(highlight=False, soft_wrap=True)
+    with ExitStack() as stack:
+        if state is not None:
+            kept = stack.enter_context(closing(Versioned(Disk(state))))
+            task = task.using(state=kept)
+        if not quiet:
+            progress = stack.enter_context(Progress(console))
+            task = task.using(on_event=progress.event, on_token=progress.token)
         run = task.run(**inputs)
-    else:
-        kept = Versioned(Disk(state))
-        try:
-            run = task.run(**inputs, state=kept)
-        finally:
-            kept.close()
     if not quiet:
-        Console().print(run.value)
+        console.print(run.value)
     return {
         "value": run.value,
         "turns": run.turns,
@@ -55,7 +57,12 @@ def call_task(
     }
 
 
-def _find(address: str) -> Any:
+def find_task(address: str) -> Any:
+    """Return the task at ``MODULE:TASK``, of a module here or on the path.
+
+    Raises:
+        DefinitionError: there is none.
+    """
     module, _, name = address.partition(":")
     if not name:
         raise DefinitionError(f"{address!r} names no task; write MODULE:TASK, e.g. reports:summarize")

@@ -11,6 +11,7 @@ import textwrap
 import traceback
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any
 
 from agex.contract.equality import same_value
@@ -19,7 +20,14 @@ from agex.errors import DefinitionError
 
 __all__ = ["Example", "describe_failure", "doc_examples", "given_examples", "outcome_matches"]
 
-_UNSET: Any = object()
+
+class _Unset(Enum):
+    """A sentinel that is the same in every process."""
+
+    UNSET = 0
+
+
+_UNSET: Any = _Unset.UNSET
 
 
 @dataclass(frozen=True, kw_only=True)

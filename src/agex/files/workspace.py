@@ -1,148 +1,114 @@
-"""Files in memory, and an ``open`` over them with the semantics of the builtin."""
+"""The workspace of an agent: which files it has, as the host gives them and looks at them."""
 
 from __future__ import annotations
 
-import io
 import os
-from typing import Any
-
-from monkeyfs import VirtualFS
+from typing import TYPE_CHECKING, Any, Literal
 
 from agex.errors import DefinitionError
+from agex.files.base import FileTree, Space
+from agex.files.guarded import GuardedFiles, Outside
+from agex.files.isolated import IsolatedFiles
+from agex.files.memory import MemorySpace
+from agex.files.virtual import VirtualFiles
+
+if TYPE_CHECKING:
+    from agex.files.modules import FileModules
 
 __all__ = ["Workspace", "connect_fs"]
 
-_READ, _WRITE = "r", "wxa"
 
-
-def connect_fs(type: str = "virtual", *, max_size_mb: int | None = None) -> Workspace:  # noqa: A002 - the contract's name
+def connect_fs(
+    type: Literal["virtual", "isolated"] = "virtual",  # noqa: A002 - the contract's name
+    *,
+    max_size_mb: float | None = None,
+    root: str | os.PathLike[str] | None = None,
+) -> Workspace:
     """Open a workspace.
 
     Args:
-        type: ``"virtual"``: files in memory.
-        max_size_mb: of all files together, in MiB; a write that would pass it raises ``OSError``.
+        type: ``"virtual"``: files in memory, or in the state of a task and with its history.
+            ``"isolated"``: a directory of the host, and nothing outside it.
+        max_size_mb: of a virtual workspace: MiB of all files together; a write that would pass it
+            raises ``OSError``, and what was there stays.
+        root: of an isolated one: the directory, which must exist.
 
     Raises:
-        DefinitionError: there is no such type.
+        DefinitionError: there is no such type, or a setting is not one of it.
     """
+    if type == "isolated":
+        if root is None or max_size_mb is not None:
+            raise DefinitionError(
+                "Write connect_fs(type='isolated', root=PATH); max_size_mb is for 'virtual'."
+            )
+        return Workspace(IsolatedFiles(root))
     if type != "virtual":
-        raise DefinitionError(f"connect_fs(type={type!r}): only 'virtual' is there yet.")
-    return Workspace(VirtualFS(max_size_mb=max_size_mb))
+        raise DefinitionError(f"connect_fs(type={type!r}): there are 'virtual' and 'isolated'.")
+    if root is not None:
+        raise DefinitionError("connect_fs(root=...) is for type='isolated'; a virtual workspace has no root.")
+    if max_size_mb is not None and not max_size_mb > 0:
+        raise DefinitionError(f"connect_fs(max_size_mb={max_size_mb}): give more than 0, or leave it out.")
+    return Workspace(VirtualFiles(MemorySpace(), max_size_mb=max_size_mb), max_size_mb=max_size_mb)
 
 
 class Workspace:
-    """The files of one agent.
+    """The files of one agent, seen from the host.
+
+    It has the methods of the file systems of monkeyfs and termish: ``read``, ``write``, ``list``,
+    ``exists``, ``isfile``, ``isdir``, ``remove``, ``rename``, ``mkdir``, ``makedirs``, ``rmdir``,
+    ``stat``, ``glob``, ``list_detailed``, ``open``, ``getcwd``, ``chdir``. Paths are absolute, or
+    relative to ``/``.
 
     Args:
-        fs: where they are kept.
+        files: the file system.
+        max_size_mb: what a workspace with other files and the same settings may hold.
     """
 
-    def __init__(self, fs: VirtualFS) -> None:
-        self.fs = fs
-
-    def open(  # noqa: PLR0917 - the builtin's own parameters
-        self,
-        file: str | os.PathLike[str],
-        mode: str = "r",
-        buffering: int = -1,
-        encoding: str | None = None,
-        errors: str | None = None,
-        newline: str | None = None,
-    ) -> Any:
-        """Open a file of the workspace like the builtin ``open``; text is UTF-8 unless said otherwise.
-
-        What is written is kept when the file is flushed or closed.
-        """
-        kind, updating, binary = _parsed(mode)
-        if binary and (encoding or errors or newline) is not None:
-            raise ValueError("binary mode doesn't take an encoding, errors or newline argument")
-        if not binary and buffering == 0:
-            raise ValueError("can't have unbuffered text I/O")
-        path = os.fspath(file)
-        if not isinstance(path, str):
-            raise TypeError(f"a path of the workspace is text, not {type(path).__name__}")
-        raw = _File(self.fs, path, kind, updating=updating)
-        if binary:
-            return raw
-        return io.TextIOWrapper(raw, encoding=encoding or "utf-8", errors=errors, newline=newline)
-
-
-def _parsed(mode: str) -> tuple[str, bool, bool]:
-    kinds = [letter for letter in mode if letter in _READ + _WRITE]
-    if (
-        len(kinds) != 1
-        or set(mode) - set("rwxabt+")
-        or len(set(mode)) != len(mode)
-        or {"b", "t"} <= set(mode)
-    ):
-        raise ValueError(f"invalid mode: {mode!r}")
-    return kinds[0], "+" in mode, "b" in mode
-
-
-class _File(io.BytesIO):
-    """The bytes of one file, written back when they are flushed."""
-
-    _changed = False  # a file that could not be opened is closed as well
-
-    def __init__(self, fs: VirtualFS, path: str, kind: str, *, updating: bool) -> None:
-        if kind == "x" and fs.exists(path):
-            raise FileExistsError(17, "File exists", path)
-        fresh = kind in "wx" or (kind == "a" and not fs.exists(path))
-        super().__init__(b"" if fresh else fs.read(path))
-        self._fs, self._path = fs, path
-        self._kind, self._updating = kind, updating
-        self._changed = fresh
-        self.name = path
-        if fresh:
-            self.flush()  # an impossible path is told now
+    def __init__(self, files: FileTree, *, max_size_mb: float | None = None) -> None:
+        self.files = files
+        self._max_size_mb = max_size_mb
 
     @property
-    def mode(self) -> str:
-        return f"{self._kind}b{'+' if self._updating else ''}"
+    def is_virtual(self) -> bool:
+        """Whether its files are kept by a state, where there is one."""
+        return isinstance(self.files, VirtualFiles)
 
-    def readable(self) -> bool:
-        return self._kind == "r" or self._updating
+    def over(self, space: Space) -> Workspace:
+        """Return a workspace of the same settings over the files that a state keeps.
 
-    def writable(self) -> bool:
-        return self._kind != "r" or self._updating
+        An isolated one has its files in its directory, whatever the state.
+        """
+        if isinstance(self.files, IsolatedFiles):
+            return Workspace(self.files.view())
+        return Workspace(VirtualFiles(space, max_size_mb=self._max_size_mb), max_size_mb=self._max_size_mb)
 
-    def read(self, size: int | None = -1, /) -> bytes:
-        self._require(self.readable(), "readable")
-        return super().read(size)
+    def fresh(self) -> Workspace:
+        """Return a workspace for one task that no state keeps: it begins with the files that are here."""
+        space = MemorySpace()
+        if isinstance(self.files, VirtualFiles):
+            for path, entry in self.files.space.entries.items():
+                content = self.files.space[path]
+                space.put(path, content, created=entry.created, modified=entry.modified)
+        return self.over(space)
 
-    read1 = read
+    def write(self, path: str, content: bytes | str, mode: str = "w") -> None:
+        """Write a file, whole, or with ``mode="a"`` add to its end; text is UTF-8. Directories are made."""
+        self.files.write(path, content.encode() if isinstance(content, str) else content, mode)
 
-    def readline(self, size: int | None = -1, /) -> bytes:
-        self._require(self.readable(), "readable")
-        return super().readline(size)
+    def guarded(self, outside: Outside) -> GuardedFiles:
+        """Return these files for code of a guest; *outside* is entered wherever they are really touched."""
+        return GuardedFiles(self.files, outside)
 
-    def __next__(self) -> bytes:
-        self._require(self.readable(), "readable")
-        return super().__next__()
+    def modules(self, files: GuardedFiles) -> FileModules:
+        """Return the standard library's modules for files, each over *files* and nothing else."""
+        from agex.files.modules import FileModules
 
-    def write(self, data: Any, /) -> int:
-        self._require(self.writable(), "writable")
-        if self._kind == "a":
-            self.seek(0, os.SEEK_END)
-        self._changed = True
-        return super().write(data)
+        return FileModules(files)
 
-    def truncate(self, size: int | None = None, /) -> int:
-        self._require(self.writable(), "writable")
-        self._changed = True
-        return super().truncate(size)
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self.files, name)
 
-    def flush(self) -> None:
-        if self._changed and not self.closed:
-            self._fs.write(self._path, self.getvalue())
-            self._changed = False
-
-    def close(self) -> None:
-        try:
-            self.flush()
-        finally:
-            super().close()
-
-    def _require(self, holds: bool, what: str) -> None:
-        if not holds:
-            raise io.UnsupportedOperation(f"not {what}")
+    def __repr__(self) -> str:
+        return f"Workspace({type(self.files).__name__})"

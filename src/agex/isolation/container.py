@@ -204,6 +204,10 @@ class ContainerWorker:
         with contextlib.suppress(*_errors()):
             self._container.kill(signal="SIGUSR1")
 
+    def terminate(self) -> None:
+        with contextlib.suppress(*_errors()):
+            self._container.kill(signal="SIGKILL")
+
     def kill(self) -> str:
         told = "killed"
         with contextlib.suppress(*_errors()):

@@ -59,6 +59,7 @@ class WorkerProcess:
         self.pid = pid
         self._pidfd = pidfd
         self._launcher = launcher
+        self._lock = threading.Lock()  # of whoever signals it, and whoever closes what is signalled
         self._finalizer = weakref.finalize(self, _end, channel, pidfd)
 
     def interrupt(self) -> None:
@@ -66,12 +67,17 @@ class WorkerProcess:
         self._signal(signal.SIGUSR1)
 
     def _signal(self, number: signal.Signals) -> None:
-        if self._finalizer.alive:
-            with contextlib.suppress(ProcessLookupError):
-                signal.pidfd_send_signal(self._pidfd, number)
+        with self._lock:
+            if self._finalizer.alive:
+                with contextlib.suppress(ProcessLookupError):
+                    signal.pidfd_send_signal(self._pidfd, number)
+
+    def terminate(self) -> None:
+        """Kill it, from any thread. Whoever talks to it notices; the connection stays theirs to close."""
+        self._signal(signal.SIGKILL)
 
     def kill(self) -> str:
-        """Kill it with all it started, wait for its end, and say how it ended."""
+        """Kill it with all it started, wait for its end, and say how it ended; for whoever talks to it."""
         if not self._finalizer.alive:
             return "it was ended before"
         self._signal(signal.SIGKILL)
@@ -79,12 +85,13 @@ class WorkerProcess:
         poll.register(self._pidfd, select.POLLIN)
         ended = poll.poll(_END_SECONDS * 1000)
         status = self._launcher.status(self.pid) if ended else None
-        self._finalizer()
+        self.close()
         return "it does not end" if status is None else _told(status)
 
     def close(self) -> None:
-        """End it, without looking how."""
-        self._finalizer()
+        """End it, without looking how; for whoever talks to it."""
+        with self._lock:
+            self._finalizer()
 
 
 def _end(channel: Channel, pidfd: int) -> None:

@@ -49,6 +49,9 @@ class Worker(Protocol):
     def interrupt(self) -> None:
         """Have it stop what it runs, at its next check."""
 
+    def terminate(self) -> None:
+        """Kill it, from any thread: the connection stays open, and whoever reads from it notices."""
+
     def kill(self) -> str:
         """Kill it with all it started, wait for its end, and say how it ended."""
         ...
@@ -265,8 +268,7 @@ class RemoteSession:
 
     def _kill_late(self, worker: Worker, clock: Clock) -> None:
         if self._clock is clock and self._worker is worker:
-            worker.interrupt()
-            worker.kill()
+            worker.terminate()
 
     @contextlib.contextmanager
     def paused(self) -> Iterator[None]:

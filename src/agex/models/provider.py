@@ -32,13 +32,17 @@ class PydanticAIModel(Model):
         model: ``"provider:model"``, or a pydantic-ai ``Model``. An instance is asked on a private
             event loop from then on: do not use its client on another one.
         seconds: limit of one request, from sending it to the last piece of its answer.
+        api_key: the provider's key for a ``"provider:model"``; by default the environment has it.
 
     ``profile`` and the first request raise :class:`~agex.errors.ModelNotConfigured` where the
     name is unknown, the provider's package is not installed or its key is missing.
     """
 
-    def __init__(self, model: str | ProviderModel, *, seconds: float = 600.0) -> None:
+    def __init__(
+        self, model: str | ProviderModel, *, seconds: float = 600.0, api_key: str | None = None
+    ) -> None:
         self._spec = model
+        self._key = api_key
         self._seconds = seconds
         self._lock = threading.Lock()
         self._made: tuple[int, ProviderModel] | None = None
@@ -98,7 +102,7 @@ class PydanticAIModel(Model):
             return self._spec
         with self._lock:
             if self._made is None or self._made[0] != background.generation():
-                self._made = (background.generation(), _infer(self._spec))
+                self._made = (background.generation(), _infer(self._spec, self._key))
             return self._made[1]
 
     async def _request(self, model: ProviderModel, request: Request, on_text: OnText | None) -> Reply:
@@ -118,12 +122,20 @@ class PydanticAIModel(Model):
         return settings
 
 
-def _infer(name: str) -> ProviderModel:
+def _infer(name: str, api_key: str | None) -> ProviderModel:
     from pydantic_ai.exceptions import UserError
     from pydantic_ai.models import infer_model
+    from pydantic_ai.providers import infer_provider, infer_provider_class
+
+    def with_key(provider: str) -> Any:
+        try:
+            make: Any = infer_provider_class(provider)  # each has parameters of its own, mostly a key
+            return make(api_key=api_key)
+        except (TypeError, ValueError) as error:
+            raise UserError(f"an API key was given, but {error}") from error
 
     try:
-        return infer_model(name)
+        return infer_model(name, infer_provider if api_key is None else with_key)
     except ImportError as error:
         provider = name.partition(":")[0]
         raise ModelNotConfigured(

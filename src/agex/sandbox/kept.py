@@ -43,7 +43,9 @@ class KeptCode:
         return origins.body_of(value)
 
     def rebuild(self, source: str, name: str, namespace: dict[str, Any]) -> Any:
-        session = self._sandbox.session() if self._session.is_running else self._session
+        session = self._session
+        if session.is_running:
+            session = self._sandbox.session(fs=session.files)
         result = session.define(source, f"<kept {next(self._numbers)}>", namespace)
         if result.error is not None:
             raise result.error

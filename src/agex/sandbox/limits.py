@@ -69,6 +69,7 @@ class Deadline:
         self.due = 0.0
         self.active = False
         self.fired = False
+        self.over = False
 
     def start(self) -> None:
         """Begin to count."""
@@ -80,6 +81,10 @@ class Deadline:
 
     def cancel(self) -> None:
         """Stop counting for good; may be called again."""
+        self.over = True
+        self._stop()
+
+    def _stop(self) -> None:
         self.active = False
         if self._left is not None:
             (_alarm if self.by_signal else _watchdog).remove(self)
@@ -88,13 +93,16 @@ class Deadline:
         """Let the clock stand still."""
         self._pauses += 1
         if self._pauses == 1 and self.active:
-            self.cancel()
+            self._stop()
             self._left = max(self.due - time.monotonic(), 0.001)
 
     def resume(self) -> None:
-        """Go on counting from where `pause` stopped."""
+        """Go on counting from where `pause` stopped, unless the run has ended meanwhile.
+
+        It may have: the host's work goes on in another thread for a moment after it was given up.
+        """
         self._pauses -= 1
-        if self._pauses == 0 and self._left is not None and not self.fired:
+        if self._pauses == 0 and self._left is not None and not self.fired and not self.over:
             self.start()
 
     def charge(self, seconds: float) -> None:
@@ -168,6 +176,8 @@ class _Watchdog:
 
     def add(self, deadline: Deadline) -> None:
         with self._lock:
+            if deadline.over:
+                return  # of a run that has just ended: it would strike whatever thread comes next
             heapq.heappush(self._heap, (deadline.due, next(self._count), deadline))
             if self._thread is None:
                 self._thread = threading.Thread(target=self._watch, name="agex-watchdog", daemon=True)

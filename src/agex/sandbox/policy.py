@@ -79,6 +79,7 @@ class Policy:
         names: what guest code finds as variables.
         modules: what guest code may import.
         grants: what was granted, in order.
+        is_standard: whether it has the standard set, to which modules for files belong in a workspace.
     """
 
     def __init__(self, strict: bool = False) -> None:
@@ -86,9 +87,11 @@ class Policy:
         self.names: dict[str, Any] = {}
         self.modules: dict[str, ModuleGrant] = {}
         self.grants: list[Grant] = []
+        self.is_standard = False
         self._rules: dict[type, _ClassRule] = {}
         self._sealed: set[type] = set()
         self._contested: set[str] = set()
+        self._of_builtins: set[str] = set()
         self._hot: set[str] = set()
         self._writable: set[type] = set()
         self._shelf = Shelf()
@@ -101,7 +104,15 @@ class Policy:
         policy = cls(strict=strict)
         policy.modules.update(stdlib.grants())
         policy.grants.append(Grant("default"))
+        policy.is_standard = True
         return policy
+
+    def use_paths(self) -> None:
+        """Add ``pathlib`` to the standard set: there is a workspace that its paths can lead into."""
+        if self.is_standard and "pathlib" not in self.modules:
+            library = _known("pathlib")
+            self._use(library)
+            self.modules["pathlib"] = libraries.LibraryGrant(library, "pathlib")
 
     # -- granting ------------------------------------------------------------------
 
@@ -265,7 +276,9 @@ class Policy:
     def _open_methods(self, class_: type, opened: tuple[str, ...]) -> None:
         if opened:
             self._open[class_] = opened
-            self._contest(n for n in dir(class_) if not n.startswith("_") and callable(getattr(class_, n)))
+            self._contest_of(
+                class_, (n for n in dir(class_) if not n.startswith("_") and callable(getattr(class_, n)))
+            )
 
     def _contest(self, names: Iterable[str]) -> None:
         """Have receivers of these names checked, and answered by what the libraries say."""
@@ -273,6 +286,13 @@ class Policy:
             self._contested.add(name)
             doors.DOORS.setdefault(name, member_door)
         self._text = None
+
+    def _contest_of(self, class_: type, names: Iterable[str]) -> None:
+        """Have receivers of these names checked for the sake of one class."""
+        found = set(names)
+        if class_.__module__ == "builtins":
+            self._of_builtins |= found
+        self._contest(found)
 
     def _grant(self, name: str | None, value: Any, target: Any) -> None:
         if not name or not name.isidentifier() or ledger.is_dunder(name):
@@ -286,7 +306,7 @@ class Policy:
         configured = frozenset(configure)
         rule = _ClassRule(include, exclude, configured)
         self._rules[class_] = rule
-        self._contest(member for member in hostclass.public_names(class_) if rule.denies(member))
+        self._contest_of(class_, (m for m in hostclass.public_names(class_) if rule.denies(m)))
         self._text = None
 
     # -- deciding ------------------------------------------------------------------
@@ -296,7 +316,12 @@ class Policy:
         """What this policy means for the text of a program."""
         if self._text is None:
             contested = ledger.CONTESTED | self._contested
-            self._text = Rules(contested=frozenset(contested), hot=frozenset(self._hot), strict=self.strict)
+            self._text = Rules(
+                contested=frozenset(contested),
+                of_builtins=frozenset(self._of_builtins),
+                hot=frozenset(self._hot),
+                strict=self.strict,
+            )
         return self._text
 
     def denies(self, class_: type, name: str) -> bool:

@@ -27,6 +27,7 @@ syntax runs.
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -51,10 +52,17 @@ class Rules:
 
     contested: frozenset[str] = ledger.CONTESTED
     """Names whose receiver is checked."""
+    of_builtins: frozenset[str] = frozenset()
+    """Those that a registration contests on a builtin class as well; others are taken on trust there."""
     hot: frozenset[str] = frozenset()
     """Private names that host classes use, which a guest may inherit from: never taken on trust."""
     strict: bool = False
     """Check every receiver."""
+
+    @functools.cached_property
+    def only_elsewhere(self) -> frozenset[str]:
+        """Contested names that are harmless on a builtin class."""
+        return self.contested - ledger.CONTESTED - self.of_builtins
 
 
 def rewrite(tree: ast.Module, rules: Rules, *, echo: bool = True) -> ast.Module:
@@ -287,7 +295,8 @@ class Rewriter:
             if name == "format" and isinstance(receiver, ast.Constant) and is_plain_format(receiver.value):
                 return
             if name in _OWN_ANSWER or name not in ledger.CONTESTED:
-                node.value = self.guard("own!", "check!", node, name)
+                trusted = "ok!" if name in rules.only_elsewhere else "own!"
+                node.value = self.guard(trusted, "check!", node, name)
                 if name == "__init__" and nodes.is_super(receiver) and isinstance(node.value, ast.IfExp):
                     nodes.trust_super(node.value)
             else:  # a class of the guest may have inherited it from a builtin one: str.format, object.__dir__

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from agex.sandbox.limits import Limits
 from agex.sandbox.policy import Policy
 from agex.sandbox.session import Result, Session
 
+if TYPE_CHECKING:
+    from agex.sandbox.files import Files
+
 __all__ = ["Sandbox"]
-
-
-class Files(Protocol):
-    """Where guest code finds files, e.g. what ``agex.connect_fs`` gives."""
-
-    def open(self, file: Any, mode: str = "r", /, *args: Any, **kwargs: Any) -> Any:
-        """Open a file as the builtin does."""
 
 
 class Sandbox:
@@ -24,7 +20,8 @@ class Sandbox:
 
     Args:
         policy: what guest code may reach; the standard set if not given.
-        fs: the files of its ``open``; without them there is no ``open``.
+        fs: the workspace: files for ``open``, for ``os``, ``pathlib`` and their kin, and for libraries;
+            without it there are none.
         limits: of time, memory and output.
 
     Example::
@@ -41,12 +38,12 @@ class Sandbox:
         self.fs = fs
         self.limits = Limits() if limits is None else limits
 
-    def session(self, namespace: Mapping[str, Any] | None = None) -> Session:
-        """Open a namespace that lives over many runs."""
-        session = Session(self.policy, self.limits, namespace or {})
-        if self.fs is not None:
-            session.bind("open", _plain(self.fs.open))
-        return session
+    def session(self, namespace: Mapping[str, Any] | None = None, *, fs: Files | None = None) -> Session:
+        """Open a namespace that lives over many runs, with the sandbox's own workspace or another."""
+        files = self.fs if fs is None else fs
+        if files is not None:
+            self.policy.use_paths()
+        return Session(self.policy, self.limits, namespace or {}, files=files)
 
     def exec(self, source: str, namespace: Mapping[str, Any] | None = None) -> Result:
         """Run a program in a fresh namespace. Nothing the guest did is raised.
@@ -60,12 +57,3 @@ class Sandbox:
     async def aexec(self, source: str, namespace: Mapping[str, Any] | None = None) -> Result:
         """Like `exec`, with ``await`` allowed at the top level, in the caller's event loop."""
         return await self.session(namespace).arun(source)
-
-
-def _plain(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a method as a function, which has no ``__self__``."""
-
-    def open(file: Any, mode: str = "r", *args: Any, **kwargs: Any) -> Any:  # noqa: A001 - its name in tracebacks
-        return method(file, mode, *args, **kwargs)
-
-    return open

@@ -29,6 +29,8 @@ from agex.sandbox.tracebacks import format_error
 if TYPE_CHECKING:
     import asyncio
 
+    from agex.sandbox.files import Files, GuestFiles
+
 __all__ = ["Enforcement", "Result", "Session"]
 
 
@@ -85,12 +87,15 @@ class Session:
         limits: Limits,
         namespace: Mapping[str, Any],
         *,
+        files: Files | None = None,
         output: Callable[[int], Output] = Output,
     ) -> None:
         wall.install()
         self._policy = policy
         self._limits = limits
         self._output = output
+        self.files = files
+        """The workspace, as the host gave it."""
         self._guards = Guards(policy, self._trip, self._caught)
         self._builtins = self._guards.builtins
         self._sources: dict[str, list[str]] = {}
@@ -111,6 +116,10 @@ class Session:
             "__builtins__": self._builtins,
         }
         self.add(namespace)
+        if files is not None:
+            from agex.sandbox.files import outside
+
+            self._guards.use_files(files, outside, self._compile_file)
 
     def open(self) -> None:
         """Do nothing: a session in this process is open."""
@@ -140,6 +149,11 @@ class Session:
             raise SandboxError(f"{name!r} cannot be a variable of guest code; choose another name")
 
     @property
+    def guest_files(self) -> GuestFiles | None:
+        """The workspace as the guest has it."""
+        return self._guards.files
+
+    @property
     def builtins(self) -> Mapping[str, Any]:
         """What the guest finds under a name that is none of its own variables."""
         return self._builtins
@@ -162,10 +176,22 @@ class Session:
     def imported(self, name: str) -> Any:
         """Return a module as the guest gets it.
 
+        A module of the guest's own is run for it, under limits, unless it is loaded.
+
         Raises:
             ImportError: it is not granted.
         """
-        return self._guards.import_(name, None, None, ("*",), 0)
+        asked = (name, None, None, ("*",), 0)
+        try:
+            return self._guards.import_(*asked)
+        except ImportError:
+            own = self._guards.imports
+            if own is None or own.file_of(name) is None:
+                raise
+        result = self.call(self._guards.import_, *asked)
+        if result.error is not None:
+            raise ImportError(f"{name} cannot be imported: {result.error}") from result.error
+        return result.value
 
     def is_guest_function(self, value: object) -> bool:
         """Tell whether *value* is a function that the guest wrote."""
@@ -232,7 +258,8 @@ class Session:
         if deadline is not None:
             deadline.pause()
         try:
-            yield
+            with wall.without_workspace():
+                yield
         finally:
             if deadline is not None:
                 deadline.resume()
@@ -267,10 +294,17 @@ class Session:
 
         return await self._aguarded(work)
 
-    def define(self, source: str, filename: str, namespace: dict[str, Any]) -> Result:
-        """Run a program in a namespace apart from the session's: what it defines there is the guest's."""
+    def define(self, source: str, filename: str, namespace: dict[str, Any], *, main: bool = False) -> Result:
+        """Run a program in a namespace apart from the session's: what it defines there is the guest's.
+
+        With *main* it is a program of its own, whose definitions are none of the session's.
+        """
 
         def work(result: Result) -> None:
+            if main:
+                namespace.update(__builtins__=self._builtins, __name__=self.globals["__name__"])
+                exec(self._compile_file(source, filename), namespace)  # noqa: S102 - rewritten code
+                return
             namespace["__builtins__"] = self._builtins
             namespace["__name__"] = self.globals["__name__"]
             exec(self._compile(source, filename, echo=False), namespace)  # noqa: S102 - rewritten code
@@ -301,6 +335,10 @@ class Session:
         code = compile_module(source, filename, self._policy.text, echo=echo, top_level_await=top_level_await)
         self.defined = frozenset(_defined(code))
         return code
+
+    def _compile_file(self, source: str, filename: str) -> types.CodeType:
+        self._sources[filename] = source.splitlines()
+        return compile_module(source, filename, self._policy.text, echo=False)
 
     def _take_value(self, result: Result) -> None:
         result.value = self.globals.pop("value!", None)
@@ -408,11 +446,19 @@ class Session:
         """Mark this context as the guest's: output is caught, the second wall stands."""
         capture, guest = CAPTURE.set(output), CURRENT.set(self._guards)
         try:
-            with self._own_decimals():
+            with self._own_files(), self._own_decimals():
                 yield
         finally:
             CURRENT.reset(guest)
             CAPTURE.reset(capture)
+
+    def _own_files(self) -> contextlib.AbstractContextManager[None]:
+        """Have libraries meet the guest's workspace, if it has one."""
+        if self._guards.files is None:
+            return wall.without_workspace()
+        from agex.sandbox.files import inside
+
+        return inside(self._guards.files)
 
     @contextlib.contextmanager
     def _own_decimals(self) -> Iterator[None]:

@@ -24,7 +24,7 @@ import os
 import sys
 import types
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import Any
 
@@ -32,7 +32,7 @@ from agex.errors import SandboxError
 from agex.sandbox import enums
 from agex.sandbox.context import CURRENT
 
-__all__ = ["DOORS", "install", "opened"]
+__all__ = ["DOORS", "install", "opened", "without_workspace"]
 
 DOORS: ContextVar[frozenset[str]] = ContextVar("agex_doors", default=frozenset())
 """The doors open in this context: ``"files"``, ``"network"``."""
@@ -51,6 +51,15 @@ _FILES = frozenset(
         "tempfile.mkstemp", "mmap.__new__", "fcntl.fcntl", "fcntl.flock", "fcntl.ioctl", "fcntl.lockf",
     }
 )  # fmt: skip
+
+_COMPOSED = frozenset(
+    {
+        "glob.glob", "glob.glob/2", "os.walk", "pathlib.Path.glob", "pathlib.Path.rglob", "shutil.copyfile",
+        "shutil.copymode", "shutil.copystat", "shutil.copytree", "shutil.make_archive", "shutil.move",
+        "shutil.rmtree", "shutil.unpack_archive", "tempfile.mkdtemp", "tempfile.mkstemp",
+    }
+)  # fmt: skip
+"""What the library does in steps. With a workspace, each step meets it, or raises an event of its own."""
 
 _NETWORK = (
     "socket.",
@@ -94,12 +103,23 @@ _READ_ONLY = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW
 
 @contextmanager
 def opened(*doors: str) -> Iterator[None]:
-    """Open doors for the length of a block: what a registered function was promised."""
+    """Open doors for the length of a block: what a registered function was promised.
+
+    Behind the door ``"files"`` are the files of the host, not those of the guest's workspace.
+    """
     token = DOORS.set(DOORS.get() | frozenset(doors))
     try:
-        yield
+        with without_workspace() if "files" in doors else nullcontext():
+            yield
     finally:
         DOORS.reset(token)
+
+
+def without_workspace() -> AbstractContextManager[None]:
+    """Let this context see the files of the host, where it saw those of a workspace."""
+    monkeyfs = sys.modules.get("monkeyfs.context")  # without it there is no workspace in this process
+    suspended: AbstractContextManager[None] = nullcontext() if monkeyfs is None else monkeyfs.suspend()
+    return suspended
 
 
 def _hook(event: str, args: tuple[Any, ...]) -> None:
@@ -150,6 +170,9 @@ def _about_open(event: str, args: tuple[Any, ...]) -> None:
 
 def _about_files(event: str, args: tuple[Any, ...]) -> None:
     if "files" in DOORS.get() or (event == "os.listdir" and _is_import("r", 0)):
+        return
+    guards = CURRENT.get()
+    if event in _COMPOSED and guards is not None and guards.files is not None:
         return
     where = f" of {args[0]!r}" if args and isinstance(args[0], (str, bytes)) else ""
     raise SandboxError(

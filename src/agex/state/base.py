@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 from typing import Any
 
 from agex.errors import StateError
+from agex.state.files import FileSpace
 
 __all__ = ["Past", "State", "require_name"]
 
@@ -26,10 +27,13 @@ class State(MutableMapping[str, Any]):
 
     Attributes:
         cache: the dict that agents see as ``cache``.
+        files: the files of the workspace, by path. They are shared as they are: what one task
+            writes, another that runs at the same time sees at once.
         events: the events of all tasks that used this state, oldest first.
     """
 
     cache: dict[str, Any]
+    files: FileSpace
 
     @property
     @abc.abstractmethod

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from agex.state.kv import KVStore
 
@@ -44,6 +44,10 @@ class Disk(KVStore):
 
         self._directory = Directory(path, size_limit=size_limit, durable=durable)
         self._database = self._directory.database
+        self._arguments = {"path": os.path.abspath(path), "size_limit": size_limit, "durable": durable}  # noqa: PTH100
+
+    def _opened_with(self) -> dict[str, Any]:
+        return self._arguments
 
     def get(self, key: str) -> bytes | None:
         with self._database.reading() as db:

@@ -38,17 +38,25 @@ class Commit:
 
 @dataclass(frozen=True)
 class Diff:
-    """The variables that differ between two commits; what changed, where it is small, as text."""
+    """The variables that differ between two commits; what changed, where it is small, as text.
+
+    As a collection it holds their names. What differs of the files is under ``files``, by path.
+    """
 
     added: dict[str, str]
     removed: dict[str, str]
     changed: dict[str, str]
+    files: Diff | None = None
+    """None in the difference of files itself."""
 
     def __iter__(self) -> Iterator[str]:
         return iter(sorted([*self.added, *self.removed, *self.changed]))
 
     def __len__(self) -> int:
         return len(self.added) + len(self.removed) + len(self.changed)
+
+    def __bool__(self) -> bool:
+        return len(self) > 0 or bool(self.files)
 
     def __contains__(self, name: object) -> bool:
         return name in self.added or name in self.removed or name in self.changed
@@ -59,6 +67,7 @@ class Diff:
             for sign, texts in (("+", self.added), ("-", self.removed), ("~", self.changed)):
                 if name in texts:
                     lines.append(_line(sign, name, texts[name]))
+        lines += [str(self.files)] if self.files else []
         return "\n".join(lines)
 
 

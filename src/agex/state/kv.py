@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from agex.state.journal import Journal
@@ -88,5 +88,27 @@ class KVStore(abc.ABC):
 
         return KVJournal(self, recent)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle a store by how it is opened: it is opened again where it is unpickled.
+
+        Raises:
+            TypeError: it lives in this process only.
+        """
+        arguments = self._opened_with()
+        if arguments is None:
+            raise TypeError(
+                f"{self!r} lives in this process only; for several processes use Disk, RedisStore "
+                "or PostgresStore."
+            )
+        return _opened, (type(self), arguments)
+
+    def _opened_with(self) -> dict[str, Any] | None:
+        """Return the keyword arguments that open this store elsewhere; None where that cannot be."""
+        return None
+
     def close(self) -> None:  # noqa: B027 - a store may have nothing to let go of
         """Let go of files and connections; may be called again."""
+
+
+def _opened(kind: type[KVStore], arguments: dict[str, Any]) -> KVStore:
+    return kind(**arguments)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 from agex import values
 from agex.state.base import State, require_name
+from agex.state.files import FileSpace
 
 __all__ = ["Live"]
 
@@ -30,7 +31,14 @@ class Live(State):
         self._cache: Any = {}
         self._classes: set[type] = set()
         self._guest: values.GuestCode | None = None
+        self.files = FileSpace()
         self.update(variables or {})
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "A Live state lives in this process only; for several processes use Versioned(Disk(path)) "
+            "or another store."
+        )
 
     @property
     def events(self) -> list[Any]:

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
+import difflib
 from collections import deque
+from collections.abc import Mapping
 from typing import Any
 
 from agex import values
 from agex.errors import StateConflict
+from agex.state.files import FileSpace, content_of, entry_of, path_of, same_content
 from agex.state.history import Diff
 from agex.state.journal import Journal
 from agex.state.variables import CACHE, Codec, Stored, members, name_of
 
-__all__ = ["difference", "merge_base", "to_take"]
+__all__ = ["difference", "files_to_take", "merge_base", "take_files", "to_take"]
 
 SMALL = 64 * 1024
 """Bytes of a value that is shown in a difference."""
 
 
 def difference(journal: Journal, codec: Codec, old: str | None, new: str, *, texts: bool) -> Diff:
-    """Compare the variables of two commits; None is the empty state."""
-    diff = Diff({}, {}, {})
+    """Compare two commits; None is the empty state."""
+    touched = journal.diff(old, new)
+    diff = Diff({}, {}, {}, _files(journal, touched, texts=texts))
     before, after = (None if one is None else Stored(journal, one, codec) for one in (old, new))
-    for name in sorted(_touched(journal, old, new)):
+    for name in sorted(_names(touched)):
         was, now = _found(before, name), _found(after, name)
         part = diff.added if was is None else diff.removed if now is None else diff.changed
         if was is now is None:
@@ -30,10 +34,75 @@ def difference(journal: Journal, codec: Codec, old: str | None, new: str, *, tex
     return diff
 
 
+_Touched = Mapping[str, tuple[bytes | None, bytes | None]]
+
+
+def _files(journal: Journal, touched: _Touched, *, texts: bool) -> Diff:
+    """Compare the files among the keys that differ."""
+    diff = Diff({}, {}, {})
+    for key, (was, now) in sorted(touched.items()):
+        path = path_of(key)
+        if path is None or path.endswith("/") or same_content(was, now):
+            continue
+        part = diff.added if was is None else diff.removed if now is None else diff.changed
+        part[path] = _lines(journal, path, was, now) if texts else ""
+    return diff
+
+
+def _lines(journal: Journal, path: str, was: bytes | None, now: bytes | None) -> str:
+    """Return how a text differs, as a unified diff; empty for what is large or no text."""
+    sides = []
+    for payload in (was, now):
+        if payload is not None and entry_of(path, payload).size > SMALL:
+            return ""
+        content = b"" if payload is None else content_of(journal, path, payload)
+        if b"\0" in content:
+            return ""
+        sides.append(content.decode("utf-8", "replace").splitlines())
+    old, new = sides
+    return "\n".join(list(difflib.unified_diff(old, new, lineterm="", n=2))[2:])
+
+
+def files_to_take(journal: Journal, base: str | None, mine: str, theirs: str) -> list[str]:
+    """Return the paths at which a merge takes over what the other side has, or has no more.
+
+    Raises:
+        StateConflict: both sides changed the same file.
+    """
+    ours, others = (_paths(journal.diff(base, side)) for side in (mine, theirs))
+    differing = others & _paths(journal.diff(mine, theirs))
+    both = sorted(ours & differing)
+    if both:
+        raise StateConflict(
+            f"Both sides changed {', '.join(both)}; nothing was merged. Make these files the same on one "
+            "side, commit, and merge again."
+        )
+    return sorted(differing)
+
+
+def take_files(mine: FileSpace, theirs: FileSpace, paths: list[str]) -> None:
+    """Make files what they are on the other side."""
+    for path in paths:
+        entry = theirs.entries.get(path)
+        if entry is not None:
+            mine.put(path, theirs[path], created=entry.created, modified=entry.modified)
+        elif path in mine.entries:
+            del mine[path]
+
+
+def _paths(touched: _Touched) -> set[str]:
+    found = {path: payloads for key, payloads in touched.items() if (path := path_of(key)) is not None}
+    return {path for path, payloads in found.items() if not same_content(*payloads)}
+
+
 def _touched(journal: Journal, old: str | None, new: str) -> set[str]:
+    return _names(journal.diff(old, new))
+
+
+def _names(touched: _Touched) -> set[str]:
     """Return the names that may differ: those whose key changed, and those kept together with them."""
     names: set[str] = set()
-    for key, payloads in journal.diff(old, new).items():
+    for key, payloads in touched.items():
         name = name_of(key)
         if name is not None:
             names.add(name)

@@ -44,6 +44,7 @@ class PostgresStore(KVStore):
                 "A store in PostgreSQL needs a package that is not installed: "
                 "run `pip install agex[postgres]`."
             ) from error
+        self._arguments = {"dsn": dsn, "table": table}
         self._library: Any = psycopg
         self._dsn = dsn
         self._lock = threading.Lock()
@@ -60,6 +61,9 @@ class PostgresStore(KVStore):
                 cursor.execute(self._sql["create"])
 
         self._ask(create)
+
+    def _opened_with(self) -> dict[str, Any]:
+        return self._arguments
 
     def get(self, key: str) -> bytes | None:
         row = self._ask(lambda cursor: cursor.execute(self._sql["get"], (key.encode(),)).fetchone())

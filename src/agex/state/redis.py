@@ -44,12 +44,16 @@ class RedisStore(KVStore):
             raise StateError(
                 "A store in Redis needs a package that is not installed: run `pip install agex[redis]`."
             ) from error
+        self._arguments = {"url": url, "prefix": prefix}
         self._prefix = prefix.encode()
         self._errors = (redis.RedisError, ValueError)  # the latter of a url that is none
         with self._translated():
             self._client: Any = redis.Redis.from_url(url, decode_responses=False)
             self._client.ping()
             self._cas = self._client.register_script(_CAS)
+
+    def _opened_with(self) -> dict[str, Any]:
+        return self._arguments
 
     def get(self, key: str) -> bytes | None:
         with self._translated():

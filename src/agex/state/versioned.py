@@ -12,10 +12,11 @@ from agex import values
 from agex.errors import StateConflict, StateError
 from agex.state import outside
 from agex.state.base import Past, State, require_name
+from agex.state.files import Files, FileSpace
 from agex.state.history import Commit, Diff
 from agex.state.journal import Collected, Draft, HeadMoved, Journal, Record
 from agex.state.kv import KVStore
-from agex.state.merging import difference, merge_base, to_take
+from agex.state.merging import difference, files_to_take, merge_base, take_files, to_take
 from agex.state.variables import CACHE, Codec, Variables, variables_at
 
 __all__ = ["Snapshot", "Versioned"]
@@ -31,6 +32,7 @@ class Snapshot(Past):
     def __init__(self, journal: Journal, codec: Codec, commit: Commit) -> None:
         self._variables = Variables(journal, codec, commit.hash)
         self._names = variables_at(journal, commit.hash)
+        self._files = Files(journal, commit.hash)
         self._journal = journal
         self._codec = codec
         self.commit = commit
@@ -41,9 +43,9 @@ class Snapshot(Past):
         return MappingProxyType(self._variables[CACHE]) if CACHE in self._variables else MappingProxyType({})
 
     @property
-    def files(self) -> Mapping[str, bytes]:
-        """The files of the workspace then."""
-        return MappingProxyType({})
+    def files(self) -> Files:
+        """The files of the workspace then, by path; each read from the store when it is asked for."""
+        return self._files
 
     @property
     def events(self) -> tuple[Any, ...]:
@@ -70,7 +72,7 @@ class Snapshot(Past):
 
 
 class Versioned(State):
-    """Keep an agent's variables, its ``cache`` and its events in a store, a commit a step.
+    """Keep an agent's variables, its ``cache``, its files and its events in a store, a commit a step.
 
     Changes are found in the objects themselves, also those made in place. The objects stay
     live between tasks; what a task could not have kept, and the functions and classes that
@@ -101,13 +103,19 @@ class Versioned(State):
         self._classes = set(classes)
         self._codec = Codec(values.Allow(self._classes), outside.guest_code())
         self._lock = threading.RLock()
+        self.files = FileSpace(self._journal)
         self._point_at(self._journal.branches().get(branch))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle it by its store and branch: what was not committed stays here."""
+        return _opened, (self.store, self.branch, tuple(self._classes))
 
     def _point_at(self, commit: str | None) -> None:
         """Stand on a commit, with nothing on top of it."""
         self._head = commit
         self._side: str | None = None
         self._variables = Variables(self._journal, self._codec, commit)
+        self.files.reset(commit)
         self._pending: list[Any] = []
         self._known_events: list[Any] | None = None
 
@@ -239,21 +247,23 @@ class Versioned(State):
             return self._commit(message or "")
 
     def _commit(self, message: str, *, merged: str | None = None) -> str:
-        change = self._variables.change()
-        unchanged = not change.payloads and not self._pending and merged is None
+        change, files = self._variables.change(), self.files.change()
+        payloads = {**change.payloads, **files.payloads}
+        unchanged = not payloads and not self._pending and merged is None
         if unchanged and self._head is not None and self._side is None:
             return self._head
         parents = tuple(one for one in (self._head, merged) if one is not None)
         draft = Draft(
             parents=parents,
-            changes=change.payloads,
-            chunks=change.chunks,
+            changes=payloads,
+            chunks={**change.chunks, **files.chunks},
             events=[outside.events().dump(event) for event in self._pending],
             time=time.time(),
             message=message,
         )
         commit, moved = self._write(draft)
         self._variables.committed(commit, change)
+        self.files.committed(commit, files)
         for event in self._pending:
             outside.events().stamp(event, commit, self._head)
         if self._known_events is not None:
@@ -317,7 +327,7 @@ class Versioned(State):
                 yield _as_commit(self._journal, record)
 
     def diff(self, old: str | Commit | None, new: str | Commit | None = None, *, texts: bool = True) -> Diff:
-        """Compare the variables of two commits.
+        """Compare the variables and the files of two commits.
 
         Args:
             old: a commit, branch or tag; None for the empty state.
@@ -398,13 +408,15 @@ class Versioned(State):
             self._point_at(commit)
 
     def merge(self, other: Versioned | str | Commit) -> str:
-        """Take over what another branch or commit changed since both were one, variable by variable.
+        """Take over what another branch or commit changed since both were one.
+
+        It goes variable by variable and file by file.
 
         Returns:
             The commit of the merge; the head, where there is nothing to take.
 
         Raises:
-            StateConflict: both changed the same variable. Nothing is taken then.
+            StateConflict: both changed the same variable or file. Nothing is taken then.
         """
         with self._lock:
             mine = self._commit("before a merge")
@@ -415,12 +427,14 @@ class Versioned(State):
             if base == theirs:
                 return mine
             taken, gone = to_take(self._journal, base, mine, theirs)
+            files = files_to_take(self._journal, base, mine, theirs)
             source = Variables(self._journal, self._codec, theirs)
             for name in taken:
                 self._variables[name] = source[name]
             for name in gone:
                 if name in self._variables:
                     del self._variables[name]
+            take_files(self.files, FileSpace(self._journal, theirs), files)
             return self._commit(f"merge {theirs[:12]}", merged=theirs)
 
     # -- care --------------------------------------------------------------------------------
@@ -437,6 +451,10 @@ class Versioned(State):
         """Let go of the store's files and connections; what was not committed is dropped."""
         self._journal.close()
         self.store.close()
+
+
+def _opened(store: KVStore, branch: str, classes: tuple[type, ...]) -> Versioned:
+    return Versioned(store, branch=branch, classes=classes)
 
 
 def _readable(name: str, value: Any) -> Any:

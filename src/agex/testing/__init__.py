@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from agex.models.actions import edit_file, python_action, terminal_action, write_file
 from agex.testing.executor import check_executor
+from agex.testing.filesystem import check_filesystem
 from agex.testing.kvstore import check_kvstore
 from agex.testing.models import RecordingModel, ReplayMiss, ReplayModel, ScriptedModel, ScriptExhausted
 
@@ -18,6 +19,7 @@ __all__ = [
     "ScriptExhausted",
     "ScriptedModel",
     "check_executor",
+    "check_filesystem",
     "check_kvstore",
     "edit_file",
     "python_action",

@@ -73,6 +73,14 @@ class ScriptedModel(Model):
         self._replies: list[Script] = [] if callable(replies) else list(replies)
         self._lock = threading.Lock()
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickle the script, for tasks that run in other processes; each goes on from here by itself."""
+        return {name: value for name, value in vars(self).items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._lock = threading.Lock()
+
     def ask(self, request: Request, on_text: OnText | None = None) -> Reply:
         """Give the next answer of the script."""
         script = self._next(request)

@@ -108,9 +108,9 @@ HOSTILE = {
     "super": "class A(type(np.poly1d([1]))):\n    def go(self): return super().coeffs.tofile(TARGET)\nA([1]).go()",
     "bmat": "np.bmat('TARGET')",
     "module through a copy": "np.random.mtrand",
-    "module dict": "vars(np)['load']",
-    "from import": "from numpy import load",
-    "star": "from numpy import *; load(TARGET)",
+    "module dict": "vars(np)['memmap']",
+    "from import": "from numpy import memmap",
+    "star": "from numpy import *; memmap(TARGET)",
 }  # fmt: skip
 
 

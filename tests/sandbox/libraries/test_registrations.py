@@ -41,13 +41,13 @@ def test_a_library_without_a_policy_has_none():
 
 @pytest.mark.parametrize("exclude", ["_*", ("_*", "*._*"), ()])
 def test_a_library_is_under_its_policy_whatever_the_host_excludes(exclude):
-    result = run(granted(np, exclude=exclude), "import numpy as np; np.save")
+    result = run(granted(np, exclude=exclude), "import numpy as np; np.memmap")
 
     assert isinstance(result.error, AttributeError)
 
 
 def test_include_with_globs_does_not_widen():
-    result = run(granted(np, include=("*", "sav*", "l*")), "import numpy as np; np.load")
+    result = run(granted(np, include=("*", "mem*", "from*")), "import numpy as np; np.memmap")
 
     assert isinstance(result.error, AttributeError)
 

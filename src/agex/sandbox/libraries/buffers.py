@@ -28,8 +28,8 @@ LIBRARIES = {
     "io": Library(
         name="io",
         guarded={
-            "BytesIO.readinto": writable_buffer(0, "buffer"),
-            "BytesIO.readinto1": writable_buffer(0, "buffer"),
+            "readinto": writable_buffer(0, "buffer"),
+            "readinto1": writable_buffer(0, "buffer"),
         },
     ),
 }

@@ -17,6 +17,7 @@ _ROOMS = {
     "mpl_toolkits": "matplotlib_policy",
     "numpy": "numpy_policy",
     "pandas": "pandas_policy",
+    "pathlib": "pathlib_policy",
     "plotly": "plotly_policy",
     "scipy": "sklearn_policy",
     "sklearn": "sklearn_policy",

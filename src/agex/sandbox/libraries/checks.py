@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import array
+import errno
 import functools
 import io
+import os
+import pathlib
 import types
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from agex.errors import SandboxError, SandboxTypeError
+from agex.sandbox.context import CURRENT
 from agex.sandbox.libraries.homes import Guard, homes
+
+if TYPE_CHECKING:
+    from agex.sandbox.files import GuestFiles
 
 __all__ = ["AGGREGATIONS", "Stream", "argument", "guarded", "named_functions", "refused", "writable_buffer"]
 
@@ -48,7 +55,10 @@ def argument(position: int, keyword: str, args: tuple[Any, ...], kwargs: dict[st
 
 @dataclass(frozen=True, kw_only=True)
 class Stream:
-    """Guards a function that takes a path, a URL or a stream: only a stream in memory passes."""
+    """Guards a function that takes a path, a URL or a stream.
+
+    A stream in memory passes, and where there is a workspace its open files and paths in it.
+    """
 
     position: int = 0
     """Where the path or stream is passed."""
@@ -64,6 +74,14 @@ class Stream:
     """Keywords that may only be one of some words."""
     defaults: Mapping[str, Any] = field(default_factory=dict)
     """Keywords that are passed unless the guest does."""
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    """Keywords that are always passed, and may have no other value."""
+    most: int | None = None
+    """How many arguments may be passed by position; None for any number."""
+    writes: bool = False
+    """Whether it writes; what it reads has to be there."""
+    copied: bool = False
+    """Whether it opens paths below Python: it gets the bytes, or gives them, in memory."""
     files: bool = False
     """Whether the host opened its files to this one function."""
 
@@ -76,24 +94,88 @@ class Stream:
         called = getattr(real, "__name__", None)
         name = called if type(called) is str else "this function"
         self._check_keywords(name, kwargs)
+        if self.most is not None and len(args) > self.most:
+            raise SandboxTypeError(f"{name}() takes {self.most} arguments by position here; name the others")
         value = argument(self.position, self.keyword, args, kwargs)
-        missing = value is _ABSENT or value is None
-        if not missing and not self.files and type(value) not in _STREAMS + self.also:
+        kwargs = {**self.defaults, **kwargs, **self.fixed}
+        if value is _ABSENT or value is None or self.files or type(value) in _STREAMS + self.also:
+            return real(*args, **kwargs)
+        files = _workspace()
+        if files is not None and type(value) in (io.TextIOWrapper, *files.kinds):
+            return real(*args, **kwargs)
+        if files is None or not isinstance(value, _PATHS):
             text = f"call {name}() without a path to get the text, or " if self.optional else ""
             raise SandboxError(
                 f"{name}() here does not open {type(value).__name__} {_shown(value)}; {text}"
                 "pass an io.StringIO or io.BytesIO"
             )
-        return real(*args, **{**self.defaults, **kwargs})
+        path = _workspace_path(name, value)
+        if not self.writes and not files.isfile(path):
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+        if self.copied:
+            return self._call_with_copy(files, path, real, args, kwargs)
+        return real(*self._with(path, args, kwargs), **kwargs)
+
+    def _with(self, value: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        """Put *value* where the path was passed."""
+        if len(args) > self.position:
+            return (*args[: self.position], value, *args[self.position + 1 :])
+        kwargs[self.keyword] = value
+        return args
+
+    def _call_with_copy(
+        self,
+        files: GuestFiles,
+        path: str,
+        real: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> Any:
+        copy = _Kept() if self.writes else io.BytesIO(files.read(path))
+        result = real(*self._with(copy, args, kwargs), **kwargs)
+        if self.writes:
+            files.write(path, copy.getvalue())
+        return result
 
     def _check_keywords(self, name: str, kwargs: dict[str, Any]) -> None:
         for each in self.without:
             if each in kwargs:
                 raise SandboxTypeError(f"{name}({each}=...) is not available; leave {each} out")
+        for each, only in self.fixed.items():
+            if each in kwargs and kwargs[each] is not only:
+                raise SandboxError(f"{name}({each}=...) is only available as {each}={only!r}")
         for each, words in self.choices.items():
             value = kwargs.get(each)
             if value is not None and (type(value) is not str or value.lower() not in words):
                 raise SandboxError(f"{name}({each}={value!r}) is not available; use one of {sorted(words)}")
+
+
+class _Kept(io.BytesIO):
+    """Bytes that outlast the one who closes them."""
+
+    def close(self) -> None:
+        """Stay as it is: what was written is yet to be taken."""
+
+
+# A subclass of str could be another text each time it is asked; of a path, too.
+_PATHS = (str, pathlib.PurePosixPath)
+
+
+def _workspace() -> GuestFiles | None:
+    guards = CURRENT.get()
+    return None if guards is None else guards.files
+
+
+def _workspace_path(name: str, value: Any) -> str:
+    """Give the path as plain text.
+
+    Raises:
+        SandboxError: it is the address of something else than a file.
+    """
+    path = str.__str__(value) if isinstance(value, str) else pathlib.PurePosixPath.__str__(value)
+    if "://" in path or "::" in path:
+        raise SandboxError(f"{name}() opens files of the workspace here, not {path[:60]!r}")
+    return path
 
 
 def _shown(value: Any) -> str:

@@ -64,7 +64,7 @@ _DENIED = frozenset(
 )
 
 
-_SAVEFIG = Stream(keyword="fname", without=("backend",), choices={"format": _FORMATS})
+_SAVEFIG = Stream(keyword="fname", writes=True, without=("backend",), choices={"format": _FORMATS})
 
 
 def _close(real: Callable[..., Any], fig: Any = None) -> None:

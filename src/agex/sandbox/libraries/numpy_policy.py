@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import array
+import inspect
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any
@@ -14,8 +15,8 @@ from agex.sandbox.libraries.library import Library, Replacements, less, only
 __all__ = ["LIBRARIES"]
 
 _TOP = less(
-    # read and write files, and pickles in them
-    "load save savez savez_compressed fromfile memmap",
+    # read and write files with C's own stdio, or map them
+    "fromfile memmap",
     # change how numpy works for the whole process; np.errstate and np.printoptions are limited to a block
     "seterr seterrcall setbufsize set_printoptions geterrcall",
     # take raw memory from other objects
@@ -110,16 +111,30 @@ def _replace(files: bool) -> Replacements:
     np: Any = import_module("numpy")
 
     lines = (list, tuple)
+    plain = {"allow_pickle": False}
+    packed = plain if "allow_pickle" in inspect.signature(np.savez).parameters else {}
     like = ("like",)  # hands numpy's own functions to a method of the guest
     return {
         "": {
-            # a path or URL, or a stream, or lines
-            "loadtxt": guarded(np.loadtxt, Stream(keyword="fname", also=lines, without=like, files=files)),
-            "genfromtxt": guarded(
-                np.genfromtxt, Stream(keyword="fname", also=lines, without=like, files=files)
+            # a path or URL, or a stream, or lines; numpy keeps an open() of its own from when it was loaded
+            "loadtxt": guarded(
+                np.loadtxt, Stream(keyword="fname", copied=True, also=lines, without=like, files=files)
             ),
-            "fromregex": guarded(np.fromregex, Stream(keyword="file", files=files)),
-            "savetxt": guarded(np.savetxt, Stream(keyword="fname", files=files)),
+            "genfromtxt": guarded(
+                np.genfromtxt, Stream(keyword="fname", copied=True, also=lines, without=like, files=files)
+            ),
+            "fromregex": guarded(np.fromregex, Stream(keyword="file", copied=True, files=files)),
+            "savetxt": guarded(np.savetxt, Stream(keyword="fname", copied=True, writes=True, files=files)),
+            # of numbers and text; arrays of objects are pickles
+            "load": guarded(
+                np.load,
+                Stream(keyword="file", copied=True, without=("mmap_mode",), fixed=plain, most=1, files=files),
+            ),
+            "save": guarded(np.save, Stream(keyword="file", writes=True, fixed=plain, most=2, files=files)),
+            "savez": guarded(np.savez, Stream(keyword="file", writes=True, fixed=packed, files=files)),
+            "savez_compressed": guarded(
+                np.savez_compressed, Stream(keyword="file", writes=True, fixed=packed, files=files)
+            ),
             "frombuffer": guarded(np.frombuffer, _frombuffer),
         },
         "ma": {"masked_array": np.ma.array},

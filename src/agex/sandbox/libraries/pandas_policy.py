@@ -40,7 +40,7 @@ _DENIED = frozenset(
     """
     eval query
     plot hist boxplot style from_custom_template
-    to_pickle to_hdf to_excel to_feather to_parquet to_orc to_stata to_clipboard to_xml to_iceberg to_xarray
+    to_pickle to_hdf to_excel to_orc to_stata to_clipboard to_xml to_iceberg to_xarray
     to_latex to_gbq
     to_coo from_coo from_spmatrix sp_index set_codes
     """.split()
@@ -72,14 +72,28 @@ def _unsupported(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} cannot be written as JSON; convert the column first")
 
 
+_ARROW = {"engine": frozenset({"auto", "pyarrow"})}
+
 _GUARDED: dict[str, Guard] = {
     # the text without a path, or into a stream
-    "to_csv": Stream(keyword="path_or_buf", optional=True),
-    "to_html": Stream(keyword="buf", optional=True),
-    "to_markdown": Stream(keyword="buf", optional=True),
-    "to_string": Stream(keyword="buf", optional=True),
+    "to_csv": Stream(keyword="path_or_buf", optional=True, writes=True),
+    "to_html": Stream(keyword="buf", optional=True, writes=True),
+    "to_markdown": Stream(keyword="buf", optional=True, writes=True),
+    "to_string": Stream(keyword="buf", optional=True, writes=True),
     # an object it does not know, older versions write with all its attributes: a generator's frame, say
-    "to_json": Stream(keyword="path_or_buf", optional=True, defaults={"default_handler": _unsupported}),
+    "to_json": Stream(
+        keyword="path_or_buf", optional=True, writes=True, defaults={"default_handler": _unsupported}
+    ),
+    # written by pyarrow, below Python; another engine or file system could be any
+    "to_parquet": Stream(
+        keyword="path",
+        optional=True,
+        writes=True,
+        copied=True,
+        choices=_ARROW,
+        without=("filesystem", "partition_cols"),
+    ),
+    "to_feather": Stream(keyword="path", writes=True, copied=True),
     "to_sql": _database(1),
     # a string is the name of any method
     "apply": _BY_NAME,
@@ -104,6 +118,11 @@ def _replace(files: bool) -> Replacements:
             "read_csv": guarded(pd.read_csv, text),
             "read_table": guarded(pd.read_table, text),
             "read_fwf": guarded(pd.read_fwf, text),
+            "read_parquet": guarded(
+                pd.read_parquet,
+                Stream(keyword="path", copied=True, choices=_ARROW, without=("filesystem",), files=files),
+            ),
+            "read_feather": guarded(pd.read_feather, Stream(keyword="path", copied=True, files=files)),
             "read_json": guarded(pd.read_json, Stream(keyword="path_or_buf", files=files)),
             "read_sql": guarded(pd.read_sql, _database(1)),
             "read_sql_query": guarded(pd.read_sql_query, _database(1)),

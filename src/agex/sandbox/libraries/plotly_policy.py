@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from agex.sandbox.libraries.checks import Stream
 from agex.sandbox.libraries.library import Library, Room, less, only
 
 __all__ = ["LIBRARIES"]
@@ -30,12 +31,15 @@ _MODULES = {
 
 _DENIED = frozenset(
     """
-    write_html write_image write_json
+    write_image
     to_image full_figure_for_development
     show
     """.split()
-    # write files; start a browser; open one
+    # start a browser; open one
 )
+
+_HTML = Stream(keyword="file", writes=True, without=("auto_open",))  # which starts a browser
+_JSON = Stream(keyword="file", writes=True, without=("engine",))
 
 LIBRARIES = {
     "plotly": Library(
@@ -43,6 +47,7 @@ LIBRARIES = {
         modules=_MODULES,
         lazy=("graph_objs.*",),
         denied=_DENIED,
+        guarded={"write_html": _HTML, "write_json": _JSON},
         writable=frozenset({"BaseFigure", "BasePlotlyType"}),
         brings=("numpy",),
         preload=("narwhals", "_plotly_utils"),

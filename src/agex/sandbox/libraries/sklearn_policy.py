@@ -51,7 +51,7 @@ def _prepare() -> None:
 def _replace(files: bool) -> Replacements:
     tree: Any = import_module("sklearn.tree")
 
-    graph = Stream(position=1, keyword="out_file", optional=True, files=files)
+    graph = Stream(position=1, keyword="out_file", optional=True, writes=True, files=files)
     return {"tree": {"export_graphviz": guarded(tree.export_graphviz, graph)}}
 
 

@@ -1,13 +1,25 @@
-"""What guest code may do with sqlite3: databases in memory."""
+"""What guest code may do with sqlite3: databases in memory, and files of the workspace.
+
+A file of the workspace is worked on as a copy in memory, which is written back, whole, when it is
+committed or closed. SQLite itself never opens a file.
+"""
 
 from __future__ import annotations
 
+import os
+import pathlib
 import sqlite3
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from agex.errors import SandboxError, SandboxTypeError
 from agex.sandbox import wall
+from agex.sandbox.files import workspace
 from agex.sandbox.libraries.library import Library, Replacements, only
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from agex.sandbox.files import GuestFiles
 
 __all__ = ["LIBRARIES"]
 
@@ -69,25 +81,97 @@ def _tick() -> int:
     return 0
 
 
+class _InWorkspace(sqlite3.Connection):
+    """A database whose file is in the workspace."""
+
+    _files: GuestFiles
+    _path: str
+
+    def _take(self, files: GuestFiles, path: str) -> None:
+        """Read the file, if there is one."""
+        self._files, self._path = files, path
+        if files.exists(path):
+            if content := files.read(path):
+                self.deserialize(content)
+        else:
+            files.write(path, b"")
+
+    def _put_back(self) -> None:
+        self._files.write(self._path, self.serialize())
+
+    def commit(self) -> None:
+        super().commit()
+        self._put_back()
+
+    def executescript(self, sql_script: str, /) -> sqlite3.Cursor:
+        cursor = super().executescript(sql_script)
+        if not self.in_transaction:
+            self._put_back()
+        return cursor
+
+    def close(self) -> None:
+        if self._is_open():
+            self.rollback()  # what was not committed is lost, as in a file
+            self._put_back()
+        super().close()
+
+    def _is_open(self) -> bool:
+        try:
+            self.total_changes  # noqa: B018 - raises once it is closed
+        except sqlite3.ProgrammingError:
+            return False
+        return True
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> Literal[False]:
+        super().__exit__(kind, error, trace)
+        if kind is None:
+            self._put_back()
+        return False
+
+
 def _connection(database: Any, options: dict[str, Any]) -> sqlite3.Connection:
     """Open a database that stays within `_judge`, and that a limit can end."""
     with wall.opened("files"):
         connection: sqlite3.Connection = sqlite3.connect(database, **options)
+    return _restrained(connection)
+
+
+def _restrained(connection: sqlite3.Connection) -> sqlite3.Connection:
     connection.set_authorizer(_judge)
     connection.set_progress_handler(_tick, _STEPS)
     return connection
 
 
+def _of_workspace(path: str, options: dict[str, Any]) -> sqlite3.Connection:
+    files = workspace()
+    if path.startswith("file:"):
+        raise SandboxError(f"sqlite3.connect() takes a path here, not {path[:60]!r}")
+    if options.get("isolation_level", "") is None or "autocommit" in options:
+        raise SandboxTypeError(
+            "sqlite3.connect(isolation_level=None) is for ':memory:' here: a file is written when it is "
+            "committed; call commit(), or use the connection in a with block"
+        )
+    with wall.opened("files"):  # SQLite is told to open nothing
+        connection = sqlite3.connect(":memory:", factory=_InWorkspace, **options)
+    connection._take(files, path)  # pyright: ignore[reportPrivateUsage] - no name that a guest could say
+    for pragma in ("trusted_schema = OFF", "cell_size_check = ON"):  # the image may be made by hand
+        connection.execute(f"PRAGMA {pragma}")
+    return _restrained(connection)
+
+
 def _replace(files: bool) -> Replacements:
     def connect(database: Any, *args: Any, **options: Any) -> sqlite3.Connection:
-        """Open a database in memory; a file as well if the host opened its files."""
-        if not files and (type(database) is not str or database != ":memory:"):
-            raise SandboxError("sqlite3.connect() opens ':memory:' here, not a file")
+        """Open a database in memory or in the workspace; a file of the host if that opened its files."""
+        path = os.fspath(database) if isinstance(database, pathlib.PurePosixPath) else database
+        if not files and type(path) is not str:
+            raise SandboxError("sqlite3.connect() opens ':memory:' or a path of the workspace here")
         if args or options.keys() & {"factory", "uri"}:
             raise SandboxTypeError(
                 "sqlite3.connect(factory=...) and uri= are not available; name other options"
             )
-        return _connection(database, options)
+        return _connection(path, options) if files or path == ":memory:" else _of_workspace(path, options)
 
     return {"": {"connect": connect}}
 

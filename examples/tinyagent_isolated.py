@@ -1,0 +1,27 @@
+"""Code in a process of its own, and a tool that it calls in this one.
+
+Run it with ``python examples/tinyagent_isolated.py``; see ``funcy.py`` for the model it needs. Where the
+level does not hold, it says so and asks no model: there is no step down to a weaker one.
+"""
+
+from agex import IsolationUnavailable
+from agex.tinyagent import TinyCodeAgent, TrustLevel, tool
+
+
+@tool
+def calculate(x: int, y: int) -> int:
+    """Add two numbers."""
+    return x + y
+
+
+def main() -> None:
+    """Have two numbers added by the tool."""
+    agent = TinyCodeAgent(model=None, tools=[calculate], trust_level=TrustLevel.ISOLATED)
+    try:
+        print(agent.run_sync("Add 5 and 3 with calculate, and return the result"))
+    except IsolationUnavailable as error:
+        print(f"not run: {error}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,168 @@
+"""The tools of a server as a module: names, signatures and docstrings made of what it says."""
+
+from __future__ import annotations
+
+import inspect
+import keyword
+import re
+from collections.abc import Callable, Iterable, Mapping
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from agex.mcp.schema import annotation, is_short
+from agex.mcp.wire import to_json
+
+if TYPE_CHECKING:
+    from mcp.types import Tool
+
+__all__ = ["CallTool", "identifier", "is_wrapped", "make_module", "one_line"]
+
+CallTool: TypeAlias = "Callable[[Tool, dict[str, Any]], Any]"
+"""Calls a tool with JSON data; returns its value."""
+
+NAME_CHARS = 64
+LINE_CHARS = 120
+"""Of a description where only its first line is shown."""
+DOC_CHARS = 1_000
+"""Of a whole description."""
+PARAMETERS = 40
+"""A tool with more takes them as ``**arguments``."""
+
+
+class _Omitted:
+    """Stands for a parameter's default that the server knows and a signature does not say."""
+
+    def __repr__(self) -> str:
+        return "..."
+
+
+OMITTED = _Omitted()
+
+
+def identifier(text: str, fallback: str) -> str:
+    """Return *text* as a public Python name."""
+    name = re.sub(r"[^0-9A-Za-z_]+", "_", text)[:NAME_CHARS].strip("_")
+    if not name or name[0].isdigit():
+        name = f"{fallback}_{name}".rstrip("_")
+    return f"{name}_" if keyword.iskeyword(name) else name
+
+
+def _distinct(names: Iterable[str], fallback: str) -> list[str]:
+    """Return identifiers for *names*, each but once."""
+    taken: dict[str, None] = {}
+    for name in names:
+        base = made = identifier(name, fallback)
+        number = 2
+        while made in taken:
+            made, number = f"{base}_{number}", number + 1
+        taken[made] = None
+    return list(taken)
+
+
+def one_line(text: str | None, limit: int) -> str:
+    """Return a stranger's text as one line of printable characters that closes no quotation of ours."""
+    line = "".join(char for char in " ".join((text or "").split()) if char.isprintable())
+    line = line.replace('"""', "'''").replace("```", "'''").rstrip('\\"')
+    return line if len(line) <= limit else f"{line[:limit].rstrip()} ..."
+
+
+def make_module(name: str, doc: str, tools: Iterable[Tool], call: CallTool) -> ModuleType:
+    """Return a module with one function for each tool."""
+    tools = list(tools)
+    module = ModuleType(name, doc)
+    for own, tool in zip(_distinct((tool.name for tool in tools), "tool"), tools, strict=True):
+        vars(module)[own] = _function(own, name, tool, call)
+    return module
+
+
+def _function(name: str, home: str, tool: Tool, call: CallTool) -> Callable[..., Any]:
+    parameters = _parameters(tool.input_schema)
+    signature = _signature(tool, parameters)
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        bound = signature.bind(*args, **kwargs).arguments
+        if parameters is None:
+            return call(tool, to_json(bound.get("arguments", {})))
+        return call(tool, to_json({parameters[own]: value for own, value in bound.items()}))
+
+    for attribute, value in (
+        ("__name__", name),
+        ("__qualname__", name),
+        ("__module__", home),
+        ("__doc__", _doc(tool, parameters)),
+        ("__signature__", signature),
+    ):
+        setattr(function, attribute, value)
+    return function
+
+
+def _parameters(schema: Mapping[str, Any]) -> dict[str, str] | None:
+    """Return the parameters, Python's name to the tool's, required first; None if it lists them not."""
+    properties, required = schema.get("properties", {}), schema.get("required", [])
+    if not isinstance(properties, Mapping) or not isinstance(required, list):
+        return None
+    if not all(isinstance(one, str) and one in properties for one in required):
+        return None
+    names = list(dict.fromkeys([*required, *properties]))
+    return dict(zip(_distinct(names, "argument"), names, strict=True)) if len(names) <= PARAMETERS else None
+
+
+def _signature(tool: Tool, parameters: Mapping[str, str] | None) -> inspect.Signature:
+    schema = tool.input_schema
+    answer = _answer(tool)
+    if parameters is None:
+        rest = inspect.Parameter("arguments", inspect.Parameter.VAR_KEYWORD, annotation=Any)
+        return inspect.Signature([rest], return_annotation=answer)
+    definitions = _definitions(schema)
+    made = [
+        inspect.Parameter(
+            own,
+            inspect.Parameter.POSITIONAL_OR_KEYWORD,
+            default=_default(schema, name),
+            annotation=annotation(schema["properties"][name], definitions),
+        )
+        for own, name in parameters.items()
+    ]
+    return inspect.Signature(made, return_annotation=answer)
+
+
+def _default(schema: Mapping[str, Any], name: str) -> Any:
+    if name in schema.get("required", []):
+        return inspect.Parameter.empty
+    described = schema["properties"][name]
+    default = described.get("default", OMITTED) if isinstance(described, Mapping) else OMITTED
+    return default if is_short(default) else OMITTED
+
+
+def _definitions(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    found = schema.get("$defs", schema.get("definitions", {}))
+    return found if isinstance(found, Mapping) else {}
+
+
+def _answer(tool: Tool) -> Any:
+    schema = tool.output_schema
+    if schema is None:
+        return Any
+    described = schema["properties"]["result"] if is_wrapped(tool) else schema
+    return annotation(described, _definitions(schema))
+
+
+def is_wrapped(tool: Tool) -> bool:
+    """Tell whether the tool's value is no object and so stands under ``result``, as servers do by custom."""
+    properties = (tool.output_schema or {}).get("properties")
+    return isinstance(properties, Mapping) and list(properties) == ["result"]
+
+
+def _doc(tool: Tool, parameters: Mapping[str, str] | None) -> str:
+    whole = one_line(tool.description or tool.title, DOC_CHARS)
+    first = one_line(whole, LINE_CHARS)
+    parts = [first, whole if whole != first else ""]
+    lines = [f"    {own}: {said}" for own, name in (parameters or {}).items() if (said := _said(tool, name))]
+    parts += ["\n".join(["Args:", *lines])] if lines else []
+    return "\n\n".join(part for part in parts if part)
+
+
+def _said(tool: Tool, name: str) -> str:
+    described = tool.input_schema["properties"][name]
+    said = described.get("description") if isinstance(described, Mapping) else None
+    return one_line(said, LINE_CHARS) if isinstance(said, str) else ""

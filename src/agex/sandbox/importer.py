@@ -1,0 +1,156 @@
+"""The import statement of guest code: granted modules, modules over the workspace, the guest's own."""
+
+from __future__ import annotations
+
+import sys
+import types
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from agex.errors import SandboxImportError
+from agex.sandbox.modules import ModuleGrant, hint
+
+if TYPE_CHECKING:
+    from agex.sandbox.files import Modules
+    from agex.sandbox.imports import Imports
+    from agex.sandbox.policy import Policy
+
+__all__ = ["Importer"]
+
+
+class Importer:
+    """Finds the modules of one session.
+
+    Args:
+        policy: what is granted.
+        is_running: tells whether code of the session runs in this context.
+
+    Attributes:
+        own: the modules that the guest wrote, if it has a workspace.
+    """
+
+    def __init__(self, policy: Policy, is_running: Callable[[], bool]) -> None:
+        self.own: Imports | None = None
+        self._grants = policy.modules
+        self._is_running = is_running
+        self._apart: dict[str, types.ModuleType] = {}  # modules with a state of their own in each session
+        self._bare: dict[str, types.ModuleType] = {}
+        self._over_files: Modules | None = None
+        self._noted: set[str] = set()
+
+    def use_files(self, own: Imports, over_files: Modules | None) -> None:
+        """Give it a workspace: the guest's own modules, and those that work on files."""
+        self.own = own
+        self._over_files = over_files
+
+    def __call__(self, name: str, importer: Any, fromlist: Any, level: int) -> Any:
+        """Import a module.
+
+        ``PyImport_Import``, by which C code imports what it needs itself, passes a *list*
+        of one name; the import statement passes a tuple or None.
+
+        Raises:
+            ImportError: it is not granted.
+        """
+        if type(fromlist) is list:
+            return __import__(name, {}, {}, fromlist, 0)
+        if level:
+            name = self._absolute(name, importer, level)
+        top = self._package(name, fromlist) if fromlist else self._module(name)
+        if not fromlist:
+            return self._linked(name, top) if "." in name else top
+        for member in fromlist:
+            if member != "*" and member not in vars(top):
+                full = f"{name}.{member}"
+                child = self._module(full) if full in self._grants else self._submodule(full)
+                if child is None:
+                    raise SandboxImportError(
+                        f"cannot import name '{member}' from '{name}'; "
+                        + (hint(member, vars(top)) or f"dir({name}) lists what is there")
+                    )
+                vars(top)[member] = child
+        return top
+
+    def _package(self, name: str, members: Iterable[str]) -> types.ModuleType:
+        """Give a module by its name; a bare one where only modules in it that are asked for are granted."""
+        try:
+            return self._module(name)
+        except SandboxImportError:
+            if not any(f"{name}.{member}" in self._grants for member in members):
+                raise
+            return self._bare.setdefault(name, types.ModuleType(name))
+
+    def _absolute(self, name: str, importer: Any, level: int) -> str:
+        if self.own is None:
+            raise SandboxImportError("relative imports need a package; import the module by its full name")
+        return self.own.absolute(name, importer, level)
+
+    def _linked(self, name: str, module: types.ModuleType) -> types.ModuleType:
+        """Give the outermost package of *name*, from which *module* is reached by attributes."""
+        package, _, child = name.rpartition(".")
+        while package:
+            try:
+                parent = self._module(package)
+            except SandboxImportError:  # a module was granted without the package around it
+                parent = self._bare.setdefault(package, types.ModuleType(package))
+            vars(parent).setdefault(child, module)
+            module = parent
+            package, _, child = package.rpartition(".")
+        return module
+
+    def _module(self, name: str) -> types.ModuleType:
+        if name in self._apart:
+            return self._apart[name]
+        grant = self._grants.get(name)
+        if grant is not None or (self._over_files is not None and name in self._over_files.names):
+            self._note_hidden(name)
+        if self._over_files is not None and (own := self._module_of_files(name, grant)) is not None:
+            self._apart[name] = own
+            return own
+        if grant is not None and grant.per_session is not None:
+            self._apart[name] = grant.own_copy()
+            return self._apart[name]
+        if grant is not None:
+            return grant.copy()
+        found = self._submodule(name)
+        if found is None:
+            instead = hint(name, self._grants) or "work with the modules that are registered"
+            raise SandboxImportError(f"import of '{name}' is not allowed; {instead}")
+        return found
+
+    def _module_of_files(self, name: str, grant: ModuleGrant | None) -> types.ModuleType | None:
+        """Give a module over the workspace; one that the host registered itself comes before it."""
+        assert self._over_files is not None, "asked for only where there is a workspace"
+        if grant is None:
+            return self._over_files.get(name)
+        members = self._over_files.additions.get(name)
+        if members is None:
+            return None
+        own = grant.own_copy()
+        vars(own).update(members)
+        return own
+
+    def _submodule(self, name: str) -> types.ModuleType | None:
+        parts = name.split(".")
+        for cut in range(len(parts) - 1, 0, -1):
+            grant = self._grants.get(".".join(parts[:cut]))
+            if grant is not None:
+                return grant.submodule(".".join(parts[cut:]))
+        return self._own_module(name)
+
+    def _own_module(self, name: str) -> types.ModuleType | None:
+        """Give a module of the guest's workspace. Its code runs in a run only, under limits."""
+        if self.own is None:
+            return None
+        return self.own.load(name) if self._is_running() else self.own.known(name)
+
+    def _note_hidden(self, name: str) -> None:
+        """Say it where a file of the workspace has the name of a module that comes before it."""
+        if self.own is None or name in self._noted or not self._is_running():
+            return
+        self._noted.add(name)
+        hidden = self.own.file_of(name)
+        if hidden is not None and hidden.endswith(".py"):
+            sys.stdout.write(
+                f"note: import {name} gives the module of that name, not {hidden}; rename the file\n"
+            )

@@ -1,0 +1,75 @@
+"""``python`` in the terminal: the sandbox of the agent's code, with names of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from termish import CommandContext, CommandResult
+
+from agex.shell.terminal import Command
+
+__all__ = ["Ran", "python_command"]
+
+_USAGE = """\
+usage: python FILE [ARG ...] | python -c CODE [ARG ...] | python -m MODULE [ARG ...] | python < FILE
+Runs Python in the sandbox, on the files of the workspace, with names of its own."""
+
+
+class Ran(Protocol):
+    """What came of a program."""
+
+    @property
+    def stdout(self) -> str: ...
+
+    @property
+    def traceback(self) -> str: ...
+
+    @property
+    def error(self) -> Exception | None: ...
+
+
+Run = Callable[[str, str, list[str]], Ran]
+"""Runs source under a file name, with arguments."""
+
+
+def python_command(run: Run) -> Command:
+    """Make the command; *run* carries a program out."""
+
+    def python(context: CommandContext) -> CommandResult:
+        """Run Python in the sandbox."""
+        if context.args[:1] in (["--help"], ["-h"]):
+            context.stdout.write(_USAGE + "\n")
+            return CommandResult()
+        program = _program(context)
+        if isinstance(program, CommandResult):
+            return program
+        ran = run(*program)
+        context.stdout.write(ran.stdout)
+        return CommandResult(exit_code=0 if ran.error is None else 1, stderr=ran.traceback)
+
+    return python
+
+
+def _program(context: CommandContext) -> tuple[str, str, list[str]] | CommandResult:
+    """Return the source, its file name and ``sys.argv``; or what is wrong with the call."""
+    args = list(context.args)
+    if not args or args[0] == "-":
+        return context.stdin.read(), "<stdin>", ["-", *args[1:]]
+    if args[0] in ("-c", "-m") and len(args) == 1:
+        return CommandResult(exit_code=2, stderr=f"python: {args[0]} needs an argument\n{_USAGE}")
+    if args[0] == "-c":
+        return args[1], "<string>", ["-c", *args[2:]]
+    if args[0] == "-m":
+        return _file(context, args[1].replace(".", "/") + ".py", args[2:])
+    if args[0].startswith("-"):
+        return CommandResult(exit_code=2, stderr=f"python: unknown option {args[0]}\n{_USAGE}")
+    return _file(context, args[0], args[1:])
+
+
+def _file(context: CommandContext, path: str, args: list[str]) -> tuple[str, str, list[str]] | CommandResult:
+    if not context.fs.isfile(path):
+        return CommandResult(
+            exit_code=2, stderr=f"python: can't open file '{path}': No such file or directory"
+        )
+    return context.fs.read(path).decode("utf-8-sig", "replace"), path, [path, *args]

@@ -1,0 +1,185 @@
+"""Functions of the host that an agent's code calls by name."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import keyword
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from types import FunctionType
+from typing import Any, overload
+
+from agex.agent.bridge import without_run
+from agex.agent.registration import is_async
+from agex.contract import TaskSignature, Unresolved
+from agex.contract.annotations import Scope
+from agex.errors import DefinitionError, TaskError, ToolDefinitionError
+from agex.sandbox.context import CURRENT
+
+__all__ = ["NAMES", "Tool", "checked_tools", "guest_function", "tool"]
+
+NAMES = frozenset(
+    """
+    commit dir explore fail final_answer help memory observe open print recall store uncertain
+    """.split()
+)
+"""What an agent's code already has."""
+
+
+class Tool:
+    """A function of the host with the names and types that an agent's code may call it by.
+
+    Calling it calls the function. Made by `tool`.
+
+    Attributes:
+        fn: the function.
+        name: what the agent's code calls it.
+        doc: what the model is told about it.
+        signature: its parameters and their types.
+        is_async: whether calling it gives something to await.
+    """
+
+    def __init__(self, fn: FunctionType, name: str, localns: Mapping[str, Any] | None = None) -> None:
+        self.fn = fn
+        self.name = name
+        self.doc = inspect.getdoc(fn) or ""
+        self.signature = inspect.signature(fn)
+        self.is_async = is_async(fn)
+        self.__name__ = name
+        self.__doc__ = fn.__doc__
+        self.__signature__ = self.signature
+        self._contract = TaskSignature(fn, self.signature, Scope.of_function(fn, localns))
+        for parameter in self.signature.parameters:
+            with contextlib.suppress(Unresolved):  # it names what is defined later: the first call tells
+                self._contract.checker(parameter)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function as it is."""
+        return self.fn(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"<tool {self.name}{self.signature}>"
+
+    def bind(
+        self, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Return the arguments of a call, checked against their types.
+
+        Raises:
+            InputError: they do not fit; it is a ``TypeError``.
+        """
+        return self._contract.arguments(self._contract.bind(args, kwargs))
+
+
+@overload
+def tool(fn: Callable[..., Any], /) -> Tool: ...
+
+
+@overload
+def tool(*, name: str | None = None) -> Callable[[Callable[..., Any]], Tool]: ...
+
+
+def tool(fn: Any = None, /, *, name: str | None = None) -> Any:
+    """Make a tool of a function. Every parameter and the result need a type. Also a decorator.
+
+    Args:
+        fn: a plain function.
+        name: what the agent's code calls it; its own name by default.
+
+    Raises:
+        ToolDefinitionError: it is no plain function, a type is missing, or the name cannot be used.
+    """
+    frame = inspect.currentframe()
+    localns = frame.f_back.f_locals if frame is not None and frame.f_back is not None else {}
+    if fn is None:
+        return lambda fn: _made(fn, name, localns)
+    return _made(fn, name, localns)
+
+
+def _made(fn: Any, name: str | None, localns: Mapping[str, Any]) -> Tool:
+    if not isinstance(fn, FunctionType):
+        raise ToolDefinitionError(
+            f"@tool takes a plain function, not {fn!r:.100}; wrap it: def name(...): ..."
+        )
+    name = name or fn.__name__
+    _require_name(name)
+    _require_types(fn)
+    if not inspect.getdoc(fn):
+        text = f"Tool {name!r} has no docstring: the model will not know what it is for"
+        warnings.warn(text, stacklevel=3)
+    try:
+        return Tool(fn, name, localns)
+    except DefinitionError as error:
+        raise ToolDefinitionError(f"Tool {name!r} cannot be used: {error}") from error
+
+
+def _require_name(name: str) -> None:
+    if not name.isidentifier() or keyword.iskeyword(name) or name.startswith("__"):
+        raise ToolDefinitionError(f"{name!r} cannot be a tool's name; give another: @tool(name='lookup').")
+    if name in NAMES:
+        raise ToolDefinitionError(
+            f"The agent's code has a {name!r} of its own; give the tool another name: @tool(name=...)."
+        )
+
+
+def _require_types(fn: FunctionType) -> None:
+    signature = inspect.signature(fn)
+    for parameter in signature.parameters.values():
+        if parameter.annotation is inspect.Parameter.empty:
+            raise ToolDefinitionError(
+                f"Missing type hint for parameter {parameter.name!r} in {fn.__name__}; "
+                f"write {parameter.name}: int, or another type."
+            )
+    if signature.return_annotation is inspect.Signature.empty:
+        raise ToolDefinitionError(
+            f"Missing return type annotation for {fn.__name__}; write -> str, or another type."
+        )
+
+
+def checked_tools(tools: Iterable[Tool]) -> tuple[Tool, ...]:
+    """Return the tools, if an agent can have them.
+
+    Raises:
+        ToolDefinitionError: one is no tool, is async, or has the name of another.
+    """
+    known: dict[str, Tool] = {}
+    for each in tools:
+        if not isinstance(each, Tool):
+            raise ToolDefinitionError(f"Invalid tool: {each!r:.100}. Use the @tool decorator.")
+        if each.is_async:
+            raise ToolDefinitionError(
+                f"TinyCodeAgent does not support async tools: {each.name!r}. Write it with def; "
+                "an async task of an agex.Agent can call async functions."
+            )
+        if each.name in known:
+            raise ToolDefinitionError(
+                f"Duplicate tool name {each.name!r} detected. Existing tool: {known[each.name]!r}, "
+                f"conflicting tool: {each!r}. Each tool must have a unique name."
+            )
+        known[each.name] = each
+    return tuple(known.values())
+
+
+def guest_function(tool: Tool, called: Callable[[Tool], None]) -> Callable[..., Any]:
+    """Return what the agent's code gets for a tool: it checks its arguments and runs as the host does.
+
+    The second wall is down while the tool itself runs: it is the host's own code. What it prints is
+    the step's output, and its time is the step's time.
+    """
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        called(tool)
+        args, kwargs = tool.bind(args, kwargs)
+        guest = CURRENT.set(None)
+        try:
+            return tool.fn(*args, **kwargs)
+        except TaskError as error:
+            raise without_run(error) from None
+        finally:
+            CURRENT.reset(guest)
+
+    call.__name__ = call.__qualname__ = tool.name
+    call.__doc__ = tool.doc
+    call.__signature__ = tool.signature  # type: ignore[attr-defined]  # what help() reads
+    return call

@@ -1,0 +1,33 @@
+"""Tasks that the tests of other processes import there."""
+
+from __future__ import annotations
+
+from agex import Agent, Budget
+from agex.testing import ScriptedModel
+
+SOLVE = "```python\ntask_success(twice(n) + len(words))\n```"
+
+
+def reply(_messages: object) -> str:
+    return SOLVE
+
+
+def twice(n: int) -> int:
+    return 2 * n
+
+
+def positive(value: int, _inputs: object) -> bool:
+    return value > 0
+
+
+agent = Agent(model=ScriptedModel(reply), budget=Budget(calls=9))
+agent.fn(twice)
+
+
+@agent.task(checks=[positive], examples=[(((1, ["a"]), {}), 3)])
+def double(n: int, words: list[str] = []) -> int:  # noqa: B006 - a task's default is copied
+    """Double it.
+
+    >>> double(2)
+    4
+    """

@@ -1,0 +1,381 @@
+"""While a guest runs, whatever opens files meets its workspace; nothing else ever does."""
+
+from __future__ import annotations
+
+import builtins
+import io
+import os
+import sqlite3
+import threading
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import plotly
+import pytest
+
+from agex.files import connect_fs
+from agex.sandbox import Limits, Policy, Sandbox
+
+
+@pytest.fixture(params=["virtual", "isolated"])
+def fs(request, tmp_path):
+    (tmp_path / "root").mkdir()
+    return connect_fs() if request.param == "virtual" else connect_fs(type="isolated", root=tmp_path / "root")
+
+
+@pytest.fixture
+def sandbox(fs):
+    policy = Policy.default()
+    for module in (np, pd, plotly, sqlite3):
+        policy.module(module)
+    return Sandbox(policy, fs=fs, limits=Limits(seconds=20.0))
+
+
+@pytest.fixture(autouse=True)
+def host_directory(tmp_path, monkeypatch):
+    """Where the host is, with a file that no guest may see or change."""
+    host = tmp_path / "host"
+    host.mkdir()
+    (host / "data.csv").write_text("secret\n1\n")
+    monkeypatch.chdir(host)
+    yield host
+    assert {each.name: each.read_text() for each in host.iterdir()} == {"data.csv": "secret\n1\n"}
+
+
+PROGRAMS = {
+    "open": "open('a', 'w').write('x')\nout = open('a').read()",
+    "os": "import os\nos.makedirs('d/e')\nopen('d/e/f', 'w').close()\nout = [os.listdir('.'), list(os.walk('.'))]",
+    "os.path": "import os\nopen('a', 'w').write('xy')\nout = os.path.getsize('a'), os.path.exists('b'), os.path.abspath('a')",
+    "os.stat": "import os\nopen('a', 'w').write('xy')\ns = os.stat('a')\nout = s.st_size, oct(s.st_mode)",
+    "rename": "import os\nopen('a', 'w').close()\nos.rename('a', 'b')\nout = os.listdir()",
+    "scandir": "import os\nopen('a', 'w').close()\nos.mkdir('d')\nwith os.scandir() as found: out = sorted((e.name, e.is_dir()) for e in found)",
+    "descriptors": "import os\nfd = os.open('a', os.O_CREAT | os.O_WRONLY)\nos.write(fd, b'xyz')\nos.close(fd)\nout = open('a').read()",
+    "environ": "import os\nout = dict(os.environ)",
+    "pathlib": "from pathlib import Path\nPath('d').mkdir()\n(Path('d') / 'a.txt').write_text('é')\nout = sorted(map(str, Path('.').rglob('*'))), Path('d/a.txt').read_text()",
+    "pathlib encoding": "from pathlib import Path\nPath('a').write_text('é', encoding='latin-1')\nout = Path('a').read_bytes()",
+    "pathlib stat": "from pathlib import Path\np = Path('a')\np.touch()\nout = p.exists(), p.is_file(), p.stat().st_size, p.resolve(), Path.cwd(), Path.home()",
+    "glob": "import glob, os\nos.mkdir('d')\nopen('d/a.py', 'w').close()\nout = glob.glob('**/*.py', recursive=True)",
+    "shutil": "import shutil, os\nos.mkdir('d')\nopen('d/a', 'w').write('x')\nshutil.copytree('d', 'e')\nshutil.rmtree('d')\nout = list(os.walk('.'))",
+    "shutil move": "import shutil, os\nopen('a', 'w').close()\nos.mkdir('d')\nshutil.move('a', 'd')\nout = os.listdir('d')",
+    "tempfile": "import tempfile, os\nwith tempfile.TemporaryDirectory() as d:\n    open(d + '/a', 'w').close()\n    out = os.listdir(d)\nout = out, os.path.exists(d)",
+    "named temporary": "import tempfile, os\nwith tempfile.NamedTemporaryFile('w+') as f:\n    f.write('x')\n    f.seek(0)\n    out = f.read(), os.path.exists(f.name)\nout = out, os.path.exists(f.name)",
+    "zipfile": "import zipfile\nwith zipfile.ZipFile('a.zip', 'w') as z: z.writestr('b.txt', 'x')\nwith zipfile.ZipFile('a.zip') as z:\n    z.extractall('out')\n    out = z.namelist(), open('out/b.txt').read()",
+    "tarfile": "import tarfile\nopen('a', 'w').write('x')\nwith tarfile.open('a.tar.gz', 'w:gz') as t: t.add('a')\nwith tarfile.open('a.tar.gz') as t: out = t.getnames()",
+    "gzip": "import gzip\nwith gzip.open('a.gz', 'wt') as f: f.write('x')\nout = gzip.open('a.gz', 'rt').read()",
+    "csv": "import csv\nwith open('a.csv', 'w', newline='') as f: csv.writer(f).writerow([1, 'é'])\nout = list(csv.reader(open('a.csv')))",
+    "json": "import json\nwith open('a.json', 'w') as f: json.dump({'a': 1}, f)\nout = json.load(open('a.json'))",
+    "chdir": "import os\nos.mkdir('d')\nos.chdir('d')\nopen('a', 'w').close()\nout = os.getcwd(), os.listdir('/')",
+    "sqlite": "import sqlite3\nwith sqlite3.connect('a.db') as c: c.execute('create table t (x)'); c.execute('insert into t values (1)')\nc.close()\nout = sqlite3.connect('a.db').execute('select * from t').fetchall()",
+    "sqlite in memory": "import sqlite3\nout = sqlite3.connect(':memory:').execute('select 1').fetchall()",
+    "read_csv": "import pandas as pd\nopen('data.csv', 'w').write('a,b\\n1,2\\n')\nout = pd.read_csv('data.csv').to_dict('list')",
+    "to_csv": "import pandas as pd\npd.DataFrame({'a': [1]}).to_csv('a.csv', index=False)\nout = open('a.csv').read()",
+    "compressed csv": "import pandas as pd\nfor end in ('gz', 'bz2', 'xz', 'zip'):\n    pd.DataFrame({'a': [1]}).to_csv('a.csv.' + end, index=False)\n    out = pd.read_csv('a.csv.' + end).to_dict('list')",
+    "a path to pandas": "import pandas as pd\nfrom pathlib import Path\nPath('a.csv').write_text('a\\n1\\n')\nout = pd.read_csv(Path('a.csv')).to_dict('list')",
+    "an open file to pandas": "import pandas as pd\nopen('a.csv', 'w').write('a\\n1\\n')\nout = pd.read_csv(open('a.csv')).to_dict('list'), pd.read_csv(open('a.csv', 'rb')).to_dict('list')",
+    "json of pandas": "import pandas as pd\npd.DataFrame({'a': [1]}).to_json('a.json')\nout = pd.read_json('a.json').to_dict('list')",
+    "numpy": "import numpy as np\nnp.save('a.npy', np.arange(3))\nnp.savez('a.npz', x=np.arange(2))\nout = np.load('a.npy').tolist(), np.load('a.npz')['x'].tolist()",
+    "numpy text": "import numpy as np\nnp.savetxt('a.txt', np.arange(3))\nout = np.loadtxt('a.txt').tolist()",
+    "plotly": "import plotly.graph_objects as go\nfig = go.Figure()\nfig.write_html('a.html')\nfig.write_json('a.json')\nout = 'plotly' in open('a.html').read().lower()",
+    "own module": "open('mine.py', 'w').write('def f(): return 1')\nimport mine\nout = mine.f()",
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
+@pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
+def test_it_works_in_the_workspace(program, sandbox):
+    result = sandbox.exec(program)
+    assert result.traceback == ""
+    assert result.namespace["out"] is not None
+
+
+@pytest.mark.skipif(pytest.importorskip("pyarrow") is None, reason="pyarrow is not installed")
+def test_what_reads_below_python_gets_a_copy(sandbox):
+    program = (
+        "import pandas as pd\ndf = pd.DataFrame({'a': [1]})\ndf.to_parquet('a.parquet')\ndf.to_feather('a.f')\n"
+        "out = pd.read_parquet('a.parquet').equals(df), pd.read_feather('a.f').equals(df)"
+    )
+    result = sandbox.exec(program)
+    assert result.traceback == ""
+    assert result.namespace["out"] == (True, True)
+
+
+def test_a_database_that_is_not_committed_is_not_written(sandbox):
+    program = (
+        "import sqlite3\nc = sqlite3.connect('a.db')\nc.execute('create table t (x)')\nc.commit()\n"
+        "c.execute('insert into t values (1)')\nc.close()\n"
+        "out = sqlite3.connect('a.db').execute('select count(*) from t').fetchone()"
+    )
+    assert sandbox.exec(program).namespace["out"] == (0,)
+
+
+HOST = os.__file__
+SECRET = "data.csv"  # of the host's own directory: no workspace has it
+
+ATTACKS = {
+    "open": "open(SECRET)",
+    "io.open": "import io\nio.open(SECRET)",
+    "path": "from pathlib import Path\nPath(SECRET).read_text()",
+    "path unbound": "from pathlib import Path\nlist(map(Path.read_text, [Path(SECRET)]))",
+    "an input's path": "given.read_text()",
+    "the installation by path": "from pathlib import Path\nPath(HOST).read_text()",
+    "the installation by os": "import os\nos.stat(HOST)",
+    "the installation's directory": "import os\nos.listdir(os.path.dirname(HOST))",
+    "the installation by scandir of a path": "from pathlib import Path\nassert list(Path(HOST).parent.iterdir())",
+    "the installation by pandas": "import pandas as pd\npd.read_csv(HOST)",
+    "csv": "import pandas as pd\npd.read_csv(SECRET)",
+    "csv by URL": "import pandas as pd\npd.read_csv('file://' + FULL)",
+    "csv by fsspec": "import pandas as pd\npd.read_csv('local://' + FULL)",
+    "csv by a chain": "import pandas as pd\npd.read_csv('simplecache::' + FULL)",
+    "csv by a path of its own": "import pandas as pd\nclass P:\n    def __fspath__(self): return FULL\npd.read_csv(P())",
+    "csv by a text of its own": "import pandas as pd\nclass S(str):\n    def __str__(self): return FULL\npd.read_csv(S('x'))",
+    "parquet": "import pandas as pd\npd.read_parquet(FULL)",
+    "parquet with another engine": "import pandas as pd\npd.read_parquet(FULL, engine='fastparquet')",
+    "parquet with a file system": "import pandas as pd\npd.read_parquet(FULL, filesystem=1)",
+    "numpy": "import numpy as np\nnp.load(FULL)",
+    "numpy pickles": "import numpy as np\nnp.load('x', allow_pickle=True)",
+    "numpy pickles by position": "import numpy as np\nnp.load('x', None, True)",
+    "numpy saves pickles": "import numpy as np\nnp.save('x', np.array([{}], dtype=object))",
+    "numpy maps": "import numpy as np\nnp.memmap(FULL)",
+    "numpy text": "import numpy as np\nnp.loadtxt(FULL)",
+    "sqlite": "import sqlite3\nsqlite3.connect(FULL).execute('select * from sqlite_master').fetchall()[0]",
+    "sqlite URI": "import sqlite3\nsqlite3.connect('file:' + FULL + '?mode=ro', uri=True)",
+    "sqlite attach": "import sqlite3\nsqlite3.connect('a.db').execute('attach database ? as h', (FULL,))",
+    "sqlite vacuum": "import sqlite3\nsqlite3.connect('a.db').execute('vacuum into ?', (FULL + '2',))",
+    "sqlite image": "import sqlite3\nsqlite3.connect('a.db').deserialize(b'')",
+    "sqlite own methods": "import sqlite3\nsqlite3.connect('a.db')._put_back()",
+    "plotly": "import plotly.graph_objects as go\ngo.Figure().write_html('/no/' * 3000)",
+    "plotly browser": "import plotly.graph_objects as go\ngo.Figure().write_html('a', auto_open=True)",
+    "zip": "import zipfile\nzipfile.ZipFile(FULL)",
+    "tar": "import tarfile\ntarfile.open(FULL)",
+    "copy in": "import shutil\nshutil.copy(FULL, 'a')",
+    "move in": "import shutil\nshutil.move(FULL, 'a')",
+    "link": "import os\nos.symlink(FULL, 'a')",
+    "hard link": "import os\nos.link(FULL, 'a')",
+    "path link": "from pathlib import Path\nPath('a').symlink_to(FULL)",
+    "path hard link": "from pathlib import Path\nPath('a').hardlink_to(FULL)",
+    "owner": "from pathlib import Path\nPath('a').touch()\nPath('a').owner()",
+    "system": "import os\nos.system('true')",
+    "popen": "import os\nos.popen('true')",
+    "fork": "import os\nos.fork()",
+    "kill": "import os\nos.kill(1, 0)",
+    "exec": "import os\nos.execv('/bin/true', ['true'])",
+    "spawn": "import os\nos.posix_spawn('/bin/true', [], {})",
+    "putenv": "import os\nos.putenv('A', 'b')",
+    "host's environment": "import os\nos.environ['PATH']",
+    "descriptor of the host": "import os\nos.read(0, 1)",
+    "descriptor by open": "open(1, 'w')",
+    "os of a module": "import shutil\nshutil.os",
+    "os of glob": "import glob\nglob.os",
+    "sys of a module": "import os\nos.sys",
+    "globals of a function": "import os\nos.listdir.__globals__",
+    "self of a function": "import os\nos.listdir.__self__",
+    "closure of a function": "import os\nos.listdir.__closure__",
+    "files of a file": "open('a', 'wb')._fs",
+    "files of an entry": "import os\nopen('a', 'w').close()\nnext(os.scandir())._stat",
+    "files of a temporary": "import tempfile\ntempfile.NamedTemporaryFile()._files",
+    "which": "import shutil\nshutil.which('sh')",
+    "disk usage": "import shutil\nshutil.disk_usage('/')",
+    "compile by zipfile": "import zipfile\nzipfile.PyZipFile",
+    "own module with a forbidden name": "open('m.py', 'w').write('().__class__.__subclasses__()')\nimport m",
+    "own module that opens": "open('m.py', 'w').write('open(1)')\nimport m",
+    "own package that shadows": "open('sys.py', 'w').write('x = 1')\nimport sys\nsys.x",
+    "own module's builtins": "open('m.py', 'w').write('x = 1')\nimport m\nm.__builtins__",
+    "own module's dict": "open('m.py', 'w').write('x = 1')\nimport m\nvars(m)['__builtins__']",
+    "own module's name as mark": "open('mm.py', 'w').write('')\nimport mm\ntype('X', (), {'__module__': mm.__name__}).x",
+    "relative import above": "import os\nos.mkdir('p')\nopen('p/m.py', 'w').write('from ... import os')\nimport p.m",
+    "relative import of the real": "open('m.py', 'w').write('from . import sys')\nimport m",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS)
+def test_nothing_leads_to_the_host(attack, sandbox, host_directory):
+    given = Path(host_directory / SECRET)
+    names = {"HOST": HOST, "SECRET": SECRET, "FULL": str(given), "given": given}
+    result = sandbox.exec(attack, names)
+    assert result.error is not None
+    assert "secret" not in repr(result.value)
+
+
+LEFT_OVER = {
+    "open": "def left(): return open(FULL).read()",
+    "path": "from pathlib import Path\ndef left(): return Path(FULL).read_text()",
+    "bound method": "from pathlib import Path\nleft = Path(FULL).read_text",
+    "path generator": "from pathlib import Path\nfound = Path(FULL).parent.iterdir()\ndef left(): return [p.name for p in found]",
+    "os": "import os\ndef left(): return os.listdir(os.path.dirname(FULL))",
+    "walk": "import os\nfound = os.walk(os.path.dirname(FULL))\ndef left(): return list(found)",
+    "shutil": "import shutil\ndef left(): return shutil.copy(FULL, 'copy')",
+    "zipfile": "import zipfile\ndef left(): return zipfile.ZipFile(FULL + '.zip', 'w').close()",
+    "pandas": "import pandas as pd\ndef left(): return pd.read_csv(FULL)",
+    "sqlite": "import sqlite3\ndef left(): return sqlite3.connect(FULL + '.db')",
+    "numpy": "import numpy as np\ndef left(): return np.save(FULL + '.npy', np.arange(1))",
+    "plotly": "import plotly.graph_objects as go\nfig = go.Figure()\ndef left(): return fig.write_json(FULL + '.json')",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("program", LEFT_OVER.values(), ids=LEFT_OVER)
+def test_what_is_called_when_the_run_is_over_has_nothing_of_the_host(program, sandbox, host_directory):
+    result = sandbox.exec(program, {"FULL": str(host_directory / SECRET)})
+    try:
+        got = result.namespace["left"]()
+    except Exception as error:  # noqa: BLE001 - whatever it raises is an answer
+        got = error
+    assert "secret" not in repr(got)
+    assert SECRET not in repr(got) or isinstance(got, Exception)
+
+
+ORIGINALS = {
+    "builtins.open": (builtins, "open"),
+    "io.open": (io, "open"),
+    **{
+        f"os.{name}": (os, name)
+        for name in "listdir stat lstat open remove rename scandir mkdir getcwd chdir".split()
+    },
+    **{f"os.path.{name}": (os.path, name) for name in "exists isfile isdir getsize realpath abspath".split()},
+    "Path.touch": (Path, "touch"),
+}
+
+
+def test_outside_a_run_the_functions_of_the_host_are_the_originals(sandbox):
+    before = {name: getattr(*where) for name, where in ORIGINALS.items()}
+    sandbox.exec("import pandas as pd\npd.DataFrame({'a': [1]}).to_csv('a.csv')\nraise ValueError")
+    assert {name: getattr(*where) for name, where in ORIGINALS.items()} == before
+
+
+def test_other_threads_see_the_hosts_files_while_guests_run(fs, host_directory):
+    """Guests of two sandboxes write and read in two threads, while a third works on files of the host."""
+    before = {name: getattr(*where) for name, where in ORIGINALS.items()}
+    other = Sandbox(Policy.default(), fs=connect_fs())
+    started, stop = threading.Barrier(3), threading.Event()
+    seen: list[object] = []
+
+    def turn(pause) -> None:
+        started.wait()
+        stop.wait(0.2)
+
+    def guest(sandbox: Sandbox, text: str) -> None:
+        sandbox.policy.fn(turn, name="turn")
+        program = (
+            f"import os\nturn(1)\nfor n in range(300):\n    open('data.csv', 'w').write({text!r})\n"
+            f"    assert open('data.csv').read() == {text!r}\n    assert os.listdir('/') == ['data.csv']"
+        )
+        seen.append(sandbox.exec(program).traceback)
+
+    threads = [
+        threading.Thread(target=guest, args=(Sandbox(Policy.default(), fs=fs), "one")),
+        threading.Thread(target=guest, args=(other, "two")),
+    ]
+    for thread in threads:
+        thread.start()
+    started.wait()
+    for _ in range(500):
+        with open("data.csv") as file:  # noqa: PTH123 - the builtin is what is tested
+            seen += [file.read(), *os.listdir("."), Path("data.csv").exists(), str(Path.cwd())]  # noqa: PTH208
+    for thread in threads:
+        thread.join()
+    host = {"secret\n1\n", "data.csv", True, str(host_directory), ""}
+    assert [each for each in seen if each not in host] == []
+    assert {name: getattr(*where) for name, where in ORIGINALS.items()} == before
+
+
+def test_a_host_function_sees_the_hosts_files_only_where_it_was_promised_them(sandbox):
+    sandbox.policy.fn(lambda: Path("data.csv").read_text(), name="promised", host_fs_access=True)
+    sandbox.policy.fn(lambda: Path("data.csv").read_text(), name="plain")
+    program = (
+        "open('data.csv', 'w').write('of the guest')\nout = promised(), plain(), open('data.csv').read()"
+    )
+    assert sandbox.exec(program).namespace["out"] == ("secret\n1\n", "of the guest", "of the guest")
+
+
+def test_while_the_guest_is_paused_the_host_has_its_own_files(fs):
+    sandbox = Sandbox(fs=fs)
+    session = sandbox.session()
+
+    def host_work() -> str:
+        with session.paused():
+            return Path("data.csv").read_text()
+
+    session.bind("host_work", host_work)
+    assert session.run("host_work()").value == "secret\n1\n"
+
+
+def test_a_run_within_a_run_has_the_workspace_of_its_own(fs):
+    outer, inner = Sandbox(fs=fs), Sandbox(fs=connect_fs())
+    plain = Sandbox()
+    outer.policy.fn(lambda: inner.exec("open('a', 'w').write('inner')").traceback, name="nested")
+    outer.policy.fn(lambda: str(plain.exec("open('a')").error), name="without")
+    result = outer.exec("open('a', 'w').write('outer')\nout = nested(), open('a').read(), without()")
+    assert result.namespace["out"][:2] == ("", "outer")
+    assert "no file system" in result.namespace["out"][2]
+
+
+def test_a_limit_holds_in_a_loop_over_files(fs):
+    sandbox = Sandbox(fs=fs, limits=Limits(seconds=0.3))
+    result = sandbox.exec("while True:\n    open('a', 'w').write('x')")
+    assert "longer than 0.3 s" in str(result.error)
+    assert Sandbox(fs=fs).exec("open('a', 'w').write('y'); open('a').read()").value == "y"
+
+
+def test_an_empty_policy_has_open_and_no_modules_for_files():
+    sandbox = Sandbox(Policy(), fs=connect_fs())
+    assert sandbox.exec("open('a', 'w').write('x'); open('a').read()").value == "x"
+    assert isinstance(sandbox.exec("import os").error, ImportError)
+
+
+def test_without_a_workspace_there_are_no_modules_for_files():
+    assert isinstance(Sandbox().exec("import os").error, ImportError)
+    assert isinstance(Sandbox().exec("import shutil").error, ImportError)
+
+
+def test_the_documented_size_limit_raises_and_loses_nothing():
+    sandbox = Sandbox(fs=connect_fs(type="virtual", max_size_mb=100))
+    sandbox.exec("open('kept.txt', 'w').write('kept')\nopen('old.bin', 'wb').write(b'old')")
+    result = sandbox.exec('with open("huge.bin", "wb") as f:\n    f.write(b"x" * (200 * 1024 * 1024))')
+    assert type(result.error) is OSError
+    assert "VFS size limit exceeded" in str(result.error)
+    overwrite = sandbox.exec('with open("old.bin", "wb") as f:\n    f.write(b"x" * (200 * 1024 * 1024))')
+    assert "VFS size limit exceeded" in str(overwrite.error)
+    assert sandbox.exec("open('kept.txt').read(), open('old.bin').read()").value == ("kept", "old")
+    assert sandbox.exec("open('more.txt', 'w').write('fits'); open('more.txt').read()").value == "fits"
+
+
+@pytest.mark.usefixtures("originals_back")
+def test_a_host_that_uses_monkeyfs_itself_has_it_before_during_and_after_runs(sandbox):
+    import monkeyfs
+
+    def host_uses_it() -> str:
+        mine = monkeyfs.VirtualFS({})
+        with monkeyfs.patch(mine):
+            Path("/mine").write_text("of the host")
+            return str(os.path.exists("/mine")) + Path("/mine").read_text()  # noqa: PTH110 - os is what is tested
+
+    program = "open('a', 'w').write('x')\nopen('a').read()"
+    assert sandbox.exec(program).value == "x"
+    session = sandbox.session()
+
+    def paused() -> str:
+        with session.paused():
+            return host_uses_it()
+
+    session.bind("paused", paused)
+    assert session.run("paused()").value == "Trueof the host"
+    assert host_uses_it() == "Trueof the host"
+    assert sandbox.exec(program).value == "x"
+    assert host_uses_it() == "Trueof the host"
+
+
+def test_a_name_that_only_a_library_contests_is_checked_on_its_objects_and_not_on_builtins(
+    sandbox, host_directory
+):
+    program = (
+        "from pathlib import Path\nclass S(str): pass\nopen('a', 'w').close()\n"
+        "out = 'aa'.replace('a', 'b'), S('aa').replace('a', 'b'), str(Path('a').replace('c'))"
+    )
+    assert sandbox.exec(program).namespace["out"] == ("bb", "bb", "c")
+
+
+def test_a_member_of_a_builtin_class_that_a_registration_excludes_stays_excluded():
+    policy = Policy.default()
+    policy.cls(str, exclude="replace")
+    sandbox = Sandbox(policy, fs=connect_fs())
+    assert isinstance(sandbox.exec("'a'.replace('a', 'b')").error, AttributeError)
