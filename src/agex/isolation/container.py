@@ -8,6 +8,7 @@ of the host without a registry, a build or a copy. That needs a daemon on this m
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
 import json
 import os
@@ -231,8 +232,11 @@ def _end(channel: Channel, container: Any) -> None:
 
 
 def _remove(container: Any) -> None:
-    with contextlib.suppress(*_errors()):
-        container.remove(force=True)
+    for step in (container.kill, functools.partial(container.remove, force=True)):
+        with contextlib.suppress(
+            *_errors()
+        ):  # it may have ended; podman's removal alone would wait ten seconds
+            step()
 
 
 _removing: weakref.WeakSet[threading.Thread] = weakref.WeakSet()
