@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import os
+import random
+import signal
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +18,8 @@ import pytest
 
 from agex import (
     Agent,
+    AgexError,
+    IsolationUnavailable,
     Live,
     Memory,
     TaskCancelled,
@@ -21,6 +28,7 @@ from agex import (
     UnpicklableVariableError,
     Versioned,
 )
+from agex.isolation import executor_of
 from agex.testing import ScriptedModel, python_action
 
 DONE = "task_success(None)"
@@ -282,6 +290,51 @@ def test_an_action_that_does_not_end_is_an_observation_and_the_task_goes_on():
 
     assert work([4]) == [4]
     assert "ran longer than 0.3 s and did not stop" in str(agent.model.requests[2])
+
+
+def test_agents_that_build_agents_are_refused_by_name_at_worker_levels():
+    with pytest.raises(IsolationUnavailable, match="need isolation='none'"):
+        agent_with("process").cls(Agent)
+
+
+def killed(pid: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+
+
+def test_random_kills_lose_no_commit(monkeypatch):
+    state = Versioned(Memory())
+    chance = random.Random(11)
+    timers: list[threading.Timer] = []
+    launcher = executor_of("process")._launcher
+    launch = launcher.launch
+
+    def launched(order):
+        worker = launch(order)
+        timers.append(threading.Timer(chance.random() * 0.06, killed, [worker.pid]))
+        timers[-1].start()
+        return worker
+
+    monkeypatch.setattr(launcher, "launch", launched)
+    done = 0
+    for number in range(60):
+        agent = agent_with(
+            "process", f"n = {number}\nkept = n", "n = -1\nfor i in range(3000): pass", DONE, DONE
+        )
+
+        @agent.task
+        def work() -> None: ...
+
+        with contextlib.suppress(AgexError):
+            work(state=state)
+            done += 1
+        commits = [dict(state.checkout(one)) for one in state.history()]
+        assert all(one.get("n") in {one.get("kept"), -1} for one in commits if one)
+        assert dict(state) == (commits[0] if commits else {})
+    for timer in timers:
+        timer.join()
+    assert state.fsck() == []
+    assert done > 0
 
 
 # -- state -------------------------------------------------------------------------------------

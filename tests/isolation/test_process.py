@@ -277,14 +277,15 @@ def test_a_module_that_a_worker_cannot_have_is_an_error_that_says_so(executor, t
         session.open()
 
 
-def test_many_workers_that_die_at_random_leave_nothing():
+@pytest.mark.slow
+def test_a_thousand_workers_that_die_at_random_leave_nothing():
     import random
 
     executor = ProcessExecutor()
     before = len(list(Path("/proc/self/fd").iterdir()))
     chance = random.Random(7)
     pids = []
-    for number in range(100):
+    for number in range(1000):
         session = executor.session(Policy.default(), Limits(seconds=5.0), {"n": number})
         session.open()
         pids.append(pid_of(session))

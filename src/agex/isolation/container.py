@@ -8,6 +8,7 @@ of the host without a registry, a build or a copy. That needs a daemon on this m
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
 import json
 import os
@@ -197,7 +198,7 @@ class ContainerWorker:
         self._container = container
         attached = container.attach_socket(params={"stdin": 1, "stdout": 1, "stream": 1})
         self.channel = Channel(_Attached(attached))
-        self._ended = False
+        self._finalizer = weakref.finalize(self, _end, self.channel, container)
         container.start()
 
     def interrupt(self) -> None:
@@ -219,18 +220,23 @@ class ContainerWorker:
         return told
 
     def close(self) -> None:
-        if self._ended:
-            return
-        self._ended = True
-        self.channel.close()
-        # Removing takes a third of a second, and nobody waits for it.
-        thread = threading.Thread(target=self._remove, name="agex container", daemon=True)
-        _removing.add(thread)
-        thread.start()
+        self._finalizer()
 
-    def _remove(self) -> None:
-        with contextlib.suppress(*_errors()):
-            self._container.remove(force=True)
+
+def _end(channel: Channel, container: Any) -> None:
+    """Hang up, and have the container removed: that takes a third of a second, and nobody waits for it."""
+    channel.close()
+    thread = threading.Thread(target=_remove, args=(container,), name="agex container", daemon=True)
+    _removing.add(thread)
+    thread.start()
+
+
+def _remove(container: Any) -> None:
+    for step in (container.kill, functools.partial(container.remove, force=True)):
+        with contextlib.suppress(
+            *_errors()
+        ):  # it may have ended; podman's removal alone would wait ten seconds
+            step()
 
 
 _removing: weakref.WeakSet[threading.Thread] = weakref.WeakSet()
