@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from agex.errors import DefinitionError
 from agex.sandbox import doors, hostclass, ledger, libraries, stdlib
-from agex.sandbox.libraries import native
 from agex.sandbox.libraries.homes import Guard, homes
 from agex.sandbox.libraries.lookup import DENIED, Shelf, member_door, named, open_guard, unsealed
 from agex.sandbox.modules import ModuleGrant, Pattern, matches, open_while
@@ -247,6 +246,8 @@ class Policy:
             self._shelf.loosen(library, named(include), opened)
         path = module.__name__.partition(".")[2]
         if library is None or library.room(path) is None:  # a module off the list: the host named it itself
+            from agex.sandbox.libraries import native  # no library is granted at import
+
             exclude = native.shut(module.__name__, exclude, opened)
             return ModuleGrant(module, include=include, exclude=exclude, recursive=recursive, doors=opened)
         return libraries.LibraryGrant(
