@@ -379,3 +379,12 @@ def test_a_member_of_a_builtin_class_that_a_registration_excludes_stays_excluded
     policy.cls(str, exclude="replace")
     sandbox = Sandbox(policy, fs=connect_fs())
     assert isinstance(sandbox.exec("'a'.replace('a', 'b')").error, AttributeError)
+
+
+def test_a_class_that_says_it_is_a_builtin_one_is_checked_like_any_other(sandbox):
+    program = (
+        "class M(type):\n    def __hash__(cls): return hash(str)\n    def __eq__(cls, other): return True\n"
+        "from pathlib import PosixPath\nclass P(PosixPath, metaclass=M): pass\nP('a').symlink_to('/etc/passwd')"
+    )
+    assert sandbox.exec(program).error is not None
+    assert not sandbox.fs.files.lexists("a")

@@ -150,7 +150,8 @@ class Guards:
     def check(self, receiver: Any, name: str) -> Any:
         """Decide about reading *name*, a private or contested one, of *receiver*."""
         class_ = type(receiver)
-        if class_ in classes.PLAIN and name in self.policy.text.only_elsewhere:
+        # Another metaclass could be the guest's, and say by __hash__ and __eq__ that its class is str.
+        if type(class_) is type and class_ in classes.PLAIN and name in self.policy.text.only_elsewhere:
             return receiver
         origin = receiver if name in doors.ALIAS_OWN else doors.origin_of(receiver)
         if origin is not receiver and self.check(origin, name) is not origin:
