@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from agex import values
 from agex.errors import EvalError
+from agex.files import connect_fs
 from agex.isolation.faults import ProtocolError, WorkerGone
 from agex.isolation.frames import Channel, SocketStream
 from agex.isolation.remote import Place, RemoteSession
@@ -84,7 +85,7 @@ def well(puppet: Puppet, frame) -> None:
     puppet.peer.send({**DONE}, [b"", b"fine", b""])
 
 
-def session_with(*acts, policy: Policy | None = None, seconds: float = 0.4):
+def session_with(*acts, policy: Policy | None = None, seconds: float = 0.4, files=None):
     """Open a session whose workers act so, one after the other."""
     policy = policy or Policy.default()
     left = list(acts)
@@ -102,6 +103,7 @@ def session_with(*acts, policy: Policy | None = None, seconds: float = 0.4):
         classes=(),
         granted=granted,
         start=start,
+        files=files,
     )
     return RemoteSession(place, {}), made
 
@@ -361,3 +363,180 @@ def test_any_change_to_an_encoded_value_is_decoded_or_refused(data):
     group = values.Group(names=("value",), stream=bytes(changed), origin="process")
     with contextlib.suppress(Exception):
         values.decode(group, allow=values.Allow(), guest=None)
+
+
+# -- files ---------------------------------------------------------------------------------------
+
+
+def asks_files(name, args, kwargs=None):
+    return sends({"k": "ask", "what": "file", "of": "", "name": name, "v": 1}, stream((args, kwargs or {})))
+
+
+def refused_with_files(act, files=None):
+    session, made = session_with(act, files=connect_fs() if files is None else files)
+    result = session.run("x")
+    assert made[0].killed
+    assert session.run("x").echo == "fine"
+    session.close()
+    return str(result.error)
+
+
+@pytest.mark.parametrize(
+    ("name", "args"),
+    [
+        ("__class__", ()),
+        ("_files", ()),
+        ("_do", ("read", "a")),
+        ("open", ("a", "w")),
+        ("files", ()),
+        ("over", ({},)),
+        ("read_many", (["a"],)),
+        ("take_changes", ()),
+        ("kinds", ()),
+        (5, ()),
+        (None, ()),
+        ("read" * 100, ("a", 0, -1)),
+    ],
+)
+def test_files_do_nothing_else_than_they_can(name, args):
+    assert "cannot do" in refused_with_files(asks_files(name, args))
+
+
+@pytest.mark.parametrize(
+    ("name", "args"),
+    [
+        ("read", ("a",)),
+        ("read", ("a", 0, -1, 5)),
+        ("read", (b"a", 0, -1)),
+        ("read", ("a", 0.5, -1)),
+        ("read", (["a"], 0, -1)),
+        ("read", (None, 0, -1)),
+        ("write", ("a", "text", "w")),
+        ("write", ("a", bytearray(b"x"), "w")),
+        ("write", ("a", [b"x"], "w")),
+        ("list", ("a", 1)),
+        ("mkdir", ("a", None, None)),
+        ("utime", ("a", (1.0,))),
+        ("utime", ("a", (1, 2))),
+        ("utime", ("a", [1.0, 2.0])),
+        ("utime", ("a", (object, 2.0))),
+        ("getcwd", ("a",)),
+        ("truncate", ("a", True)),
+    ],
+)
+def test_files_take_nothing_else_than_what_is_due(name, args):
+    assert "something else than it takes" in refused_with_files(asks_files(name, args))
+
+
+def test_arguments_by_name_and_what_is_no_call_are_refused():
+    assert "by name" in refused_with_files(asks_files("read", ("a",), {"offset": 0}))
+    for value in (5, (), ((),), [(), {}], ("ab", {}), ((), [])):
+        act = sends({"k": "ask", "what": "file", "of": "", "name": "getcwd", "v": 1}, stream(value))
+        assert "arguments of a call" in refused_with_files(act)
+
+
+def test_files_that_were_not_given_are_not_asked_for():
+    assert "it was given none" in refused(asks_files("getcwd", ()))
+
+
+class Conversation:
+    """A worker that asks the files for what a test wants, one thing after the other."""
+
+    def __init__(self, *asked) -> None:
+        self.asked = asked
+        self.replies = []
+
+    def __call__(self, puppet, frame):
+        if frame.kind == "run":
+            for name, args in self.asked:
+                header = {"what": "file", "of": "", "name": name, "v": 1}
+                self.replies.append(puppet.ask(header, stream((args, {}))))
+        well(puppet, frame)
+
+    @property
+    def errors(self):
+        return [reply.header.get("error", {}).get("mro", ["none"])[0] for reply in self.replies]
+
+    @property
+    def texts(self):
+        return [reply.header.get("error", {}).get("text", "") for reply in self.replies]
+
+
+def conversation(files, *asked):
+    act = Conversation(*asked)
+    session, made = session_with(act, files=files, seconds=5.0)
+    assert session.run("x").error is None
+    assert not made[0].killed
+    session.close()
+    return act
+
+
+_OUT = ["../secret", "/../secret", "a/../../secret", "//..//secret", "../" * 50 + "etc/passwd", "link/secret"]
+
+
+@pytest.mark.parametrize("path", _OUT)
+def test_no_path_leads_out_of_a_directory(tmp_path, path):
+    root = tmp_path / "root"
+    root.mkdir()
+    (tmp_path / "secret").write_text("the host's own")
+    (root / "link").symlink_to(tmp_path)
+    asked = [
+        ("read", (path, 0, -1)),
+        ("write", (path, b"x", "w")),
+        ("remove", (path,)),
+        ("rename", (path, "here")),
+        ("symlink", (str(tmp_path / "secret"), "here")),
+        ("link", (str(tmp_path / "secret"), "here")),
+        ("read", ("here", 0, -1)),
+    ]
+    act = conversation(connect_fs(type="isolated", root=root), *asked)
+    assert (tmp_path / "secret").read_text() == "the host's own"
+    assert not any(b"the host's own" in bytes(part) for reply in act.replies for part in reply.parts)
+    assert [path.name for path in tmp_path.iterdir()] in (["root", "secret"], ["secret", "root"])
+
+
+def test_sizes_that_the_host_could_not_hold_are_refused():
+    act = conversation(
+        connect_fs(),
+        ("write", ("a", b"x", "w")),
+        ("truncate", ("a", 1 << 50)),
+        ("read", ("a", 0, 1 << 62)),
+        ("read", ("a" * 5000, 0, -1)),
+        ("glob", ("*" * 5000,)),
+        ("glob", ("**/" * 200 + "x",)),
+        ("write", ("a", b"x", "nonsense")),
+        ("require_room", ("a", 1 << 200)),
+    )
+    assert [error.rpartition(".")[2] for error in act.errors[:6]] == ["none", *["OSError"] * 5]
+    assert "1,073,741,824 bytes" in act.texts[1]
+
+
+def test_a_file_does_not_grow_beyond_what_the_host_could_hold(monkeypatch):
+    monkeypatch.setattr("agex.isolation.files.MOST_BYTES", 10)
+    files = connect_fs()
+    act = conversation(files, *[("write", ("a", b"12345", "a"))] * 4, ("read", ("a", 0, -1)))
+    assert [bool(text) for text in act.texts] == [False, False, True, True, False]
+    assert files.read("a") == b"1234512345"
+
+
+def test_a_workspace_keeps_its_limit():
+    act = conversation(connect_fs(max_size_mb=0.001), ("write", ("a", bytes(5000), "w")))
+    assert act.errors == ["builtins.OSError"]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["read", "write", "list", "glob", "stat", "x", "utime"]), _PART), max_size=4
+    )
+)
+def test_any_request_of_files_ends_in_a_result(asked):
+    def act(puppet, frame):
+        if frame.kind == "run":
+            for name, part in asked:
+                puppet.peer.send({"k": "ask", "what": "file", "name": name, "v": 1}, [part])
+            puppet.theirs.shutdown(socket.SHUT_WR)
+
+    session, _ = session_with(act, files=connect_fs())
+    assert type(session.run("x").error) is EvalError
+    session.close()

@@ -74,7 +74,8 @@ class Agent:
             first call of a task.
         state: where variables live from task to task; None for nowhere.
         fs: the workspace, of ``connect_fs``: by default a virtual one, which is kept in the state; None
-            for no files. There is none at other levels of *isolation* than ``"none"`` yet.
+            for no files. It is of the host at every level of *isolation*; the terminal over it is there
+            at ``"none"`` only.
         isolation: where code runs. ``"none"`` is in this process: a guard rail for cooperative
             code, not a boundary. ``"process"`` can be killed; ``"kernel"`` and ``"container"`` are
             boundaries, see docs/isolation.md.
@@ -112,10 +113,6 @@ class Agent:
         _require(
             fs is VIRTUAL_FS or fs is None or hasattr(fs, "over"),
             f"fs={fs!r}: give connect_fs(type='virtual'), connect_fs(type='isolated', root=...) or None.",
-        )
-        _require(
-            isolation == "none" or fs is VIRTUAL_FS or fs is None,
-            f"fs={fs!r}: there is no workspace at isolation={isolation!r} yet; leave fs out, or give None.",
         )
         _require(
             state is None or isinstance(state, State),
@@ -438,11 +435,16 @@ class Agent:
         return own if where is None else own.over(where.files)
 
     @property
+    def has_terminal(self) -> bool:
+        """Whether there is a terminal over the workspace: it runs in this process."""
+        return self.isolation == "none"
+
+    @property
     def extras(self) -> str:
         """What the prompt says of skills and of the terminal's commands."""
         from agex.agent.extras import listed
 
-        return listed(self._skills, self._commands)
+        return listed(self._skills, self._commands if self.has_terminal else ())
 
     def task_files(self, state: State | None) -> TaskFiles | None:
         """Return the files of one task call; None where the agent has no workspace."""
@@ -454,7 +456,7 @@ class Agent:
         return TaskFiles(workspace, skills=self._skills, commands=self._commands)
 
     def _workspace(self) -> Workspace | None:
-        if self.isolation != "none" or self._fs is None:
+        if self._fs is None:
             return None
         with self._lock:
             if self._connected is None:
@@ -553,7 +555,13 @@ class Agent:
         from agex.isolation import executor_of
 
         classes = host_classes(self._registrations, signature)
-        return executor_of(self.isolation).session(sandbox.policy, sandbox.limits, {}, classes=classes)
+        return executor_of(self.isolation).session(
+            sandbox.policy,
+            sandbox.limits,
+            {},
+            classes=classes,
+            files=None if files is None else files.workspace,
+        )
 
     def sandbox(self, signature: TaskSignature) -> Sandbox:
         """Return the sandbox of a task, for what is registered now."""

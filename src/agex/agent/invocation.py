@@ -32,11 +32,13 @@ from agex.state import State
 
 if TYPE_CHECKING:
     from agex.agent.agent import Agent
+    from agex.agent.workspace import TaskFiles
 
 __all__ = ["UNSET", "CallOptions", "Definition", "Invocation"]
 
 PYTHON_ONLY = ("python_action",)
-ACTIONS = (*PYTHON_ONLY, "write_file", "edit_file", "terminal_action")
+FILES_ONLY = (*PYTHON_ONLY, "write_file", "edit_file")
+ACTIONS = (*FILES_ONLY, "terminal_action")
 """What a model may ask for where there is a workspace."""
 
 
@@ -143,9 +145,7 @@ class Invocation:
             max_iterations=agent.max_iterations,
             llm_retries=agent.llm_retries,
             kept_code=kept_code,
-            actions=ACTIONS
-            if files is not None and self.model.profile.style != "completion"
-            else PYTHON_ONLY,
+            actions=_offered(agent, self.model, files),
         )
         self.record: Run[Any] = Run(
             run_id=self.plan.run_id,
@@ -324,6 +324,13 @@ class Invocation:
             name: values.stand_in(value) if isinstance(value, values.NotKept) else value
             for name, value in opened.items()
         }
+
+
+def _offered(agent: Agent, model: Model, files: TaskFiles | None) -> tuple[str, ...]:
+    """Return the actions of a task."""
+    if files is None or model.profile.style == "completion":
+        return PYTHON_ONLY
+    return ACTIONS if agent.has_terminal else FILES_ONLY
 
 
 def _require_usable(options: CallOptions, in_async_task: bool) -> None:

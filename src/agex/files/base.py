@@ -22,7 +22,7 @@ from monkeyfs import FileInfo, FileMetadata
 
 from agex.files.opened import open_file
 
-__all__ = ["Entry", "FileTree", "Infos", "Names", "Space", "failure", "metadata", "refuse"]
+__all__ = ["Entry", "FileStat", "FileTree", "Infos", "Names", "Space", "failure", "metadata", "refuse"]
 
 Names: TypeAlias = list[str]
 Infos: TypeAlias = list[FileInfo]
@@ -288,7 +288,9 @@ def refuse(what: str, path: str) -> NoReturn:
 
 
 @dataclass
-class _Metadata(FileMetadata):
+class FileStat(FileMetadata):
+    """What is known of a file, in the form of the protocol."""
+
     number: int = 0
     """Tells one file from another, as an inode's does."""
 
@@ -300,7 +302,7 @@ class _Metadata(FileMetadata):
 def metadata(path: str, size: int, created: float, modified: float, *, is_dir: bool) -> FileMetadata:
     """Return what is known of a file at an absolute path, in the form of the protocol."""
     number = int.from_bytes(hashlib.blake2b(path.encode(), digest_size=7).digest(), "big")
-    return _Metadata(size, _iso(created), _iso(modified), is_dir, number)
+    return FileStat(size, _iso(created), _iso(modified), is_dir, number)
 
 
 def _iso(seconds: float) -> str:

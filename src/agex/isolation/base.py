@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     from agex.sandbox import Limits, Policy, Result
+    from agex.sandbox.files import Files
 
 __all__ = ["Executor", "GuestSession", "Level", "Wall"]
 
@@ -86,7 +87,13 @@ class Executor(Protocol):
         ...
 
     def session(
-        self, policy: Policy, limits: Limits, namespace: Mapping[str, Any], *, classes: Iterable[type] = ()
+        self,
+        policy: Policy,
+        limits: Limits,
+        namespace: Mapping[str, Any],
+        *,
+        classes: Iterable[type] = (),
+        files: Files | None = None,
     ) -> GuestSession:
         """Open a place for one task.
 
@@ -95,6 +102,7 @@ class Executor(Protocol):
             limits: what one run may use.
             namespace: its first variables.
             classes: of the host, whose instances may cross.
+            files: the workspace, which stays in the host; None for no files.
 
         Raises:
             IsolationUnavailable: it cannot be had.

@@ -84,7 +84,9 @@ class ContainerExecutor(ProcessExecutor):
             Wall(name="cgroup", detail="memory, pids"),
         )
 
-    def _launch(self, saved: Saved, limits: Limits, about: Mapping[str, Any]) -> ContainerWorker:
+    def _launch(
+        self, saved: Saved, limits: Limits, about: Mapping[str, Any], *, has_files: bool
+    ) -> ContainerWorker:
         shown = _shown(saved.modules)
         try:
             container = self._client.containers.create(**self._settings(shown, limits))
@@ -96,6 +98,7 @@ class ContainerExecutor(ProcessExecutor):
                 "about": about,
                 "modules": list(saved.modules),
                 "limits": {"seconds": limits.seconds, "output_chars": limits.output_chars},
+                "has_files": has_files,
             },
             [saved.data],
         )

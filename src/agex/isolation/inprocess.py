@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agex.isolation.base import Level, Wall
 from agex.sandbox import Limits, Policy, Session
+
+if TYPE_CHECKING:
+    from agex.sandbox.files import Files
 
 __all__ = ["InProcessExecutor"]
 
@@ -20,9 +23,15 @@ class InProcessExecutor:
         return ()
 
     def session(
-        self, policy: Policy, limits: Limits, namespace: Mapping[str, Any], *, classes: Iterable[type] = ()
+        self,
+        policy: Policy,
+        limits: Limits,
+        namespace: Mapping[str, Any],
+        *,
+        classes: Iterable[type] = (),
+        files: Files | None = None,
     ) -> Session:
-        return Session(policy, limits, namespace)
+        return Session(policy, limits, namespace, files=files)
 
     def close(self) -> None:
         """Do nothing: nothing of its own runs."""

@@ -40,6 +40,8 @@ class Order:
     modules: Sequence[str] = ()
     limits: Mapping[str, Any] = field(default_factory=dict)
     resources: Mapping[str, int] = field(default_factory=dict)
+    has_files: bool = False
+    """Whether its code has a workspace, in the host."""
     walls: Mapping[str, Any] = field(default_factory=dict)
     """What the kernel is to hold it in; nothing at level ``process``."""
 
@@ -156,6 +158,7 @@ class Launcher:
             "modules": list(order.modules),
             "limits": order.limits,
             "resources": order.resources,
+            "has_files": order.has_files,
             "walls": order.walls,
         }
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterable, Mapping
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from agex.isolation.base import Level, Wall
 from agex.isolation.launch import Launcher, Order
@@ -12,6 +13,9 @@ from agex.isolation.policies import granted, modules_of, save_policy
 from agex.isolation.remote import Place, RemoteSession, Worker
 from agex.isolation.resources import resources_of
 from agex.sandbox import Limits, Policy
+
+if TYPE_CHECKING:
+    from agex.sandbox.files import Files
 
 __all__ = ["ProcessExecutor", "Saved"]
 
@@ -32,12 +36,18 @@ class ProcessExecutor:
         return (Wall(name="process", detail="killed by group at the deadline"),)
 
     def session(
-        self, policy: Policy, limits: Limits, namespace: Mapping[str, Any], *, classes: Iterable[type] = ()
+        self,
+        policy: Policy,
+        limits: Limits,
+        namespace: Mapping[str, Any],
+        *,
+        classes: Iterable[type] = (),
+        files: Files | None = None,
     ) -> RemoteSession:
         saved = _saved(policy, tuple(sorted(classes, key=lambda cls: (cls.__module__, cls.__qualname__))))
 
         def start(about: Mapping[str, Any]) -> Worker:
-            return self._launch(saved, limits, about)
+            return self._launch(saved, limits, about, has_files=files is not None)
 
         place = Place(
             level=self.level,
@@ -46,12 +56,13 @@ class ProcessExecutor:
             classes=saved.classes,
             granted=saved.granted,
             start=start,
+            files=files,
             walls=tuple(f"{wall.name} ({wall.detail})" for wall in self.walls()),
         )
         return RemoteSession(place, namespace)
 
-    def _launch(self, saved: Saved, limits: Limits, about: Mapping[str, Any]) -> Worker:
-        return self._launcher.launch(self._order(saved, limits, about))
+    def _launch(self, saved: Saved, limits: Limits, about: Mapping[str, Any], *, has_files: bool) -> Worker:
+        return self._launcher.launch(replace(self._order(saved, limits, about), has_files=has_files))
 
     def _order(self, saved: Saved, limits: Limits, about: Mapping[str, Any]) -> Order:
         return Order(

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
-from typing import Any, NoReturn, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar
 
 from agex import values
 from agex.errors import EvalError, SandboxError
@@ -30,6 +30,10 @@ from agex.isolation.functions import Functions
 from agex.isolation.outcome import gathered, listed, read_outcome, refuse, text_of, timed_out
 from agex.sandbox import Enforcement, Limits, Policy, Result, Sandbox
 from agex.sandbox.limits import Stop
+
+if TYPE_CHECKING:
+    from agex.isolation.files import FileRequests
+    from agex.sandbox.files import Files
 
 __all__ = ["Place", "RemoteSession", "StaysThere", "Worker"]
 
@@ -73,6 +77,8 @@ class Place:
     start: Callable[[Mapping[str, Any]], Worker]
     """Starts a worker, given the descriptions of those."""
     walls: tuple[str, ...] = ()
+    files: Files | None = None
+    """The workspace of the guest."""
 
 
 class StaysThere:
@@ -111,6 +117,7 @@ class RemoteSession:
             take=self._functions.take,
             give=self._functions.number,
         )
+        self._files = _requests(place.files)
         self._worker: Worker | None = None
         self._turn = threading.RLock()
         self._clock: Clock | None = None
@@ -433,7 +440,7 @@ class RemoteSession:
                         return frame
                     if frame.kind == "out":
                         self._print(frame)
-                    elif frame.kind == "ask" and self._runs:
+                    elif frame.kind == "ask" and (self._runs or _is_of_files(frame)):
                         self._answer(worker, frame)
                     else:
                         refuse(frame)
@@ -461,7 +468,7 @@ class RemoteSession:
             packed = self._done(asked, reply)
         except Stop:
             reply["stop"] = True
-        if self._ending is not None:
+        if self._ending is not None and self._runs:
             reply["stop"] = True
         if self._clock is not None:
             stood = self._clock.stood - stood
@@ -470,6 +477,8 @@ class RemoteSession:
         worker.channel.send(reply, packed.parts, deadline=self._due())
 
     def _done(self, asked: Frame, reply: dict[str, Any]) -> Packing:
+        if _is_of_files(asked):
+            return self._done_with_files(asked, reply)
         work = self._exports.work(asked.header)
 
         def carry_out() -> Any:
@@ -490,6 +499,21 @@ class RemoteSession:
             except CannotCross as cannot:
                 error = cannot
         if error is not None:
+            reply["error"] = pack_error(error, str(error))
+        return Packing(0)
+
+    def _done_with_files(self, asked: Frame, reply: dict[str, Any]) -> Packing:
+        """Do what the worker asks for of files; whatever goes wrong there is the guest's to know."""
+        if self._files is None:
+            raise ProtocolError("the worker asks for files, and it was given none")
+        args, kwargs = _as_call(self._unpack_in_time(asked, asked.parts))
+        if kwargs:
+            raise ProtocolError("the worker passes files an argument by name")
+        try:
+            return self._pack(self._files.answer(asked.header.get("name"), args), "the result")
+        except ProtocolError:
+            raise
+        except Exception as error:  # noqa: BLE001 - as in process, the guest may catch it
             reply["error"] = pack_error(error, str(error))
         return Packing(0)
 
@@ -572,6 +596,29 @@ class RemoteSession:
         self._after = RemoteSession(self._place, names)
         for name, value in self._bound.items():
             self._after.bind(name, value)
+
+
+def _requests(files: Files | None) -> FileRequests | None:
+    if files is None:
+        return None
+    from agex.isolation.files import FileRequests
+
+    return FileRequests(files)
+
+
+def _is_of_files(asked: Frame) -> bool:
+    return asked.header.get("what") == "file"
+
+
+def _as_call(found: Any) -> tuple[tuple[Any, ...], Mapping[str, Any]]:
+    """Return the arguments of a call as they were sent.
+
+    Raises:
+        ProtocolError: they are none.
+    """
+    if not (type(found) is tuple and len(found) == 2 and type(found[0]) is tuple and type(found[1]) is dict):
+        raise ProtocolError("the arguments of a call are something else")
+    return found
 
 
 def _is_record(value: Any) -> bool:

@@ -38,7 +38,8 @@ class _Contained:
         except Exception as error:
             self._channel.send({"k": "failed", "why": f"{type(error).__name__}: {error}"})
             raise
-        self._worker = Worker(self._channel, template, Limits(**order.header["limits"]))
+        limits = Limits(**order.header["limits"])
+        self._worker = Worker(self._channel, template, limits, has_files=order.header["has_files"])
         self._channel.send({"k": "ready"})
         self._worker.run()
 

@@ -17,11 +17,12 @@ from typing import Any
 from agex import values
 from agex.isolation.crossing import CannotCross, Packing, pack, pack_groups, unpack, unpack_groups
 from agex.isolation.faults import WorkerGone, pack_error, unpack_error
+from agex.isolation.files import HostFiles
 from agex.isolation.frames import Channel, Frame
 from agex.isolation.given import Given, Taken
 from agex.isolation.link import Link
 from agex.isolation.stubs import Record, Stubs
-from agex.sandbox import KeptCode, Limits, Policy, Result, Sandbox, Session
+from agex.sandbox import KeptCode, Limits, Policy, Result, Sandbox, Session, wall
 from agex.sandbox.context import CURRENT
 from agex.sandbox.output import CAPTURE, Output
 
@@ -85,9 +86,12 @@ class Worker:
         channel: to the host.
         template: what its code may reach.
         limits: what one run may use.
+        has_files: whether it has a workspace, in the host.
     """
 
-    def __init__(self, channel: Channel, template: Template, limits: Limits) -> None:
+    def __init__(
+        self, channel: Channel, template: Template, limits: Limits, *, has_files: bool = False
+    ) -> None:
         self._link = Link(channel, self._serve)
         self._requests: Mapping[str, Callable[[Frame], None]] = {
             "put": self._put,
@@ -98,7 +102,8 @@ class Worker:
             "keep": self._keep,
         }
         self._outputs: list[_Streamed] = []
-        self._session = Session(template.policy, limits, {}, output=self._output)
+        files = HostFiles(self.ask) if has_files else None
+        self._session = Session(template.policy, limits, {}, files=files, output=self._output)
         sandbox = Sandbox(template.policy, limits=limits)
         self._given = Given(sandbox, self._session, template.stubs)
         self._taken = Taken(sandbox, self._session, template.stubs, self._given)
@@ -165,7 +170,7 @@ class Worker:
             self._inputs.update(record)
             self._session.bind(name, Record(**record))
         self._note(found)
-        self._link.send({"k": "done"})
+        self._link.hand_over({"k": "done"})
 
     def _run(self, frame: Frame) -> None:
         source, filename = (bytes(part).decode("utf-8", "surrogatepass") for part in frame.parts)
@@ -211,7 +216,10 @@ class Worker:
             "v": value.header,
         }
         encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
-        self._link.send(header, [*encoded, *value.parts])
+        result.error = result.stopped = result.value = (
+            None  # open files in them are closed while the host listens
+        )
+        self._link.hand_over(header, [*encoded, *value.parts])
 
     def _output(self, limit: int) -> Output:
         self._outputs.append(_Streamed(limit, self._tell))
@@ -220,7 +228,8 @@ class Worker:
     def _tell(self, text: str) -> None:
         token = CURRENT.set(None)  # the second wall lets no guest code use a socket, and this is ours
         try:
-            self._link.send({"k": "out"}, [text.encode("utf-8", "surrogatepass")])
+            with wall.without_workspace():
+                self._link.send({"k": "out"}, [text.encode("utf-8", "surrogatepass")])
         finally:
             CURRENT.reset(token)
 
@@ -232,9 +241,9 @@ class Worker:
         try:
             packed = self._pack(value, frame.header["name"])
         except CannotCross as error:
-            self._link.send({"k": "done", "error": pack_error(error, str(error))})
+            self._link.hand_over({"k": "done", "error": pack_error(error, str(error))})
         else:
-            self._link.send({"k": "done", "v": packed.header}, packed.parts)
+            self._link.hand_over({"k": "done", "v": packed.header}, packed.parts)
 
     def _sync(self, frame: Frame) -> None:
         """Give the variables that changed since they were sent, and the names of all."""
@@ -242,7 +251,7 @@ class Worker:
         groups = list(self._changed(variables))
         packed = pack_groups(groups)
         names = [*self._session.namespace]
-        self._link.send({"k": "done", "g": packed.header, "names": names}, packed.parts)
+        self._link.hand_over({"k": "done", "g": packed.header, "names": names}, packed.parts)
 
     def _variables(self) -> dict[str, Any]:
         """Give what a state keeps: the inputs are the host's own until their names are bound anew."""
@@ -276,7 +285,7 @@ class Worker:
         packed = pack_groups(
             values.encode(functions, allow=self._allow, guest=self._code) if functions else []
         )
-        self._link.send({"k": "done", "g": packed.header}, packed.parts)
+        self._link.hand_over({"k": "done", "g": packed.header}, packed.parts)
 
 
 def _said(result: Result) -> str:

@@ -131,7 +131,7 @@ class Zygote:
             stream.shares_memory = not order["walls"]  # behind them, no memory is made that no limit counts
             channel = Channel(stream)
             _confine(order, channel)
-            worker = Worker(channel, template, Limits(**order["limits"]))
+            worker = Worker(channel, template, Limits(**order["limits"]), has_files=order["has_files"])
             self._ask = worker.ask
             _serve(worker, channel)
             status = 0

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from types import SimpleNamespace
 from typing import Any, Self
 
+from agex.files import Workspace, connect_fs
 from agex.isolation import Executor, GuestSession, InProcessExecutor
 from agex.sandbox import Limits, Policy, Result
 
@@ -86,6 +87,7 @@ class _World:
     def __init__(self) -> None:
         self.shop = Shop()
         self.ended: list[Any] = []
+        self.files = _workspace()
         self.policy = policy = Policy.default()
         policy.cls(Point)
         policy.module(self.shop, name="shop", exclude=["_*", "burn", "secret"])
@@ -94,7 +96,7 @@ class _World:
 
     def session(self, executor: Executor, variables: Mapping[str, Any], seconds: float) -> GuestSession:
         limits = Limits(seconds=seconds, output_chars=2_000)
-        session = executor.session(self.policy, limits, variables, classes=[Point])
+        session = executor.session(self.policy, limits, variables, classes=[Point], files=self.files)
 
         def finish(value: Any) -> None:
             """End the run."""
@@ -110,6 +112,13 @@ class _World:
 
 class _End(BaseException):
     """How a host function ends a run."""
+
+
+def _workspace() -> Workspace:
+    files = connect_fs(max_size_mb=1)
+    files.write("in.csv", "id,value\n1,10\n2,20\n")
+    files.write("tools/text.py", "def up(s):\n    return s.upper()\n\nclass Box:\n    size = 3\n")
+    return files
 
 
 def double(x: Any) -> Any:
@@ -186,6 +195,34 @@ _PROGRAMS: Mapping[str, str | list[str]] = {
     "ending the run": "print('a')\nfinish([1, 2])\nprint('never')",
     "ending it is not caught": "try:\n    finish(1)\nexcept BaseException:\n    print('never')\nfinally:\n    print('never')",
     "ending it with what is refused": "try:\n    finish('wrong')\nexcept TypeError as e:\n    r = str(e)\nr",
+    "reading a file": "with open('in.csv') as f:\n    r = [line.strip() for line in f]\nr",
+    "writing a file": [
+        "with open('a/b.txt', 'w') as f:\n    n = f.write('ü')",
+        "open('a/b.txt', 'rb').read()",
+    ],
+    "adding to a file": ["open('in.csv', 'a').write('3,30')", "open('in.csv').read()"],
+    "a file that is not there": "open('nope.txt')",
+    "a file that is there": "open('in.csv', 'x')",
+    "a path that leads out": "open('../../etc/passwd')",
+    "a path of the machine": "open('/etc/passwd')",
+    "a path that is no text": "import os\ntry:\n    os.stat(b'in.csv')\nexcept TypeError:\n    r = 'refused'\nr",
+    "a name that is too long": "open('x' * 300)",
+    "a path of a class of the guest's": "class P:\n    def __fspath__(self): return 'in.csv'\nopen(P()).read()",
+    "what is known of a file": "import os\ns = os.stat('in.csv')\ns.st_size, os.path.isdir('tools'), os.listdir('/')",
+    "moving and removing": "import os\nos.rename('in.csv', 'b/c.csv')\nos.remove('tools/text.py')\nos.rmdir('tools')\nos.listdir()",
+    "a directory that holds something": "import os\nos.rmdir('tools')",
+    "a pattern": "import glob\nglob.glob('**/*.py', recursive=True)",
+    "the working directory": ["import os\nos.chdir('tools')", "os.getcwd(), open('text.py').read()[:6]"],
+    "copies of files": "import shutil\nshutil.copytree('tools', 'more')\nopen('more/text.py').read()[:6]",
+    "an archive": "import zipfile\nwith zipfile.ZipFile('z.zip', 'w') as z:\n    z.write('in.csv')\nzipfile.ZipFile('z.zip').read('in.csv')",
+    "more than fits": "open('big', 'wb').write(bytes(2 << 20))",
+    "a link": "import os\nos.symlink('in.csv', 'link')",
+    "a module of the workspace": "from tools import text\ntext.up('a'), text.Box.size",
+    "a module that was written before": [
+        "open('m.py', 'w').write('x = [1]')",
+        "import m\nm.x.append(2)\nm.x",
+    ],
+    "a file that stays open": ["f = open('late', 'w')\nf.write('x')", "f.close()\nopen('late').read()"],
     "a generator across runs": ["def g():\n    yield 1\n    yield 2\nit = g()\nnext(it)", "next(it)"],
     "a class across runs": ["class C:\n    def __init__(self): self.v = 1", "c = C()\nc.v += 1", "c.v"],
     "echo of the guest's own repr": "class C:\n    def __repr__(self): return 'me'\nC()",
@@ -255,12 +292,22 @@ def _seen(executor: Executor, sources: list[str]) -> list[dict[str, Any]]:
                 "variable r": session.look_up("r") if "r" in source else None,
                 "signature": _signature(session.look_up("f")) if "f" in session.defined else None,
                 "endings": list(world.ended),
+                "files": _contents(world.files) if number == len(sources) - 1 else None,
                 "host's objects": (world.shop.stock, world.shop.visits),
             }
             for number, source in enumerate(sources)
         ]
     finally:
         session.close()
+
+
+def _contents(files: Workspace) -> dict[str, bytes]:
+    """Return every file but archives, which have the time in them."""
+    return {
+        path: files.read(path)
+        for path in files.list("/", recursive=True)
+        if files.isfile(path) and not path.endswith(".zip")
+    }
 
 
 def _told(result: Result) -> dict[str, Any]:

@@ -1,0 +1,177 @@
+"""The workspace of a task whose code runs in a worker: it stays in the host, and code finds it as in process."""
+
+from __future__ import annotations
+
+import gc
+import socket
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from agex import Agent, FileEvent, Live, OutputEvent, Versioned, connect_fs
+from agex.isolation import executor_of
+from agex.isolation.frames import Channel, SocketStream
+from agex.isolation.link import Link
+from agex.sandbox import Limits, Policy
+from agex.testing import ScriptedModel, edit_file, python_action, terminal_action, write_file
+
+
+@pytest.fixture(params=["none", "process", "kernel"])
+def level(request) -> str:
+    return request.param
+
+
+def solving(level: str, *replies: Any, **settings: Any) -> tuple[Agent, Any]:
+    """An agent with one task."""
+    model = ScriptedModel([[python_action(one)] if isinstance(one, str) else one for one in replies])
+    agent = Agent(model=model, isolation=level, **settings)
+    agent.module(pd)
+
+    @agent.task
+    def work() -> Any:
+        """Work."""
+
+    return agent, work
+
+
+def outputs(run: Any) -> list[str]:
+    return [event.text for event in run.events if isinstance(event, OutputEvent)]
+
+
+def changes(run: Any) -> list[tuple[Any, ...]]:
+    return [(e.added, e.modified, e.removed) for e in run.events if isinstance(e, FileEvent)]
+
+
+def test_tables_are_read_and_written(level):
+    state = Live()
+    agent, work = solving(
+        level,
+        "import pandas as pd\nframe = pd.read_csv('data.csv')\nframe.to_csv('out.csv', index=False)\n"
+        "task_success(float(frame.value.mean()))",
+        state=state,
+    )
+    agent.fs().write("data.csv", "id,value\n1,10\n2,20\n")
+    assert work() == 15.0
+    assert state.files["out.csv"] == b"id,value\n1,10\n2,20\n"
+
+
+@pytest.mark.parametrize("make", [Live, Versioned], ids=["live", "versioned"])
+def test_files_live_on_in_the_state(level, make):
+    state = make()
+    _, work = solving(
+        level,
+        "open('a.txt', 'w').write('x')\ntask_success(1)",
+        "task_success(open('a.txt').read())",
+        state=state,
+    )
+    assert (work(), work()) == (1, "x")
+    assert dict(state.files) == {"a.txt": b"x"}
+
+
+def test_a_commit_has_the_files_of_its_action(level):
+    state = Versioned()
+    _, work = solving(
+        level, "open('a', 'w').write('1')", "open('a', 'w').write('2')", "task_success(0)", state=state
+    )
+    run = work.run()
+    seen = [dict(state.checkout(one.hash).files) for one in reversed(list(state.history()))]
+    assert ([{"a": b"1"} in seen, seen[-1]], len(changes(run))) == ([True, {"a": b"2"}], 2)
+
+
+def test_events_and_the_recap_say_what_changed(level):
+    _, work = solving(
+        level, "open('a.txt', 'w').write('x')", "import os\nos.remove('a.txt')", "task_success(0)"
+    )
+    run = work.run()
+    assert changes(run) == [(("a.txt",), (), ()), ((), (), ("a.txt",))]
+
+
+def test_actions_on_files_are_seen_by_code_and_its_files_by_them(level):
+    _, work = solving(
+        level,
+        [
+            write_file("m.py", "def f():\n    return 1\n"),
+            python_action("import m\nopen('b', 'w').write('old')"),
+        ],
+        [edit_file("m.py", "return 1", "return 2"), edit_file("b", "old", "new")],
+        "import m\ntask_success((m.f(), open('b').read()))",
+    )
+    assert work() == (2, "new")
+
+
+def test_a_function_of_a_module_of_the_workspace_lives_on(level):
+    state = Versioned()
+    _, work = solving(
+        level,
+        [
+            write_file("m.py", "k = 5\n\n\ndef f(x):\n    return x * k\n"),
+            python_action("from m import f\ntask_success(f(1))"),
+        ],
+        "task_success(f(2))",
+        state=state,
+    )
+    assert (work(), work()) == (5, 10)
+
+
+def test_a_directory_of_the_host_is_worked_on_and_nothing_outside_it(level, tmp_path):
+    root = tmp_path / "root"
+    root.mkdir()
+    (root / "in.txt").write_text("given")
+    (tmp_path / "secret").write_text("s")
+    _, work = solving(
+        level,
+        "open('out.txt', 'w').write(open('in.txt').read())\nsaid = []\n"
+        "for path in ('../secret', '/etc/passwd', '/proc/self/environ'):\n"
+        "    try:\n        open(path)\n    except OSError as e:\n        said.append(type(e).__name__)\n"
+        "task_success(said)",
+        fs=connect_fs(type="isolated", root=root),
+    )
+    assert work() == ["FileNotFoundError"] * 3
+    assert (root / "out.txt").read_text() == "given"
+
+
+def test_with_no_workspace_there_are_no_files(level):
+    _, work = solving(level, "open('a')", "task_success(0)", fs=None)
+    assert "no file system" in outputs(work.run())[0]
+
+
+def test_there_is_no_terminal_outside_of_this_process():
+    agent, work = solving("process", [terminal_action("ls")], "task_success(0)")
+    agent.terminal(lambda context: None, name="build")
+    run = work.run()
+    first = str(agent.model.requests[0])
+    assert "terminal_action is not available here" in outputs(run)[0]
+    assert ("no terminal" in first, "build" in first) == (True, False)
+
+
+@pytest.mark.parametrize("level", ["process", "kernel"])
+def test_a_file_that_an_error_leaves_open_is_written_before_the_run_is_over(level):
+    files = connect_fs()
+    session = executor_of(level).session(Policy.default(), Limits(seconds=5.0), {}, files=files)
+    result = session.run("def f():\n    g = open('lost', 'w')\n    g.write('kept')\n    1 / 0\nf()")
+    assert (type(result.error), files.read("lost")) == (ZeroDivisionError, b"kept")
+    session.close()
+
+
+def test_while_the_host_has_the_turn_nothing_is_collected_that_would_ask_it():
+    ours, theirs = socket.socketpair()
+    link, host = Link(Channel(SocketStream(ours)), lambda frame: None), Channel(SocketStream(theirs))
+    host.send({"k": "run"})
+    try:
+        link.hand_over({"k": "done"})
+        between = gc.isenabled()
+        assert (link.receive().kind, between, gc.isenabled()) == ("run", False, True)
+    finally:
+        gc.enable()
+        ours.close()
+        theirs.close()
+
+
+def test_a_task_in_a_task_has_files_of_its_own(level):
+    _, inner = solving(level, "open('a', 'w').write('inner')\ntask_success(open('a').read())")
+    agent, work = solving(
+        level, "open('a', 'w').write('outer')\nx = inner()\ntask_success((x, open('a').read()))"
+    )
+    agent.fn(inner, name="inner")
+    assert work() == ("inner", "outer")
