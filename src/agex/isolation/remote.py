@@ -14,28 +14,29 @@ import inspect
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from agex import values
 from agex.errors import EvalError, SandboxError
-from agex.isolation.base import Level, names_of
+from agex.isolation.base import names_of
 from agex.isolation.clock import Clock
 from agex.isolation.crossing import CannotCross, Packing, pack, pack_groups, unpack, unpack_groups
 from agex.isolation.exports import Exports
 from agex.isolation.faults import ProtocolError, WorkerGone, pack_error, unpack_error
-from agex.isolation.frames import Channel, Frame
+from agex.isolation.frames import Frame
 from agex.isolation.functions import Functions
 from agex.isolation.outcome import gathered, listed, read_outcome, refuse, text_of, timed_out
-from agex.sandbox import Enforcement, Limits, Policy, Result, Sandbox
+from agex.isolation.place import Place, StaysThere, Worker
+from agex.sandbox import Enforcement, Limits, Result, Sandbox
 from agex.sandbox.limits import Stop
 
 if TYPE_CHECKING:
     from agex.isolation.files import FileRequests
     from agex.sandbox.files import Files
 
-__all__ = ["Place", "RemoteSession", "StaysThere", "Worker"]
+__all__ = ["RemoteSession"]
 
 T = TypeVar("T")
 
@@ -43,49 +44,6 @@ GRACE = 0.5
 """Seconds after its deadline in which a worker may still end its run by itself."""
 CHORES = 60.0
 """Seconds for what is not the guest's: to take in variables, to give them back."""
-
-
-class Worker(Protocol):
-    """A process that serves one session."""
-
-    channel: Channel
-
-    def interrupt(self) -> None:
-        """Have it stop what it runs, at its next check."""
-
-    def terminate(self) -> None:
-        """Kill it, from any thread: the connection stays open, and whoever reads from it notices."""
-
-    def kill(self) -> str:
-        """Kill it with all it started, wait for its end, and say how it ended."""
-        ...
-
-    def close(self) -> None:
-        """End it, without looking how."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Place:
-    """What sessions of one task have in common."""
-
-    level: Level
-    policy: Policy
-    limits: Limits
-    classes: tuple[type, ...]
-    granted: Mapping[str, Any]
-    """Functions and objects that stay in the host, by name."""
-    start: Callable[[Mapping[str, Any]], Worker]
-    """Starts a worker, given the descriptions of those."""
-    walls: tuple[str, ...] = ()
-    files: Files | None = None
-    """The workspace of the guest."""
-
-
-class StaysThere:
-    """Stands for a variable that cannot leave the worker."""
-
-    def __init__(self, reason: str) -> None:
-        self.reason = reason
 
 
 class _Lost(EvalError):
