@@ -276,9 +276,9 @@ class _Attached:
 
     def close(self) -> None:
         response = getattr(self._attached, "_response", None)  # the SDK keeps it with the socket it came by
-        self._attached.close()
         if response is not None:
-            response.close()
+            response.close()  # first: it flushes what it reads from
+        self._attached.close()
 
 
 def _connected(url: str | None) -> Any:
