@@ -20,7 +20,8 @@ from agex.errors import EvalError
 from agex.files import connect_fs
 from agex.isolation.faults import ProtocolError, WorkerGone
 from agex.isolation.frames import Channel, SocketStream
-from agex.isolation.remote import Place, RemoteSession
+from agex.isolation.place import Place
+from agex.isolation.remote import RemoteSession
 from agex.sandbox import Limits, Policy
 
 DONE = {

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from agex.isolation.base import Level, Wall
 from agex.isolation.launch import Launcher, Order
+from agex.isolation.place import Place, Worker
 from agex.isolation.policies import granted, modules_of, save_policy
-from agex.isolation.remote import Place, RemoteSession, Worker
+from agex.isolation.remote import RemoteSession
 from agex.isolation.resources import resources_of
 from agex.sandbox import Limits, Policy
 

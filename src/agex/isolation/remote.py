@@ -14,28 +14,29 @@ import inspect
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from agex import values
 from agex.errors import EvalError, SandboxError
-from agex.isolation.base import Level, names_of
+from agex.isolation.base import names_of
 from agex.isolation.clock import Clock
 from agex.isolation.crossing import CannotCross, Packing, pack, pack_groups, unpack, unpack_groups
 from agex.isolation.exports import Exports
 from agex.isolation.faults import ProtocolError, WorkerGone, pack_error, unpack_error
-from agex.isolation.frames import Channel, Frame
+from agex.isolation.frames import Frame
 from agex.isolation.functions import Functions
 from agex.isolation.outcome import gathered, listed, read_outcome, refuse, text_of, timed_out
-from agex.sandbox import Enforcement, Limits, Policy, Result, Sandbox
+from agex.isolation.place import Place, Worker
+from agex.sandbox import Enforcement, Limits, Result, Sandbox
 from agex.sandbox.limits import Stop
 
 if TYPE_CHECKING:
     from agex.isolation.files import FileRequests
     from agex.sandbox.files import Files
 
-__all__ = ["Place", "RemoteSession", "StaysThere", "Worker"]
+__all__ = ["RemoteSession", "StaysThere"]
 
 T = TypeVar("T")
 
@@ -43,42 +44,6 @@ GRACE = 0.5
 """Seconds after its deadline in which a worker may still end its run by itself."""
 CHORES = 60.0
 """Seconds for what is not the guest's: to take in variables, to give them back."""
-
-
-class Worker(Protocol):
-    """A process that serves one session."""
-
-    channel: Channel
-
-    def interrupt(self) -> None:
-        """Have it stop what it runs, at its next check."""
-
-    def terminate(self) -> None:
-        """Kill it, from any thread: the connection stays open, and whoever reads from it notices."""
-
-    def kill(self) -> str:
-        """Kill it with all it started, wait for its end, and say how it ended."""
-        ...
-
-    def close(self) -> None:
-        """End it, without looking how."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Place:
-    """What sessions of one task have in common."""
-
-    level: Level
-    policy: Policy
-    limits: Limits
-    classes: tuple[type, ...]
-    granted: Mapping[str, Any]
-    """Functions and objects that stay in the host, by name."""
-    start: Callable[[Mapping[str, Any]], Worker]
-    """Starts a worker, given the descriptions of those."""
-    walls: tuple[str, ...] = ()
-    files: Files | None = None
-    """The workspace of the guest."""
 
 
 class StaysThere:
@@ -403,6 +368,8 @@ class RemoteSession:
         if isinstance(ending, TimeoutError):
             error = EvalError(f"{error} ({lost})")
             error.__cause__ = ending
+        elif isinstance(lost.__cause__, TimeoutError):  # it was late and did not stop by itself
+            error.__cause__ = lost.__cause__
         self._ending = None if isinstance(ending, TimeoutError) else ending
         return Result(
             error=error,
@@ -506,11 +473,9 @@ class RemoteSession:
         """Do what the worker asks for of files; whatever goes wrong there is the guest's to know."""
         if self._files is None:
             raise ProtocolError("the worker asks for files, and it was given none")
-        args, kwargs = _as_call(self._unpack_in_time(asked, asked.parts))
-        if kwargs:
-            raise ProtocolError("the worker passes files an argument by name")
+        call = self._unpack_in_time(asked, asked.parts)
         try:
-            return self._pack(self._files.answer(asked.header.get("name"), args), "the result")
+            return self._pack(self._files.answer(asked.header.get("name"), call), "the result")
         except ProtocolError:
             raise
         except Exception as error:  # noqa: BLE001 - as in process, the guest may catch it
@@ -608,17 +573,6 @@ def _requests(files: Files | None) -> FileRequests | None:
 
 def _is_of_files(asked: Frame) -> bool:
     return asked.header.get("what") == "file"
-
-
-def _as_call(found: Any) -> tuple[tuple[Any, ...], Mapping[str, Any]]:
-    """Return the arguments of a call as they were sent.
-
-    Raises:
-        ProtocolError: they are none.
-    """
-    if not (type(found) is tuple and len(found) == 2 and type(found[0]) is tuple and type(found[1]) is dict):
-        raise ProtocolError("the arguments of a call are something else")
-    return found
 
 
 def _is_record(value: Any) -> bool:
