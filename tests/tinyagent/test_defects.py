@@ -7,7 +7,6 @@ import threading
 
 import pytest
 
-from agex.errors import IsolationUnavailable
 from agex.testing import ScriptedModel
 from agex.tinyagent import (
     ExecutionLimits,
@@ -244,19 +243,6 @@ def TinyStep():  # noqa: N802 - it reads as what it makes
     from agex.tinyagent import ActionStep
 
     return ActionStep(observation="seen")
-
-
-# 11. Levels of trust that are not there.
-
-
-@pytest.mark.parametrize("level", ["isolated", "sandboxed"])
-def test_a_level_that_is_not_there_is_refused_before_the_model_is_asked(level):
-    one, model = agent("final_answer(1)", trust_level=level)
-    with pytest.raises(IsolationUnavailable, match=level.upper()):
-        one.run_sync("a")
-    with pytest.raises(IsolationUnavailable, match="does not fall back"):
-        PythonExecutor(trust_level=level).run("x = 1")
-    assert model.requests == []
 
 
 # And those beside the numbered ones.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from agex.errors import IsolationUnavailable
 from agex.testing import ScriptedModel
 from agex.tinyagent import TinyCodeAgent
 
@@ -64,9 +63,7 @@ def test_the_usage_example_runs_in_this_process(way, monkeypatch, capsys):
     assert printed(source, REPLIES[way], monkeypatch, capsys) == "20.5\n"
 
 
-@pytest.mark.xfail(
-    raises=IsolationUnavailable, strict=True, reason="there is no worker outside of this process yet"
-)
-def test_the_usage_example_runs_verbatim(monkeypatch, capsys):
+@pytest.mark.parametrize("way", REPLIES)
+def test_the_usage_example_runs_verbatim(way, monkeypatch, capsys):
     pytest.importorskip("pandas", reason="the extra `test` has pandas")
-    assert printed(EXAMPLE, REPLIES["pandas"], monkeypatch, capsys) == "20.5\n"
+    assert printed(EXAMPLE, REPLIES[way], monkeypatch, capsys) == "20.5\n"

@@ -77,8 +77,12 @@ class FileRequests:
     def __init__(self, files: Files) -> None:
         self._files = files.guarded(outside)
 
-    def answer(self, name: Any, args: Sequence[Any]) -> Any:
+    def answer(self, name: Any, call: Any) -> Any:
         """Do what is asked; return it in values that cross.
+
+        Args:
+            name: of the method, as anybody may have sent it.
+            call: its arguments, by position and by name, likewise.
 
         Raises:
             ProtocolError: no worker asks for that.
@@ -87,6 +91,7 @@ class FileRequests:
         types = _METHODS.get(name) if type(name) is str else None
         if types is None:
             raise ProtocolError(f"the worker asks files for {str(name)[:80]!r}, which they cannot do")
+        args = _positional(call)
         if not _fit(args, types):
             raise ProtocolError(f"the worker passes {name} of files something else than it takes")
         self._require_bounds(name, args)
@@ -119,6 +124,14 @@ class FileRequests:
         return int(self._files.getsize(path)) if self._files.isfile(path) else 0
 
 
+def _positional(call: Any) -> tuple[Any, ...]:
+    if not (type(call) is tuple and len(call) == 2 and type(call[0]) is tuple and type(call[1]) is dict):
+        raise ProtocolError("the arguments of a call are something else")
+    if call[1]:
+        raise ProtocolError("the worker passes files an argument by name")
+    return call[0]
+
+
 def _fit(args: Sequence[Any], types: tuple[type, ...]) -> bool:
     if len(args) != len(types):
         return False
@@ -148,18 +161,16 @@ class HostFiles:
 
     Args:
         ask: asks the host.
-        has_modules: whether there are modules over them beside ``open``.
     """
 
-    def __init__(self, ask: Asker, *, has_modules: bool = True) -> None:
+    def __init__(self, ask: Asker) -> None:
         self._tree: Any = _HostTree(ask)
-        self._has_modules = has_modules
 
     def guarded(self, outside: Callable[[], AbstractContextManager[None]], /) -> GuardedFiles:
         return GuardedFiles(self._tree, outside)
 
-    def modules(self, files: GuardedFiles, /) -> FileModules | None:
-        return FileModules(files) if self._has_modules else None
+    def modules(self, files: GuardedFiles, /) -> FileModules:
+        return FileModules(files)
 
 
 class _HostTree:

@@ -361,6 +361,8 @@ class RemoteSession:
         if isinstance(ending, TimeoutError):
             error = EvalError(f"{error} ({lost})")
             error.__cause__ = ending
+        elif isinstance(lost.__cause__, TimeoutError):  # it was late and did not stop by itself
+            error.__cause__ = lost.__cause__
         self._ending = None if isinstance(ending, TimeoutError) else ending
         return Result(
             error=error,
@@ -464,11 +466,9 @@ class RemoteSession:
         """Do what the worker asks for of files; whatever goes wrong there is the guest's to know."""
         if self._files is None:
             raise ProtocolError("the worker asks for files, and it was given none")
-        args, kwargs = _as_call(self._unpack_in_time(asked, asked.parts))
-        if kwargs:
-            raise ProtocolError("the worker passes files an argument by name")
+        call = self._unpack_in_time(asked, asked.parts)
         try:
-            return self._pack(self._files.answer(asked.header.get("name"), args), "the result")
+            return self._pack(self._files.answer(asked.header.get("name"), call), "the result")
         except ProtocolError:
             raise
         except Exception as error:  # noqa: BLE001 - as in process, the guest may catch it
@@ -566,17 +566,6 @@ def _requests(files: Files | None) -> FileRequests | None:
 
 def _is_of_files(asked: Frame) -> bool:
     return asked.header.get("what") == "file"
-
-
-def _as_call(found: Any) -> tuple[tuple[Any, ...], Mapping[str, Any]]:
-    """Return the arguments of a call as they were sent.
-
-    Raises:
-        ProtocolError: they are none.
-    """
-    if not (type(found) is tuple and len(found) == 2 and type(found[0]) is tuple and type(found[1]) is dict):
-        raise ProtocolError("the arguments of a call are something else")
-    return found
 
 
 def _is_record(value: Any) -> bool:

@@ -30,6 +30,7 @@ __all__ = ["Template", "Worker"]
 
 _FLUSH_SECONDS = 0.05
 _FLUSH_CHARS = 4_096
+_EAGER_LINES = 200
 
 
 class _Ended(BaseException):
@@ -55,6 +56,7 @@ class _Streamed(Output):
         self._waiting: list[str] = []
         self._size = 0
         self._told = 0
+        self._flushes = 0
         self._last = time.monotonic()
 
     def write(self, text: str) -> int:
@@ -64,11 +66,18 @@ class _Streamed(Output):
             self._room -= len(piece)
             self._waiting.append(piece)
             self._size += len(piece)
-            if self._size >= _FLUSH_CHARS or time.monotonic() - self._last >= _FLUSH_SECONDS:
+            if self._is_due(piece):
                 self._flush()
         return size
 
+    def _is_due(self, piece: str) -> bool:
+        """Tell whether to tell it now: the first lines at once, for a call into C may follow that hangs."""
+        if self._flushes < _EAGER_LINES and piece.endswith("\n"):
+            return True
+        return self._size >= _FLUSH_CHARS or time.monotonic() - self._last >= _FLUSH_SECONDS
+
     def _flush(self) -> None:
+        self._flushes += 1
         piece, self._waiting, self._size = "".join(self._waiting), [], 0
         self._told += len(piece)
         self._last = time.monotonic()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -25,7 +25,8 @@ from agex.tinyagent.trust import TrustLevel, level_of, open_session
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from agex.sandbox import Policy, Result, Session
+    from agex.isolation import GuestSession
+    from agex.sandbox import Policy, Result
     from agex.sandbox.session import Enforcement
 
 __all__ = ["ExecutionResult", "PythonExecutor"]
@@ -66,8 +67,8 @@ class ExecutionResult:
     """The error itself; an ``ExecutionTimeout`` where the time was up."""
     timeout: bool = False
     """Whether the time was up."""
-    namespace: dict[str, Any] = field(default_factory=dict, repr=False)
-    """The variables of the code after it ran."""
+    namespace: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """The variables of the code after it ran; those of a worker are decoded when they are read."""
     signals: tuple[Signal, ...] = ()
     """What it said about its reasoning."""
     called: tuple[Tool, ...] = ()
@@ -122,7 +123,7 @@ class PythonExecutor:
         self.signals: list[Signal] = []
         self._injected: dict[str, Any] = {}
         self._called: list[Tool] = []
-        self._session: Session | None = None
+        self._session: GuestSession | None = None
         self._steps = 0
 
     @property
@@ -175,9 +176,15 @@ class PythonExecutor:
 
         Tools, what was injected and the memory stay.
         """
-        self._session = None
+        self.close()
         self._steps = 0
         self.signals = []
+
+    def close(self) -> None:
+        """End the place where the code ran. Functions of an answer can still be called."""
+        session, self._session = self._session, None
+        if session is not None:
+            session.close()
 
     def kill(self) -> None:
         """End the code that is running, from any thread; without effect where none is."""
@@ -186,7 +193,7 @@ class PythonExecutor:
 
     # -- the session -----------------------------------------------------------------------
 
-    def opened(self) -> Session:
+    def opened(self) -> GuestSession:
         """Return the session in which the code runs.
 
         Raises:
@@ -197,6 +204,7 @@ class PythonExecutor:
             for name, value in self._names().items():
                 session.bind(name, value)
             session.add(self._injected)
+            session.open()
             self._session = session
         return self._session
 
@@ -231,11 +239,20 @@ class PythonExecutor:
             traceback=traceback,
             exception=exception,
             timeout=isinstance(exception, ExecutionTimeout),
-            namespace=result.namespace,
+            namespace=self._variables(result),
             signals=tuple(self.signals[said:]),
             called=tuple(self._called),
             enforcement=result.enforcement,
         )
+
+    def _variables(self, result: Result) -> Mapping[str, Any]:
+        """Return the variables after a run. A worker gives them back now: it may be lost in the next one."""
+        session = self.opened()
+        if not session.packs:
+            return result.namespace
+        from agex.tinyagent.variables import Variables
+
+        return Variables(session.namespace)
 
     def _output(self, result: Result) -> str:
         parts = [part for part in (result.stdout.rstrip("\n"), result.echo or "") if part]
@@ -272,7 +289,7 @@ class PythonExecutor:
 
 
 # Functions that an earlier run left end the run that calls them, not their own.
-_ACTIVE: ContextVar[Session | None] = ContextVar("agex_tinyagent_session", default=None)
+_ACTIVE: ContextVar[GuestSession | None] = ContextVar("agex_tinyagent_session", default=None)
 
 
 def _final_answer(value: Any = None, *, verified_by: Any = None) -> NoReturn:

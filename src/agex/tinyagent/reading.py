@@ -9,6 +9,8 @@ from __future__ import annotations
 import io
 import os
 import stat
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -62,30 +64,54 @@ class Directory:
 
     def read(self, path: object) -> bytes:
         """Return what is in a file, as `open` does."""
-        names = self._names(_text(path, "file"))
+        names = self.names(_text(path, "file"))
+        if not names:
+            raise SandboxError(_outside(str(path)))
+        with self._folder(names[:-1], path) as folder:
+            return _content(os.open(names[-1], _FILE, dir_fd=folder), path)
+
+    def stat(self, path: str) -> os.stat_result:
+        """Describe a file or directory; a link as such."""
+        names = self.names(path)
+        with self._folder(names[:-1], path) as folder:
+            return os.stat(names[-1] if names else ".", dir_fd=folder, follow_symlinks=False)
+
+    def list(self, path: str) -> list[str]:
+        """Return the names in a directory, sorted."""
+        with self._folder(self.names(path), path) as folder:
+            return sorted(os.listdir(folder))  # noqa: PTH208 - by its descriptor, which no link replaces
+
+    @contextmanager
+    def _folder(self, names: Sequence[str], path: object) -> Iterator[int]:
+        """Open a directory below this one, name by name."""
         with wall.opened("files"):
             folder = os.open(self.root, _INNER & ~getattr(os, "O_NOFOLLOW", 0))
             try:
-                for name in names[:-1]:
+                for name in names:
                     inner = os.open(name, _INNER, dir_fd=folder)
                     os.close(folder)
                     folder = inner
-                return _content(os.open(names[-1], _FILE, dir_fd=folder), path)
+                yield folder
             except OSError as error:
                 raise _named(error, path) from None
             finally:
                 os.close(folder)
 
-    def _names(self, path: str) -> list[str]:
+    def names(self, path: str) -> tuple[str, ...]:
+        """Return the names that lead to a path; none for the directory itself.
+
+        Raises:
+            SandboxError: it is outside.
+        """
         where = Path(path)
         if where.is_absolute():
             try:
                 where = where.relative_to(Path(os.path.abspath(self.root)))  # noqa: PTH100 - links stay as they are
             except ValueError:
                 raise SandboxError(_outside(path)) from None
-        if not where.parts or ".." in where.parts or "\0" in path:
+        if not path or ".." in where.parts or "\0" in path:
             raise SandboxError(_outside(path))
-        return list(where.parts)
+        return where.parts
 
 
 def _content(descriptor: int, path: object) -> bytes:

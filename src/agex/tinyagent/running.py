@@ -108,6 +108,7 @@ class Running:
             self._record.close(value=self._answer)
         finally:
             self._ledger.pause()
+            self._executor.close()
 
     def _close(self, error: TaskError) -> None:
         error.run = self._record

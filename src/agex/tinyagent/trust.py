@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from agex.errors import DefinitionError, IsolationUnavailable
 
 if TYPE_CHECKING:
-    from agex.sandbox import Policy, Session
+    from agex.isolation import Executor, GuestSession, Level
+    from agex.sandbox import Policy
     from agex.tinyagent.limits import ExecutionLimits
     from agex.tinyagent.reading import Directory
 
@@ -27,7 +28,7 @@ class TrustLevel(Enum):
     """In a container. Slowest."""
 
 
-LEVELS = {
+LEVELS: dict[TrustLevel, tuple[Level, ...]] = {
     TrustLevel.LOCAL: ("none",),
     TrustLevel.ISOLATED: ("kernel", "process"),
     TrustLevel.SANDBOXED: ("container",),
@@ -50,7 +51,7 @@ def level_of(level: TrustLevel | str) -> TrustLevel:
 
 def open_session(
     level: TrustLevel, policy: Policy, limits: ExecutionLimits, files: Directory | None = None
-) -> Session:
+) -> GuestSession:
     """Give a session in which code of this trust runs.
 
     Raises:
@@ -58,22 +59,37 @@ def open_session(
     """
     from agex.sandbox import Limits, Sandbox
 
-    if level is not TrustLevel.LOCAL:
-        raise IsolationUnavailable(
-            f"TrustLevel.{level.name} needs a worker outside of this process (isolation "
-            f"{' or '.join(LEVELS[level])}), which is not there yet, and agex does not fall back to a weaker "
-            "level by itself. To run the code in this process, behind guards that are no boundary against "
-            "an attacker, pass trust_level=TrustLevel.LOCAL."
-        )
     held = Limits(
         seconds=limits.timeout_seconds,
         memory_mb=limits.max_memory_mb,
         output_chars=limits.max_output_bytes,  # a character is at least a byte
     )
+    if level is not TrustLevel.LOCAL:
+        from agex.tinyagent.readable import workspace_of
+
+        workspace = None if files is None else workspace_of(files)
+        return _executor(level).session(policy, held, {}, files=workspace)
     session = Sandbox(policy, limits=held).session()
     if files is not None:
         session.bind("open", _plain(files))
     return session
+
+
+def _executor(level: TrustLevel) -> Executor:
+    """Return the first executor of a level that holds here."""
+    from agex.isolation import executor_of
+
+    lacking = []
+    for isolation in LEVELS[level]:
+        try:
+            return executor_of(isolation)
+        except IsolationUnavailable as error:
+            lacking.append(str(error))
+    raise IsolationUnavailable(
+        f"TrustLevel.{level.name} does not hold here: {'; '.join(lacking)}. agex does not fall back to a "
+        "weaker level by itself. To run the code in this process, behind guards that are no boundary "
+        "against an attacker, pass trust_level=TrustLevel.LOCAL."
+    )
 
 
 def _plain(files: Directory) -> Callable[..., Any]:
