@@ -58,8 +58,15 @@ def service(folder: Path) -> Iterator[str]:
     finally:
         process.terminate()
         process.wait()
-        with contextlib.suppress(subprocess.CalledProcessError):
-            subprocess.run(["umount", f"{folder}/graph/overlay"], check=True, stderr=subprocess.DEVNULL)
+        _unmount(folder)
+
+
+def _unmount(folder: Path) -> None:
+    """Unmount all that is left below a folder, the innermost first."""
+    lines = Path("/proc/mounts").read_text().splitlines()
+    places = [place for line in lines if (place := line.split()[1]).startswith(f"{folder}/")]
+    for place in sorted(places, key=len, reverse=True):
+        subprocess.run(["umount", "-l", place], check=True)
 
 
 def _wait(address: str, process: subprocess.Popen[bytes]) -> None:

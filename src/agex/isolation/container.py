@@ -119,6 +119,8 @@ class ContainerExecutor(ProcessExecutor):
             "stdin_open": True,
             "network_mode": "none",
             "read_only": True,
+            # podman would put writable memory in these places.
+            "tmpfs": dict.fromkeys(("/tmp", "/run", "/var/tmp"), "ro,size=64k,nosuid,nodev,noexec"),  # noqa: S108
             "cap_drop": ["ALL"],
             "security_opt": ["no-new-privileges"],
             "user": _NOBODY,
