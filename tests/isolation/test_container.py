@@ -86,7 +86,8 @@ def test_the_network_is_not_reached(container):
 
 def test_it_is_nobody_without_rights_and_sees_no_process_of_the_host(container):
     def rights():
-        status = dict(line.strip().split(":\t", 1) for line in open("/proc/self/status") if ":\t" in line)
+        with open("/proc/self/status") as file:
+            status = dict(line.strip().split(":\t", 1) for line in file if ":\t" in line)
         pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
         return os.getuid(), int(status["CapEff"], 16), status["NoNewPrivs"], len(pids) < 10
 
