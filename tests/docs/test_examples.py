@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from agex.agent import Agent
+from agex.errors import IsolationUnavailable
+from agex.isolation import levels
 from agex.testing import ScriptedModel, python_action
 from agex.tinyagent import TinyCodeAgent
 
@@ -42,6 +44,11 @@ SCRIPTS = {
 }
 
 
+def no_daemon():
+    """Stand for a machine without containers."""
+    raise IsolationUnavailable("no daemon")
+
+
 def test_every_example_is_tested():
     assert {path.name for path in EXAMPLES.glob("*.py")} == set(SCRIPTS)
 
@@ -54,6 +61,7 @@ def test_an_example_runs(name, monkeypatch, capsys):
     for kind in (Agent, TinyCodeAgent):
         monkeypatch.setattr(kind, "resolved_model", lambda self: model)
     monkeypatch.setattr(sys, "argv", [name])
-    monkeypatch.setenv("DOCKER_HOST", "unix:///nonexistent/docker.sock")
+    monkeypatch.setitem(levels._MAKERS, "container", no_daemon)
+    monkeypatch.delitem(levels._made, "container", raising=False)
     runpy.run_path(str(EXAMPLES / name), run_name="__main__")
     assert capsys.readouterr().out.startswith(printed)

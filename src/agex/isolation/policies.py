@@ -144,6 +144,8 @@ def load_policy(data: bytes, stub: Callable[[str], Any]) -> tuple[Policy, tuple[
     for kind, target, settings in grants:
         if kind == "default":
             policy = _with_defaults(policy)
+        elif kind == "paths":
+            policy.use_paths()
         elif kind == _STAYS:
             policy.names[target] = stub(target)
         elif kind == "import":

@@ -45,6 +45,8 @@ class ProcessExecutor:
         classes: Iterable[type] = (),
         files: Files | None = None,
     ) -> RemoteSession:
+        if files is not None:
+            policy.use_paths()
         saved = _saved(policy, tuple(sorted(classes, key=lambda cls: (cls.__module__, cls.__qualname__))))
 
         def start(about: Mapping[str, Any]) -> Worker:

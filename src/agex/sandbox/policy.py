@@ -49,7 +49,7 @@ class MemberSpec:
 class Grant:
     """One call that made a policy what it is: a worker repeats them to have the same."""
 
-    kind: Literal["default", "fn", "cls", "module"]
+    kind: Literal["default", "paths", "fn", "cls", "module"]
     target: Any = None
     settings: Mapping[str, Any] = field(default_factory=dict)
 
@@ -113,6 +113,7 @@ class Policy:
             library = _known("pathlib")
             self._use(library)
             self.modules["pathlib"] = libraries.LibraryGrant(library, "pathlib")
+            self.grants.append(Grant("paths"))
 
     # -- granting ------------------------------------------------------------------
 

@@ -199,6 +199,7 @@ _PROGRAMS: Mapping[str, str | list[str]] = {
     "writing a file": [
         "with open('a/b.txt', 'w') as f:\n    n = f.write('ü')",
         "open('a/b.txt', 'rb').read()",
+        "import pathlib\npathlib.Path('a/b.txt').read_text()",
     ],
     "adding to a file": ["open('in.csv', 'a').write('3,30')", "open('in.csv').read()"],
     "a file that is not there": "open('nope.txt')",
