@@ -1,8 +1,9 @@
 """agex: a language model writes the body of a typed function, next to your own objects.
 
-Two rings. The inner one (``sandbox``, ``state``, ``files``) needs the standard library only and knows
-nothing of agents; the outer one (``contract``, ``agent``, ``models``, ``tinyagent``, ``testing``,
-``cli``) builds on it, on pydantic and on pydantic-ai. Imports go outward to inward.
+Two rings. The inner one (``sandbox``, ``values``, ``state``, ``files``, ``shell``, ``isolation``)
+needs the standard library and a few small ones and knows nothing of agents; the outer one
+(``contract``, ``agent``, ``models``, ``mcp``, ``tinyagent``, ``testing``, ``cli``) builds on it, on
+pydantic and on pydantic-ai. Imports go outward to inward.
 
 Names are imported when they are first used: a bare ``import agex`` loads no provider, no
 pandas, no numpy and none of the rooms.
