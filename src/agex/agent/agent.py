@@ -70,8 +70,8 @@ class Agent:
         name: how it is called in events; names need not be unique.
         primer: standing instructions, put after the rules in the prompt.
         model: a string such as ``"openai:gpt-5-mini"`` or ``"local"``, a pydantic-ai model, an
-            ``agex.testing`` double, or None for what the environment offers. Looked up at the
-            first call of a task.
+            ``agex.testing`` double, a function of the messages that returns or awaits the answer's text,
+            or None for what the environment offers. Looked up at the first call of a task.
         state: where variables live from task to task; None for nowhere.
         fs: the workspace, of ``connect_fs``: by default a virtual one, which is kept in the state; None
             for no files. It is of the host at every level of *isolation*; the terminal over it is there

@@ -44,7 +44,8 @@ def resolve_model(
 
     Args:
         spec: a :class:`~agex.models.base.Model`, a pydantic-ai ``Model``, a string
-            (``"provider:model"``, ``"local"``, ``"local:/path.gguf"``) or None. None means
+            (``"provider:model"``, ``"local"``, ``"local:/path.gguf"``), a function of the messages that
+            returns or awaits the answer's text, or None. None means
             ``AGEX_MODEL``, else the first provider whose key is set, else the local model.
         environ: the environment; :data:`os.environ` by default.
         api_key: the key for the provider of a ``"provider:model"``; the environment's by default.
@@ -63,6 +64,10 @@ def resolve_model(
         return _named(spec, environ)
     if _is_provider_model(spec):
         return _provider(spec)
+    if callable(spec) and not isinstance(spec, type):
+        from agex.models.function import FunctionModel
+
+        return FunctionModel(spec)
     raise ModelNotConfigured(f"model= got a {type(spec).__name__}: {spec!r:.200}. It takes:\n{_FORMS}")
 
 

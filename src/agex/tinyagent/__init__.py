@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from agex.errors import ExecutionTimeout, StepLimitReached, ToolDefinitionError
 from agex.tinyagent.code import TinyCodeAgent
-from agex.tinyagent.executor import ExecutionResult, PythonExecutor
+from agex.tinyagent.executor import ExecutionResult, Executor, PythonExecutor
 from agex.tinyagent.limits import ExecutionLimits
 from agex.tinyagent.memory import (
     MemoryManager,
@@ -31,6 +31,7 @@ __all__ = [
     "ExecutionLimits",
     "ExecutionResult",
     "ExecutionTimeout",
+    "Executor",
     "FinalAnswer",
     "MemoryManager",
     "PruneStrategy",

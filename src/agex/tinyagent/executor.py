@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from agex.contract.realtype import class_name
 from agex.errors import EvalError, ExecutionTimeout, StepLimitReached, TaskCancelled
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from agex.sandbox import Policy, Result
     from agex.sandbox.session import Enforcement
 
-__all__ = ["ExecutionResult", "PythonExecutor"]
+__all__ = ["ExecutionResult", "Executor", "PythonExecutor"]
 
 MAX_SIGNALS = 1_000
 """Of one executor between two resets: a loop that says one each time round must not fill the memory."""
@@ -85,6 +85,23 @@ class ExecutionResult:
     def final_value(self) -> Any:
         """The value of the answer; None without one."""
         return self.answer.value if self.answer is not None else None
+
+
+class Executor(Protocol):
+    """What runs code piece after piece, for whoever takes another than `PythonExecutor` as well."""
+
+    def run(self, code: str) -> ExecutionResult:
+        """Run a piece of code; whatever it does is in the result."""
+        ...
+
+    def inject(self, name: str, value: Any) -> None:
+        """Give the code a variable."""
+
+    def reset(self) -> None:
+        """Forget the variables of the code."""
+
+    def kill(self) -> None:
+        """End the code that is running, from any thread."""
 
 
 class PythonExecutor:
