@@ -65,7 +65,7 @@ class ContainerExecutor(ProcessExecutor):
 
     def __init__(self, url: str | None = None) -> None:
         super().__init__()
-        self._client = _connected(url)
+        self._client, self._address = _connected(url)
         self._walls = self._examined()
         self._images: dict[str, str] = {}
         self._lock = threading.Lock()
@@ -90,7 +90,7 @@ class ContainerExecutor(ProcessExecutor):
         shown = _shown(saved.modules)
         try:
             container = self._client.containers.create(**self._settings(shown, limits))
-            worker = ContainerWorker(container)
+            worker = ContainerWorker(container, self._address)
         except _errors() as error:
             raise IsolationUnavailable(f"a container cannot be started: {error}") from error
         worker.channel.send(
@@ -150,14 +150,18 @@ class ContainerExecutor(ProcessExecutor):
         super().close()
         for thread in list(_removing):
             thread.join()
+        if _listens(self._address):
+            self._clean_up()
+        self._client.close()
+
+    def _clean_up(self) -> None:
+        """Remove the containers that this process has left, and the images."""
         with contextlib.suppress(*_errors()):
-            for container in self._client.containers.list(
-                all=True, filters={"label": f"{_LABEL}={os.getpid()}"}
-            ):
+            own = {"label": f"{_LABEL}={os.getpid()}"}
+            for container in self._client.containers.list(all=True, filters=own):
                 container.remove(force=True)
             for image in self._images.values():
                 self._client.images.remove(image, force=True)
-        self._client.close()
 
 
 def _shown(modules: Iterable[str]) -> list[str]:
@@ -199,11 +203,11 @@ def _add(tar: tarfile.TarFile, path: str, kind: bytes, made: set[str], *, target
 class ContainerWorker:
     """A container with a worker in it, and the connection to its standard input and output."""
 
-    def __init__(self, container: Any) -> None:
+    def __init__(self, container: Any, address: str) -> None:
         self._container = container
         attached = container.attach_socket(params={"stdin": 1, "stdout": 1, "stream": 1})
         self.channel = Channel(_Attached(attached))
-        self._finalizer = weakref.finalize(self, _end, self.channel, container)
+        self._finalizer = weakref.finalize(self, _end, self.channel, container, address)
         container.start()
 
     def interrupt(self) -> None:
@@ -228,15 +232,17 @@ class ContainerWorker:
         self._finalizer()
 
 
-def _end(channel: Channel, container: Any) -> None:
+def _end(channel: Channel, container: Any, address: str) -> None:
     """Hang up, and have the container removed: that takes a third of a second, and nobody waits for it."""
     channel.close()
-    thread = threading.Thread(target=_remove, args=(container,), name="agex container", daemon=True)
+    thread = threading.Thread(target=_remove, args=(container, address), name="agex container", daemon=True)
     _removing.add(thread)
     thread.start()
 
 
-def _remove(container: Any) -> None:
+def _remove(container: Any, address: str) -> None:
+    if not _listens(address):
+        return
     for step in (container.kill, functools.partial(container.remove, force=True)):
         with contextlib.suppress(
             *_errors()
@@ -300,7 +306,8 @@ class _Attached:
             under.close()
 
 
-def _connected(url: str | None) -> Any:
+def _connected(url: str | None) -> tuple[Any, str]:
+    """Return a client of the daemon, and its address."""
     try:
         import docker
         from docker.constants import DEFAULT_UNIX_SOCKET
@@ -320,7 +327,7 @@ def _connected(url: str | None) -> Any:
             f"isolation='container' needs a running Docker or podman service: {error}. "
             "Start one (for podman: podman system service) and set DOCKER_HOST to its socket"
         ) from error
-    return client
+    return client, address
 
 
 def _require_listener(address: str) -> None:
@@ -329,6 +336,14 @@ def _require_listener(address: str) -> None:
     if path != address.removeprefix("http+"):
         with socket.socket(socket.AF_UNIX) as probe:
             probe.connect("/" + path.lstrip("/"))
+
+
+def _listens(address: str) -> bool:
+    try:
+        _require_listener(address)
+    except OSError:
+        return False
+    return True
 
 
 def _errors() -> tuple[type[Exception], ...]:
