@@ -149,7 +149,11 @@ def test_no_command_shows_help(command):
 
 
 def test_ctrl_c_cancels_and_keeps_what_was_committed(command, tmp_path):
-    program = "from agex.cli.app import main; main()"
+    # A shell without job control has what it runs in the background ignore the interrupt.
+    program = (
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+        "from agex.cli.app import main; main()"
+    )
     arguments = ["run", "shell_tasks:waits_long", "--arg", "n=1", "--state", "kept"]
     with subprocess.Popen(
         [sys.executable, "-c", program, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
