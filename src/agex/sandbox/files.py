@@ -137,7 +137,8 @@ class _Patches:
                 self._ours = _learned()
             if self._users == 0:
                 self._host_has_them = _installation()._installed
-                self._before = [(owner, name, getattr(owner, name)) for owner, name, _ in self._ours]
+                # As they stand there: a class would give what is in a staticmethod.
+                self._before = [(owner, name, vars(owner)[name]) for owner, name, _ in self._ours]
                 _put(self._ours)
             self._users += 1
 
