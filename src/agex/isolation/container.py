@@ -300,7 +300,11 @@ class _Attached:
         return None
 
     def close(self) -> None:
-        under = getattr(self._attached, "_sock", None)  # of the SDK's reader, which does not close it
+        # The SDK keeps the response with the reader it gives; closed after it, it would flush what is closed.
+        response = getattr(self._attached, "_response", None)
+        under = getattr(self._attached, "_sock", None)  # of the reader, which does not close it
+        if response is not None:
+            response.close()
         self._attached.close()
         if under is not None:
             under.close()
