@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import gc
 import socket
+import sqlite3
 from typing import Any
 
+import numpy as np
 import pandas as pd
+import plotly
 import pytest
+from file_attacks import ATTACKS, HOST, SECRET
 
 from agex import Agent, FileEvent, Live, OutputEvent, Versioned, connect_fs
 from agex.isolation import executor_of
@@ -175,3 +179,28 @@ def test_a_task_in_a_task_has_files_of_its_own(level):
     )
     agent.fn(inner, name="inner")
     assert work() == ("inner", "outer")
+
+
+@pytest.fixture(scope="module")
+def granted():
+    policy = Policy.default()
+    for module in (np, pd, plotly, sqlite3):
+        policy.module(module)
+    return policy
+
+
+@pytest.mark.parametrize("walled", ["process", "kernel"])
+@pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS)
+def test_nothing_leads_from_a_worker_to_the_host(attack, walled, granted, tmp_path, monkeypatch):
+    (tmp_path / SECRET).write_text("secret\n1\n")
+    monkeypatch.chdir(tmp_path)
+    given = tmp_path / SECRET
+    names = {"HOST": HOST, "SECRET": SECRET, "FULL": str(given), "given": given}
+    session = executor_of(walled).session(granted, Limits(seconds=20.0), names, files=connect_fs())
+    try:
+        result = session.run(attack)
+    finally:
+        session.close()
+    assert result.error is not None
+    assert "secret" not in repr(result.value)
+    assert {each.name: each.read_text() for each in tmp_path.iterdir()} == {SECRET: "secret\n1\n"}

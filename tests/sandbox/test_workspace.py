@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import plotly
 import pytest
+from file_attacks import ATTACKS, HOST, SECRET
 
 from agex.files import connect_fs
 from agex.sandbox import Limits, Policy, Sandbox
@@ -107,85 +108,6 @@ def test_a_database_that_is_not_committed_is_not_written(sandbox):
         "out = sqlite3.connect('a.db').execute('select count(*) from t').fetchone()"
     )
     assert sandbox.exec(program).namespace["out"] == (0,)
-
-
-HOST = os.__file__
-SECRET = "data.csv"  # of the host's own directory: no workspace has it
-
-ATTACKS = {
-    "open": "open(SECRET)",
-    "io.open": "import io\nio.open(SECRET)",
-    "path": "from pathlib import Path\nPath(SECRET).read_text()",
-    "path unbound": "from pathlib import Path\nlist(map(Path.read_text, [Path(SECRET)]))",
-    "an input's path": "given.read_text()",
-    "the installation by path": "from pathlib import Path\nPath(HOST).read_text()",
-    "the installation by os": "import os\nos.stat(HOST)",
-    "the installation's directory": "import os\nos.listdir(os.path.dirname(HOST))",
-    "the installation by scandir of a path": "from pathlib import Path\nassert list(Path(HOST).parent.iterdir())",
-    "the installation by pandas": "import pandas as pd\npd.read_csv(HOST)",
-    "csv": "import pandas as pd\npd.read_csv(SECRET)",
-    "csv by URL": "import pandas as pd\npd.read_csv('file://' + FULL)",
-    "csv by fsspec": "import pandas as pd\npd.read_csv('local://' + FULL)",
-    "csv by a chain": "import pandas as pd\npd.read_csv('simplecache::' + FULL)",
-    "csv by a path of its own": "import pandas as pd\nclass P:\n    def __fspath__(self): return FULL\npd.read_csv(P())",
-    "csv by a text of its own": "import pandas as pd\nclass S(str):\n    def __str__(self): return FULL\npd.read_csv(S('x'))",
-    "parquet": "import pandas as pd\npd.read_parquet(FULL)",
-    "parquet with another engine": "import pandas as pd\npd.read_parquet(FULL, engine='fastparquet')",
-    "parquet with a file system": "import pandas as pd\npd.read_parquet(FULL, filesystem=1)",
-    "numpy": "import numpy as np\nnp.load(FULL)",
-    "numpy pickles": "import numpy as np\nnp.load('x', allow_pickle=True)",
-    "numpy pickles by position": "import numpy as np\nnp.load('x', None, True)",
-    "numpy saves pickles": "import numpy as np\nnp.save('x', np.array([{}], dtype=object))",
-    "numpy maps": "import numpy as np\nnp.memmap(FULL)",
-    "numpy text": "import numpy as np\nnp.loadtxt(FULL)",
-    "sqlite": "import sqlite3\nsqlite3.connect(FULL).execute('select * from sqlite_master').fetchall()[0]",
-    "sqlite URI": "import sqlite3\nsqlite3.connect('file:' + FULL + '?mode=ro', uri=True)",
-    "sqlite attach": "import sqlite3\nsqlite3.connect('a.db').execute('attach database ? as h', (FULL,))",
-    "sqlite vacuum": "import sqlite3\nsqlite3.connect('a.db').execute('vacuum into ?', (FULL + '2',))",
-    "sqlite image": "import sqlite3\nsqlite3.connect('a.db').deserialize(b'')",
-    "sqlite own methods": "import sqlite3\nsqlite3.connect('a.db')._put_back()",
-    "plotly": "import plotly.graph_objects as go\ngo.Figure().write_html('/no/' * 3000)",
-    "plotly browser": "import plotly.graph_objects as go\ngo.Figure().write_html('a', auto_open=True)",
-    "zip": "import zipfile\nzipfile.ZipFile(FULL)",
-    "tar": "import tarfile\ntarfile.open(FULL)",
-    "copy in": "import shutil\nshutil.copy(FULL, 'a')",
-    "move in": "import shutil\nshutil.move(FULL, 'a')",
-    "link": "import os\nos.symlink(FULL, 'a')",
-    "hard link": "import os\nos.link(FULL, 'a')",
-    "path link": "from pathlib import Path\nPath('a').symlink_to(FULL)",
-    "path hard link": "from pathlib import Path\nPath('a').hardlink_to(FULL)",
-    "owner": "from pathlib import Path\nPath('a').touch()\nPath('a').owner()",
-    "system": "import os\nos.system('true')",
-    "popen": "import os\nos.popen('true')",
-    "fork": "import os\nos.fork()",
-    "kill": "import os\nos.kill(1, 0)",
-    "exec": "import os\nos.execv('/bin/true', ['true'])",
-    "spawn": "import os\nos.posix_spawn('/bin/true', [], {})",
-    "putenv": "import os\nos.putenv('A', 'b')",
-    "host's environment": "import os\nos.environ['PATH']",
-    "descriptor of the host": "import os\nos.read(0, 1)",
-    "descriptor by open": "open(1, 'w')",
-    "os of a module": "import shutil\nshutil.os",
-    "os of glob": "import glob\nglob.os",
-    "sys of a module": "import os\nos.sys",
-    "globals of a function": "import os\nos.listdir.__globals__",
-    "self of a function": "import os\nos.listdir.__self__",
-    "closure of a function": "import os\nos.listdir.__closure__",
-    "files of a file": "open('a', 'wb')._fs",
-    "files of an entry": "import os\nopen('a', 'w').close()\nnext(os.scandir())._stat",
-    "files of a temporary": "import tempfile\ntempfile.NamedTemporaryFile()._files",
-    "which": "import shutil\nshutil.which('sh')",
-    "disk usage": "import shutil\nshutil.disk_usage('/')",
-    "compile by zipfile": "import zipfile\nzipfile.PyZipFile",
-    "own module with a forbidden name": "open('m.py', 'w').write('().__class__.__subclasses__()')\nimport m",
-    "own module that opens": "open('m.py', 'w').write('open(1)')\nimport m",
-    "own package that shadows": "open('sys.py', 'w').write('x = 1')\nimport sys\nsys.x",
-    "own module's builtins": "open('m.py', 'w').write('x = 1')\nimport m\nm.__builtins__",
-    "own module's dict": "open('m.py', 'w').write('x = 1')\nimport m\nvars(m)['__builtins__']",
-    "own module's name as mark": "open('mm.py', 'w').write('')\nimport mm\ntype('X', (), {'__module__': mm.__name__}).x",
-    "relative import above": "import os\nos.mkdir('p')\nopen('p/m.py', 'w').write('from ... import os')\nimport p.m",
-    "relative import of the real": "open('m.py', 'w').write('from . import sys')\nimport m",
-}  # fmt: skip
 
 
 @pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS)

@@ -31,8 +31,6 @@ class InProcessExecutor:
         classes: Iterable[type] = (),
         files: Files | None = None,
     ) -> Session:
-        if files is not None:
-            policy.use_paths()
         return Session(policy, limits, namespace, files=files)
 
     def close(self) -> None:

@@ -132,6 +132,7 @@ class Guards:
 
         It has ``open``, the modules that it writes there, and with the standard set those for files.
         """
+        self.policy.use_paths()
         own: GuestFiles = files.guarded(outside)
         self.files = own
         self.builtins["open"] = _plain_open(own)

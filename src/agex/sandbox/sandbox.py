@@ -41,8 +41,6 @@ class Sandbox:
     def session(self, namespace: Mapping[str, Any] | None = None, *, fs: Files | None = None) -> Session:
         """Open a namespace that lives over many runs, with the sandbox's own workspace or another."""
         files = self.fs if fs is None else fs
-        if files is not None:
-            self.policy.use_paths()
         return Session(self.policy, self.limits, namespace or {}, files=files)
 
     def exec(self, source: str, namespace: Mapping[str, Any] | None = None) -> Result:
