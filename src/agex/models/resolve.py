@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from agex.errors import ModelNotConfigured
 from agex.models.base import Model
@@ -67,7 +67,8 @@ def resolve_model(
     if callable(spec) and not isinstance(spec, type):
         from agex.models.function import FunctionModel
 
-        return FunctionModel(spec)
+        function: Any = spec  # what it answers is looked at when it does
+        return FunctionModel(function)
     raise ModelNotConfigured(f"model= got a {type(spec).__name__}: {spec!r:.200}. It takes:\n{_FORMS}")
 
 
