@@ -149,8 +149,7 @@ def test_a_refused_request_is_not_repeated_and_its_events_are_kept() -> None:
     assert [event.type for event in caught.value.run.events] == ["task_start", "error"]
 
 
-def test_a_repeated_request_is_told_before_its_text_comes_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agex.agent.drivers.time.sleep", lambda seconds: None)
+def test_a_repeated_request_is_told_before_its_text_comes_again() -> None:
     broken = ModelError("the stream broke off", retryable=True)
     agent, _ = scripted(broken, "task_success(x)")
     told: list[str] = []

@@ -36,9 +36,8 @@ def fails(n: int) -> int: ...
 
 def waits():
     open("waiting", "w").close()
-    import time
-    while True:
-        time.sleep(0.01)  # one long sleep would sleep on, where the signal comes right before it
+    while True:  # a call that waits would wait on, where the signal comes right before it
+        pass
 
 waiting = scripted("x = 1", "waits()")
 waiting.fn(waits, host_fs_access=True)

@@ -147,13 +147,18 @@ async def serve(server: Server) -> None:
         await server.run(reading, writing, server.create_initialization_options())
 
 
+def hang() -> None:
+    """Be a server that does not end: its client has to end it. If that fails, nothing is left for good."""
+    time.sleep(600)
+
+
 if __name__ == "__main__":
     match sys.argv[1:]:
         case ["library"]:
             library().run("stdio")
         case ["stubborn"]:
             library().run("stdio")
-            time.sleep(600)
+            hang()
         case ["http", descriptor]:
             app = library().streamable_http_app()
             uvicorn.run(app, fd=int(descriptor), log_level="warning", ws="none")
@@ -162,7 +167,7 @@ if __name__ == "__main__":
         case ["endless"]:
             anyio.run(serve, endless())
         case ["silent"]:
-            time.sleep(600)
+            hang()
         case ["babbling"]:
             print("this is no protocol", flush=True)
-            time.sleep(600)
+            hang()
