@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import gc
 import importlib
 import io
 import os
@@ -18,6 +19,12 @@ SETTING = re.compile(r"AGEX_\w+|\w+_API_KEY")
 # A machine that is busy with other things must not fail a property.
 settings.register_profile("agex", deadline=None)
 settings.load_profile("agex")
+
+
+def pytest_collection_finish() -> None:
+    """Keep the thousands of tests, and what they import, out of every later collection."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

@@ -21,7 +21,7 @@ netns = "none"
 runtime = "runc"
 cgroup_manager = "cgroupfs"
 events_logger = "file"
-exit_command_delay = 2
+exit_command_delay = 0
 """
 _STORAGE = """
 [storage]
@@ -58,7 +58,23 @@ def service(folder: Path) -> Iterator[str]:
     finally:
         process.terminate()
         process.wait()
+        _wait_for_the_last(folder)
         _unmount(folder)
+
+
+def _wait_for_the_last(folder: Path) -> None:
+    """Wait for what cleans up after each container: it mounts the storage once more, and is not the service's."""
+    until = time.monotonic() + 30
+    while any(str(folder).encode() in _command(process) for process in Path("/proc").glob("[0-9]*")):
+        if time.monotonic() > until:
+            raise RuntimeError("containers of podman's service are still there")
+        time.sleep(0.05)
+
+
+def _command(process: Path) -> bytes:
+    with contextlib.suppress(OSError):  # it has ended meanwhile
+        return (process / "cmdline").read_bytes()
+    return b""
 
 
 def _unmount(folder: Path) -> None:

@@ -8,7 +8,6 @@ of the host without a registry, a build or a copy. That needs a daemon on this m
 from __future__ import annotations
 
 import contextlib
-import functools
 import io
 import json
 import os
@@ -117,6 +116,8 @@ class ContainerExecutor(ProcessExecutor):
             "environment": {"PYTHONHOME": sys.base_prefix, "OPENBLAS_NUM_THREADS": "4"},
             "mounts": [Mount(path, path, type="bind", read_only=True) for path in paths],
             "stdin_open": True,
+            # podman's removal stops first, and gives what does not listen to another signal ten seconds.
+            "stop_signal": "SIGKILL",
             "network_mode": "none",
             "read_only": True,
             # podman would put writable memory in these places.
@@ -243,11 +244,8 @@ def _end(channel: Channel, container: Any, address: str) -> None:
 def _remove(container: Any, address: str) -> None:
     if not _listens(address):
         return
-    for step in (container.kill, functools.partial(container.remove, force=True)):
-        with contextlib.suppress(
-            *_errors()
-        ):  # it may have ended; podman's removal alone would wait ten seconds
-            step()
+    with contextlib.suppress(*_errors()):
+        container.remove(force=True)
 
 
 _removing: weakref.WeakSet[threading.Thread] = weakref.WeakSet()
