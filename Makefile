@@ -1,7 +1,7 @@
 # Each target installs what it needs into $(VENV), once, from nothing but python3 and the package registry.
 PYTHON ?= python3
 VENV ?= .venv
-PYTEST_ARGS ?= -n auto
+PYTEST_ARGS ?= -n auto --dist worksteal
 BENCH_ARGS ?= humaneval --limit 40 --turns 4
 SANDBOX_ARGS ?=
 STATE_ARGS ?=
@@ -48,6 +48,8 @@ demo: $(VENV)/.installed-demo+$(MODEL_EXTRAS) ## a model solves typed tasks over
 	$(BIN)/agex demo
 
 test: $(VENV)/.installed-test ## the test suite: no network, no model, random order
+	@# The workers and programs that tests start, hundreds of them, would each compile the package.
+	@$(BIN)/python -m compileall -q src
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
 check: $(VENV)/.installed-check ## lint, format, types, layers

@@ -18,7 +18,6 @@ from agex.testing import check_executor
 pytestmark = [
     pytest.mark.skipif(bool(podman.missing()), reason=f"no container engine: {podman.missing()}"),
     pytest.mark.slow,
-    pytest.mark.xdist_group("podman"),
     pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning"),  # the Docker SDK's sockets
 ]
 

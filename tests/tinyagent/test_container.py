@@ -15,7 +15,6 @@ from agex.tinyagent import PythonExecutor, TinyCodeAgent, TrustLevel
 pytestmark = [
     pytest.mark.skipif(bool(podman.missing()), reason=f"no container engine: {podman.missing()}"),
     pytest.mark.slow,
-    pytest.mark.xdist_group("podman"),
     pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning"),  # the Docker SDK's sockets
 ]
 
