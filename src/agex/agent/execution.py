@@ -218,7 +218,8 @@ class Execution:
         try:
             self._write_back()
         except EvalError as lost:  # the place is gone, and with it what the action did
-            return self._seen(replace(result, error=lost, traceback=f"EvalError: {lost}"), failed=True)
+            result.error, result.traceback = lost, f"EvalError: {lost}"
+            return self._seen(result, failed=True)
         if result.stopped is not None:
             return self._stopped(result)
         if result.error is not None:
@@ -328,7 +329,8 @@ class Execution:
             raise _unwrapped(outcome.stopped)
         if outcome.error is None:
             built = yield CallGuest(self.terms.signature.check_result, (outcome.value,), {})
-            outcome = outcome if built.error is not None else replace(outcome, value=built.value)
+            if built.error is None:
+                outcome.value = built.value
             if example.around is not None:
                 outcome = yield CallGuest(example.seen, (outcome.value,), {})
         shown = yield from self._repr(outcome)

@@ -297,8 +297,7 @@ class RemoteSession:
             except _Lost as lost:
                 result = self._lost_result(lost)
             result.duration = time.perf_counter() - start
-            result.enforcement = replace(
-                result.enforcement,
+            result.enforcement = result.enforcement._replace(
                 isolation=self._place.level,
                 memory=self._place.limits.memory_mb is not None,
                 walls=self._place.walls,

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from agex.errors import SandboxAttributeError, SandboxTypeError
-from agex.sandbox import classes, dataclass, formatting, instead, lazies
+from agex.sandbox import classes, formatting, instead, lazies
 
 if TYPE_CHECKING:
     from agex.sandbox.guards import Guards
@@ -204,6 +204,8 @@ def _copy_door(guards: Guards, receiver: Any, name: str) -> Any:
     """A class's tables, as a copy: a proxy hands the real one to the ``__eq__`` of whatever it meets."""
     table = dict(host.getattr(receiver, name))
     if name == "__dataclass_fields__" and not guards.is_own(receiver):
+        from agex.sandbox import dataclass
+
         table = {key: dataclass.shown_field(field) for key, field in table.items()}
     return _Door(table)
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import builtins as host
 import functools
-import inspect
 import sys
 import types
 from collections.abc import Callable, Mapping
@@ -25,6 +24,7 @@ from agex.errors import SandboxAttributeError, SandboxError, SandboxTypeError
 from agex.sandbox import classes, compiled, doors, hostclass, lazies, ledger, patterns, rawmemory
 from agex.sandbox.builtin import as_builtin
 from agex.sandbox.context import CURRENT
+from agex.sandbox.flags import CO_OPTIMIZED
 from agex.sandbox.importer import Importer
 from agex.sandbox.imports import Compile, Imports
 from agex.sandbox.names import Names, Spaces, own_names, replace_names
@@ -452,13 +452,13 @@ def _plain_open(files: GuestFiles) -> Callable[..., Any]:
 
 
 def _scope(frame: types.FrameType) -> Mapping[str, Any]:
-    is_function = frame.f_code.co_flags & inspect.CO_OPTIMIZED
+    is_function = frame.f_code.co_flags & CO_OPTIMIZED
     return own_names(frame.f_locals) if is_function else Names(frame.f_locals)
 
 
 def _is_written_to(frame: types.FrameType) -> bool:
     """Tell whether ``exec`` in this scope binds names in it: in a function, up to Python 3.12, half."""
-    return sys.version_info < (3, 13) or not frame.f_code.co_flags & inspect.CO_OPTIMIZED
+    return sys.version_info < (3, 13) or not frame.f_code.co_flags & CO_OPTIMIZED
 
 
 def _source(source: Any, function: str) -> str:

@@ -7,13 +7,13 @@ these methods are replaced by guarded ones; the next run begins by putting them 
 
 from __future__ import annotations
 
-import inspect
 import types
 from collections.abc import Callable, Iterable
 from types import FunctionType
 from typing import Any
 
 from agex.sandbox import ledger
+from agex.sandbox.flags import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
 
 __all__ = ["HOOKS", "Hooks"]
 
@@ -99,7 +99,7 @@ class Hooks:
                     return
                 yield value
 
-        shut = generator if method.__code__.co_flags & inspect.CO_GENERATOR else hook
+        shut = generator if method.__code__.co_flags & CO_GENERATOR else hook
         shut.__name__, shut.__qualname__, shut.__doc__ = method.__name__, method.__qualname__, method.__doc__
         return shut
 
@@ -111,5 +111,5 @@ def _get(value: Any, instance: Any) -> Any:
 
 
 _NAMESPACE: Callable[[type], Any] = vars(type)["__dict__"].__get__
-_ASYNC = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+_ASYNC = CO_COROUTINE | CO_ASYNC_GENERATOR
 """What a call of does not run yet, and is awaited on purpose."""

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agex.errors import SandboxImportError
 
@@ -23,13 +22,12 @@ Compile = Callable[[str, str], types.CodeType]
 """Source and file name to code."""
 
 
-@dataclass
-class _Loaded:
+class _Loaded(NamedTuple):
     """A module, and what it was made from."""
 
     module: types.ModuleType
     source: str
-    needs: set[str] = field(default_factory=set)
+    needs: set[str]
     """The modules of the workspace that it imported while it ran."""
 
 
@@ -133,7 +131,7 @@ class Imports:
         before = self._loaded.get(name)
         module = types.ModuleType(name) if before is None else before.module
         space, was = vars(module), dict(vars(module))
-        self._loaded[name] = _Loaded(module, source)
+        self._loaded[name] = _Loaded(module, source, set())
         space.clear()
         space.update(
             __builtins__=self._guards.builtins,

@@ -24,13 +24,12 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 __all__ = ["Deadline", "Limits", "Stop", "TimeLimit", "resource_limits"]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Limits:
+class Limits(NamedTuple):
     """What one run may use."""
 
     seconds: float | None = 30.0

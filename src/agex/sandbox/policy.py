@@ -15,11 +15,10 @@ import functools
 import sys
 import types
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from agex.errors import DefinitionError
-from agex.sandbox import doors, hostclass, ledger, libraries, stdlib
+from agex.sandbox import doors, hostclass, ledger, libraries
 from agex.sandbox.libraries.homes import Guard, homes
 from agex.sandbox.libraries.lookup import DENIED, Shelf, member_door, named, open_guard, unsealed
 from agex.sandbox.modules import ModuleGrant, Pattern, matches, open_while
@@ -33,8 +32,7 @@ __all__ = ["Grant", "MemberSpec", "Pattern", "Policy"]
 Visibility: TypeAlias = Literal["high", "medium", "low"]
 
 
-@dataclass(frozen=True, kw_only=True)
-class MemberSpec:
+class MemberSpec(NamedTuple):
     """How one member of a registration differs from the rest of it."""
 
     visibility: Visibility | None = None
@@ -45,13 +43,12 @@ class MemberSpec:
     """For a class: whether guest code may make instances; None as its owner."""
 
 
-@dataclass(frozen=True)
-class Grant:
+class Grant(NamedTuple):
     """One call that made a policy what it is: a worker repeats them to have the same."""
 
     kind: Literal["default", "paths", "fn", "cls", "module"]
-    target: Any = None
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    target: Any
+    settings: Mapping[str, Any]
 
 
 class _ClassRule:
@@ -102,8 +99,8 @@ class Policy:
     def default(cls, *, strict: bool = False) -> Policy:
         """Grant the standard set: the harmless part of the standard library."""
         policy = cls(strict=strict)
-        policy.modules.update(stdlib.grants())
-        policy.grants.append(Grant("default"))
+        policy.modules.update(_standard())
+        policy.grants.append(Grant("default", None, {}))
         policy.is_standard = True
         return policy
 
@@ -113,7 +110,7 @@ class Policy:
             library = _known("pathlib")
             self._use(library)
             self.modules["pathlib"] = libraries.LibraryGrant(library, "pathlib")
-            self.grants.append(Grant("paths"))
+            self.grants.append(Grant("paths", None, {}))
 
     # -- granting ------------------------------------------------------------------
 
@@ -218,7 +215,7 @@ class Policy:
             self._grant(name, module, module)
             return module
         library = libraries.find(module.__name__.partition(".")[0])
-        curated = stdlib.grants().get(module.__name__)
+        curated = _standard().get(module.__name__)
         plain = include == "*" and exclude in ("_*", ("_*", "*._*")) and not configure and not opened
         if curated is not None and plain and (library is None or library not in self._shelf):
             self.modules[name or module.__name__] = curated
@@ -322,7 +319,7 @@ class Policy:
             contested = ledger.CONTESTED | self._contested
             self._text = Rules(
                 contested=frozenset(contested),
-                of_builtins=frozenset(self._of_builtins),
+                only_elsewhere=frozenset(contested - ledger.CONTESTED - self._of_builtins),
                 hot=frozenset(self._hot),
                 strict=self.strict,
             )
@@ -385,6 +382,12 @@ _FREELY_WRITTEN = frozenset(
     }
 )  # fmt: skip
 """Classes of the standard library whose instances are there to be written to, and are the guest's own."""
+
+
+def _standard() -> Mapping[str, ModuleGrant]:
+    from agex.sandbox import stdlib  # with all that it replaces: not for a policy that grants none of it
+
+    return stdlib.grants()
 
 
 def _doors(host_fs_access: bool, network_access: bool) -> tuple[str, ...]:

@@ -27,10 +27,8 @@ syntax runs.
 from __future__ import annotations
 
 import ast
-import functools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from agex.errors import SandboxSyntaxError
 from agex.sandbox import ledger, nodes, patterns
@@ -46,23 +44,17 @@ HELPERS = (
 """Every name the rewriting adds, apart from the temporaries ``tmp!`` and ``case!N``."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Rules:
+class Rules(NamedTuple):
     """What a policy means for the text of a program. Hashable: part of the cache key."""
 
     contested: frozenset[str] = ledger.CONTESTED
     """Names whose receiver is checked."""
-    of_builtins: frozenset[str] = frozenset()
-    """Those that a registration contests on a builtin class as well; others are taken on trust there."""
+    only_elsewhere: frozenset[str] = frozenset()
+    """Those that are harmless on a builtin class, and taken on trust there."""
     hot: frozenset[str] = frozenset()
     """Private names that host classes use, which a guest may inherit from: never taken on trust."""
     strict: bool = False
     """Check every receiver."""
-
-    @functools.cached_property
-    def only_elsewhere(self) -> frozenset[str]:
-        """Contested names that are harmless on a builtin class."""
-        return self.contested - ledger.CONTESTED - self.of_builtins
 
 
 def rewrite(tree: ast.Module, rules: Rules, *, echo: bool = True) -> ast.Module:

@@ -46,8 +46,7 @@ class KernelExecutor(ProcessExecutor):
         return (*super().walls(), *walls())
 
     def _order(self, saved: Saved, limits: Limits, about: Mapping[str, Any]) -> Order:
-        bounded = replace(
-            limits,
+        bounded = limits._replace(
             memory_mb=limits.memory_mb or _MEMORY_MB,
             open_files=limits.open_files or _OPEN_FILES,
         )
