@@ -6,11 +6,14 @@ a function ``reply`` of the messages. All else is real: databases, servers, proc
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import importlib
+import itertools
 import json
 import re
 import runpy
+import subprocess
 import sys
 import threading
 import urllib.error
@@ -20,6 +23,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import openai_server
 import pytest
 import servers
 
@@ -139,6 +143,8 @@ WITH_SERVERS = {"cluster", "service", "tinyagent_sandboxed"}
 """These have a test of their own, the last one in ``tests/tinyagent/test_container.py``."""
 
 Load = Callable[[str], ModuleType]
+
+_numbers = itertools.count()
 
 
 @pytest.fixture
@@ -343,13 +349,44 @@ def test_a_task_that_fails_is_an_error_of_the_service_and_not_its_end(
     assert json.loads(post(f"{address}/tickets", text="It crashes.", customer=7))["topic"] == "bug"
 
 
+@pytest.fixture
+def provider(monkeypatch: pytest.MonkeyPatch) -> Iterator[openai_server.Provider]:
+    """Run a provider that commands ask with ``--model openai-chat:any``."""
+    pytest.importorskip("openai", reason="needs `pip install pydantic-ai-slim[openai]`")
+    with openai_server.running() as running:
+        monkeypatch.setenv("OPENAI_API_KEY", "any")
+        monkeypatch.setenv("OPENAI_BASE_URL", running.url)
+        yield running
+
+
+def test_the_service_is_a_command(provider: openai_server.Provider) -> None:
+    provider.answers.append(openai_server.completion(turns("service")[0]))
+    port = servers.free_port()
+    options = ["--model", "openai-chat:any", "--port", str(port)]
+    command = [sys.executable, str(EXAMPLES / "service.py"), *options]
+    with servers.running(command, lambda: servers.connects(port)):
+        verdict = post(f"http://127.0.0.1:{port}/tickets", text="I was charged twice!", customer=7)
+    assert json.loads(verdict) == {"topic": "billing", "urgent": True}
+
+
 # -- the cluster --------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
-def dsn() -> Iterator[str]:
+def postgres() -> Iterator[str]:
     with servers.postgres_server() as address:
         yield address
+
+
+@pytest.fixture
+def dsn(postgres: str) -> str:
+    """Make a database that nobody has used."""
+    import psycopg
+
+    name = f"cluster{next(_numbers)}"
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+    return postgres.replace("dbname=postgres", f"dbname={name}")
 
 
 @pytest.mark.slow
@@ -374,3 +411,20 @@ def test_the_cluster_does_all_regions_over_one_database(
     assert not any(event.error for event in outputs)
     assert state.fsck() == []
     state.close()
+
+
+@pytest.mark.slow
+def test_the_cluster_is_a_command_and_a_region_that_fails_is_told(
+    dsn: str, provider: openai_server.Provider
+) -> None:
+    pytest.importorskip("distributed", reason="the extra `examples` has distributed")
+    answers = [*turns("cluster") * 2, "```python\ntask_fail('no rate')\n```"]
+    provider.answers.extend(openai_server.completion(answer) for answer in answers)
+    # The program is __main__ here: the workers cannot import it, they are sent all of it.
+    command = [sys.executable, str(EXAMPLES / "cluster.py"), "--model", "openai-chat:any", "--dsn", dsn]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=100)
+    sums = ast.literal_eval(done.stdout.splitlines()[0])
+    [failed] = [region for region, value in sums.items() if value == "no sum: no rate"]
+    right = {"north": 160.0, "south": 150.0, "east": 105.0}
+    assert sums == right | {failed: "no sum: no rate"}
+    assert provider.answers == []
