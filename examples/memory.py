@@ -46,7 +46,7 @@ def main(model: object = None, directory: Path | None = None) -> None:
         # Each action that was executed is a commit. The first one, pulled up as it was:
         first = next(event for event in events(state) if isinstance(event, ActionEvent))
         assert first.commit_hash is not None  # only without a versioned state
-        print("then:", state.checkout(first.commit_hash)["people"])
+        print("then:", state.checkout(first.commit_hash).get("people"))
 
         # A fork is a branch that costs nothing: what happens on it stays there until it is merged.
         rumour = state.fork("rumour")

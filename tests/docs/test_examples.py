@@ -164,6 +164,8 @@ def turns(name: str) -> list[str]:
 def test_every_example_is_tested_and_every_script_has_an_example() -> None:
     assert sorted(PRINTED.keys() | WITH_SERVERS) == NAMES
     assert sorted(REPLIES) == NAMES
+    listed = re.findall(r"\[(\w+)\.py\]", (EXAMPLES / "README.md").read_text(encoding="utf-8"))
+    assert sorted(listed) == NAMES
 
 
 @pytest.mark.parametrize("name", NAMES)

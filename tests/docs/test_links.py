@@ -9,7 +9,11 @@ import pytest
 import yaml
 
 ROOT = Path(__file__).parents[2]
-PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / ".github").rglob("*.md"))]
+PAGES = [
+    ROOT / "examples" / "README.md",
+    *sorted(ROOT.glob("*.md")),
+    *sorted((ROOT / ".github").rglob("*.md")),
+]
 FORMS = sorted(path for path in (ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml") if path.stem != "config")
 LINK = re.compile(r"\[[^\]]+\]\((?!https?:)([^)#]+)")
 
