@@ -1,9 +1,10 @@
 """A function made from a sentence, and used like any other.
 
 Run it with ``python examples/funcy.py``: with a provider's key in the environment, or with the
-local model (in a checkout: ``pip install ".[local,local-weights]"``).
+local model (in a checkout: ``pip install ".[local,local-weights]"``); ``--model`` names another.
 """
 
+import argparse
 import math
 from collections.abc import Callable
 
@@ -24,12 +25,15 @@ def make_function(description: str) -> Callable[[int], int]:  # type: ignore[emp
     """Make a Python function that does what the description says, and return the function itself."""
 
 
-def main() -> None:
+def main(model: object = None) -> None:
     """Have the function made, call it, and sort by it."""
+    agent.model = model
     prime_finder = make_function("find the next prime larger than a given number")
     print(prime_finder(100))
     print(sorted([14, 3, 24, 7], key=prime_finder))
 
 
 if __name__ == "__main__":
-    main()
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--model", help="'local', 'openai:gpt-5-mini', ...; else what the environment offers")
+    main(parser.parse_args().model)

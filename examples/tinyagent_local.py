@@ -1,9 +1,10 @@
 """A question about a file, answered in this process: the guards are for code that means well.
 
-Run it with ``python examples/tinyagent_local.py``; see ``funcy.py`` for the model it needs. It takes what
-the environment offers; ``TinyCodeAgent(model="gpt-4o")`` names one.
+Run it with ``python examples/tinyagent_local.py [--model MODEL]``; see ``funcy.py`` for the model
+it needs. Without ``model=``, a ``TinyCodeAgent`` asks gpt-4o-mini.
 """
 
+import argparse
 import tempfile
 from pathlib import Path
 
@@ -12,12 +13,12 @@ from agex.tinyagent import ExecutionLimits, TinyCodeAgent, TrustLevel
 DATA = "day,value\nmon,12\ntue,15\nwed,9\nthu,18\n"
 
 
-def main() -> None:
+def main(model: object = None) -> None:
     """Write a small file, ask about it, and show the answer with what it took."""
     with tempfile.TemporaryDirectory() as directory:
         Path(directory, "data.csv").write_text(DATA, encoding="utf-8")
         agent = TinyCodeAgent(
-            model=None,
+            model=model,
             trust_level=TrustLevel.LOCAL,
             limits=ExecutionLimits(timeout_seconds=60.0, max_output_bytes=50000),
             extra_imports=["pandas", "numpy"],
@@ -32,4 +33,6 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--model", help="'local', 'openai:gpt-5-mini', ...; else what the environment offers")
+    main(parser.parse_args().model)

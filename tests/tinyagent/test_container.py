@@ -53,9 +53,9 @@ def test_nothing_is_written_from_a_container(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["data.csv"]
 
 
-def test_the_example_of_strangers_runs_in_a_container(monkeypatch, capsys):
-    model = ScriptedModel(["```python\nfinal_answer(168)\n```"])
-    monkeypatch.setattr(TinyCodeAgent, "resolved_model", lambda self: model)
-    example = Path(__file__).parents[2] / "examples" / "tinyagent_sandboxed.py"
-    runpy.run_path(str(example), run_name="__main__")
+def test_the_example_of_strangers_runs_in_a_container(capsys):
+    examples = Path(__file__).parents[2] / "examples"
+    script = (examples / "replies" / "tinyagent_sandboxed.md").read_text(encoding="utf-8")
+    program = runpy.run_path(str(examples / "tinyagent_sandboxed.py"))
+    program["main"](ScriptedModel([script]))
     assert capsys.readouterr().out == "168\n"
