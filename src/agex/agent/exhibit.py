@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 from typing import Any
 
 from agex.agent.figures import drawn, plotly_figure
 from agex.contract import preview, short_repr
-from agex.display import Part, Table, Text
+from agex.display import Drawing, Part, Table, Text
 from agex.values.kinship import is_exactly
 
 __all__ = ["ROWS", "exhibits", "named_values"]
@@ -34,9 +35,9 @@ def exhibits(value: Any, label: str = "") -> Iterator[Part]:
     elif is_exactly(kind, "pandas", "Series"):
         yield _series(value, label)
     elif is_exactly(kind, "plotly.graph_objs", "Figure"):
-        yield plotly_figure(value, label)
+        yield Drawing(draw=partial(plotly_figure, value), label=label or "A plotly figure")
     elif any(is_exactly(kind, *each) for each in _DRAWN):
-        yield drawn(value, label)
+        yield Drawing(draw=partial(drawn, value), label=label or short_repr(value))
     else:
         yield Text(text=preview(value, VALUE_CHARS), label=label)
 

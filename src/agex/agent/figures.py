@@ -15,7 +15,7 @@ from typing import Any
 
 from agex.agent.pictures import encoded
 from agex.contract import short_repr
-from agex.display import Part, Picture, Scripted, Text, cut
+from agex.display import Picture, Scripted, Text, cut
 from agex.models.base import Image
 
 __all__ = ["drawn", "plotly_figure"]
@@ -41,7 +41,7 @@ Plotly.newPlot("figure", figure.data, figure.layout, {responsive: true});
 """
 
 
-def drawn(value: Any, label: str = "") -> Part:
+def drawn(value: Any) -> Picture | Text:
     """Draw a matplotlib figure or a PIL image; say why where that does not go."""
     from agex.sandbox import Limits, Policy, Sandbox
 
@@ -49,11 +49,11 @@ def drawn(value: Any, label: str = "") -> Part:
     result = session.call(partial(encoded, value, session.paused))
     if type(result.value) is not Image:
         why = cut(result.traceback.strip(), 300)
-        return Text(text=f"{short_repr(value)}\nIt could not be drawn: {why}", label=label)
-    return Picture(data=result.value.data, media_type=result.value.media_type, label=label)
+        return Text(text=f"{short_repr(value)}\nIt could not be drawn: {why}")
+    return Picture(data=result.value.data, media_type=result.value.media_type)
 
 
-def plotly_figure(figure: Any, label: str = "") -> Part:
+def plotly_figure(figure: Any) -> Scripted | Text:
     """Show a plotly figure by its own script in a frame of its own; say why where that does not go."""
     held = object.__getattribute__(figure, "__dict__")  # its methods may be hidden by attributes
     copy = _Plain(ITEMS)
@@ -61,14 +61,14 @@ def plotly_figure(figure: Any, label: str = "") -> Part:
         data = [copy.mapping(trace) for trace in held["_data"]]
         layout = copy.mapping(held["_layout"])
     except (ValueError, RecursionError) as error:
-        return Text(text=f"A plotly figure that is not shown: {error}", label=label)
+        return Text(text=f"A plotly figure that is not shown: {error}")
     from plotly.offline import get_plotlyjs
 
     kinds = ", ".join(sorted({str(trace.get("type", "scatter")) for trace in data}))
     # A "<" in a script could end it, or begin a comment that swallows its end.
     form = json.dumps({"data": data, "layout": layout}).replace("<", "\\u003c")
     document = _DOCUMENT % {"policy": _POLICY, "plotly": get_plotlyjs(), "form": form}
-    return Scripted(document=document, label=label or f"A plotly figure ({kinds})")
+    return Scripted(document=document, label=f"A plotly figure ({kinds})")
 
 
 class _Plain:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from agex.agent.event import SuccessEvent
 from agex.agent.exhibit import exhibits
+from agex.agent.listing import signature_text
 from agex.display import Code, Fold, Page, Part, Table, Text, Tone, cut
 from agex.errors import TaskClarify
 
@@ -156,10 +158,10 @@ def task_page(task: Any, definition: Definition) -> Page:
 
 
 def _task_parts(task: Any, definition: Definition) -> Iterator[Part]:
-    yield Code(text=f"def {task.__name__}{task.__signature__}")
+    yield Code(text=f"def {task.__name__}{signature_text(task)}")
     for label, text in (("", task.__doc__), ("primer", definition.primer)):
         if text:
-            yield Text(text=text.strip(), label=label)
+            yield Text(text=inspect.cleandoc(text), label=label)
     if definition.setup:
         yield Code(text=definition.setup, label="setup")
     terms = definition.terms

@@ -6,13 +6,14 @@ values it shows, and loads nothing but the standard library.
 """
 
 from agex.display.document import to_html
-from agex.display.page import Code, Fold, Page, Part, Picture, Scripted, Table, Text, Tone
+from agex.display.page import Code, Drawing, Fold, Page, Part, Picture, Scripted, Table, Text, Tone
 from agex.display.plain import cut, plain
 from agex.display.shown import Shown
 from agex.display.terminal import to_text
 
 __all__ = [
     "Code",
+    "Drawing",
     "Fold",
     "Page",
     "Part",

@@ -11,7 +11,7 @@ import base64
 import html
 from collections.abc import Iterator, Sequence
 
-from agex.display.page import Code, Fold, Page, Part, Picture, Scripted, Table, Text
+from agex.display.page import Code, Drawing, Fold, Page, Part, Picture, Scripted, Table, Text
 from agex.display.plain import cut, plain
 
 __all__ = ["to_html"]
@@ -80,6 +80,8 @@ class _Writer:
                 return self._fold(part)
             case Picture():
                 return self._picture(part)
+            case Drawing():
+                return self._part(part.draw())
             case Scripted():
                 return self._scripted(part)
             case Table():

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-__all__ = ["Code", "Fold", "Page", "Part", "Picture", "Scripted", "Table", "Text", "Tone"]
+__all__ = ["Code", "Drawing", "Fold", "Page", "Part", "Picture", "Scripted", "Table", "Text", "Tone"]
 
 Tone: TypeAlias = Literal["plain", "good", "bad", "asking"]
 """How things stand: it gives a page its sign, and its colour where there are colours."""
@@ -66,6 +66,15 @@ class Scripted:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Drawing:
+    """What takes a while to draw: it is drawn where it is seen, not where it is told."""
+
+    draw: Callable[[], Text | Picture | Scripted]
+    label: str
+    """What it shows, where it is told."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Fold:
     """A page inside another, which opens and closes."""
 
@@ -73,7 +82,7 @@ class Fold:
     open: bool = False
 
 
-Part: TypeAlias = Text | Code | Table | Picture | Scripted | Fold
+Part: TypeAlias = Text | Code | Table | Picture | Scripted | Drawing | Fold
 
 
 @dataclass(frozen=True, kw_only=True)

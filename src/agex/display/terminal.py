@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from agex.display.page import Code, Fold, Page, Part, Picture, Scripted, Table, Text
+from agex.display.page import Code, Drawing, Fold, Page, Part, Picture, Scripted, Table, Text
 from agex.display.plain import cut, plain
 
 __all__ = ["heading", "lines_of", "table_lines", "to_text"]
@@ -45,8 +45,8 @@ def lines_of(part: Part) -> Iterator[str]:
             yield from table_lines(part)
         case Picture():
             yield f"[a picture, {_line(part.media_type)}, {len(part.data):,} bytes]"
-        case Scripted():
-            yield "[shown in notebooks]"
+        case Scripted() | Drawing():
+            yield "[drawn in notebooks]"
 
 
 def table_lines(part: Table) -> Iterator[str]:
