@@ -8,6 +8,7 @@ short description, so that an event is always bounded.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
@@ -50,6 +51,9 @@ PLAIN_CHARS = 20_000
 PREVIEW_CHARS = 1_000
 REPR_CHARS = 80
 """Of one field, in ``repr(event)``."""
+
+_FENCED = re.compile(r"^(```|~~~).*?^\1[ \t]*$\n?", re.DOTALL | re.MULTILINE)
+"""What of an answer without tool calls is shown as its actions."""
 
 
 class _TooLarge(Exception):
@@ -228,8 +232,9 @@ class ActionEvent(_Event):
             yield "cut, and not executed"
 
     def _parts(self) -> Iterator[Part]:
-        if self.text:
-            yield Text(text=self.text)
+        said = _FENCED.sub("", self.text).strip() if self.actions else self.text
+        if said:
+            yield Text(text=said)
         for action in self.actions:
             yield from _action_parts(action)
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from agex.agent.event import SuccessEvent
+from agex.agent.event import ActionEvent, SuccessEvent
 from agex.agent.exhibit import exhibits
 from agex.agent.listing import signature_text
 from agex.display import Code, Fold, Page, Part, Table, Text, Tone, cut
@@ -51,9 +52,18 @@ def _run_parts(run: Run[Any]) -> Iterator[Part]:
     elif run.error is not None:
         message = run.error.args[0] if run.error.args else ""
         yield Text(text=message if type(message) is str else type(run.error).__name__, bad=True)
+    own = [event for event in run.events if event.run_id == run.run_id]
+    last = next((event for event in reversed(own) if type(event) is ActionEvent), None)
     for event in run.events:
-        if not (run.ok and type(event) is SuccessEvent and event.run_id == run.run_id):  # it is shown above
+        if event.run_id != run.run_id:
             yield Fold(page=event.page())
+        elif not (run.ok and type(event) is SuccessEvent):  # which is shown above
+            yield Fold(page=_untitled(event.page()), open=event is last)
+
+
+def _untitled(page: Page) -> Page:
+    """Leave out the task's name, which stands above."""
+    return replace(page, title=page.facts[0], facts=page.facts[1:])
 
 
 def _how(run: Run[Any]) -> str:

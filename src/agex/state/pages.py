@@ -81,7 +81,7 @@ def _held(held: Mapping[str, Any], cache: Mapping[str, Any], files: Iterable[str
     paths = list(itertools.islice(files, FILES + 1))
     if paths:
         more = "… and more" if len(paths) > FILES else ""
-        yield Table(head=("file",), rows=[(path,) for path in paths[:FILES]], label="files", note=more)
+        yield Table(head=("file",), rows=[(path,) for path in paths[:FILES]], note=more)
 
 
 def _plain_items(cache: Mapping[Any, Any]) -> Iterator[tuple[str, Any]]:

@@ -169,7 +169,7 @@ class Versioned(State):
         return versioned_page(self)
 
     def __repr__(self) -> str:
-        return f"Versioned({self.branch} at {(self._head or 'the beginning')[:12]})"
+        return f"Versioned({self.branch} at {self._head[:12] if self._head else 'the beginning'})"
 
     @property
     def cache(self) -> dict[str, Any]:  # type: ignore[override]
