@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from agex import Agent, Live, SandboxError
+from agex.sandbox import Limits, Policy, Sandbox
 from agex.testing import ScriptedModel
 
 MAKE = """\
@@ -114,3 +115,10 @@ def test_a_state_keeps_the_function_under_its_name() -> None:
     state = Live()
     function = returned("def f(x):\n    return x + 1\ntask_success(f)", state=state)
     assert state["f"](1) == function(1) == 2
+
+
+def test_a_function_that_a_later_run_stopped_works_again() -> None:
+    function = returned("def f(n):\n    while n:\n        n -= 1\n    return 'done'\ntask_success(f)")
+    result = Sandbox(Policy(), limits=Limits(seconds=0.2)).session().call(function, -1)
+    assert "longer than 0.2 s" in str(result.error)
+    assert function(3) == "done"

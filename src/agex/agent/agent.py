@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from enum import Enum
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, get_args, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 from weakref import WeakKeyDictionary
 
 from agex.agent.budget import Budget
@@ -23,9 +23,11 @@ from agex.agent.registration import (
     add,
     host_classes,
     policy_for,
+    require_isolation,
 )
 from agex.agent.task import AnyTask, AsyncTask, Task
 from agex.contract import TaskSignature
+from agex.display import Shown
 from agex.errors import DefinitionError, IsolationUnavailable
 from agex.models.base import Model
 from agex.state import State
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     import os
 
     from agex.agent.workspace import TaskFiles
+    from agex.display import Page
     from agex.files import Workspace
     from agex.files.skill import Skill
     from agex.isolation import GuestSession
@@ -63,7 +66,7 @@ VIRTUAL_FS: Any = _Default.VIRTUAL_FS
 """The default ``fs``: a virtual workspace without a limit."""
 
 
-class Agent:
+class Agent(Shown):
     """A model with what its code may use. Safe to share between threads.
 
     Args:
@@ -109,7 +112,7 @@ class Agent:
         budget: Budget | None = None,
         llm_retries: int = 2,
     ) -> None:
-        _require_isolation(isolation)
+        require_isolation(isolation)
         _require(
             fs is VIRTUAL_FS or fs is None or hasattr(fs, "over"),
             f"fs={fs!r}: give connect_fs(type='virtual'), connect_fs(type='isolated', root=...) or None.",
@@ -152,6 +155,11 @@ class Agent:
 
     def __repr__(self) -> str:
         return f"<agex agent {self.name}>"
+
+    def page(self) -> Page:
+        from agex.agent.pages import agent_page
+
+        return agent_page(self)
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickle its settings and what is registered."""
@@ -580,15 +588,6 @@ class Agent:
                 sandbox = Sandbox(policy_for(registrations, signature), limits=limits)
                 known = self._sandboxes[signature] = (registrations, sandbox)
             return known[1]
-
-
-def _require_isolation(isolation: Isolation) -> None:
-    levels = get_args(Isolation)
-    _require(isolation in levels, f"isolation={isolation!r} is none of: {', '.join(levels)}.")
-    if isolation != "none":
-        from agex.isolation import executor_of
-
-        executor_of(isolation)  # raises, where that level does not hold
 
 
 def _require(holds: bool, message: str) -> None:

@@ -7,9 +7,9 @@ short description, so that an event is always bounded.
 
 from __future__ import annotations
 
-import html
 import math
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
@@ -24,8 +24,9 @@ from pydantic import (
     model_serializer,
 )
 
-from agex.contract import preview
-from agex.models.actions import Action
+from agex.contract import preview, short_repr
+from agex.display import Code, Page, Part, Picture, Shown, Table, Text, Tone
+from agex.models.actions import Action, EditFileAction, PythonAction, TerminalAction, WriteFileAction
 from agex.models.base import Image, Usage
 
 __all__ = [
@@ -48,6 +49,11 @@ PLAIN_ITEMS = 1_000
 PLAIN_CHARS = 20_000
 """Likewise for the characters of its strings: as much as one turn may show."""
 PREVIEW_CHARS = 1_000
+REPR_CHARS = 80
+"""Of one field, in ``repr(event)``."""
+
+_FENCED = re.compile(r"^(```|~~~).*?^\1[ \t]*$\n?", re.DOTALL | re.MULTILINE)
+"""What of an answer without tool calls is shown as its actions."""
 
 
 class _TooLarge(Exception):
@@ -112,7 +118,17 @@ Value: TypeAlias = Annotated[Any, PlainSerializer(_json_value, when_used="json")
 Values: TypeAlias = Annotated[dict[str, Any], PlainSerializer(_json_values, when_used="json")]
 
 
-class _Event(BaseModel):
+class _Brief:
+    """A text that is its own `repr`."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __repr__(self) -> str:
+        return self._text
+
+
+class _Event(Shown, BaseModel):
     model_config = ConfigDict(
         frozen=True,
         extra="forbid",
@@ -120,7 +136,7 @@ class _Event(BaseModel):
         val_json_bytes="base64",
         arbitrary_types_allowed=True,
     )
-    color: ClassVar[str] = "#666"
+    tone: ClassVar[Tone] = "plain"
 
     timestamp: datetime = Field(default_factory=lambda: datetime.now(UTC))
     agent: str
@@ -149,32 +165,51 @@ class _Event(BaseModel):
         """Return what happened, as bounded text."""
         return ""
 
-    def _repr_html_(self) -> str:
-        head = html.escape(f"{self.agent} · {self.task} · turn {self.turn} · {type(self).__name__}")
-        body = html.escape(self.summary())
-        return (
-            f'<div style="border-left:3px solid {self.color};padding-left:8px;margin:4px 0">'
-            f'<div style="color:{self.color}">{head}</div><pre style="margin:0">{body}</pre></div>'
-        )
+    def page(self) -> Page:
+        """Return what happened, for a reader."""
+        where = f"{self.agent}.{self.task}"
+        what = self.type.replace("task_", "").replace("_", " ")  # type: ignore[attr-defined]  # each kind has its own
+        facts = [what, *([f"turn {self.turn}"] if self.turn else []), *self._facts()]
+        return Page(title=where, facts=facts, parts=tuple(self._parts()), tone=self._tone())
+
+    def _facts(self) -> Iterator[str]:
+        yield from ()
+
+    def _tone(self) -> Tone:
+        return self.tone
+
+    def _parts(self) -> Iterator[Part]:
+        if text := self.summary():
+            yield Text(text=text)
+
+    def __str__(self) -> str:
+        return Shown.__str__(self)
+
+    def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
+        # pydantic would ask the values for their repr: what an agent returns may be of a class of its own.
+        for name in type(self).model_fields:
+            yield name, _Brief(short_repr(getattr(self, name), REPR_CHARS))
 
 
 class TaskStartEvent(_Event):
     """A task was called."""
 
     type: Literal["task_start"] = "task_start"
-    color: ClassVar[str] = "#246"
     inputs: Values = Field(default_factory=dict)
     """The arguments by name."""
 
     def summary(self) -> str:
         return "\n".join(f"{name} = {preview(value, PREVIEW_CHARS)}" for name, value in self.inputs.items())
 
+    def _parts(self) -> Iterator[Part]:
+        if self.inputs:
+            yield Table(rows=[(name, preview(value, PREVIEW_CHARS)) for name, value in self.inputs.items()])
+
 
 class ActionEvent(_Event):
     """The model answered."""
 
     type: Literal["action"] = "action"
-    color: ClassVar[str] = "#264"
     actions: tuple[Action, ...] = ()
     """What it wants done, in order."""
     text: str = ""
@@ -189,6 +224,19 @@ class ActionEvent(_Event):
         parts = [self.text] if self.text and not self.actions else []
         parts.extend("\n".join(str(v) for name, v in action if name != "kind") for action in self.actions)
         return "\n\n".join(parts)
+
+    def _facts(self) -> Iterator[str]:
+        yield f"{self.usage.input_tokens}+{self.usage.output_tokens} tokens"
+        yield f"{self.seconds:.1f} s"
+        if self.truncated:
+            yield "cut, and not executed"
+
+    def _parts(self) -> Iterator[Part]:
+        said = _FENCED.sub("", self.text).strip() if self.actions else self.text
+        if said:
+            yield Text(text=said)
+        for action in self.actions:
+            yield from _action_parts(action)
 
 
 class OutputEvent(_Event):
@@ -205,16 +253,52 @@ class OutputEvent(_Event):
     def summary(self) -> str:
         return self.text
 
+    def _facts(self) -> Iterator[str]:
+        yield f"{self.seconds:.2f} s"
+
+    def _tone(self) -> Tone:
+        return "bad" if self.error else "plain"
+
+    def _parts(self) -> Iterator[Part]:
+        if self.text:
+            yield Text(text=self.text, bad=self.error)
+        for image in self.images:
+            yield Picture(data=image.data, media_type=image.media_type)
+
 
 class SuccessEvent(_Event):
     """The task ended with a value."""
 
     type: Literal["success"] = "success"
-    color: ClassVar[str] = "#080"
+    tone: ClassVar[Tone] = "good"
     result: Value = None
 
     def summary(self) -> str:
         return preview(self.result, PREVIEW_CHARS)
+
+    def _parts(self) -> Iterator[Part]:
+        from agex.agent.exhibit import exhibits
+
+        yield from exhibits(self.result)
+
+
+def _action_parts(action: Action) -> Iterator[Part]:
+    match action:
+        case PythonAction():
+            yield Code(text=action.code)
+        case TerminalAction():
+            yield Code(text=action.commands, label="terminal", language="bash")
+        case WriteFileAction():
+            yield Code(text=action.content, label=f"write {action.path}", language=_language(action.path))
+        case EditFileAction():
+            yield Code(
+                text=action.search, label=f"edit {action.path}: replace", language=_language(action.path)
+            )
+            yield Code(text=action.replace, label="by", language=_language(action.path))
+
+
+def _language(path: str) -> str:
+    return "python" if path.endswith(".py") else "text"
 
 
 class _Said(_Event):
@@ -228,32 +312,35 @@ class FailEvent(_Said):
     """The agent gave up."""
 
     type: Literal["fail"] = "fail"
-    color: ClassVar[str] = "#a00"
+    tone: ClassVar[Tone] = "bad"
 
 
 class ClarifyEvent(_Said):
     """The agent needs an answer before it can go on."""
 
     type: Literal["clarify"] = "clarify"
-    color: ClassVar[str] = "#a60"
+    tone: ClassVar[Tone] = "asking"
 
 
 class CancelledEvent(_Said):
     """The host cancelled the task."""
 
     type: Literal["cancelled"] = "cancelled"
-    color: ClassVar[str] = "#a60"
+    tone: ClassVar[Tone] = "asking"
 
 
 class ErrorEvent(_Said):
     """Something outside the agent's code went wrong: a model request, a limit, the setup."""
 
     type: Literal["error"] = "error"
-    color: ClassVar[str] = "#a00"
+    tone: ClassVar[Tone] = "bad"
     error: str
     """The name of the error's class."""
     recoverable: bool = False
     """Whether the task goes on."""
+
+    def _facts(self) -> Iterator[str]:
+        yield self.error
 
 
 class SystemNoteEvent(_Said):

@@ -31,6 +31,7 @@ __all__ = [
     "named_by",
     "policy_for",
     "policy_with",
+    "require_isolation",
 ]
 
 Visibility: TypeAlias = Literal["high", "medium", "low"]
@@ -225,3 +226,19 @@ def _grant_named(policy: Policy, named: Mapping[str, tuple[Any, bool]]) -> None:
             policy.names[name] = value
         elif isinstance(value, type):
             policy.cls(value, name=name, constructable=makes)
+
+
+def require_isolation(isolation: Isolation) -> None:
+    """Refuse a level that there is not, or that does not hold here.
+
+    Raises:
+        DefinitionError: it is no level.
+        IsolationUnavailable: it does not hold here.
+    """
+    levels = get_args(Isolation)
+    if isolation not in levels:
+        raise DefinitionError(f"isolation={isolation!r} is none of: {', '.join(levels)}.")
+    if isolation != "none":
+        from agex.isolation import executor_of
+
+        executor_of(isolation)

@@ -10,11 +10,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from agex.agent.event import Event
+from agex.display import Shown
 from agex.errors import TaskClarify
 from agex.models.base import Usage
 
 if TYPE_CHECKING:
     from agex.agent.call import Call
+    from agex.display import Page
 
 __all__ = ["Record", "Resume", "Run"]
 
@@ -42,7 +44,7 @@ class Resume:
     asynchronous: Callable[[str], Awaitable[None]]
 
 
-class Run(Generic[R]):
+class Run(Shown, Generic[R]):
     """What one task call gave and what it took.
 
     ``task.run(...)`` returns one that is over; a task that ends without a value raises an error
@@ -68,10 +70,14 @@ class Run(Generic[R]):
         self._resume: Resume | None = None
 
     def __repr__(self) -> str:
-        if not self.done():
-            return f"<agex run {self.agent}.{self.task}: running>"
-        how = "done" if self.error is None else type(self.error).__name__
-        return f"<agex run {self.agent}.{self.task}: {how}>"
+        from agex.agent.pages import run_facts
+
+        return f"<agex run {self.agent}.{self.task}: {', '.join(run_facts(self))}>"
+
+    def page(self) -> Page:
+        from agex.agent.pages import run_page
+
+        return run_page(self)
 
     # -- what it came to ---------------------------------------------------------------------
 

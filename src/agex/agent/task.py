@@ -20,12 +20,14 @@ from agex.agent.invocation import UNSET, CallOptions, Definition, Invocation
 from agex.agent.portable import Declaration, rebuilt, run_elsewhere
 from agex.agent.run import Run
 from agex.contract import TaskSignature
+from agex.display import Shown
 from agex.models.base import Usage
 from agex.state import State
 
 if TYPE_CHECKING:
     from agex.agent.agent import Agent
     from agex.agent.registration import Registration
+    from agex.display import Page
 
 __all__ = ["AnyTask", "AsyncTask", "Task"]
 
@@ -37,7 +39,7 @@ _Terms: TypeAlias = "tuple[tuple[Registration, ...], str | None]"
 """What may change under a task: the agent's registrations and its primer."""
 
 
-class AnyTask(Generic[P, R]):
+class AnyTask(Shown, Generic[P, R]):
     """What sync and async tasks share. Safe to call from many threads and coroutines at once.
 
     At the call, these keywords may be added to the function's own: ``state=`` (a ``Live``),
@@ -101,6 +103,11 @@ class AnyTask(Generic[P, R]):
 
     def __repr__(self) -> str:
         return f"<agex task {self.agent.name}.{self.__name__}{self.__signature__}>"
+
+    def page(self) -> Page:
+        from agex.agent.pages import task_page
+
+        return task_page(self, self.definition)
 
     def _invocation(
         self,

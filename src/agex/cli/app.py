@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, NoReturn
 import typer
 from rich.console import Console
 
+from agex.display import plain
 from agex.errors import AgexError, ModelNotConfigured, TaskError
 
 __all__ = ["main"]
@@ -158,7 +159,7 @@ def diff(
 
     with _Reporting(), history.opened(directory) as state:
         found = history.compare(state, old, new)
-    _print(found, lambda entry, console: console.print(entry["text"], markup=False), as_json)
+    _print(found, lambda entry, console: console.print(plain(entry["text"]), markup=False), as_json)
 
 
 @app.command()

@@ -14,10 +14,11 @@ from rich.syntax import Syntax
 
 from agex import Disk, Versioned
 from agex.agent import ActionEvent, OutputEvent
+from agex.display import plain
 from agex.errors import StateError, UnpicklableVariableError
 from agex.models.actions import PythonAction
 from agex.state import Commit, Diff, Snapshot
-from agex.values import show_value
+from agex.values import show_value, type_name
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -59,7 +60,7 @@ def log(state: Versioned, limit: int) -> list[dict[str, Any]]:
 def print_log(entries: list[dict[str, Any]], console: Console) -> None:
     """Print a log, a line a commit."""
     for entry in entries:
-        names = f" [green]({escape(', '.join(entry['names']))})[/]" if entry["names"] else ""
+        names = f" [green]({_told(', '.join(entry['names']))})[/]" if entry["names"] else ""
         changed = " ".join(
             f"{sign}{name}"
             for kind in ("changed", "files")
@@ -69,7 +70,7 @@ def print_log(entries: list[dict[str, Any]], console: Console) -> None:
         tokens = f"  {entry['tokens']} tokens" if entry["tokens"] else ""
         console.print(
             f"[yellow]{entry['hash'][:SHORT]}[/]{names} {entry['time'][:19]} "
-            f"{escape(entry['message'])}[dim]{tokens}  {escape(changed)}[/]",
+            f"{_told(entry['message'])}[dim]{tokens}  {_told(changed)}[/]",
             highlight=False,
             soft_wrap=True,
         )
@@ -91,16 +92,16 @@ def show(state: Versioned, ref: str) -> dict[str, Any]:
 def print_commit(entry: dict[str, Any], console: Console) -> None:
     """Print one commit."""
     console.print(f"[yellow]commit {entry['hash']}[/]")
-    console.print(f"{entry['time']}  {escape(entry['message'])}\n", highlight=False)
+    console.print(f"{entry['time']}  {_told(entry['message'])}\n", highlight=False)
     for step in entry["steps"]:
         if step["kind"] == "code":
-            console.print(Syntax(step["text"], "python", background_color="default"))
+            console.print(Syntax(plain(step["text"]), "python", background_color="default"))
         else:
-            console.print(escape(step["text"]), style="red" if step["kind"] == "error" else "dim")
+            console.print(_told(step["text"]), style="red" if step["kind"] == "error" else "dim")
     if entry["file_changes"]:
-        console.print(escape(entry["file_changes"]), highlight=False)
+        console.print(_told(entry["file_changes"]), highlight=False)
     for name, text in entry["variables"].items():
-        console.print(f"  [bold]{escape(name)}[/] = {escape(text)}", highlight=False)
+        console.print(f"  [bold]{_told(name)}[/] = {_told(text)}", highlight=False)
 
 
 def compare(state: Versioned, old: str, new: str) -> dict[str, Any]:
@@ -132,7 +133,7 @@ def _shown(snapshot: Snapshot, name: str) -> str:
         value = snapshot[name]
     except UnpicklableVariableError:
         return "(not kept)"
-    return show_value(value) or type(value).__name__
+    return show_value(value) or type_name(value)
 
 
 def _summary(commit: Commit) -> dict[str, Any]:
@@ -175,3 +176,8 @@ def _steps(event: Any) -> Iterator[dict[str, str]]:
 
 def _text(action: Any) -> str:
     return action.code if isinstance(action, PythonAction) else str(action)
+
+
+def _told(text: str) -> str:
+    """Return text for rich: neither it nor the terminal takes orders from it."""
+    return escape(plain(text))

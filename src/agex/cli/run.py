@@ -10,13 +10,19 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.text import Text
 
 from agex import Disk, Versioned
 from agex.agent import AsyncTask, Task
 from agex.cli.progress import Progress
+from agex.contract import preview
+from agex.display import plain
 from agex.errors import DefinitionError
 
 __all__ = ["call_task", "find_task"]
+
+SHOWN_CHARS = 20_000
+"""Of a value that is no text."""
 
 
 def call_task(
@@ -45,7 +51,7 @@ def call_task(
             task = task.using(on_event=progress.event, on_token=progress.token)
         run = task.run(**inputs)
     if not quiet:
-        console.print(run.value)
+        console.print(Text(_shown(run.value)))
     return {
         "value": run.value,
         "turns": run.turns,
@@ -74,6 +80,11 @@ def find_task(address: str) -> Any:
     if not isinstance(task, Task | AsyncTask):
         raise DefinitionError(f"{address!r} is not a task; decorate the function with @agent.task")
     return task
+
+
+def _shown(value: Any) -> str:
+    """Return a value as text; it may be of a class of the agent's own, of which nothing is run here."""
+    return plain(value if type(value) is str else preview(value, SHOWN_CHARS))
 
 
 def _argument(text: str) -> tuple[str, Any]:

@@ -243,7 +243,8 @@ class Session:
     def _release_others(self) -> None:
         while self._stopped:
             builtins = self._stopped.pop()
-            if builtins["trip!"].__self__._ending is None:  # else it is to stop for a reason of its own
+            owner: Session = builtins["trip!"].__self__
+            if not owner.is_running or owner._ending is None:  # else it is to stop for a reason of its own
                 builtins["stop!"] = False
 
     def _trip(self) -> NoReturn:

@@ -16,7 +16,7 @@ from agex.state.live import Live
 if TYPE_CHECKING:
     from agex.state.cache import Cache
     from agex.state.disk import Disk
-    from agex.state.history import Commit, Diff
+    from agex.state.history import Commit, Diff, History
     from agex.state.kv import KVStore
     from agex.state.memory import Memory
     from agex.state.versioned import Snapshot, Versioned
@@ -26,6 +26,7 @@ __all__ = [
     "Commit",
     "Diff",
     "Disk",
+    "History",
     "KVStore",
     "Live",
     "Memory",
@@ -40,6 +41,7 @@ _HOMES = {
     "Commit": "history",
     "Diff": "history",
     "Disk": "disk",
+    "History": "history",
     "KVStore": "kv",
     "Memory": "memory",
     "Snapshot": "versioned",

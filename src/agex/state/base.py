@@ -8,13 +8,14 @@ import re
 from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 from typing import Any
 
+from agex.display import Shown
 from agex.errors import StateError
 from agex.state.files import FileSpace
 
 __all__ = ["Past", "State", "require_name"]
 
 
-class State(MutableMapping[str, Any]):
+class State(Shown, MutableMapping[str, Any]):
     """An agent's variables, its ``cache`` and its events, kept from task to task.
 
     It is also the host's view of them: ``state["x"] = 1`` gives the next task a variable ``x``.
@@ -92,7 +93,7 @@ class State(MutableMapping[str, Any]):
         """
 
 
-class Past(Mapping[str, Any]):
+class Past(Shown, Mapping[str, Any]):
     """What a state was at some commit; read-only."""
 
     @property

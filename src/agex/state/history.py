@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
-__all__ = ["Commit", "Diff"]
+from agex.display import Fold, Page, Part, Shown, Table, Text
+
+__all__ = ["Commit", "Diff", "History", "commit_rows"]
+
+SHORT = 12
+"""Characters of a hash that are shown."""
+COMMITS = 50
+"""Of a history that are shown."""
 
 
 @dataclass(frozen=True, eq=False)
-class Commit:
+class Commit(Shown):
     """One step of a state's history. It stands wherever its hash does, and is equal to it."""
 
     hash: str
@@ -35,9 +44,19 @@ class Commit:
     def __str__(self) -> str:
         return self.hash
 
+    def page(self) -> Page:
+        facts = (when(self.time), *([self.message] if self.message else []))
+        parents = " ".join(each[:SHORT] for each in (self.parent, *self.merged) if each) or "none"
+        parts: list[Part] = [Table(rows=(("hash", self.hash), ("parent", parents)))]
+        parts += [
+            Fold(page=event.page()) if isinstance(event, Shown) else Text(text=_told(event))
+            for event in self.events
+        ]
+        return Page(title=f"commit {self.hash[:SHORT]}", facts=facts, parts=parts)
+
 
 @dataclass(frozen=True)
-class Diff:
+class Diff(Shown):
     """The variables that differ between two commits; what changed, where it is small, as text.
 
     As a collection it holds their names. What differs of the files is under ``files``, by path.
@@ -69,6 +88,85 @@ class Diff:
                     lines.append(_line(sign, name, texts[name]))
         lines += [str(self.files)] if self.files else []
         return "\n".join(lines)
+
+    def page(self) -> Page:
+        parts: list[Part] = []
+        for label, diff in (("variables", self), ("files", self.files)):
+            if diff:
+                parts += diff._parts(label)
+        return Page(title="diff", facts=tuple(self._facts()), parts=parts)
+
+    def _facts(self) -> Iterator[str]:
+        for label, diff in (("variable", self), ("file", self.files)):
+            if diff:
+                yield f"{len(diff):,} {label}{'' if len(diff) == 1 else 's'}"
+        if not self:
+            yield "no difference"
+
+    def _parts(self, label: str) -> Iterator[Part]:
+        found = [
+            (sign, name, texts[name])
+            for sign, texts in (("+", self.added), ("-", self.removed), ("~", self.changed))
+            for name in sorted(texts)
+        ]
+        short = [row for row in found if "\n" not in row[2]]
+        if short:
+            yield Table(rows=short, head=("", "name", "change"), label=label)
+        for sign, name, text in found:
+            if "\n" in text:
+                yield Text(text=text, label=f"{sign} {name}")
+
+
+class History(Shown, Iterator[Commit]):
+    """Commits, newest first, read one by one. It shows itself from its beginning, whatever was read of it.
+
+    Args:
+        begin: reads them anew.
+        names: branches and tags by the commit they stand on.
+    """
+
+    def __init__(
+        self, begin: Callable[[], Iterable[Commit]], names: Callable[[], Mapping[str, Iterable[str]]]
+    ) -> None:
+        self._begin = begin
+        self._names = names
+        self._rest = iter(begin())
+
+    def __next__(self) -> Commit:
+        return next(self._rest)
+
+    def page(self) -> Page:
+        found = list(itertools.islice(self._begin(), COMMITS + 1))
+        note = f"older ones: list(history)[{COMMITS}:]" if len(found) > COMMITS else ""
+        table = Table(head=COMMIT_HEAD, rows=commit_rows(found[:COMMITS], self._names()), note=note)
+        return Page(title="history", facts=() if found else ("no commits",), parts=(table,) if found else ())
+
+
+COMMIT_HEAD = ("commit", "when (UTC)", "message", "names", "events")
+
+
+def commit_rows(commits: Iterable[Commit], names: Mapping[str, Iterable[str]]) -> list[tuple[str, ...]]:
+    """Give a row for each commit, under `COMMIT_HEAD`."""
+    return [
+        (
+            one.hash[:SHORT],
+            when(one.time),
+            one.message,
+            ", ".join(names.get(one.hash, ())),
+            str(len(one.events)) if one.events else "",
+        )
+        for one in commits
+    ]
+
+
+def when(time: float) -> str:
+    """Give a time, in seconds since the epoch, as UTC."""
+    return datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def _told(event: Any) -> str:
+    """Give an event that this room knows nothing of: a dict of what JSON holds."""
+    return str(event.get("type", "event")) if type(event) is dict else type(event).__name__
 
 
 def _line(sign: str, name: str, text: str) -> str:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from agex import values
 from agex.state.base import State, require_name
 from agex.state.files import FileSpace
+
+if TYPE_CHECKING:
+    from agex.display import Page
 
 __all__ = ["Live"]
 
@@ -124,6 +127,11 @@ class Live(State):
     def __len__(self) -> int:
         with self._lock:
             return len(self._variables)
+
+    def page(self) -> Page:
+        from agex.state.pages import live_page
+
+        return live_page(self)
 
     def __repr__(self) -> str:
         return f"Live({', '.join(sorted(self.snapshot(packed=True)))})"

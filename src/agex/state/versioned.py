@@ -6,18 +6,21 @@ import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agex import values
 from agex.errors import StateConflict, StateError
 from agex.state import outside
 from agex.state.base import Past, State, require_name
 from agex.state.files import Files, FileSpace
-from agex.state.history import Commit, Diff
+from agex.state.history import Commit, Diff, History
 from agex.state.journal import Collected, Draft, HeadMoved, Journal, Record
 from agex.state.kv import KVStore
 from agex.state.merging import difference, files_to_take, merge_base, take_files, to_take
 from agex.state.variables import CACHE, Codec, Variables, variables_at
+
+if TYPE_CHECKING:
+    from agex.display import Page
 
 __all__ = ["Snapshot", "Versioned"]
 
@@ -66,6 +69,11 @@ class Snapshot(Past):
 
     def __len__(self) -> int:
         return len(self._names)
+
+    def page(self) -> Page:
+        from agex.state.pages import snapshot_page
+
+        return snapshot_page(self)
 
     def __repr__(self) -> str:
         return f"Snapshot({self.commit.hash[:12]}: {', '.join(self._names)})"
@@ -155,8 +163,13 @@ class Versioned(State):
         with self._lock:
             return len(self._variables.names())
 
+    def page(self) -> Page:
+        from agex.state.pages import versioned_page
+
+        return versioned_page(self)
+
     def __repr__(self) -> str:
-        return f"Versioned({self.branch} at {(self._head or 'the beginning')[:12]})"
+        return f"Versioned({self.branch} at {self._head[:12] if self._head else 'the beginning'})"
 
     @property
     def cache(self) -> dict[str, Any]:  # type: ignore[override]
@@ -319,12 +332,21 @@ class Versioned(State):
         commit = self._journal.resolve(str(ref))
         return Snapshot(self._journal, self._codec, _as_commit(self._journal, self._journal.record(commit)))
 
-    def history(self, ref: str | Commit | None = None) -> Iterator[Commit]:
-        """Yield the commits up to the head, or to *ref*, newest first."""
+    def history(self, ref: str | Commit | None = None) -> History:
+        """Give the commits up to the head, or to *ref*, newest first, each read when it is asked for.
+
+        Raises:
+            StateError: there is no such commit.
+        """
+        from agex.state.pages import names_of
+
         commit = self._head if ref is None else self._journal.resolve(str(ref))
-        if commit is not None:
-            for record in self._journal.history(commit):
-                yield _as_commit(self._journal, record)
+
+        def begin() -> Iterator[Commit]:
+            records = () if commit is None else self._journal.history(commit)
+            return (_as_commit(self._journal, record) for record in records)
+
+        return History(begin, lambda: names_of(self))
 
     def diff(self, old: str | Commit | None, new: str | Commit | None = None, *, texts: bool = True) -> Diff:
         """Compare the variables and the files of two commits.

@@ -15,6 +15,7 @@ from agex.agent.event import (
     TaskStartEvent,
 )
 from agex.agent.observation import cut_middle
+from agex.display import plain
 from agex.tinyagent.result import FinalAnswer
 
 if TYPE_CHECKING:
@@ -71,5 +72,5 @@ def _text(text: str) -> RenderableType:
 
 
 def _plain(text: str) -> str:
-    """Return text in bounds; what would move the cursor or change colours is spelt out."""
-    return cut_middle(text, SHOWN_CHARS).replace("\x1b", "\\x1b")
+    """Return text in bounds; what a terminal would obey is spelt out."""
+    return plain(cut_middle(text, SHOWN_CHARS))

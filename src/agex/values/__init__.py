@@ -17,6 +17,7 @@ from agex.values.fingerprint import Fingerprint, fingerprint
 from agex.values.freezing import frozen
 from agex.values.group import BLOCK, Group, Lost
 from agex.values.guest import GuestCode
+from agex.values.kinship import type_name
 from agex.values.lost import NotKept, not_kept_error, stand_in
 from agex.values.packed import Packed, opened, packed_groups
 from agex.values.recipe import Cut, Recipe, cut, from_recipe, put_together, read_recipe
@@ -46,4 +47,5 @@ __all__ = [
     "read_recipe",
     "show_value",
     "stand_in",
+    "type_name",
 ]

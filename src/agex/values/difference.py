@@ -9,7 +9,7 @@ import difflib
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from agex.values.kinship import is_exactly
+from agex.values.kinship import is_exactly, type_name
 
 __all__ = ["diff_values", "show_value"]
 
@@ -110,7 +110,7 @@ def _key(key: Any) -> str:
 
 
 def _named(value: Any) -> str:
-    return show_value(value) or f"<{type(value).__name__}>"
+    return show_value(value) or f"<{type_name(value)}>"
 
 
 def show_value(value: Any) -> str | None:

@@ -10,7 +10,7 @@ import sys
 import types
 from typing import TypeGuard
 
-__all__ = ["is_a", "is_class", "is_exactly", "is_function", "is_made_of", "package_of"]
+__all__ = ["is_a", "is_class", "is_exactly", "is_function", "is_made_of", "package_of", "type_name"]
 
 
 def is_a(value: object, cls: type | tuple[type, ...]) -> bool:
@@ -22,6 +22,11 @@ def package_of(cls: type) -> str:
     """Give the top-level package of a class; a guest may call it anything, of any type."""
     module = cls.__module__
     return module.partition(".")[0] if type(module) is str else ""
+
+
+def type_name(value: object) -> str:
+    """Give the name of a value's class, whose metaclass may be a guest's and answer for itself."""
+    return str(type.__dict__["__name__"].__get__(type(value)))
 
 
 def is_made_of(kind: type, module: str, name: str) -> bool:
