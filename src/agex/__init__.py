@@ -2,8 +2,8 @@
 
 Two rings. The inner one (``sandbox``, ``values``, ``state``, ``files``, ``shell``, ``isolation``)
 needs the standard library and a few small ones and knows nothing of agents; the outer one
-(``contract``, ``agent``, ``models``, ``mcp``, ``tinyagent``, ``testing``, ``cli``) builds on it, on
-pydantic and on pydantic-ai. Imports go outward to inward.
+(``contract``, ``agent``, ``models``, ``mcp``, ``tinyagent``, ``testing``, ``evals``, ``cli``) builds on
+it, on pydantic and on pydantic-ai. Imports go outward to inward.
 
 Names are imported when they are first used: a bare ``import agex`` loads no provider, no
 pandas, no numpy and none of the rooms.

@@ -80,3 +80,79 @@ def test_values_that_contain_themselves_are_compared():
     assert same_value(a, b)
     b[0] = 2
     assert not same_value(a, b)
+
+
+class Word(str):
+    """What a guest may return for a str, and says that it equals whatever it is compared with."""
+
+    __slots__ = ()
+
+    def __eq__(self, other):
+        return True
+
+    def __ne__(self, other):
+        return False
+
+    def __hash__(self):
+        return hash("right")
+
+
+class Number(int):
+    """The same for a number."""
+
+    def __eq__(self, other):
+        return True
+
+    def __hash__(self):
+        return hash(4)
+
+
+class Anything:
+    """Of no kind, but with the hash of what is expected."""
+
+    def __eq__(self, other):
+        return True
+
+    def __hash__(self):
+        return hash("right")
+
+
+@pytest.mark.parametrize(
+    ("got", "expected"),
+    [
+        (Word("wrong"), "right"),
+        (Number(3), 4),
+        (Number(3), 4.0),
+        ([Word("wrong")], ["right"]),
+        ({Word("wrong")}, {"right"}),
+        ({(1, Word("wrong"))}, {(1, "right")}),
+        ({Word("wrong"): 1}, {"right": 1}),
+        ({"right": Word("wrong")}, {"right": "right"}),
+        ({Anything()}, {"right"}),
+        ({Anything(): 1}, {"right": 1}),
+        (Anything(), "right"),
+        (np.array([Anything()], dtype=object), np.array(["right"], dtype=object)),
+        (pd.Series([Anything()], dtype=object), pd.Series(["right"], dtype=object)),
+        (pd.DataFrame({"a": [Anything()]}, dtype=object), pd.DataFrame({"a": ["right"]}, dtype=object)),
+    ],
+)
+def test_an_answer_does_not_decide_itself_whether_it_is_right(got, expected):
+    assert not same_value(got, expected)
+
+
+@pytest.mark.parametrize(
+    ("got", "expected"),
+    [
+        (Word("right"), "right"),
+        ({Word("right"): 1}, {"right": 1}),
+        ({("a", 1), None}, {("a", 1), None}),
+        ({np.int64(1)}, {1}),
+        ({Pair(1, "a")}, {(1, "a")}),
+        ({1: "a"}, {1.0: "a"}),
+        (pd.Series([1, "a", None, NAN], dtype=object), pd.Series([1, "a", None, NAN], dtype=object)),
+        (pd.DataFrame({"a": [1, 2], "b": ["x", pd.NA]}), pd.DataFrame({"a": [1, 2], "b": ["x", pd.NA]})),
+        (pd.Series([pd.Timestamp(0), pd.NaT]), pd.Series([pd.Timestamp(0), pd.NaT])),
+    ],
+)
+def test_an_answer_of_a_class_derived_from_the_expected_one_can_be_right(got, expected):
+    assert same_value(got, expected)

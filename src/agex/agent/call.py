@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
-from agex.agent.budget import Ledger
+from agex.agent.budget import Budget, Ledger
 from agex.agent.event import Event
 from agex.errors import TaskCancelled
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from agex.isolation import GuestSession
     from agex.state import State
 
-__all__ = ["Call", "OnEvent", "OnToken", "Token", "current_call", "host_time", "runs_on"]
+__all__ = ["Call", "OnEvent", "OnToken", "Token", "current_call", "host_time", "payer", "runs_on", "sharing"]
 
 
 class Token(str):
@@ -52,6 +52,32 @@ _current: ContextVar[Call | None] = ContextVar("agex_call", default=None)
 def current_call() -> Call | None:
     """Return the call that this code runs in, if any."""
     return _current.get()
+
+
+_shared: ContextVar[tuple[Call | None, Ledger] | None] = ContextVar("agex_shared", default=None)
+"""A ledger for the tasks called from some code, and the call that this code itself runs in."""
+
+
+def payer() -> Ledger | None:
+    """Return the ledger that a task called by this code is charged to, beside its own."""
+    call, shared = current_call(), _shared.get()
+    if shared is not None and shared[0] is call:
+        return shared[1]
+    return call.ledger if call is not None else None
+
+
+@contextmanager
+def sharing(budget: Budget | None = None) -> Iterator[Ledger]:
+    """Charge all tasks that this code calls meanwhile to one ledger; their calls stay calls of their own.
+
+    Threads are part of it that run in a copy of this context.
+    """
+    token = _shared.set((current_call(), ledger := Ledger(budget, parent=payer())))
+    try:
+        yield ledger
+    finally:
+        _shared.reset(token)
+        ledger.pause()
 
 
 def host_time(call: Call | None) -> AbstractContextManager[None]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from agex import values
 from agex.agent.budget import Budget, Ledger
-from agex.agent.call import Call, OnEvent, OnToken, current_call
+from agex.agent.call import Call, OnEvent, OnToken, current_call, payer
 from agex.agent.completion import CompletionConversation
 from agex.agent.drivers import adrive, drive
 from agex.agent.event import ErrorEvent, FileEvent, OutputEvent, SystemNoteEvent, TaskStartEvent
@@ -124,9 +124,7 @@ class Invocation:
         self.registrations = agent.registrations
         self.state: State | None = agent.state if options.state is UNSET else options.state
         parent = current_call()
-        self.ledger = Ledger(
-            options.budget or agent.budget, parent=parent.ledger if parent is not None else None
-        )
+        self.ledger = Ledger(options.budget or agent.budget, parent=payer())
         self.call = Call(
             ledger=self.ledger,
             agent=agent,

@@ -75,6 +75,11 @@ class AnyTask(Shown, Generic[P, R]):
         other._options = given
         return other
 
+    @property
+    def state(self) -> State | None:
+        """The state that its calls have where the caller gives no other."""
+        return self.agent.state if self._options.state is UNSET else self._options.state
+
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle it by its declaration, see ``agex.agent.portable``."""
         terms = self.definition.terms

@@ -11,8 +11,8 @@ from __future__ import annotations
 import ast
 import doctest
 import inspect
-import time
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from rich.console import Console
@@ -21,6 +21,7 @@ from rich.table import Table
 from agex.agent import ActionEvent, Agent, Run
 from agex.cli.judge import passes
 from agex.errors import DefinitionError, LLMFail, TaskError
+from agex.evals import Case, Outcome, Subject, Summary, Trial, attempt
 from agex.models import Message, Model, ModelError, PythonAction, Request, resolve_model
 
 __all__ = ["compare"]
@@ -40,24 +41,25 @@ def compare(
     """
     console = Console(quiet=quiet)
     chosen = resolve_model(model)
-    problems = list(_problems().items())[:limit]
+    cases = [Case(name=name, inputs={"problem": each}) for name, each in list(_problems().items())[:limit]]
+    product = partial(_through_product, chosen, turns=turns, examples=examples)
+    bare = partial(_bare, chosen)
     rows: list[dict[str, Any]] = []
-    for number, (task_id, problem) in enumerate(problems, start=1):
-        row = {
-            "task_id": task_id,
-            "product": _through_product(chosen, problem, turns=turns, examples=examples),
-            "bare": _bare(chosen, problem),
-        }
+    trials: dict[str, list[Trial]] = {"product": [], "bare": []}
+    for number, case in enumerate(cases, start=1):
+        trials["product"].append(_tried(product, case))
+        trials["bare"].append(_tried(bare, case))
+        row = {"task_id": case.name, **{who: _figures(trials[who][-1]) for who in trials}}
         rows.append(row)
-        console.print(_line(number, len(problems), row), highlight=False)
+        console.print(_line(number, len(cases), row), highlight=False)
     report = {
         "benchmark": "humaneval",
         "model": f"{chosen.provider}:{chosen.name}",
         "limit": limit,
         "turns": turns,
         "examples": examples,
-        "product": _total([row["product"] for row in rows]),
-        "bare": _total([row["bare"] for row in rows]),
+        "product": _total(Summary.of(trials["product"])),
+        "bare": _total(Summary.of(trials["bare"])),
         "problems": rows,
     }
     _show(report, console)
@@ -75,16 +77,28 @@ def _problems() -> dict[str, Problem]:
     return dict(problems)
 
 
+def _tried(subject: Subject, case: Case) -> Trial:
+    """Try a problem and judge the program that comes of it; what cannot be measured ends the benchmark."""
+    trial = attempt(subject, case, judge=_passes_the_tests)
+    if trial.status == "error" and trial.exception is not None:
+        raise trial.exception
+    return trial
+
+
+def _passes_the_tests(value: str, problem: Problem) -> bool:
+    preamble, _ = _split(problem["prompt"], problem["entry_point"])
+    return passes(f"{preamble}\n{value}", problem["test"], problem["entry_point"])
+
+
 # -- the product
 
 
-def _through_product(model: Model, problem: Problem, *, turns: int, examples: bool) -> dict[str, Any]:
-    """Run a problem as a typed task and judge the code of its last action."""
+def _through_product(model: Model, problem: Problem, *, turns: int, examples: bool) -> Outcome:
+    """Run a problem as a typed task; the code of its last action is the answer, solved or not."""
     agent = Agent(name="humaneval", model=model, max_iterations=turns, timeout_seconds=10.0)
     preamble, function = _split(problem["prompt"], problem["entry_point"])
     source = function if examples else _without_examples(function)
     task = agent.task(setup=preamble or None)(_function(preamble, source, problem["entry_point"]))
-    solved = True
     try:
         run: Run[Any] = task.run(*_arguments(problem))
     except LLMFail:
@@ -92,16 +106,8 @@ def _through_product(model: Model, problem: Problem, *, turns: int, examples: bo
     except TaskError as error:
         if error.run is None:
             raise
-        run, solved = error.run, False
-    program = f"{preamble}\n{_last_code(run)}"
-    return {
-        "passed": passes(program, problem["test"], problem["entry_point"]),
-        "solved": solved,
-        "turns": run.turns,
-        "input_tokens": run.usage.input_tokens,
-        "output_tokens": run.usage.output_tokens,
-        "seconds": round(run.duration, 2),
-    }
+        run = error.run
+    return Outcome(value=_last_code(run), turns=run.turns, run=run)
 
 
 def _last_code(run: Run[Any]) -> str:
@@ -171,37 +177,39 @@ def _evaluate(node: ast.expr, namespace: dict[str, Any]) -> Any:
 # -- the bare model
 
 
-def _bare(model: Model, problem: Problem) -> dict[str, Any]:
-    """Ask once for the function, as one would ask a model, and judge the code of the answer."""
+def _bare(model: Model, problem: Problem) -> Outcome:
+    """Ask once for the function, as one would ask a model; the code of the answer is the answer."""
     ask = "Complete this Python function. Answer with the whole function in one ```python block."
     message = Message(role="user", content=f"{ask}\n```python\n{problem['prompt'].rstrip()}\n```")
-    started = time.perf_counter()
     try:
         reply = model.ask(Request(messages=(message,)))
     except ModelError as error:
         raise LLMFail(str(error), model.provider, model.name, 0) from error
     code = "\n".join(action.code for action in reply.actions if isinstance(action, PythonAction))
-    preamble, _ = _split(problem["prompt"], problem["entry_point"])
-    return {
-        "passed": passes(f"{preamble}\n{code}", problem["test"], problem["entry_point"]),
-        "turns": 1,
-        "input_tokens": reply.usage.input_tokens,
-        "output_tokens": reply.usage.output_tokens,
-        "seconds": round(time.perf_counter() - started, 2),
-    }
+    return Outcome(value=code, turns=1, usage=reply.usage)
 
 
 # -- figures
 
 
-def _total(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    passed = sum(row["passed"] for row in rows)
+def _figures(trial: Trial) -> dict[str, Any]:
     return {
-        "passed": passed,
-        "pass_rate": round(passed / len(rows), 4),
-        "turns": sum(row["turns"] for row in rows),
-        "tokens": sum(row["input_tokens"] + row["output_tokens"] for row in rows),
-        "seconds": round(sum(row["seconds"] for row in rows), 1),
+        "passed": trial.status == "passed",
+        **({} if trial.run is None else {"solved": trial.run.ok}),
+        "turns": trial.turns,
+        "input_tokens": trial.usage.input_tokens,
+        "output_tokens": trial.usage.output_tokens,
+        "seconds": round(trial.seconds, 2),
+    }
+
+
+def _total(figures: Summary) -> dict[str, Any]:
+    return {
+        "passed": figures.passed,
+        "pass_rate": round(figures.pass_rate or 0.0, 4),
+        "turns": figures.turns,
+        "tokens": figures.usage.tokens,
+        "seconds": round(figures.seconds, 1),
     }
 
 

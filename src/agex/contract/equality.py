@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Iterable
 from typing import Any
 
 from agex.contract.realtype import is_subclass, numpy_number, real_items, real_iter, real_len
@@ -18,7 +19,8 @@ def same_value(a: object, b: object) -> bool:
 
     Plain data is compared exactly, with NaN equal to NaN and a bool never equal to a number;
     arrays and tables by their own rule. Anything else must have the type of *b*, and *b*
-    decides.
+    decides. A class that a guest derived from ``str`` or the like is taken for what it derives
+    from: Python would ask it first whether it equals *b*.
     """
     return _same(a, b, frozenset())
 
@@ -39,9 +41,9 @@ def _same(a: Any, b: Any, above: frozenset[tuple[int, int]]) -> bool:
     if _is_plain(a, b, (dict,)):
         return _same_dict(a, b, above)
     if _is_plain(a, b, (set, frozenset)):
-        return frozenset(real_iter(a)) == frozenset(real_iter(b))
+        return _same_set(a, b)
     told = _library_same(a, b)
-    return (type(a) is type(b) and bool(b == a)) if told is None else told
+    return (type(a) is type(b) and (a is b or bool(b == a))) if told is None else told
 
 
 def _is_plain(a: object, b: object, bases: tuple[type, ...]) -> bool:
@@ -52,9 +54,55 @@ def _is_plain(a: object, b: object, bases: tuple[type, ...]) -> bool:
 
 
 def _same_scalar(a: Any, b: Any) -> bool:
+    a = _bare(a)
     if is_subclass(type(a), bool) != is_subclass(type(b), bool):
         return False
     return bool(b == a) or (_is_nan(a) and _is_nan(b))
+
+
+_BARE: dict[type, Any] = {
+    bool: bool.__bool__,
+    int: int.__int__,
+    float: float.__float__,
+    complex: complex.__complex__,
+    str: str.__str__,
+    bytes: bytes.__bytes__,
+    bytearray: lambda value: bytearray.__getitem__(value, slice(None)),
+}
+
+
+def _bare(value: Any) -> Any:
+    """Return a scalar, or a tuple or frozenset of them, without what its class may override."""
+    if numpy_number(value) is not None:
+        return numpy_number(value)
+    for base, bare in _BARE.items():
+        if is_subclass(type(value), base):
+            return bare(value)
+    for collection in (tuple, frozenset):
+        if is_subclass(type(value), collection):
+            return collection(map(_bare, real_iter(value)))
+    return value
+
+
+def _bare_keys(got: Iterable[Any], expected: Iterable[Any]) -> list[Any] | None:
+    """Return what can be looked up among *expected*; None where a class of *got* is in none of those.
+
+    Such a class would be asked for its hash, and then whether it equals what is expected.
+    """
+    keys = [_bare(each) for each in got]
+    return keys if _kinds(keys) <= _kinds(map(_bare, expected)) | set(_SCALARS) else None
+
+
+def _kinds(values: Iterable[Any]) -> set[type]:
+    found: set[type] = set()
+    for each in values:
+        found |= _kinds(each) if type(each) in (tuple, frozenset) else {type(each)}
+    return found
+
+
+def _same_set(a: Any, b: Any) -> bool:
+    keys = _bare_keys(real_iter(a), real_iter(b))
+    return keys is not None and frozenset(keys) == frozenset(map(_bare, real_iter(b)))
 
 
 def _is_nan(value: Any) -> bool:
@@ -64,8 +112,14 @@ def _is_nan(value: Any) -> bool:
 def _same_dict(a: dict[Any, Any], b: dict[Any, Any], above: frozenset[tuple[int, int]]) -> bool:
     if real_len(a) != real_len(b):
         return False
-    found = dict(real_items(a))
-    return all(key in found and _same(found[key], value, above) for key, value in real_items(b))
+    items = real_items(a)
+    keys = _bare_keys((key for key, _ in items), (key for key, _ in real_items(b)))
+    if keys is None:
+        return False
+    found = dict(zip(keys, (value for _, value in items), strict=True))
+    return len(found) == len(items) and all(
+        _bare(key) in found and _same(found[_bare(key)], value, above) for key, value in real_items(b)
+    )
 
 
 def _library_same(a: Any, b: Any) -> bool | None:
@@ -75,9 +129,16 @@ def _library_same(a: Any, b: Any) -> bool | None:
         if not is_subclass(type(a), numpy.ndarray):
             return False
         exact = b.dtype.kind in "fc" and a.dtype.kind in "fc"
-        return bool(numpy.array_equal(a, b, equal_nan=exact))
+        return bool(numpy.array_equal(a, b, equal_nan=exact)) and _same_objects(a, b)
     pandas: Any = sys.modules.get("pandas")
     for kind in (pandas.DataFrame, pandas.Series, pandas.Index) if pandas is not None else ():
         if is_subclass(type(b), kind):
-            return is_subclass(type(a), kind) and bool(b.equals(a))
+            if not is_subclass(type(a), kind):
+                return False
+            return bool(b.equals(a)) and _same_objects(kind.to_numpy(a), kind.to_numpy(b))
     return None
+
+
+def _same_objects(a: Any, b: Any) -> bool:
+    """Compare the objects in two arrays, which their library asks whether they are equal."""
+    return a.dtype != object or _same(a.tolist(), b.tolist(), frozenset())

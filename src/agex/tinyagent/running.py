@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from agex.agent.budget import Ledger
-from agex.agent.call import Call, OnEvent, current_call
+from agex.agent.call import Call, OnEvent, current_call, payer
 from agex.agent.drivers import adrive, drive
 from agex.agent.event import TaskStartEvent
 from agex.agent.loop import Loop, Plan, solve
@@ -48,7 +48,7 @@ class Running:
         self._executor = executor
         self._model = model
         self._task = task
-        self._ledger = Ledger(parent=parent.ledger if parent is not None else None)
+        self._ledger = Ledger(parent=payer())
         self._call = Call(ledger=self._ledger, parent=parent, on_event=on_event)
         self._call.session = executor.opened()
         self._bench = Workbench(executor, self._call)
