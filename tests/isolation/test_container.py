@@ -11,8 +11,10 @@ import pytest
 from hostile import raw
 
 from agex.errors import IsolationUnavailable
+from agex.files import connect_fs
 from agex.isolation import ContainerExecutor
 from agex.sandbox import Limits, Policy
+from agex.shell import TerminalCommand
 from agex.testing import check_executor
 
 pytestmark = [
@@ -128,6 +130,14 @@ def test_a_worker_that_does_not_end_is_killed(container):
     started = time.monotonic()
     assert "was killed" in str(session.run("sum(range(10 ** 13))").error)
     assert time.monotonic() - started < 5
+    session.close()
+
+
+def test_shell_commands_run_in_it_and_those_of_the_host_here(container):
+    session = container.session(Policy.default(), Limits(seconds=10.0), {}, files=connect_fs())
+    given = TerminalCommand(name="shout", handler=lambda context: context.stdin.read().upper())
+    result = session.run_script("echo a > f; python -c 'print(open(\"f\").read())' | shout", {"shout": given})
+    assert (result.error, result.value.text) == (None, "A\n\n")
     session.close()
 
 

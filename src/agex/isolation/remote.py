@@ -33,8 +33,10 @@ from agex.sandbox import Enforcement, Limits, Result, Sandbox
 from agex.sandbox.limits import Stop
 
 if TYPE_CHECKING:
+    from agex.isolation.commands import CommandRequests
     from agex.isolation.files import FileRequests
     from agex.sandbox.files import Files
+    from agex.shell import TerminalCommand
 
 __all__ = ["RemoteSession"]
 
@@ -76,6 +78,7 @@ class RemoteSession:
             give=self._functions.number,
         )
         self._files = _requests(place.files)
+        self._commands: CommandRequests | None = None  # while a script runs
         self._worker: Worker | None = None
         self._turn = threading.RLock()
         self._clock: Clock | None = None
@@ -252,6 +255,28 @@ class RemoteSession:
         """Like `run`, with ``await`` allowed at the top level, in an event loop of the worker's."""
         return await asyncio.to_thread(self._run, source, filename, echo=echo, awaits=True)
 
+    def run_script(self, script: str, commands: Mapping[str, TerminalCommand]) -> Result:
+        """Run shell commands in the worker, over the workspace; the value is what they showed.
+
+        Args:
+            script: the commands, as a `agex.shell.Transcript` tells of them.
+            commands: of the host, by name: the same at each call.
+        """
+        from agex.isolation.commands import CommandRequests, read_transcript
+
+        def begin() -> Packing:
+            self._ran = True
+            header = {"k": "script", "commands": [*commands]}
+            return Packing(header, [script.encode("utf-8", "surrogatepass")])
+
+        if self._files is None:
+            raise SandboxError("there is no terminal without a workspace")
+        self._commands = CommandRequests(commands, self._files.guarded, self.paused)
+        try:
+            return self._guarded(begin, read_transcript)
+        finally:
+            self._commands = None
+
     def call(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Result:
         """Call a function under the same limits: in the worker, if it is the guest's."""
         number = self._functions.number(function)
@@ -284,14 +309,26 @@ class RemoteSession:
 
         return self._guarded(begin)
 
-    def _guarded(self, begin: Callable[[], Packing]) -> Result:
-        """Carry out a run; what ends the worker ends the run with an error."""
+    def _guarded(self, begin: Callable[[], Packing], read: Callable[[Any], Any] | None = None) -> Result:
+        """Carry out a run; what ends the worker ends the run with an error.
+
+        Args:
+            begin: makes the request.
+            read: makes of the value what it is to be, or says that no worker gives such a value.
+        """
         start = time.perf_counter()
         with self._turn, self._opened(), self._running() as outermost:
             try:
                 message = begin()
                 done = self._request(message.header, message.parts)
                 result = self._result(done)
+                if (
+                    read is not None
+                    and result.error is None
+                    and result.stopped is None
+                    and self._ending is None
+                ):
+                    result.value = self._read(read, result.value)
             except CannotCross as error:
                 result = Result(error=error, traceback=f"TypeError: {error}")
             except _Lost as lost:
@@ -439,7 +476,7 @@ class RemoteSession:
     def _done(self, asked: Frame, reply: dict[str, Any]) -> Packing:
         if _is_of_files(asked):
             return self._done_with_files(asked, reply)
-        work = self._exports.work(asked.header)
+        work = self._work(asked.header)
 
         def carry_out() -> Any:
             args, kwargs = self._unpack(asked, asked.parts)
@@ -461,6 +498,13 @@ class RemoteSession:
         if error is not None:
             reply["error"] = pack_error(error, str(error))
         return Packing(0)
+
+    def _work(self, asked: Mapping[str, Any]) -> Callable[..., Any]:
+        if asked.get("what") != "command":
+            return self._exports.work(asked)
+        if self._commands is None:
+            raise ProtocolError("the worker asks for a command, and no script runs")
+        return self._commands.work(asked.get("name"))
 
     def _done_with_files(self, asked: Frame, reply: dict[str, Any]) -> Packing:
         """Do what the worker asks for of files; whatever goes wrong there is the guest's to know."""
@@ -488,6 +532,9 @@ class RemoteSession:
         if result.error is not None:
             raise ProtocolError(str(result.error)) from result.error
         return result.value
+
+    def _read(self, read: Callable[[Any], Any], value: Any) -> Any:
+        return self._checked(lambda: read(value))
 
     def _checked(self, work: Callable[[], T]) -> T:
         try:

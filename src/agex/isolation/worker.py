@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from agex import values
+from agex.isolation.commands import asking, told_transcript
 from agex.isolation.crossing import CannotCross, Packing, pack, pack_groups, unpack, unpack_groups
 from agex.isolation.faults import WorkerGone, pack_error, unpack_error
 from agex.isolation.files import HostFiles
@@ -25,6 +26,7 @@ from agex.isolation.stubs import Record, Stubs
 from agex.sandbox import KeptCode, Limits, Policy, Result, Sandbox, Session, wall
 from agex.sandbox.context import CURRENT
 from agex.sandbox.output import CAPTURE, Output
+from agex.shell import Terminal, guest_terminal
 
 __all__ = ["Template", "Worker"]
 
@@ -105,6 +107,7 @@ class Worker:
         self._requests: Mapping[str, Callable[[Frame], None]] = {
             "put": self._put,
             "run": self._run,
+            "script": self._script,
             "call": self._call,
             "get": self._get,
             "sync": self._sync,
@@ -121,6 +124,7 @@ class Worker:
         self._inputs: dict[str, Any] = {}
         self._kept: dict[str, Any] = {}
         self._sent: dict[tuple[str, ...], values.Fingerprint] = {}
+        self._terminal: Terminal | None = None
 
     def run(self) -> None:
         """Serve the host until it hangs up."""
@@ -188,6 +192,18 @@ class Worker:
             self._finish(asyncio.run(session.arun(source, filename, echo=echo)), mark)
         else:
             self._finish(session.run(source, filename, echo=echo), mark)
+
+    def _script(self, frame: Frame) -> None:
+        """Run shell commands: the shell is here, commands of the host's are asked of it."""
+        if self._terminal is None:
+            commands = {name: asking(name, self.ask) for name in frame.header["commands"]}
+            self._terminal = guest_terminal(self._session, commands)
+        mark = len(self._outputs)
+        result = self._session.call(
+            self._terminal.run, bytes(frame.parts[0]).decode("utf-8", "surrogatepass")
+        )
+        result.value = told_transcript(result.value)
+        self._finish(result, mark, with_value=True)
 
     def _call(self, frame: Frame) -> None:
         args, kwargs = self._unpack(frame, frame.parts)
