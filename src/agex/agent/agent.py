@@ -26,7 +26,7 @@ from agex.agent.registration import (
 )
 from agex.agent.task import AnyTask, AsyncTask, Task
 from agex.contract import TaskSignature
-from agex.errors import DefinitionError, IsolationUnavailable
+from agex.errors import DefinitionError
 from agex.models.base import Model
 from agex.state import State
 
@@ -269,11 +269,6 @@ class Agent:
                 f"agent.cls() takes a class, not {c!r}; for an object, agent.module(it, name='it')."
             )
         if c is Agent:
-            if self.isolation != "none":
-                raise IsolationUnavailable(
-                    f"Agents whose code builds agents need isolation='none', and this one's is "
-                    f"{self.isolation!r}; register tasks of other agents instead."
-                )
             from agex.agent.architect import registrations
 
             for one in registrations(name or "Agent", settings):

@@ -17,6 +17,7 @@ from typing import Any
 from agex import values
 from agex.isolation.commands import asking, told_transcript
 from agex.isolation.crossing import CannotCross, Packing, pack, pack_groups, unpack, unpack_groups
+from agex.isolation.declarations import declared, told
 from agex.isolation.faults import WorkerGone, pack_error, unpack_error
 from agex.isolation.files import HostFiles
 from agex.isolation.frames import Channel, Frame
@@ -110,6 +111,7 @@ class Worker:
             "script": self._script,
             "call": self._call,
             "get": self._get,
+            "declare": self._declare,
             "sync": self._sync,
             "keep": self._keep,
         }
@@ -269,6 +271,13 @@ class Worker:
             self._link.hand_over({"k": "done", "error": pack_error(error, str(error))})
         else:
             self._link.hand_over({"k": "done", "v": packed.header}, packed.parts)
+
+    def _declare(self, frame: Frame) -> None:
+        """Give what a function says of itself; nothing for one that the guest did not write."""
+        function: Any = self._given.function(frame.header["id"])
+        session = self._session
+        is_own = session.is_guest_function(function)
+        self._link.hand_over({"k": "done", "d": told(declared(function), session) if is_own else None})
 
     def _sync(self, frame: Frame) -> None:
         """Give the variables that changed since they were sent, and the names of all."""
