@@ -25,8 +25,19 @@ task_success(solve)
 """
 
 
+LEVEL: list[Any] = ["none"]
+
+
+@pytest.fixture(autouse=True, params=["none", "process", "kernel"])
+def level(request: pytest.FixtureRequest) -> str:
+    LEVEL[0] = request.param
+    return str(request.param)
+
+
 def scripted(*codes: str, **settings: Any) -> Agent:
-    agent = Agent(model=ScriptedModel([f"```python\n{code}\n```" for code in codes]), **settings)
+    agent = Agent(
+        isolation=LEVEL[0], model=ScriptedModel([f"```python\n{code}\n```" for code in codes]), **settings
+    )
     agent.cls(Agent)
     return agent
 
@@ -185,7 +196,8 @@ def test_what_the_maker_was_not_given_cannot_be_given() -> None:
     ],
 )
 def test_nothing_else_of_the_agents_own_code_is_taken(code: str) -> None:
-    assert "DefinitionError" in problem_of(code)
+    said = problem_of(code)
+    assert "DefinitionError" in said or (LEVEL[0] != "none" and "cannot leave the place" in said)
 
 
 def test_the_limits_of_the_maker_hold_for_what_it_builds() -> None:
@@ -223,7 +235,11 @@ def test_what_it_spends_is_charged_to_the_caller() -> None:
 
 def test_agents_that_build_agents_come_to_an_end() -> None:
     forever = "a = Agent()\na.cls(Agent)\n@a.task\ndef go(n: int) -> int:\n    ...\ntask_success(go(1))"
-    agent = Agent(model=ScriptedModel(lambda _messages: f"```python\n{forever}\n```"), max_iterations=1)
+    agent = Agent(
+        isolation=LEVEL[0],
+        model=ScriptedModel(lambda _messages: f"```python\n{forever}\n```"),
+        max_iterations=1,
+    )
     agent.cls(Agent)
 
     @agent.task
@@ -248,13 +264,26 @@ def test_agents_that_build_agents_come_to_an_end() -> None:
 )  # fmt: skip
 def test_there_is_no_way_from_the_stand_ins_to_the_agent_itself(code: str) -> None:
     head = "a = Agent()\n@a.task\ndef t(x: int) -> int:\n    ...\n"
-    assert "Error" in problem_of(head + code)
+    said = problem_of(head + code)
+    assert "Error" in said or (LEVEL[0] != "none" and "printed nothing" in said)
+
+
+def test_nor_in_the_code_of_an_agent_that_was_built() -> None:
+    agent = scripted(
+        "boss = Agent()\nboss.cls(Agent)\n"
+        "@boss.task\ndef lead(problem: str) -> str:\n    ...\ntask_success(lead)",
+        "h = Agent()\n@h.task\ndef check(text: str) -> bool:\n    ...\ntask_success(check.task.agent.name)",
+        "task_success('refused')",
+    )
+    assert built(agent)("4x = 8") == "refused"
+    assert "attribute 'task' of 'BuiltTask' object" in str(requests(agent)[-1])
 
 
 @pytest.mark.parametrize("name", ["state", "on_event", "on_token", "budget"])
 def test_the_options_of_a_call_are_the_hosts(name: str) -> None:
     said = problem_of(f"a = Agent()\n@a.task\ndef t(x: int) -> int:\n    ...\nt(1, {name}=print)")
-    assert "InputError" in said or "TypeError" in said
+    refused = "InputError" in said or "TypeError" in said
+    assert refused or (LEVEL[0] != "none" and "cannot leave the place" in said)
 
 
 # -- declarations are data

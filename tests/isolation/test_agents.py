@@ -9,6 +9,7 @@ import random
 import signal
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +20,6 @@ import pytest
 from agex import (
     Agent,
     AgexError,
-    IsolationUnavailable,
     Live,
     Memory,
     TaskCancelled,
@@ -279,9 +279,53 @@ def test_an_action_that_does_not_end_is_an_observation_and_the_task_goes_on():
     assert "ran longer than 0.3 s and did not stop" in str(agent.model.requests[2])
 
 
-def test_agents_that_build_agents_are_refused_by_name_at_worker_levels():
-    with pytest.raises(IsolationUnavailable, match="need isolation='none'"):
-        agent_with("process").cls(Agent)
+def test_a_function_of_the_agents_is_called_from_another_thread_while_its_action_waits(level):
+    inner = agent_with(level, "task_success(f(20))")
+
+    @inner.task
+    async def step(f: Callable[[int], int]) -> int: ...
+
+    outer = agent_with(
+        level, "seen = []\ndef g(x):\n    seen.append(x)\n    return x + 1\ntask_success([step(g), seen])"
+    )
+    outer.fn(step)
+
+    @outer.task
+    async def work() -> list: ...
+
+    assert asyncio.run(asyncio.wait_for(work(), 60)) == [21, [20]]
+
+
+def test_many_threads_of_the_host_call_one_function_of_the_agents(level):
+    def each(f: Any, count: int) -> list[int]:
+        with ThreadPoolExecutor(4) as pool:
+            return list(pool.map(f, range(count)))
+
+    agent = agent_with(level, "task_success(each(lambda x: x + 1, 40))")
+    agent.fn(each)
+
+    @agent.task
+    def work() -> list: ...
+
+    if level == "none":
+        pytest.skip("a session in process is for one thread at a time")
+    assert work() == list(range(1, 41))
+
+
+def test_a_function_that_is_called_late_has_the_time_of_a_run(level):
+    # The host's work takes longer than an action may: its own time is not the code's.
+    inner = agent_with(level, "import time\ntime.sleep(0.6)\ntask_success(f(20))", timeout_seconds=5.0)
+
+    @inner.task
+    def step(f: Callable[[int], int]) -> int: ...
+
+    outer = agent_with(level, "task_success(step(lambda x: x + 1))", timeout_seconds=0.5)
+    outer.fn(step)
+
+    @outer.task
+    def work() -> int: ...
+
+    assert work() == 21
 
 
 def killed(pid: int) -> None:

@@ -10,10 +10,13 @@ import podman
 import pytest
 from hostile import raw
 
+from agex import Agent
 from agex.errors import IsolationUnavailable
+from agex.files import connect_fs
 from agex.isolation import ContainerExecutor
 from agex.sandbox import Limits, Policy
-from agex.testing import check_executor
+from agex.shell import TerminalCommand
+from agex.testing import ScriptedModel, check_executor, python_action
 
 pytestmark = [
     pytest.mark.skipif(bool(podman.missing()), reason=f"no container engine: {podman.missing()}"),
@@ -129,6 +132,32 @@ def test_a_worker_that_does_not_end_is_killed(container):
     assert "was killed" in str(session.run("sum(range(10 ** 13))").error)
     assert time.monotonic() - started < 5
     session.close()
+
+
+def test_shell_commands_run_in_it_and_those_of_the_host_here(container):
+    session = container.session(Policy.default(), Limits(seconds=10.0), {}, files=connect_fs())
+    given = TerminalCommand(name="shout", handler=lambda context: context.stdin.read().upper())
+    result = session.run_script("echo a > f; python -c 'print(open(\"f\").read())' | shout", {"shout": given})
+    assert (result.error, result.value.text) == (None, "A\n\n")
+    session.close()
+
+
+def test_code_in_it_builds_agents(address, monkeypatch):
+    monkeypatch.setenv("DOCKER_HOST", address)
+    code = (
+        "def twice(x): return 2 * x\na = Agent()\na.fn(twice)\n"
+        "@a.task\ndef t(x: int) -> list[int]:\n    ...\ntask_success(t(4))"
+    )
+    agent = Agent(
+        model=ScriptedModel([[python_action(code)], [python_action("task_success([twice(x)])")]]),
+        isolation="container",
+    )
+    agent.cls(Agent)
+
+    @agent.task
+    def work() -> list[int]: ...
+
+    assert work() == [8]
 
 
 def test_without_a_service_the_level_is_refused_by_name(tmp_path):

@@ -18,7 +18,7 @@ from agex.isolation import executor_of
 from agex.isolation.frames import Channel, SocketStream
 from agex.isolation.link import Link
 from agex.sandbox import Limits, Policy
-from agex.testing import ScriptedModel, edit_file, python_action, terminal_action, write_file
+from agex.testing import ScriptedModel, edit_file, python_action, write_file
 
 
 @pytest.fixture(params=["none", "process", "kernel"])
@@ -138,15 +138,6 @@ def test_a_directory_of_the_host_is_worked_on_and_nothing_outside_it(level, tmp_
 def test_with_no_workspace_there_are_no_files(level):
     _, work = solving(level, "open('a')", "task_success(0)", fs=None)
     assert "no file system" in outputs(work.run())[0]
-
-
-def test_there_is_no_terminal_outside_of_this_process():
-    agent, work = solving("process", [terminal_action("ls")], "task_success(0)")
-    agent.terminal(lambda context: None, name="build")
-    run = work.run()
-    first = str(agent.model.requests[0])
-    assert "terminal_action is not available here" in outputs(run)[0]
-    assert ("no terminal" in first, "build" in first) == (True, False)
 
 
 @pytest.mark.parametrize("level", ["process", "kernel"])

@@ -86,7 +86,7 @@ def well(puppet: Puppet, frame) -> None:
     puppet.peer.send({**DONE}, [b"", b"fine", b""])
 
 
-def session_with(*acts, policy: Policy | None = None, seconds: float = 0.4, files=None):
+def session_with(*acts, policy: Policy | None = None, seconds: float = 0.4, files=None, granted=("lookup",)):
     """Open a session whose workers act so, one after the other."""
     policy = policy or Policy.default()
     left = list(acts)
@@ -96,13 +96,12 @@ def session_with(*acts, policy: Policy | None = None, seconds: float = 0.4, file
         made.append(Puppet(left.pop(0) if left else well))
         return made[-1]
 
-    granted = {"lookup": policy.names["lookup"]} if "lookup" in policy.names else {}
     place = Place(
         level="process",
         policy=policy,
         limits=Limits(seconds=seconds),
         classes=(),
-        granted=granted,
+        granted={name: policy.names[name] for name in granted if name in policy.names},
         start=start,
         files=files,
     )

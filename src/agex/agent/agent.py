@@ -28,7 +28,7 @@ from agex.agent.registration import (
 from agex.agent.task import AnyTask, AsyncTask, Task
 from agex.contract import TaskSignature
 from agex.display import Shown
-from agex.errors import DefinitionError, IsolationUnavailable
+from agex.errors import DefinitionError
 from agex.models.base import Model
 from agex.state import State
 
@@ -77,8 +77,7 @@ class Agent(Shown):
             or None for what the environment offers. Looked up at the first call of a task.
         state: where variables live from task to task; None for nowhere.
         fs: the workspace, of ``connect_fs``: by default a virtual one, which is kept in the state; None
-            for no files. It is of the host at every level of *isolation*; the terminal over it is there
-            at ``"none"`` only.
+            for no files. It is of the host at every level of *isolation*.
         isolation: where code runs. ``"none"`` is in this process: a guard rail for cooperative
             code, not a boundary. ``"process"`` can be killed; ``"kernel"`` and ``"container"`` are
             boundaries, see docs/isolation.md.
@@ -278,11 +277,6 @@ class Agent(Shown):
                 f"agent.cls() takes a class, not {c!r}; for an object, agent.module(it, name='it')."
             )
         if c is Agent:
-            if self.isolation != "none":
-                raise IsolationUnavailable(
-                    f"Agents whose code builds agents need isolation='none', and this one's is "
-                    f"{self.isolation!r}; register tasks of other agents instead."
-                )
             from agex.agent.architect import registrations
 
             for one in registrations(name or "Agent", settings):
@@ -443,16 +437,11 @@ class Agent(Shown):
         return own if where is None else own.over(where.files)
 
     @property
-    def has_terminal(self) -> bool:
-        """Whether there is a terminal over the workspace: it runs in this process."""
-        return self.isolation == "none"
-
-    @property
     def extras(self) -> str:
         """What the prompt says of skills and of the terminal's commands."""
         from agex.agent.extras import listed
 
-        return listed(self._skills, self._commands if self.has_terminal else ())
+        return listed(self._skills, self._commands)
 
     def task_files(self, state: State | None) -> TaskFiles | None:
         """Return the files of one task call; None where the agent has no workspace."""
@@ -555,21 +544,20 @@ class Agent(Shown):
     def place(self, signature: TaskSignature, files: TaskFiles | None = None) -> GuestSession:
         """Open a place for the code of one call of a task, over its files."""
         sandbox = self.sandbox(signature)
+        workspace = None if files is None else files.workspace
+        session: GuestSession
         if self.isolation == "none":
-            session = sandbox.session(fs=None if files is None else files.workspace)
-            if files is not None:
-                files.attach(session)
-            return session
-        from agex.isolation import executor_of
+            session = sandbox.session(fs=workspace)
+        else:
+            from agex.isolation import executor_of
 
-        classes = host_classes(self._registrations, signature)
-        return executor_of(self.isolation).session(
-            sandbox.policy,
-            sandbox.limits,
-            {},
-            classes=classes,
-            files=None if files is None else files.workspace,
-        )
+            classes = host_classes(self._registrations, signature)
+            session = executor_of(self.isolation).session(
+                sandbox.policy, sandbox.limits, {}, classes=classes, files=workspace
+            )
+        if files is not None:
+            files.attach(session)
+        return session
 
     def sandbox(self, signature: TaskSignature) -> Sandbox:
         """Return the sandbox of a task, for what is registered now."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from types import FunctionType, ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from agex.agent.bridge import bridged
 from agex.agent.budget import Budget
@@ -19,12 +19,17 @@ from agex.agent.call import Call, current_call
 from agex.agent.execution import Terms
 from agex.agent.invocation import Definition
 from agex.agent.observation import exact
-from agex.agent.registration import Registration, Visibility
+from agex.agent.registration import Registration, Visibility, is_async
 from agex.agent.stub import passed_on, stub_of
 from agex.agent.task import AsyncTask, Task
 from agex.contract import TaskSignature
 from agex.errors import DefinitionError
+from agex.isolation.declarations import Declaration, declared
+from agex.sandbox import Session
 from agex.sandbox.context import CURRENT
+
+if TYPE_CHECKING:
+    from agex.isolation.remote import RemoteSession
 
 __all__ = ["DEEPEST", "BuiltAgent", "BuiltTask", "registrations"]
 
@@ -37,6 +42,7 @@ class BuiltTask:
 
     Attributes:
         task: the :class:`~agex.Task` itself, for the host.
+        is_async: whether calling it gives something to await.
     """
 
     def __init__(self, task: Task[..., Any] | AsyncTask[..., Any]) -> None:
@@ -44,6 +50,7 @@ class BuiltTask:
         self.__name__ = task.__name__
         self.__doc__ = task.__doc__
         self.__signature__ = task.__signature__
+        self.is_async = is_async(task)
 
     def __init_subclass__(cls) -> None:
         raise TypeError("A task cannot be subclassed; call it.")
@@ -125,7 +132,11 @@ class BuiltAgent:
 
     def cls(self, c: Any, /, *, visibility: Visibility = "high", docstring: str | None = None) -> Any:
         """Let it use a class that you were given. Also a decorator."""
-        self._add(self._given(c, "cls"), visibility=visibility, docstring=docstring)
+        given = self._given(c, "cls")
+        self._add(given, visibility=visibility, docstring=docstring)
+        if given.target is BuiltAgent:  # its tasks are stand-ins there too, under the same rules
+            for one in registrations(given.name, {})[1:]:
+                self._add(one)
         return c
 
     def module(self, m: Any, /, *, visibility: Visibility = "medium", docstring: str | None = None) -> Any:
@@ -138,9 +149,10 @@ class BuiltAgent:
         if function is None or issubclass(type(function), str):
             told = _text(function if primer is None else primer, "primer")
             return lambda function: self.task(function, primer=told)
-        if not self._is_own(function):
+        written = self._written(function)
+        if written is None:
             raise DefinitionError("task takes a function that you define with an empty body.")
-        stub = stub_of(function, self._may_be_named())
+        stub = stub_of(written, self._may_be_named())
         signature = TaskSignature.of(stub)
         definition = Definition(terms=Terms(signature=signature), primer=_text(primer, "primer"))
         kind = AsyncTask if signature.is_async else Task
@@ -156,8 +168,9 @@ class BuiltAgent:
         """Return the registration for what the maker's code passes on."""
         if type(thing) is BuiltTask:
             return Registration(kind="task", name=thing.__name__, target=thing.task)
-        if method == "fn" and self._is_own(thing):
-            passed = passed_on(thing, self._may_be_named())
+        written = self._written(thing) if method == "fn" else None
+        if written is not None:
+            passed = passed_on(thing, written, self._may_be_named())
             return Registration(kind="function", name=passed.__name__, target=passed)
         for one in self._maker.registrations:
             if self._holds(one, thing):
@@ -174,9 +187,16 @@ class BuiltAgent:
         session = self._call.session
         return session is not None and session.builtins.get(one.name) is thing
 
-    def _is_own(self, function: Any) -> bool:
+    def _written(self, thing: Any) -> Declaration | None:
+        """Return what a function that the maker's code wrote says of itself; None for anything else."""
         session = self._call.session
-        return session is not None and type(function) is FunctionType and session.is_guest_function(function)
+        if session is None or type(thing) is not FunctionType or not session.is_guest_function(thing):
+            return None
+        return (
+            declared(thing)
+            if isinstance(session, Session)
+            else cast("RemoteSession", session).declaration(thing)
+        )
 
     def _may_be_named(self) -> Callable[[type], bool]:
         """Return what tells whether an annotation may name a class."""
@@ -240,7 +260,7 @@ def _number(value: Any) -> Any:
 def registrations(name: str, settings: Mapping[str, Any]) -> tuple[Registration, ...]:
     """Return what an agent is given that may build agents: they, their budgets, and tasks to be called."""
     return (
-        Registration(kind="class", name=name, target=BuiltAgent, **settings),
+        Registration(kind="class", name=name, target=BuiltAgent, stays=True, **settings),
         Registration(kind="class", name="Budget", target=Budget, visibility="low"),
         Registration(
             kind="class",
@@ -249,5 +269,6 @@ def registrations(name: str, settings: Mapping[str, Any]) -> tuple[Registration,
             visibility="low",
             constructable=False,
             exclude="*",
+            stays=True,
         ),
     )

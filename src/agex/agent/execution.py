@@ -68,7 +68,14 @@ class CallGuest:
     kwargs: Mapping[str, Any]
 
 
-Step: TypeAlias = RunCode | CallGuest
+@dataclass(frozen=True)
+class RunScript:
+    """Run shell commands over the session's files."""
+
+    script: str
+
+
+Step: TypeAlias = RunCode | CallGuest | RunScript
 Steps: TypeAlias = "Generator[Step, Result, Observation]"
 
 
@@ -241,7 +248,11 @@ class Execution:
         if self._files is None:
             raise TypeError(f"{action.kind} was not offered to the model and cannot be carried out")
         if isinstance(action, TerminalAction):
-            result = yield CallGuest(self._files.run_terminal, (action.commands,), {})
+            result = yield RunScript(action.commands)
+            try:
+                self._write_back()
+            except EvalError as lost:
+                result = replace(result, error=lost, traceback=f"EvalError: {lost}")
             if result.stopped is not None:
                 return self._stopped(result)
             return self._files.shown(result, self._output_chars)
@@ -372,6 +383,9 @@ class Execution:
         self.call.check()  # it may have been cancelled while it waited for its turn
         if isinstance(step, RunCode):
             return self.session.run(step.source, filename=step.filename)
+        if isinstance(step, RunScript):
+            assert self._files is not None
+            return self._files.run_terminal(step.script)
         return self.session.call(step.function, *step.args, **step.kwargs)
 
     async def _ado(self, step: Step) -> Result:

@@ -37,8 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["UNSET", "CallOptions", "Definition", "Invocation"]
 
 PYTHON_ONLY = ("python_action",)
-FILES_ONLY = (*PYTHON_ONLY, "write_file", "edit_file")
-ACTIONS = (*FILES_ONLY, "terminal_action")
+ACTIONS = (*PYTHON_ONLY, "write_file", "edit_file", "terminal_action")
 """What a model may ask for where there is a workspace."""
 
 
@@ -143,7 +142,7 @@ class Invocation:
             max_iterations=agent.max_iterations,
             llm_retries=agent.llm_retries,
             kept_code=kept_code,
-            actions=_offered(agent, self.model, files),
+            actions=_offered(self.model, files),
         )
         self.record: Run[Any] = Run(
             run_id=self.plan.run_id,
@@ -324,11 +323,11 @@ class Invocation:
         }
 
 
-def _offered(agent: Agent, model: Model, files: TaskFiles | None) -> tuple[str, ...]:
+def _offered(model: Model, files: TaskFiles | None) -> tuple[str, ...]:
     """Return the actions of a task."""
     if files is None or model.profile.style == "completion":
         return PYTHON_ONLY
-    return ACTIONS if agent.has_terminal else FILES_ONLY
+    return ACTIONS
 
 
 def _require_usable(options: CallOptions, in_async_task: bool) -> None:

@@ -71,27 +71,13 @@ Files
 """
 
 _FILE_ACTIONS = {
-    (
-        True,
-        True,
-    ): "- There are also write_file, edit_file and terminal_action: a shell over the workspace, with\n"
+    True: "- There are also write_file, edit_file and terminal_action: a shell over the workspace, with\n"
     "  python. The task is finished from python_action only.",
-    (True, False): "- There are also write_file and edit_file, and no terminal. The task is finished from\n"
-    "  python_action only.",
-    (
-        False,
-        True,
-    ): "- Other blocks are ```write_file path=a/b.py with the whole file, ```edit_file path=a/b.py with\n"
+    False: "- Other blocks are ```write_file path=a/b.py with the whole file, ```edit_file path=a/b.py with\n"
     "  <<<<<<< SEARCH, the old lines, =======, the new lines, >>>>>>> REPLACE, and ```terminal with shell\n"
     "  commands over the workspace, python among them. The task is finished from ```python only.",
-    (
-        False,
-        False,
-    ): "- Other blocks are ```write_file path=a/b.py with the whole file, and ```edit_file path=a/b.py\n"
-    "  with <<<<<<< SEARCH, the old lines, =======, the new lines, >>>>>>> REPLACE. There is no terminal.\n"
-    "  The task is finished from ```python only.",
 }
-"""By whether actions are calls of tools, and whether there is a terminal."""
+"""By whether actions are calls of tools."""
 
 _ANSWERS = {
     True: "Answer by calling python_action with the code; several calls are run in order, until one fails.",
@@ -147,7 +133,7 @@ def system_prompt(
     listed = listing(registrations)
     parts = [
         rules,
-        f"{_FILES}{_FILE_ACTIONS[tools, 'terminal_action' in actions]}" if has_files else "",
+        f"{_FILES}{_FILE_ACTIONS[tools]}" if has_files else "",
         extras,
         f"What you may use\n\n{listed}" if listed else "",
         (primer or "").strip(),

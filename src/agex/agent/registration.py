@@ -69,6 +69,8 @@ class Registration:
     """Whether a module brings its submodules."""
     host_fs_access: bool = False
     network_access: bool = False
+    stays: bool = False
+    """Whether the instances of a class are the host's alone: code elsewhere uses them from there."""
 
     def __post_init__(self) -> None:
         parts = self.name.split(".") if self.kind == "module" else [self.name]
@@ -177,7 +179,7 @@ def named_by(signature: TaskSignature) -> dict[str, tuple[Any, bool]]:
 
 def host_classes(registrations: Iterable[Registration], signature: TaskSignature) -> set[type]:
     """Return the classes whose instances a task may leave in a state: the registered, and data it names."""
-    found = {one.target for one in registrations if one.kind == "class"}
+    found = {one.target for one in registrations if one.kind == "class" and not one.stays}
     for parameter in ("return", *signature.parameters):
         named = annotation_names(signature.checker(parameter).annotation).values()
         found |= {each for each in named if isinstance(each, type) and is_record(each)}
@@ -196,6 +198,7 @@ def _grant_registered(policy: Policy, registrations: Iterable[Registration]) -> 
                 configure=dict(one.configure),
                 host_fs_access=one.host_fs_access,
                 network_access=one.network_access,
+                stays=one.stays,
             )
         elif one.kind in ("module", "object"):
             policy.module(

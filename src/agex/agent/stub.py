@@ -8,8 +8,6 @@ of its own is asked for anything.
 from __future__ import annotations
 
 import collections.abc
-import dis
-import functools
 import inspect
 import keyword
 import types
@@ -20,6 +18,7 @@ from typing import Any
 
 from agex.agent.observation import exact
 from agex.errors import DefinitionError
+from agex.isolation.declarations import ALIASES, ATOMS, Declaration
 
 __all__ = ["passed_on", "stub_of"]
 
@@ -31,37 +30,25 @@ _PLAIN = frozenset(
 _STDLIB = frozenset({"datetime", "decimal", "fractions", "uuid"})
 """Modules whose classes are values."""
 _SPECIAL = (Any, typing.Callable, typing.Literal, typing.Union, typing.Optional, Ellipsis, None)
-_ALIASES = (
-    types.GenericAlias,
-    types.UnionType,
-    type(typing.Union[int, str]),  # noqa: UP007 - its type is what is meant
-    type(typing.Literal[1]),
-    type(typing.List[int]),  # noqa: UP006 - its type is what is meant
-    type(typing.Callable[[int], int]),
-    type(collections.abc.Callable[[int], int]),
-)
-"""Exact types of what names a type with others in it."""
-_ATOMS = frozenset({int, float, bool, str, bytes, type(None)})
-
 _MODULE = vars(type)["__module__"].__get__
 
 
-def stub_of(function: types.FunctionType, may_be_named: Callable[[type], bool]) -> types.FunctionType:
-    """Return an empty function of the host's with the name, parameters, annotations and docstring of another.
+def stub_of(written: Declaration, may_be_named: Callable[[type], bool]) -> types.FunctionType:
+    """Return an empty function of the host's with a name, parameters, annotations and a docstring.
 
     Args:
-        function: written by an agent's code.
+        written: by an agent's code.
         may_be_named: tells which classes an annotation may name, beside plain ones.
 
     Raises:
         DefinitionError: it has a body, or says something that cannot be taken over.
     """
-    if not _is_empty(function):
-        raise DefinitionError(f"The body of {_name(function.__name__)} must be empty: its agent writes it.")
-    signature = _signature(function, may_be_named)
-    stub = _made(_name(function.__name__), [*signature.parameters], function)
-    doc: Any = function.__doc__
-    stub.__doc__ = exact(doc) if issubclass(type(doc), str) else None
+    name = _name(written.name)
+    if not written.is_empty:
+        raise DefinitionError(f"The body of {name} must be empty: its agent writes it.")
+    signature = _signature(written, may_be_named)
+    stub = _made(name, [*signature.parameters], is_async=written.is_async)
+    stub.__doc__ = written.doc
     stub.__signature__ = signature  # type: ignore[attr-defined]
     stub.__annotations__ = {
         name: one.annotation
@@ -73,47 +60,48 @@ def stub_of(function: types.FunctionType, may_be_named: Callable[[type], bool]) 
     return stub
 
 
-def passed_on(function: types.FunctionType, may_be_named: Callable[[type], bool]) -> types.FunctionType:
+def passed_on(
+    function: types.FunctionType, written: Declaration, may_be_named: Callable[[type], bool]
+) -> types.FunctionType:
     """Return a function of the host's that calls one an agent's code wrote, and shows what is plain of it."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
         return function(*args, **kwargs)
 
-    doc: Any = function.__doc__
-    call.__name__ = call.__qualname__ = _name(function.__name__)
-    call.__doc__ = exact(doc) if issubclass(type(doc), str) else None
-    call.__signature__ = _outline(function, may_be_named)  # type: ignore[attr-defined]
+    call.__name__ = call.__qualname__ = _name(written.name)
+    call.__doc__ = written.doc
+    call.__signature__ = _outline(written, may_be_named)  # type: ignore[attr-defined]
     return call  # type: ignore[return-value]  # a def makes one
 
 
-def _outline(function: types.FunctionType, may_be_named: Callable[[type], bool]) -> inspect.Signature:
-    code = function.__code__
-    kinds: list[Any] = [_ANY] * code.co_argcount + [_KEYWORD] * code.co_kwonlyargcount
-    if code.co_flags & inspect.CO_VARARGS:
-        kinds.append(inspect.Parameter.VAR_POSITIONAL)
-    if code.co_flags & inspect.CO_VARKEYWORDS:
-        kinds.append(inspect.Parameter.VAR_KEYWORD)
-    written = dict(dict.items(function.__annotations__))
+def _outline(written: Declaration, may_be_named: Callable[[type], bool]) -> inspect.Signature:
     shown: dict[str, Any] = {}
-    for name, annotation in written.items():
+    for name, annotation in written.annotations.items():
         with suppress(DefinitionError):  # it is left out: only the agent that wrote it knows what it means
             shown[name] = _annotation(annotation, may_be_named)
-    optional = {*_last(function), *dict.keys(function.__kwdefaults__ or {})}
     parameters = [
         inspect.Parameter(
             name,
             kind,
             annotation=shown.get(name, inspect.Parameter.empty),
-            default=... if name in optional else inspect.Parameter.empty,
+            default=... if name in written.defaults else inspect.Parameter.empty,
         )
-        for name, kind in zip(code.co_varnames, kinds, strict=False)
+        for name, kind in zip(written.parameters, _kinds(written), strict=True)
     ]
     parameters.sort(key=lambda one: one.kind)
     return inspect.Signature(parameters, return_annotation=shown.get("return", inspect.Signature.empty))
 
 
-def _made(name: str, parameters: list[str], function: types.FunctionType) -> types.FunctionType:
-    kind = "async def" if inspect.iscoroutinefunction(function) else "def"
+def _kinds(written: Declaration) -> list[Any]:
+    """Return the kinds of the parameters, in their order."""
+    rest: list[Any] = [inspect.Parameter.VAR_POSITIONAL] * written.has_args
+    rest += [inspect.Parameter.VAR_KEYWORD] * written.has_kwargs
+    named = len(written.parameters) - len(rest) - written.by_keyword
+    return [_ANY] * named + [_KEYWORD] * written.by_keyword + rest
+
+
+def _made(name: str, parameters: list[str], *, is_async: bool) -> types.FunctionType:
+    kind = "async def" if is_async else "def"
     made: dict[str, Any] = {}
     # Nothing but identifiers, checked one by one, goes into this text.
     exec(f"{kind} {name}({', '.join(parameters)}): ...", {"__name__": "agex"}, made)  # noqa: S102
@@ -121,39 +109,28 @@ def _made(name: str, parameters: list[str], function: types.FunctionType) -> typ
     return stub
 
 
-def _signature(function: types.FunctionType, may_be_named: Callable[[type], bool]) -> inspect.Signature:
-    code = function.__code__
-    if code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
+def _signature(written: Declaration, may_be_named: Callable[[type], bool]) -> inspect.Signature:
+    if written.has_args or written.has_kwargs:
         raise DefinitionError("A task takes named parameters, no *args or **kwargs.")
-    written = dict(dict.items(function.__annotations__))
-    annotations = {name: _annotation(each, may_be_named) for name, each in written.items()}
-    defaults = _defaults(function)
-    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    annotations = {name: _annotation(each, may_be_named) for name, each in written.annotations.items()}
+    defaults = {name: _default(value) for name, value in written.defaults.items()}
     parameters = [
         inspect.Parameter(
             _name(name),
-            _KEYWORD if number >= code.co_argcount else _ANY,
+            kind,
             default=defaults.get(name, inspect.Parameter.empty),
             annotation=annotations.get(name, inspect.Parameter.empty),
         )
-        for number, name in enumerate(names)
+        for name, kind in zip(written.parameters, _kinds(written), strict=True)
     ]
-    return inspect.Signature(parameters, return_annotation=annotations.get("return", inspect.Signature.empty))
+    try:
+        returned = annotations.get("return", inspect.Signature.empty)
+        return inspect.Signature(parameters, return_annotation=returned)
+    except ValueError as error:  # only of a declaration that no def can have made
+        raise DefinitionError(f"The parameters of a task do not fit together: {error}") from None
 
 
 _ANY, _KEYWORD = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
-
-
-def _defaults(function: types.FunctionType) -> dict[str, Any]:
-    found = dict(zip(_last(function), function.__defaults__ or (), strict=True))
-    found |= dict(dict.items(function.__kwdefaults__ or {}))
-    return {name: _default(value) for name, value in found.items()}
-
-
-def _last(function: types.FunctionType) -> tuple[str, ...]:
-    """Return the positional parameters that have a default."""
-    count = function.__code__.co_argcount
-    return function.__code__.co_varnames[count - len(function.__defaults__ or ()) : count]
 
 
 def _name(name: Any) -> str:
@@ -166,7 +143,7 @@ def _name(name: Any) -> str:
 def _default(value: Any) -> Any:
     if type(value) is tuple:
         return tuple(map(_default, value))
-    if type(value) not in _ATOMS:
+    if type(value) not in ATOMS:
         raise DefinitionError("A default is a plain number or text here; use None for anything else.")
     return value
 
@@ -188,7 +165,7 @@ def _annotation(written: Any, may_be_named: Callable[[type], bool]) -> Any:
         )
     if type(written) is list:  # the parameters of a Callable
         return [_annotation(each, may_be_named) for each in written]
-    if any(type(written) is alias for alias in _ALIASES):
+    if any(type(written) is alias for alias in ALIASES):
         origin, args = typing.get_origin(written), typing.get_args(written)
         if origin is typing.Literal:
             for each in args:
@@ -206,28 +183,3 @@ def _annotation(written: Any, may_be_named: Callable[[type], bool]) -> Any:
 def _is_value(cls: type) -> bool:
     home = _MODULE(cls)
     return type(home) is str and home in _STDLIB and type(cls) is type
-
-
-def _is_empty(function: types.FunctionType) -> bool:
-    code = function.__code__
-    return _steps(code) in _empty_bodies()
-
-
-def _steps(code: types.CodeType) -> list[tuple[str, Any]]:
-    return [
-        (one.opname, one.argval) for one in dis.get_instructions(code) if one.opname not in {"NOP", "CACHE"}
-    ]
-
-
-@functools.cache
-def _empty_bodies() -> list[list[tuple[str, Any]]]:
-    """Return what the bodies of empty functions become in the sandbox."""
-    from agex.sandbox import Policy
-    from agex.sandbox.compiled import compile_module
-
-    found: list[list[tuple[str, Any]]] = []
-    for kind in ("def", "async def"):
-        for body in ("...", "pass", '"""doc"""'):
-            code = compile_module(f"{kind} f():\n    {body}\n", "<empty>", Policy().text, echo=False)
-            found += [_steps(each) for each in code.co_consts if isinstance(each, types.CodeType)]
-    return found

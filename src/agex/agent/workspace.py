@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import ast
-import posixpath
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 from agex.agent.loop import Observation
 from agex.agent.observation import cut_middle, encodable, last_lines
@@ -19,6 +18,8 @@ from agex.models.actions import EditFileAction, WriteFileAction
 if TYPE_CHECKING:
     from agex.files.skill import Skill
     from agex.files.watched import Changes
+    from agex.isolation import GuestSession
+    from agex.isolation.remote import RemoteSession
     from agex.sandbox import Result, Session
     from agex.shell import TerminalCommand, Transcript
     from agex.state import State
@@ -60,7 +61,7 @@ class TaskFiles:
         self.in_terminal = False
         """Whether a terminal action runs, from which the task cannot be ended."""
 
-    def attach(self, session: Session) -> None:
+    def attach(self, session: GuestSession) -> None:
         """Let the terminal work in a session, which has these files."""
         self._session = session
 
@@ -102,13 +103,22 @@ class TaskFiles:
         files.write(action.path, new.encode())
         return f"Edited {action.path} ({_count(new)}).{_syntax(action.path, new)}"
 
-    def run_terminal(self, commands: str) -> Transcript:
-        """Run shell commands, as the guest's own: behind the walls and under the limits of the session."""
-        if self._terminal is None:
-            self._terminal = self._new_terminal()
+    def run_terminal(self, script: str) -> Result:
+        """Run shell commands, as the guest's own: where its code runs, under the limits of the session.
+
+        The value of the result is a `Transcript`.
+        """
+        from agex.sandbox import Session
+
+        session = self._session
         self.in_terminal = True
         try:
-            return self._terminal(commands)
+            if not isinstance(session, Session):
+                elsewhere = cast("RemoteSession", session)
+                return elsewhere.run_script(script, {one.name: one for one in self._commands})
+            if self._terminal is None:
+                self._terminal = self._new_terminal(session)
+            return session.call(self._terminal, script)
         finally:
             self.in_terminal = False
 
@@ -122,24 +132,12 @@ class TaskFiles:
         brief = "\n".join(text.splitlines()[-3:]) if transcript.failed else ""
         return Observation(text=text, failed=transcript.failed, brief=brief, seconds=result.duration)
 
-    def _new_terminal(self) -> Callable[[str], Transcript]:
-        from agex.shell import Terminal, python_command
+    def _new_terminal(self, session: Session) -> Callable[[str], Transcript]:
+        from agex.shell import guest_terminal
 
-        session = self._session
-        commands: dict[str, Any] = {one.name: partial(one.run, host=session.paused) for one in self._commands}
-        for name in ("python", "python3"):
-            commands.setdefault(name, python_command(self._run_python))
-        return Terminal(session.guest_files, commands).run
-
-    def _run_python(self, source: str, filename: str, args: list[str]) -> Result:
-        session = self._session
-        system = vars(session.imported("sys"))
-        before = system.get("argv")
-        system["argv"] = args
-        try:
-            return session.define(source, posixpath.normpath(filename), {}, main=True)
-        finally:
-            system.pop("argv") if before is None else system.update(argv=before)
+        return guest_terminal(
+            session, {one.name: partial(one.run, host=session.paused) for one in self._commands}
+        ).run
 
     def require_not_in_terminal(self, name: str) -> None:
         """Refuse to end the task from the terminal.

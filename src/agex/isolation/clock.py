@@ -22,6 +22,11 @@ class Clock:
         self.stood = 0.0
         self._since: float | None = None
 
+    @property
+    def stands(self) -> bool:
+        """Whether it stands still."""
+        return self._since is not None
+
     @contextlib.contextmanager
     def paused(self) -> Iterator[None]:
         """Stand still for the length of a block; calls nest."""

@@ -6,6 +6,7 @@ a *name*, which the other end turns into something to call or to use from there:
 ``g:{...}``     a function of the guest, by number, with its signature
 ``h:{...}``     an object of the host, by number, with what can be done with it
 ``n:NAME``      what the policy grants under a name
+``m:NAME``      a module that the guest may import
 anything else   a granted module, class or builtin, see `agex.sandbox.hostnames`
 """
 

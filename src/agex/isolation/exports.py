@@ -19,7 +19,7 @@ from agex.errors import SandboxError
 from agex.isolation.faults import ProtocolError
 from agex.isolation.signatures import described
 from agex.sandbox import KeptCode, Sandbox, Session
-from agex.sandbox.hostnames import name_of
+from agex.sandbox.hostnames import name_of, named
 
 __all__ = ["OPERATORS", "Exports", "describe", "is_callable_kind"]
 
@@ -53,11 +53,12 @@ def describe(value: Any, dir_of: Callable[[Any], list[str]], show: Callable[[Any
             "sig": described(value, show),
             "async": inspect.iscoroutinefunction(value) or getattr(value, "is_async", False) is True,
         }
-    cls = type(value)
+    cls = value if isinstance(value, type) else type(value)
     members = [name for name in dir_of(value) if not name.startswith("_")]
     methods = [name for name in members if callable(inspect.getattr_static(cls, name, None))]
     return {
-        "kind": "object",
+        "kind": "class" if cls is value else "object",
+        "async": inspect.getattr_static(value, "is_async", False) is True,
         "name": cls.__name__,
         "module": cls.__module__,
         "doc": (inspect.getdoc(cls) or "")[:_DOC_CHARS],
@@ -103,6 +104,7 @@ class Exports(KeptCode):
     ) -> None:
         super().__init__(sandbox, monitor)
         self.monitor = monitor
+        self._is_sealed = sandbox.policy.is_sealed
         self._allow = allow
         self._granted = dict(granted)
         self._take = take
@@ -145,7 +147,23 @@ class Exports(KeptCode):
             return self._take(_description(name[2:]))
         if name.startswith("h:"):
             return self.found(_description(name[2:]).get("id"))
+        if name.startswith("m:"):
+            return self._module(name[2:])
         return self.found(name.removeprefix("n:"))
+
+    def _module(self, name: str) -> types.ModuleType:
+        """Return a module that the guest may import, as it gets it.
+
+        Raises:
+            ProtocolError: there is none of that name.
+        """
+        try:
+            found = named(self.monitor, f"module {name}")
+        except KeyError:
+            found = None
+        if not isinstance(found, types.ModuleType):
+            raise ProtocolError(f"the worker names the module {name[:80]!r}, which it was not given")
+        return found
 
     def found(self, which: Any) -> Any:
         """Return an object by its number, or by the name under which the policy grants it.
@@ -172,6 +190,10 @@ class Exports(KeptCode):
         """
         target = self.found(asked.get("of"))
         what, name = asked.get("what"), asked.get("name")
+        if isinstance(target, type) and (what == "operator" or (what == "call" and self._is_sealed(target))):
+            raise ProtocolError(
+                f"the worker asks for an instance of {target.__name__}, which it may not make"
+            )
         if what == "call":
             return target  # type: ignore[no-any-return]  # what is no function says so when it is called
         if type(name) is not str:
@@ -186,7 +208,7 @@ class Exports(KeptCode):
         if what == "method":
             return functools.partial(_method_call, read, target, name)
         if what == "operator" and name in OPERATORS and _has_own(type(target), name):
-            return lambda *args: getattr(type(target), name)(target, *args)
+            return functools.partial(getattr(type(target), name), target)
         raise ProtocolError(f"the worker asks for {str(what)[:80]!r}, which nothing can do")
 
 

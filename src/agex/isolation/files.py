@@ -72,10 +72,13 @@ class FileRequests:
 
     Args:
         files: the workspace.
+
+    Attributes:
+        guarded: the same, as guest code has it: with the same working directory.
     """
 
     def __init__(self, files: Files) -> None:
-        self._files = files.guarded(outside)
+        self._files = self.guarded = files.guarded(outside)
 
     def answer(self, name: Any, call: Any) -> Any:
         """Do what is asked; return it in values that cross.

@@ -47,6 +47,9 @@ class Given(KeptCode):
             return f"n:{which}" if isinstance(which, str) else "h:" + json.dumps({"id": which})
         if isinstance(value, _CALLABLE):
             return "g:" + json.dumps(self._described(value))
+        if isinstance(value, types.ModuleType):
+            name = super().host_name(value)
+            return None if name is None else f"m:{name.removeprefix('module ')}"
         return None
 
     def _described(self, function: Callable[..., Any]) -> dict[str, Any]:

@@ -21,6 +21,7 @@ import cloudpickle
 from agex.errors import DefinitionError
 from agex.isolation.stubs import LiveStub
 from agex.sandbox import Policy
+from agex.sandbox.policy import Grant
 
 __all__ = ["granted", "load_policy", "modules_of", "save_policy"]
 
@@ -31,17 +32,19 @@ _by_value = threading.Lock()
 
 
 def granted(policy: Policy) -> dict[str, Any]:
-    """Return the functions and live objects of a policy, by name: what stays in the host."""
+    """Return the functions, live objects and some classes of a policy, by name: what stays in the host."""
     found: dict[str, Any] = {}
     for grant in policy.grants:
         name = grant.settings.get("name") or getattr(grant.target, "__name__", None)
-        if isinstance(name, str) and _stays(grant.kind, grant.target):
+        if isinstance(name, str) and _stays(grant):
             found[name] = policy.names[name]
     return found
 
 
-def _stays(kind: str, target: Any) -> bool:
-    return kind == "fn" or (kind == "module" and not isinstance(target, types.ModuleType))
+def _stays(grant: Grant) -> bool:
+    if grant.kind == "cls":
+        return grant.settings.get("stays") is True
+    return grant.kind == "fn" or (grant.kind == "module" and not isinstance(grant.target, types.ModuleType))
 
 
 def modules_of(policy: Policy) -> list[str]:
@@ -52,7 +55,9 @@ def modules_of(policy: Policy) -> list[str]:
         if g.kind == "module" and isinstance(g.target, types.ModuleType)
     }
     found |= {
-        g.target.__module__ for g in policy.grants if g.kind == "cls" and not _travels(g.target.__module__)
+        g.target.__module__
+        for g in policy.grants
+        if g.kind == "cls" and not _stays(g) and not _travels(g.target.__module__)
     }
     return sorted(found)
 
@@ -68,7 +73,7 @@ def save_policy(policy: Policy, classes: Iterable[type]) -> bytes:
     for grant in policy.grants:
         name = grant.settings.get("name") or getattr(grant.target, "__name__", None)
         names.pop(str(name), None)
-        if _stays(grant.kind, grant.target):
+        if _stays(grant):
             grants.append((_STAYS, name, {}))
         elif isinstance(grant.target, types.ModuleType):
             grants.append(("import", grant.target.__name__, grant.settings))

@@ -29,12 +29,16 @@ from agex.isolation.frames import Frame
 from agex.isolation.functions import Functions
 from agex.isolation.outcome import gathered, listed, read_outcome, refuse, text_of, timed_out
 from agex.isolation.place import Place, StaysThere, Worker
+from agex.isolation.turn import Turn
 from agex.sandbox import Enforcement, Limits, Result, Sandbox
 from agex.sandbox.limits import Stop
 
 if TYPE_CHECKING:
+    from agex.isolation.commands import CommandRequests
+    from agex.isolation.declarations import Declaration
     from agex.isolation.files import FileRequests
     from agex.sandbox.files import Files
+    from agex.shell import TerminalCommand
 
 __all__ = ["RemoteSession"]
 
@@ -76,11 +80,13 @@ class RemoteSession:
             give=self._functions.number,
         )
         self._files = _requests(place.files)
+        self._commands: CommandRequests | None = None  # while a script runs
         self._worker: Worker | None = None
-        self._turn = threading.RLock()
+        self._turn = Turn()
         self._clock: Clock | None = None
         self._ending: BaseException | None = None
         self._runs = 0
+        self._outermost: object | None = None  # stands for the run that is not in another
         self._output = gathered(chars)
         self._names: dict[str, Any] = {}
         self._bound: dict[str, Any] = {}
@@ -97,7 +103,7 @@ class RemoteSession:
     @property
     def builtins(self) -> Mapping[str, Any]:
         """What the guest finds under a name that is none of its own variables, as the host has it."""
-        return self._monitor.builtins
+        return {**self._monitor.builtins, **self._bound}
 
     @property
     def is_running(self) -> bool:
@@ -145,6 +151,21 @@ class RemoteSession:
         """Tell whether *value* is a function that the guest wrote."""
         return self._functions.number(value) is not None
 
+    def declaration(self, function: Any) -> Declaration | None:
+        """Return what a function of the guest says of itself; None for one that it did not write.
+
+        Raises:
+            EvalError: the worker is not usable any more.
+        """
+        from agex.isolation.declarations import read
+
+        number = self._functions.number(function)
+        if number is None:
+            return None
+        self.open()
+        found = self._chore({"k": "declare", "id": number}).header.get("d")
+        return None if found is None else self._checked(lambda: read(found, self._monitor))
+
     def open(self) -> None:
         """Start the worker and hand it what it was given so far.
 
@@ -152,7 +173,7 @@ class RemoteSession:
             IsolationUnavailable: there is no such worker here.
             CannotCross: a variable can neither be copied nor used from there.
         """
-        with self._turn:
+        with self._turn, self._monitor.paused():  # code of another session's may be what needs it
             if self._closed:
                 raise SandboxError("this session is closed; open another one")
             if self._worker is None:
@@ -223,16 +244,16 @@ class RemoteSession:
         if self._ending is None:
             self._ending = ending
         self._monitor.interrupt(ending)
-        worker, clock = self._worker, self._clock
-        if worker is None or clock is None:
+        worker, run = self._worker, self._outermost
+        if worker is None or run is None:
             return
         worker.interrupt()
-        timer = threading.Timer(GRACE, self._kill_late, [worker, clock])
+        timer = threading.Timer(GRACE, self._kill_late, [worker, run])
         timer.daemon = True
         timer.start()
 
-    def _kill_late(self, worker: Worker, clock: Clock) -> None:
-        if self._clock is clock and self._worker is worker:
+    def _kill_late(self, worker: Worker, run: object) -> None:
+        if self._outermost is run and self._worker is worker:
             worker.terminate()
 
     @contextlib.contextmanager
@@ -251,6 +272,28 @@ class RemoteSession:
     async def arun(self, source: str, filename: str = "<agent>", *, echo: bool = True) -> Result:
         """Like `run`, with ``await`` allowed at the top level, in an event loop of the worker's."""
         return await asyncio.to_thread(self._run, source, filename, echo=echo, awaits=True)
+
+    def run_script(self, script: str, commands: Mapping[str, TerminalCommand]) -> Result:
+        """Run shell commands in the worker, over the workspace; the value is what they showed.
+
+        Args:
+            script: the commands, as a `agex.shell.Transcript` tells of them.
+            commands: of the host, by name: the same at each call.
+        """
+        from agex.isolation.commands import CommandRequests, read_transcript
+
+        def begin() -> Packing:
+            self._ran = True
+            header = {"k": "script", "commands": [*commands]}
+            return Packing(header, [script.encode("utf-8", "surrogatepass")])
+
+        if self._files is None:
+            raise SandboxError("there is no terminal without a workspace")
+        self._commands = CommandRequests(commands, self._files.guarded, self.paused)
+        try:
+            return self._guarded(begin, read_transcript)
+        finally:
+            self._commands = None
 
     def call(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Result:
         """Call a function under the same limits: in the worker, if it is the guest's."""
@@ -284,14 +327,26 @@ class RemoteSession:
 
         return self._guarded(begin)
 
-    def _guarded(self, begin: Callable[[], Packing]) -> Result:
-        """Carry out a run; what ends the worker ends the run with an error."""
+    def _guarded(self, begin: Callable[[], Packing], read: Callable[[Any], Any] | None = None) -> Result:
+        """Carry out a run; what ends the worker ends the run with an error.
+
+        Args:
+            begin: makes the request.
+            read: makes of the value what it is to be, or says that no worker gives such a value.
+        """
         start = time.perf_counter()
         with self._turn, self._opened(), self._running() as outermost:
             try:
                 message = begin()
                 done = self._request(message.header, message.parts)
                 result = self._result(done)
+                if (
+                    read is not None
+                    and result.error is None
+                    and result.stopped is None
+                    and self._ending is None
+                ):
+                    result.value = self._read(read, result.value)
             except CannotCross as error:
                 result = Result(error=error, traceback=f"TypeError: {error}")
             except _Lost as lost:
@@ -316,20 +371,23 @@ class RemoteSession:
 
     @contextlib.contextmanager
     def _running(self) -> Iterator[bool]:
-        """Mark a run. The clock of the outermost one counts for those in it."""
+        """Mark a run. The clock of the outermost one counts for those in it, unless it stands still."""
         outermost = self._runs == 0
         outer_output, self._output = self._output, gathered(self._place.limits.output_chars)
+        outer_clock = self._clock
         if outermost:
             self._ending = None
+            self._outermost = object()
+        if outer_clock is None or outer_clock.stands:
             self._clock = Clock(self._place.limits.seconds)
         self._runs += 1
         try:
             yield outermost
         finally:
             self._runs -= 1
-            self._output = outer_output
+            self._output, self._clock = outer_output, outer_clock
             if self._runs == 0:
-                self._clock = None
+                self._outermost = None
 
     def _settled(self, result: Result) -> Result:
         """Put what the host ended the run with in its place."""
@@ -424,7 +482,8 @@ class RemoteSession:
         reply: dict[str, Any] = {"k": "reply"}
         packed = Packing(0)
         try:
-            packed = self._done(asked, reply)
+            with self._turn.lent():  # the host works, and may call the guest, from whatever thread
+                packed = self._done(asked, reply)
         except Stop:
             reply["stop"] = True
         if self._ending is not None and self._runs:
@@ -438,7 +497,7 @@ class RemoteSession:
     def _done(self, asked: Frame, reply: dict[str, Any]) -> Packing:
         if _is_of_files(asked):
             return self._done_with_files(asked, reply)
-        work = self._exports.work(asked.header)
+        work = self._work(asked.header)
 
         def carry_out() -> Any:
             args, kwargs = self._unpack(asked, asked.parts)
@@ -447,7 +506,7 @@ class RemoteSession:
         result = self._monitor.call(carry_out)
         reply["out"] = result.stdout
         error = result.error
-        if isinstance(error, ProtocolError):
+        if isinstance(error, ProtocolError | _Lost):  # there is nobody to be told
             raise error
         if isinstance(error, EvalError) and isinstance(error.__cause__, TimeoutError):
             self._ending = self._ending or error.__cause__
@@ -460,6 +519,13 @@ class RemoteSession:
         if error is not None:
             reply["error"] = pack_error(error, str(error))
         return Packing(0)
+
+    def _work(self, asked: Mapping[str, Any]) -> Callable[..., Any]:
+        if asked.get("what") != "command":
+            return self._exports.work(asked)
+        if self._commands is None:
+            raise ProtocolError("the worker asks for a command, and no script runs")
+        return self._commands.work(asked.get("name"))
 
     def _done_with_files(self, asked: Frame, reply: dict[str, Any]) -> Packing:
         """Do what the worker asks for of files; whatever goes wrong there is the guest's to know."""
@@ -487,6 +553,9 @@ class RemoteSession:
         if result.error is not None:
             raise ProtocolError(str(result.error)) from result.error
         return result.value
+
+    def _read(self, read: Callable[[Any], Any], value: Any) -> Any:
+        return self._checked(lambda: read(value))
 
     def _checked(self, work: Callable[[], T]) -> T:
         try:

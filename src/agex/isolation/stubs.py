@@ -83,7 +83,8 @@ class Stubs:
     def get(self, which: int | str, about: Mapping[str, Any]) -> Any:
         """Return the stub of an object of the host."""
         if which not in self._made:
-            made = self._function(which, about) if about["kind"] == "function" else self._object(which, about)
+            makers = {"function": self._function, "object": self._object, "class": self._constructor}
+            made = makers[about["kind"]](which, about)
             self._made[which] = made
             self._of[id(made)] = which
         return self._made[which]
@@ -94,10 +95,7 @@ class Stubs:
         def call(*args: Any, **kwargs: Any) -> Any:
             return ask("call", which, None, args, kwargs)
 
-        def bridge(*args: Any, **kwargs: Any) -> Any:
-            return _later(call, args, kwargs) if _awaits() else call(*args, **kwargs)
-
-        function = bridge if about.get("async") else call
+        function = _awaitable(call) if about.get("async") else call
         _dress(function, about["name"], about)
         return function
 
@@ -108,8 +106,26 @@ class Stubs:
         _OF.__set__(made, which)
         return made
 
+    def _constructor(self, which: int | str, about: Mapping[str, Any]) -> type:
+        """Make the class of objects that the host makes: calling it asks for one."""
+        ask, cls = self._ask, self._class(about)
+
+        def new(_: type, /, *args: Any, **kwargs: Any) -> Any:
+            return ask("call", which, None, args, kwargs)
+
+        def refuse(sub: type) -> NoReturn:
+            raise TypeError(f"{cls.__name__} cannot be subclassed; make one and use it.")
+
+        dressed: Any = cls
+        dressed.__new__ = new
+        dressed.__init_subclass__ = classmethod(refuse)
+        return cls
+
     def _class(self, about: Mapping[str, Any]) -> type:
-        key = f"{about['module']}.{about['name']} {sorted(about['methods'])} {about['operators']}"
+        key = (
+            f"{about['module']}.{about['name']} {sorted(about['methods'])} {about['operators']} "
+            f"{about.get('async')}"
+        )
         if key not in self._classes:
             members = list(about["members"])
             space: dict[str, Any] = {
@@ -122,6 +138,8 @@ class Stubs:
                 space[name] = _dress(_asking("method", name), name, method)
             for name in about["operators"]:
                 space[name] = _exit if name == "__exit__" else _asking("operator", name)
+            if about.get("async") and "__call__" in space:
+                space["__call__"] = _awaitable(space["__call__"])
             if "__eq__" in space:
                 space.setdefault("__hash__", None)
             self._classes[key] = type(about["name"], (LiveStub,), space)
@@ -150,6 +168,15 @@ def _dress(function: Any, name: str, about: Mapping[str, Any]) -> Any:
     if signature is not None:
         function.__signature__ = signature
     return function
+
+
+def _awaitable(call: Callable[..., Any]) -> Callable[..., Any]:
+    """Return what gives something to await in code that awaits, and the result in other code."""
+
+    def bridge(*args: Any, **kwargs: Any) -> Any:
+        return _later(call, args, kwargs) if _awaits() else call(*args, **kwargs)
+
+    return bridge
 
 
 def _awaits() -> bool:

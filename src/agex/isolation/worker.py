@@ -15,7 +15,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from agex import values
+from agex.isolation.commands import asking, told_transcript
 from agex.isolation.crossing import CannotCross, Packing, pack, pack_groups, unpack, unpack_groups
+from agex.isolation.declarations import declared, told
 from agex.isolation.faults import WorkerGone, pack_error, unpack_error
 from agex.isolation.files import HostFiles
 from agex.isolation.frames import Channel, Frame
@@ -25,6 +27,7 @@ from agex.isolation.stubs import Record, Stubs
 from agex.sandbox import KeptCode, Limits, Policy, Result, Sandbox, Session, wall
 from agex.sandbox.context import CURRENT
 from agex.sandbox.output import CAPTURE, Output
+from agex.shell import Terminal, guest_terminal
 
 __all__ = ["Template", "Worker"]
 
@@ -105,8 +108,10 @@ class Worker:
         self._requests: Mapping[str, Callable[[Frame], None]] = {
             "put": self._put,
             "run": self._run,
+            "script": self._script,
             "call": self._call,
             "get": self._get,
+            "declare": self._declare,
             "sync": self._sync,
             "keep": self._keep,
         }
@@ -121,6 +126,7 @@ class Worker:
         self._inputs: dict[str, Any] = {}
         self._kept: dict[str, Any] = {}
         self._sent: dict[tuple[str, ...], values.Fingerprint] = {}
+        self._terminal: Terminal | None = None
 
     def run(self) -> None:
         """Serve the host until it hangs up."""
@@ -189,6 +195,18 @@ class Worker:
         else:
             self._finish(session.run(source, filename, echo=echo), mark)
 
+    def _script(self, frame: Frame) -> None:
+        """Run shell commands: the shell is here, commands of the host's are asked of it."""
+        if self._terminal is None:
+            commands = {name: asking(name, self.ask) for name in frame.header["commands"]}
+            self._terminal = guest_terminal(self._session, commands)
+        mark = len(self._outputs)
+        result = self._session.call(
+            self._terminal.run, bytes(frame.parts[0]).decode("utf-8", "surrogatepass")
+        )
+        result.value = told_transcript(result.value)
+        self._finish(result, mark, with_value=True)
+
     def _call(self, frame: Frame) -> None:
         args, kwargs = self._unpack(frame, frame.parts)
         function, mark = self._given.function(frame.header["id"]), len(self._outputs)
@@ -253,6 +271,13 @@ class Worker:
             self._link.hand_over({"k": "done", "error": pack_error(error, str(error))})
         else:
             self._link.hand_over({"k": "done", "v": packed.header}, packed.parts)
+
+    def _declare(self, frame: Frame) -> None:
+        """Give what a function says of itself; nothing for one that the guest did not write."""
+        function: Any = self._given.function(frame.header["id"])
+        session = self._session
+        is_own = session.is_guest_function(function)
+        self._link.hand_over({"k": "done", "d": told(declared(function), session) if is_own else None})
 
     def _sync(self, frame: Frame) -> None:
         """Give the variables that changed since they were sent, and the names of all."""

@@ -89,7 +89,9 @@ class Deadline:
             (_alarm if self.by_signal else _watchdog).remove(self)
 
     def pause(self) -> None:
-        """Let the clock stand still."""
+        """Let the clock stand still. That of an alarm goes on while another thread than its own pauses it."""
+        if not self._is_mine():
+            return
         self._pauses += 1
         if self._pauses == 1 and self.active:
             self._stop()
@@ -100,9 +102,14 @@ class Deadline:
 
         It may have: the host's work goes on in another thread for a moment after it was given up.
         """
+        if not self._is_mine():
+            return
         self._pauses -= 1
         if self._pauses == 0 and self._left is not None and not self.fired and not self.over:
             self.start()
+
+    def _is_mine(self) -> bool:
+        return not self.by_signal or self.thread == threading.get_ident()
 
     def charge(self, seconds: float) -> None:
         """Count *seconds* as passed while the clock stands still."""

@@ -145,12 +145,15 @@ class Policy:
         configure: Mapping[str, MemberSpec] | None = None,
         host_fs_access: bool = False,
         network_access: bool = False,
+        stays: bool = False,
     ) -> type:
         """Grant a class: its public members, and its construction unless *constructable* is false.
 
         *host_fs_access* and *network_access* say what is open while a public method runs that guest
         code calls. Properties and the constructor run with the doors shut: grant a function that opens
         what the object works on.
+
+        With *stays*, code that runs in another process makes and uses instances in this one.
         """
         if not isinstance(class_, type):
             raise DefinitionError(f"Policy.cls needs a class, got {type(class_).__name__}")
@@ -162,6 +165,7 @@ class Policy:
             "configure": dict(configure or {}),
             "host_fs_access": host_fs_access,
             "network_access": network_access,
+            "stays": stays,
         }
         self.grants.append(Grant("cls", class_, settings))
         self._use_home(class_)

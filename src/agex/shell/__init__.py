@@ -5,7 +5,8 @@ The shell itself is termish. Here are what belongs to an agent: commands that th
 """
 
 from agex.shell.command import TerminalCommand
+from agex.shell.guest import guest_terminal
 from agex.shell.python import python_command
 from agex.shell.terminal import Terminal, Transcript
 
-__all__ = ["Terminal", "TerminalCommand", "Transcript", "python_command"]
+__all__ = ["Terminal", "TerminalCommand", "Transcript", "guest_terminal", "python_command"]
