@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from agex.files.base import FileTree, Names, Space, failure, metadata
+from agex.files.quota import exceeded
 
 if TYPE_CHECKING:
     from monkeyfs import FileMetadata
@@ -162,12 +163,7 @@ class VirtualFiles(FileTree):
             old = self.space.entries.get(key)
             total = self._index.size + size - (0 if old is None else old.size)
         if self._most is not None and total > self._most:
-            raise OSError(
-                errno.ENOSPC,
-                f"VFS size limit exceeded: {total:,} bytes would be more than the {self._most:,} that the "
-                "workspace may hold; remove files first",
-                path,
-            )
+            raise exceeded(path, total, self._most)
 
     def write(self, path: str, content: bytes, mode: str = "w") -> None:
         if mode not in ("w", "a"):
