@@ -301,7 +301,7 @@ def test_a_missing_root_is_refused():
 
 
 @pytest.mark.parametrize(
-    "settings", [{"type": "isolated"}, {"root": "/"}, {"type": "isolated", "root": "/", "max_size_mb": 1}]
+    "settings", [{"type": "isolated"}, {"root": "/"}, {"type": "isolated", "root": "/", "max_size_mb": 0}]
 )
 def test_settings_of_the_other_kind_are_refused(settings):
     with pytest.raises(DefinitionError):

@@ -7,6 +7,7 @@ import socket
 import sqlite3
 from typing import Any
 
+import native_attacks
 import numpy as np
 import pandas as pd
 import plotly
@@ -195,3 +196,31 @@ def test_nothing_leads_from_a_worker_to_the_host(attack, walled, granted, tmp_pa
     assert result.error is not None
     assert "secret" not in repr(result.value)
     assert {each.name: each.read_text() for each in tmp_path.iterdir()} == {SECRET: "secret\n1\n"}
+
+
+@pytest.fixture(scope="module")
+def granted_natives():
+    policy = Policy.default()
+    for module in native_attacks.LIBRARIES:
+        policy.module(module)
+    return policy
+
+
+@pytest.mark.parametrize("walled", ["process", "kernel"])
+def test_no_compiled_library_leads_from_a_worker_to_the_host(walled, granted_natives, tmp_path):
+    there = native_attacks.put_secrets(tmp_path)
+    names = {"FOLDER": f"{tmp_path}/", "OUT": f"{tmp_path}/new"}
+    found = []
+    for name, attack in native_attacks.ATTACKS.items():
+        session = executor_of(walled).session(
+            granted_natives, Limits(seconds=20.0), names, files=connect_fs()
+        )
+        try:
+            done = session.run(attack)
+            shown = session.run("repr(x)").value
+        finally:
+            session.close()
+        changed = {each.name: each.read_bytes() for each in tmp_path.iterdir()} != there
+        if done.error is None or "secret" in repr(shown) or changed:
+            found.append(name)
+    assert found == []

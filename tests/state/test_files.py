@@ -278,3 +278,32 @@ def test_the_time_of_a_stored_file_can_be_set_without_its_bytes(state):
 def test_what_is_no_path_of_a_file_is_refused(path):
     with pytest.raises(StateError, match="is no path of a file"):
         FileSpace()[path] = b""
+
+
+@pytest.mark.parametrize("asked", [1, 300], ids=["one by one", "all at once"])
+def test_what_is_stored_of_files_is_read_when_it_is_asked_for(state, asked):
+    written = {f"d/{number}": b"x" * number for number in range(300)}
+    for path, content in written.items():
+        state.files[path] = content
+    state.commit()
+    again = state.fork()
+    try:
+        assert list(again.files.entries) == sorted(written)
+        again.files["d/7"] = b"new"
+        del again.files["d/8"]
+        expected = {**written, "d/7": b"new"}
+        del expected["d/8"]
+        assert [again.files.entries[path].size for path in list(expected)[:asked]] == [
+            len(content) for content in list(expected.values())[:asked]
+        ]
+        again.commit()
+        again.files.move("d/9", "e")
+        again.commit()
+        expected["e"] = expected.pop("d/9")
+        assert {path: entry.size for path, entry in again.files.entries.items()} == {
+            path: len(content) for path, content in expected.items()
+        }
+        assert dict(again.files) == expected
+    finally:
+        again.close()
+    assert dict(state.files) == written

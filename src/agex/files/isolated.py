@@ -25,6 +25,7 @@ from monkeyfs import suspend
 
 from agex.errors import DefinitionError
 from agex.files.base import FileTree, Names, failure, metadata
+from agex.files.quota import Quota
 
 if TYPE_CHECKING:
     from monkeyfs import FileMetadata
@@ -58,12 +59,14 @@ class IsolatedFiles(FileTree):
 
     Args:
         root: the directory; it must exist. It is opened once: what is put in its place later is not seen.
+        max_size_mb: MiB of all files together; a write that would pass it raises ``OSError``, and
+            everything that was there stays. What others write meanwhile is not held to it.
 
     Raises:
         DefinitionError: there is no such directory, or this system cannot walk one safely.
     """
 
-    def __init__(self, root: str | os.PathLike[str]) -> None:
+    def __init__(self, root: str | os.PathLike[str], *, max_size_mb: float | None = None) -> None:
         super().__init__()
         if not hasattr(os, "O_NOFOLLOW"):
             raise DefinitionError("connect_fs(type='isolated') needs a system with openat(); use 'virtual'.")
@@ -73,6 +76,8 @@ class IsolatedFiles(FileTree):
         except OSError as error:
             raise DefinitionError(f"connect_fs(root={str(root)!r}): {error.strerror}") from error
         weakref.finalize(self, os.close, self._root)
+        count = functools.partial(_bytes_below, self._root)  # no method: it would keep this object alive
+        self._quota = None if max_size_mb is None else Quota(max_size_mb, count)
 
     def view(self) -> IsolatedFiles:
         """Return the same files with a working directory of their own."""
@@ -147,20 +152,47 @@ class IsolatedFiles(FileTree):
     # -- changing --------------------------------------------------------------------------------
 
     @_on_host
+    def require_room(self, path: str, size: int) -> None:
+        """Raise ``OSError`` where a file of *size* bytes at *path* would pass the limit of the workspace."""
+        if self._quota is not None:
+            self._quota.require(path, size - self._size(path))
+
+    def _size(self, path: str) -> int:
+        """Return the bytes of a file; none where there is no file."""
+        found = self._stat(path)
+        return 0 if found is None else found.size
+
+    @contextmanager
+    def _accounted(self, path: str) -> Iterator[None]:
+        """Keep the account of what becomes of the file at *path*."""
+        if self._quota is None:
+            yield
+            return
+        with self._quota.lock:
+            before = self._size(path)
+            yield
+            self._quota.add(self._size(path) - before)
+
+    @_on_host
     def write(self, path: str, content: bytes, mode: str = "w") -> None:
         if mode not in ("w", "a"):
             raise ValueError(f"invalid mode: {mode!r}; give 'w' or 'a'")
+        with self._accounted(path):
+            self._write(path, content, mode)
+
+    def _write(self, path: str, content: bytes, mode: str) -> None:
+        if mode == "a" and self.exists(path):
+            content = self.read(path) + content
+        self.require_room(path, len(content))
         parent = posixpath.dirname(self.resolve_path(path))
         if not self.exists(parent):
             self.makedirs(parent)
-        if mode == "a" and self.exists(path):
-            content = self.read(path) + content
         with self._parent(path) as (at, name):
             _write(name, at, content, path)
 
     @_on_host
     def remove(self, path: str) -> None:
-        with self._parent(path) as (at, name):
+        with self._accounted(path), self._parent(path) as (at, name):
             if stat.S_ISDIR(_lstat(name, at, path).st_mode):
                 raise failure(errno.EISDIR, path)
             os.unlink(name, dir_fd=at)
@@ -193,6 +225,7 @@ class IsolatedFiles(FileTree):
 
     @_on_host
     def rename(self, src: str, dst: str) -> None:
+        goes = 0 if self.resolve_path(src) == self.resolve_path(dst) else self._size(dst)
         with self._parent(src) as (at, name), self._parent(dst) as (to, new):
             found = _lstat(name, at, src)
             if not stat.S_ISDIR(found.st_mode):
@@ -201,6 +234,8 @@ class IsolatedFiles(FileTree):
                 os.rename(name, new, src_dir_fd=at, dst_dir_fd=to)
             except OSError as error:
                 raise failure(error.errno or errno.EIO, dst) from None
+        if self._quota is not None:
+            self._quota.add(-goes)
 
     @_on_host
     def utime(self, path: str, times: tuple[float, float] | None = None) -> None:
@@ -220,7 +255,7 @@ class _View(IsolatedFiles):
 
     def __init__(self, files: IsolatedFiles) -> None:
         FileTree.__init__(self)
-        self.root, self._root = files.root, files._root
+        self.root, self._root, self._quota = files.root, files._root, files._quota
         self._keeps_open = files
 
 
@@ -280,6 +315,25 @@ def _walk(at: int, path: str, shown: str = "") -> Iterator[str]:
                 yield from _walk(below, path, f"{shown}{name}/")
             finally:
                 os.close(below)
+
+
+def _bytes_below(at: int) -> int:
+    """Return the size of all files below an open directory; links are not followed."""
+    size = 0
+    for name in os.listdir(at):
+        try:
+            found = os.stat(name, dir_fd=at, follow_symlinks=False)
+            if stat.S_ISREG(found.st_mode):
+                size += found.st_size
+            elif stat.S_ISDIR(found.st_mode):
+                below = os.open(name, _DIRECTORY, dir_fd=at)
+                try:
+                    size += _bytes_below(below)
+                finally:
+                    os.close(below)
+        except FileNotFoundError:  # gone while others are counted
+            continue
+    return size
 
 
 def _write(name: str, at: int, content: bytes, path: str) -> None:

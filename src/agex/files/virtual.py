@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from agex.files.base import FileTree, Names, Space, failure, metadata
+from agex.files.quota import exceeded
 
 if TYPE_CHECKING:
     from monkeyfs import FileMetadata
@@ -30,25 +31,32 @@ class _Index:
         self._seen = -1
         self.names: dict[str, dict[str, None]] = {"": {}}
         """Directory to names, without the slash that a path begins with."""
-        self.size = 0
-        """Bytes of all files."""
+        self._size: int | None = None
+        """Bytes of all files, once somebody asked."""
 
     def sync(self, space: Space) -> None:
         """Learn what others did to the space."""
         if self._seen == space.version:
             return
         self._seen = space.version
-        self.names, self.size = {"": {}}, 0
-        for path, entry in space.entries.items():
-            self.size += entry.size
+        self.names, self._size = {"": {}}, None
+        for path in space.entries:
             if path.endswith("/"):
                 self.add_directory(path[:-1])
             else:
                 self.add(path)
 
-    def moved_on(self) -> None:
-        """Take note of a change that this index knows already."""
+    def moved_on(self, more: int = 0) -> None:
+        """Take note of a change that this index knows already, and of the bytes that came with it."""
         self._seen += 1
+        if self._size is not None:
+            self._size += more
+
+    def size(self, space: Space) -> int:
+        """Return the bytes of all files. What is stored of them is read for it, the first time."""
+        if self._size is None:
+            self._size = sum(entry.size for entry in space.entries.values())
+        return self._size
 
     def add(self, path: str) -> None:
         """Take a file in."""
@@ -157,17 +165,14 @@ class VirtualFiles(FileTree):
 
     def require_room(self, path: str, size: int) -> None:
         """Raise ``OSError`` where a file of *size* bytes at *path* would pass the limit of the workspace."""
+        if self._most is None:
+            return
         with self._index.lock:
             key = self._key(path)
             old = self.space.entries.get(key)
-            total = self._index.size + size - (0 if old is None else old.size)
-        if self._most is not None and total > self._most:
-            raise OSError(
-                errno.ENOSPC,
-                f"VFS size limit exceeded: {total:,} bytes would be more than the {self._most:,} that the "
-                "workspace may hold; remove files first",
-                path,
-            )
+            total = self._index.size(self.space) + size - (0 if old is None else old.size)
+        if total > self._most:
+            raise exceeded(path, total, self._most)
 
     def write(self, path: str, content: bytes, mode: str = "w") -> None:
         if mode not in ("w", "a"):
@@ -184,8 +189,7 @@ class VirtualFiles(FileTree):
                 self._make_directories(key.rpartition("/")[0], path)
             now = time.time()
             self.space.put(key, bytes(content), created=now if old is None else old.created, modified=now)
-            self._index.moved_on()
-            self._index.size += len(content) - (0 if old is None else old.size)
+            self._index.moved_on(len(content) - (0 if old is None else old.size))
             self._index.add(key)
 
     def _make_directories(self, key: str, path: str) -> None:
@@ -225,8 +229,7 @@ class VirtualFiles(FileTree):
             if entry is None:
                 raise self._missing(key, path)
             del self.space[key]
-            self._index.moved_on()
-            self._index.size -= entry.size
+            self._index.moved_on(-entry.size)
             self._index.drop(key)
 
     def rmdir(self, path: str) -> None:

@@ -29,25 +29,23 @@ def connect_fs(
     Args:
         type: ``"virtual"``: files in memory, or in the state of a task and with its history.
             ``"isolated"``: a directory of the host, and nothing outside it.
-        max_size_mb: of a virtual workspace: MiB of all files together; a write that would pass it
-            raises ``OSError``, and what was there stays.
+        max_size_mb: MiB of all files together; a write that would pass it raises ``OSError``, and what
+            was there stays.
         root: of an isolated one: the directory, which must exist.
 
     Raises:
         DefinitionError: there is no such type, or a setting is not one of it.
     """
+    if max_size_mb is not None and not max_size_mb > 0:
+        raise DefinitionError(f"connect_fs(max_size_mb={max_size_mb}): give more than 0, or leave it out.")
     if type == "isolated":
-        if root is None or max_size_mb is not None:
-            raise DefinitionError(
-                "Write connect_fs(type='isolated', root=PATH); max_size_mb is for 'virtual'."
-            )
-        return Workspace(IsolatedFiles(root))
+        if root is None:
+            raise DefinitionError("Write connect_fs(type='isolated', root=PATH).")
+        return Workspace(IsolatedFiles(root, max_size_mb=max_size_mb))
     if type != "virtual":
         raise DefinitionError(f"connect_fs(type={type!r}): there are 'virtual' and 'isolated'.")
     if root is not None:
         raise DefinitionError("connect_fs(root=...) is for type='isolated'; a virtual workspace has no root.")
-    if max_size_mb is not None and not max_size_mb > 0:
-        raise DefinitionError(f"connect_fs(max_size_mb={max_size_mb}): give more than 0, or leave it out.")
     return Workspace(VirtualFiles(MemorySpace(), max_size_mb=max_size_mb), max_size_mb=max_size_mb)
 
 

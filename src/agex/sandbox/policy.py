@@ -12,9 +12,11 @@ programs which never say it pay nothing.
 from __future__ import annotations
 
 import functools
+import importlib
 import sys
 import types
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from agex.errors import DefinitionError
@@ -92,8 +94,13 @@ class Policy:
         self._hot: set[str] = set()
         self._writable: set[type] = set()
         self._shelf = Shelf()
+        self._used: set[str] = set()
         self._open: dict[type, tuple[str, ...]] = {}
         self._text: Rules | None = None
+        for name in libraries.OPEN_UNSEEN:  # their objects may come from anywhere: an input, a function
+            library = _known(name)
+            self._shelf.add(library)
+            self._contest(library.members())
 
     @classmethod
     def default(cls, *, strict: bool = False) -> Policy:
@@ -221,7 +228,7 @@ class Policy:
         library = libraries.find(module.__name__.partition(".")[0])
         curated = _standard().get(module.__name__)
         plain = include == "*" and exclude in ("_*", ("_*", "*._*")) and not configure and not opened
-        if curated is not None and plain and (library is None or library not in self._shelf):
+        if curated is not None and plain and (library is None or library.name not in self._used):
             self.modules[name or module.__name__] = curated
             return module
         grant = self._module_grant(
@@ -250,7 +257,8 @@ class Policy:
         if library is None or library.room(path) is None:  # a module off the list: the host named it itself
             from agex.sandbox.libraries import native  # no library is granted at import
 
-            exclude = native.shut(module.__name__, exclude, opened)
+            if "files" not in opened and native.opens_unseen(module.__name__):
+                raise DefinitionError(_unseen(module.__name__, library))
             return ModuleGrant(module, include=include, exclude=exclude, recursive=recursive, doors=opened)
         return libraries.LibraryGrant(
             library, module.__name__, include=include, exclude=exclude, recursive=recursive, doors=opened
@@ -258,8 +266,9 @@ class Policy:
 
     def _use(self, library: Library) -> None:
         """Put what a library says about its objects in force."""
-        if library in self._shelf:
+        if library.name in self._used:
             return
+        self._used.add(library.name)
         self._shelf.add(library)
         self._contest(library.members())
         self._sealed |= {c for path in library.sealed if (c := _class_at(path)) is not None}
@@ -399,6 +408,15 @@ def _doors(host_fs_access: bool, network_access: bool) -> tuple[str, ...]:
     return tuple(door for door, is_asked in asked if is_asked)
 
 
+def _unseen(name: str, library: Library | None) -> str:
+    known = f"it is not in agex's policy for {library.name}, and " if library is not None else ""
+    return (
+        f"{name} cannot be registered as it is: {known}its compiled code can open files of this "
+        "machine unseen. Register functions of yours that use it, agent.fn(f), or, if the code may have the "
+        f"files of this machine, agent.module({name}, host_fs_access=True)"
+    )
+
+
 def _known(name: str) -> Library:
     library = libraries.find(name)
     assert library is not None, f"a library policy names {name}, which has none"
@@ -406,8 +424,11 @@ def _known(name: str) -> Library:
 
 
 def _class_at(path: str) -> type | None:
-    """Give the class at a dotted path, of a module that is loaded."""
+    """Give the class at a dotted path, of a package that is loaded."""
     module, _, name = path.rpartition(".")
+    if module.partition(".")[0] in sys.modules:
+        with suppress(ImportError):  # of another version
+            importlib.import_module(module)
     found = getattr(sys.modules.get(module), name, None)
     return found if isinstance(found, type) else None
 

@@ -30,6 +30,7 @@ __all__ = [
 
 INLINE = 4096  # bytes: as for variables, see values/recipe.py
 BLOCK = 256 * 1024  # bytes: see values/group.py, whose import would cost a live state the codecs
+_READ_ONE_BY_ONE = 50
 _PREFIX = "f/"
 _FORM = b"\x01"
 _HERE, _CHUNKS = b"=", b">"
@@ -80,6 +81,62 @@ def entries_at(journal: Journal, commit: str | None) -> dict[str, FileEntry]:
     }
 
 
+class _Entries(MutableMapping[str, FileEntry]):
+    """Files and directories by path, on top of a commit.
+
+    A listing needs the paths alone, and those of a commit cost a third of what they hold. What is stored of
+    a path is read when somebody asks for it; where many are asked for, of all at once.
+    """
+
+    def __init__(self, journal: Journal | None, commit: str | None) -> None:
+        self._journal = journal
+        self.commit = commit
+        """A commit that what is not read yet is the same at."""
+        self._found: dict[str, FileEntry | None] = {}
+        if commit is not None:
+            assert journal is not None, "only a space of a journal has a commit"
+            self._found = {key.removeprefix(_PREFIX): None for key in journal.keys(commit, _PREFIX)}
+        self._read = 0
+
+    def __getitem__(self, path: str) -> FileEntry:
+        entry = self._found[path]
+        if entry is None:
+            self._read += 1
+            if self._read > max(_READ_ONE_BY_ONE, len(self._found) // 50):
+                self._read_all()
+            entry = self._found[path] or self._read_one(path)
+        return entry
+
+    def _read_one(self, path: str) -> FileEntry:
+        assert self._journal is not None, "what is not read yet is in a journal"
+        payload = self._journal.read(self.commit or "", _PREFIX + path)
+        if payload is None:
+            raise StateCorrupt(f"What the store holds of file {path!r} is gone.")
+        entry = self._found[path] = entry_of(path, payload)
+        return entry
+
+    def _read_all(self) -> None:
+        assert self._journal is not None, "what is not read yet is in a journal"
+        for path, entry in entries_at(self._journal, self.commit).items():
+            if path in self._found and self._found[path] is None:
+                self._found[path] = entry
+
+    def __setitem__(self, path: str, entry: FileEntry) -> None:
+        self._found[path] = entry
+
+    def __delitem__(self, path: str) -> None:
+        del self._found[path]
+
+    def __contains__(self, path: object) -> bool:
+        return path in self._found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._found)
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+
 class FileSpace(MutableMapping[str, bytes]):
     """Files by path, on top of a commit or in memory only. Safe to share between threads.
 
@@ -101,7 +158,7 @@ class FileSpace(MutableMapping[str, bytes]):
 
     def _point_at(self, commit: str | None) -> None:
         self._commit = commit
-        self._known: dict[str, FileEntry] | None = None if commit is not None else {}
+        self._known: _Entries | None = None
         self._fresh: dict[str, bytes] = {}
         """Bytes written since the commit."""
         self._touched: set[str] = set()
@@ -118,12 +175,8 @@ class FileSpace(MutableMapping[str, bytes]):
 
     @property
     def entries(self) -> Mapping[str, FileEntry]:
-        """Files and directories, by path. Read once from the store; then kept."""
-        with self._lock:
-            if self._known is None:
-                assert self._journal is not None, "only a space of a journal has a commit"
-                self._known = entries_at(self._journal, self._commit)
-            return self._known
+        """Files and directories, by path. Their paths are read once from the store; then kept."""
+        return self._know()
 
     def __getitem__(self, path: str) -> bytes:
         with self._lock:
@@ -202,11 +255,12 @@ class FileSpace(MutableMapping[str, bytes]):
             self._fresh[path] = content
         self.version += 1
 
-    def _know(self) -> dict[str, FileEntry]:
+    def _know(self) -> _Entries:
         """Return the entries, to be changed."""
-        self.entries  # noqa: B018 - reads them
-        assert self._known is not None, "reading the entries makes them known"
-        return self._known
+        with self._lock:
+            if self._known is None:
+                self._known = _Entries(self._journal, self._commit)
+            return self._known
 
     def __delitem__(self, path: str) -> None:
         key = _key(path)
@@ -252,6 +306,8 @@ class FileSpace(MutableMapping[str, bytes]):
                     self._know()[path] = entry
                     self._fresh.pop(path, None)
                     self._touched.discard(path)
+            if self._known is not None:
+                self._known.commit = commit
             self._gone -= change.gone
 
     @property

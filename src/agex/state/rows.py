@@ -213,11 +213,15 @@ class Rows:
             rows, twins = (self._last(tree, bounds) for tree in _TREES)
             if rows != twins or (whole and len(rows) != known):
                 raise StateCorrupt("The store's table of keys is damaged.")
-            for key, seq, gone, following in rows:
-                if 0 < following <= limit:
-                    raise _damaged(key)
-                if key.startswith(prefix):
-                    found.setdefault(key, None if gone else Held(lineage, seq))
+            skipped = next((key for key, _, _, following in rows if 0 < following <= limit), None)
+            if skipped is not None:
+                raise _damaged(skipped)
+            here = {
+                key: None if gone else Held(lineage, seq)
+                for key, seq, gone, _ in rows
+                if key.startswith(prefix)
+            }
+            found = {**here, **found} if found else here  # the nearer lineage decides
         return {key: held for key, held in sorted(found.items()) if held is not None}
 
     def last(self, lineage: int, key: bytes) -> int | None:

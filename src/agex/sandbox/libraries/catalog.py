@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from agex.sandbox.libraries.library import Library
 
-__all__ = ["find"]
+__all__ = ["OPEN_UNSEEN", "find"]
 
 _ROOMS = {
-    "h5py": "native",
+    "PIL": "pillow_policy",
     "io": "buffers",
     "matplotlib": "matplotlib_policy",
     "mpl_toolkits": "matplotlib_policy",
@@ -20,14 +20,17 @@ _ROOMS = {
     "pandas": "pandas_policy",
     "pathlib": "pathlib_policy",
     "plotly": "plotly_policy",
-    "polars": "native",
-    "pyarrow": "native",
-    "scipy": "sklearn_policy",
+    "polars": "polars_policy",
+    "pyarrow": "pyarrow_policy",
+    "scipy": "scipy_policy",
     "sklearn": "sklearn_policy",
     "sqlite3": "sqlite_policy",
     "struct": "buffers",
 }
 """Import name to the module here that says it."""
+
+OPEN_UNSEEN = ("polars", "pyarrow")
+"""Libraries with methods that open paths in compiled code: they are in force in every policy."""
 
 
 @functools.cache

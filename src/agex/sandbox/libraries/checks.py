@@ -82,6 +82,11 @@ class Stream:
     """Whether it writes; what it reads has to be there."""
     copied: bool = False
     """Whether it opens paths below Python: it gets the bytes, or gives them, in memory."""
+    in_memory: bool = False
+    """Whether it gets plain bytes in memory, whatever was passed: compiled code could look for the path of
+    an open file, and open that. Implies `copied`."""
+    takes: frozenset[str] | None = None
+    """The only keywords that may be passed, beside its own; None for any."""
     files: bool = False
     """Whether the host opened its files to this one function."""
 
@@ -98,10 +103,12 @@ class Stream:
             raise SandboxTypeError(f"{name}() takes {self.most} arguments by position here; name the others")
         value = argument(self.position, self.keyword, args, kwargs)
         kwargs = {**self.defaults, **kwargs, **self.fixed}
-        if value is _ABSENT or value is None or self.files or type(value) in _STREAMS + self.also:
+        if value is _ABSENT or value is None or self.files or type(value) in self.also:
             return real(*args, **kwargs)
         files = _workspace()
-        if files is not None and type(value) in (io.TextIOWrapper, *files.kinds):
+        if type(value) in _STREAMS or (files is not None and type(value) in (io.TextIOWrapper, *files.kinds)):
+            if self.in_memory:
+                return self._call_in_memory(value, real, args, kwargs)
             return real(*args, **kwargs)
         if files is None or not isinstance(value, _PATHS):
             text = f"call {name}() without a path to get the text, or " if self.optional else ""
@@ -112,7 +119,7 @@ class Stream:
         path = _workspace_path(name, value)
         if not self.writes and not files.isfile(path):
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
-        if self.copied:
+        if self.copied or self.in_memory:
             return self._call_with_copy(files, path, real, args, kwargs)
         return real(*self._with(path, args, kwargs), **kwargs)
 
@@ -137,7 +144,26 @@ class Stream:
             files.write(path, copy.getvalue())
         return result
 
+    def _call_in_memory(
+        self, stream: Any, real: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """Pass the bytes of a stream on, or put into it what was written."""
+        is_text = isinstance(stream, io.TextIOBase)
+        if type(stream) is io.BytesIO:
+            return real(*args, **kwargs)
+        if self.writes:
+            kept = _Kept()
+            result = real(*self._with(kept, args, kwargs), **kwargs)
+            stream.write(kept.getvalue().decode() if is_text else kept.getvalue())
+            return result
+        content = stream.read()
+        copy = io.BytesIO(content.encode() if is_text else content)
+        return real(*self._with(copy, args, kwargs), **kwargs)
+
     def _check_keywords(self, name: str, kwargs: dict[str, Any]) -> None:
+        for each in kwargs if self.takes is not None else ():
+            if each not in (self.keyword, *(self.takes or ())):
+                raise SandboxTypeError(f"{name}({each}=...) is not available; leave {each} out")
         for each in self.without:
             if each in kwargs:
                 raise SandboxTypeError(f"{name}({each}=...) is not available; leave {each} out")

@@ -53,9 +53,6 @@ class Shelf:
         self._lifted: dict[str, frozenset[str]] = {}
         self._doors: dict[str, tuple[str, ...]] = {}
 
-    def __contains__(self, library: Library) -> bool:
-        return library.name in self._libraries
-
     def add(self, library: Library) -> None:
         """Put a library in force."""
         self._libraries[library.name] = library

@@ -1,46 +1,61 @@
-"""Libraries that open files in native code, where no event is raised that the second wall could refuse.
+"""Packages with compiled code that no policy speaks for.
 
-They have no policy otherwise: what is left of them is granted as of any other library. A registration
-with ``host_fs_access=True`` has all of them.
+Compiled code opens files without an event that the second wall could refuse. Which of its arguments are
+paths nobody can tell, so such a package is granted as a whole or not at all: with ``host_fs_access=True``,
+which says that the files of the host are meant.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+import importlib.util
+import sys
+from importlib.machinery import EXTENSION_SUFFIXES
+from pathlib import Path
 
-from agex.sandbox.libraries.library import Library
-from agex.sandbox.modules import Pattern, matches
+__all__ = ["opens_unseen"]
 
-__all__ = ["LIBRARIES", "shut"]
+_LIBRARY_SUFFIXES = (*EXTENSION_SUFFIXES, ".so", ".pyd", ".dll", ".dylib")
 
-_OPENS: Mapping[str, tuple[str, ...]] = {
-    "h5py": ("File", "Group", "h5f", "_hl", "ExternalLink", "VirtualSource", "is_hdf5"),
-    "polars": ("SQLContext", "io", "read_*", "scan_*", "sql"),
-    "pyarrow": (
-        "*Dataset", "*DatasetFactory", "*FileSystem*", "MemoryMappedFile", "OSFile", "ORCFile", "ORCWriter",
-        "Parquet*Writer", "ParquetFile", "ParquetReader", "RecordBatchFile*", "create_memory_map", "dataset",
-        "fs", "input_stream", "memory_map", "open_*", "output_stream", "parquet_dataset", "read_*", "write_*",
-    ),
-}  # fmt: skip
-"""Functions, classes and modules that take a path, by glob."""
+_OPEN_IN_PYTHON = frozenset("matplotlib mpl_toolkits numpy sklearn".split())
+"""Compiled, but paths go through Python's own ``open``, where the wall and the workspace are."""
 
-_DENIED: Mapping[str, frozenset[str]] = {
-    "polars": frozenset(
-        """
-        deserialize serialize sink_batches sink_csv sink_delta sink_iceberg sink_ipc sink_ndjson sink_parquet
-        write_avro write_clipboard write_csv write_database write_delta write_excel write_iceberg write_ipc
-        write_ipc_stream write_json write_ndjson write_parquet
-        """.split()
+_OPEN_NOTHING = frozenset(
+    """
+    Levenshtein brotli jiter markupsafe msgpack msgspec multidict orjson pydantic_core rapidfuzz regex rpds
+    simplejson ujson wrapt xxhash yaml
+    """.split()
+)
+"""Compiled, and about values in memory alone: they take text, bytes and open streams, and no paths."""
+
+_OVER_COMPILED = frozenset("dask duckdb geopandas ibis polars soundfile xarray".split())
+"""Plain Python over compiled packages of other names, which they have open paths."""
+
+_STDLIB_OPENS = frozenset({"ctypes", "curses", "dbm", "readline", "ssl", "tkinter"})
+"""Packages of the standard library that hand paths to C libraries."""
+
+
+def opens_unseen(module: str) -> bool:
+    """Tell whether a module belongs to a package whose compiled code may open files by path."""
+    root = module.partition(".")[0]
+    if root in sys.stdlib_module_names:
+        return root.lstrip("_") in _STDLIB_OPENS
+    if root in _OPEN_IN_PYTHON or root in _OPEN_NOTHING:
+        return False
+    return root in _OVER_COMPILED or _has_compiled_code(root)
+
+
+@functools.cache
+def _has_compiled_code(root: str) -> bool:
+    """Tell whether a package holds a shared library, loaded or not."""
+    module = sys.modules.get(root)
+    spec = getattr(module, "__spec__", None)
+    if spec is None and module is None:
+        spec = importlib.util.find_spec(root)
+    origin = getattr(spec, "origin", None) or getattr(module, "__file__", None)
+    if isinstance(origin, str) and origin.endswith(_LIBRARY_SUFFIXES):
+        return True
+    folders = getattr(spec, "submodule_search_locations", None) or getattr(module, "__path__", None) or ()
+    return any(
+        name.endswith(_LIBRARY_SUFFIXES) for folder in folders for name in map(str, Path(folder).rglob("*"))
     )
-}
-"""Methods of their objects that do."""
-
-LIBRARIES = {name: Library(name=name, denied=_DENIED.get(name, frozenset())) for name in _OPENS}
-
-
-def shut(module: str, exclude: Pattern, opened: tuple[str, ...]) -> Pattern:
-    """Give what a registration excludes, with what opens files below the wall unless it has that door."""
-    patterns = () if "files" in opened else _OPENS.get(module.partition(".")[0], ())
-    if not patterns:
-        return exclude
-    return lambda name: matches(exclude, name) or matches(patterns, name)

@@ -1,4 +1,4 @@
-"""What guest code may do with scikit-learn, and with the sparse matrices that it gives."""
+"""What guest code may do with scikit-learn."""
 
 from __future__ import annotations
 
@@ -66,22 +66,5 @@ LIBRARIES = {
         preload=("joblib", "multiprocessing.dummy", "multiprocessing.pool", "scipy", "threadpoolctl"),
         prepare=_prepare,
         replace=_replace,
-    ),
-    "scipy": Library(
-        name="scipy",
-        # the positions in a sparse matrix, which compiled code follows without a check
-        denied=frozenset(
-            f"{owner}.{name}"
-            for owner in (
-                "_data_matrix",
-                "_cs_matrix",
-                "_coo_base",
-                "_csr_base",
-                "_csc_base",
-                "_bsr_base",
-                "_dia_base",
-            )
-            for name in ("indices", "indptr", "row", "col", "coords", "offsets")
-        ),
     ),
 }

@@ -1,0 +1,133 @@
+"""What guest code may do with polars.
+
+Polars opens files in compiled code, where the second wall sees nothing. Its functions get bytes in memory,
+and of their keywords those that name no file: what the next version adds is out until it is listed here.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from agex.sandbox.libraries.checks import Stream, guarded, refused
+from agex.sandbox.libraries.homes import Guard
+from agex.sandbox.libraries.library import Library, Replacements, less, only
+
+__all__ = ["LIBRARIES"]
+
+_MODULES = {
+    "": less(
+        # read and write files, URLs, catalogs and databases in compiled code; some are handed out guarded
+        "read_* scan_* write_* sink_* delete_* Catalog CredentialProvider* PartitionBy FileProviderArgs",
+        "ScanCastOptions Parquet*Properties defer",
+        # a query may read files: select * from read_csv('/etc/passwd')
+        "sql SQLContext",
+        # loads shared libraries; changes the classes and the settings of the process
+        "plugins api Config StringCache *_string_cache *_extension_type BaseExtension Extension",
+        "set_random_seed",
+        # other machines, the machine
+        "RemoteEngine GPUEngine build_info show_versions thread_pool_size",
+        # objects of a library without a policy
+        "from_torch from_dataframe",
+    ),
+    "datatypes": less(),
+    "exceptions": less(),
+    "selectors": less(),
+    "testing": only("assert_*"),
+}
+"""Not listed: io, sql, plugins, api, catalog (see above), convert, interchange, ml; the compiled core."""
+
+_DENIED = frozenset(
+    """
+    serialize deserialize from_lazyframe_resolver
+    write_clipboard write_database write_delta write_excel write_iceberg write_ipc_stream
+    sink_batches sink_delta sink_iceberg
+    sql remote execute show_graph
+    plot style to_jax to_torch
+    """.split()
+    # serialize, deserialize: plans hold paths that are read later, and pickled functions
+    # write_..., sink_...: open files in compiled code
+    # sql: see above; remote, execute: other machines; show_graph: another program
+    # the last line: objects of libraries without a policy
+)
+
+_SCHEMA = "schema schema_overrides infer_schema_length n_rows row_index_name row_index_offset low_memory"
+_CSV = f"""{_SCHEMA} columns has_header separator comment_prefix quote_char skip_rows skip_lines null_values
+    empty_string_is_null missing_utf8_is_empty_string ignore_errors with_column_names infer_schema encoding
+    skip_rows_after_header try_parse_dates eol_char new_columns truncate_ragged_lines raise_if_empty
+    decimal_comma rechunk batch_size n_threads extra_columns missing_columns"""
+_PARQUET = f"{_SCHEMA} columns parallel use_statistics rechunk missing_columns extra_columns cache"
+_NDJSON = f"{_SCHEMA} batch_size ignore_errors rechunk"
+_IPC = "columns n_rows row_index_name row_index_offset rechunk cache"
+
+_READERS = {
+    "read_avro": "columns n_rows",
+    "read_csv": _CSV,
+    "read_ipc": _IPC,
+    "read_ipc_schema": "",
+    "read_json": "schema schema_overrides infer_schema_length",
+    "read_ndjson": _NDJSON,
+    "read_parquet": _PARQUET,
+    "read_parquet_schema": "",
+    "scan_csv": _CSV,
+    "scan_ipc": _IPC,
+    "scan_ndjson": _NDJSON,
+    "scan_parquet": _PARQUET,
+}
+"""Each with the keywords that it takes: none that names a file, or an engine that would open it."""
+
+_COMPRESSION = "compression compression_level"
+_WRITERS = {
+    "write_avro": "compression name",
+    "write_csv": f"""{_COMPRESSION} include_bom include_header separator line_terminator quote_char batch_size
+        datetime_format date_format time_format float_scientific float_precision decimal_comma null_value
+        quote_style""",
+    "write_ipc": f"{_COMPRESSION} record_batch_size",
+    "write_json": "",
+    "write_ndjson": _COMPRESSION,
+    "write_parquet": f"{_COMPRESSION} statistics row_group_size data_page_size",
+}
+
+_LAZILY = {f"sink_{end}": f"write_{end}" for end in ("csv", "ipc", "ndjson", "parquet")}
+
+
+def _writer(name: str) -> Guard:
+    return Stream(
+        keyword="file",
+        optional=name in ("write_csv", "write_json", "write_ndjson"),
+        writes=True,
+        in_memory=True,
+        most=1,
+        takes=frozenset(_WRITERS[name].split()),
+    )
+
+
+def _reader(name: str, real: Any, files: bool) -> Any:
+    keyword = "source"
+    takes = frozenset(_READERS[name].split())
+    return guarded(real, Stream(keyword=keyword, in_memory=True, most=1, takes=takes, files=files))
+
+
+def _replace(files: bool) -> Replacements:
+    pl: Any = import_module("polars")
+
+    return {"": {name: _reader(name, getattr(pl, name), files) for name in _READERS}}
+
+
+LIBRARIES = {
+    "polars": Library(
+        name="polars",
+        modules=_MODULES,
+        # meta.write_json of an expression takes a path of its own
+        denied=_DENIED | {"ExprMetaNameSpace.write_json", "ExprMetaNameSpace.show_graph"},
+        guarded={
+            **{name: _writer(name) for name in _WRITERS},
+            **{
+                sink: refused(f"{sink}() is not available; use frame.collect().{write}(path)")
+                for sink, write in _LAZILY.items()
+            },
+        },
+        brings=("numpy", "pandas", "pyarrow"),
+        replace=_replace,
+    )
+}

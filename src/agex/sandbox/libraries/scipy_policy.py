@@ -1,0 +1,68 @@
+"""What guest code may do with scipy, and with the sparse matrices that it gives."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from agex.sandbox.libraries.checks import Stream, guarded
+from agex.sandbox.libraries.library import Library, Replacements, less, only
+
+__all__ = ["LIBRARIES"]
+
+_WHOLE = """
+    cluster cluster.hierarchy cluster.vq constants integrate interpolate ndimage optimize signal
+    signal.windows sparse.csgraph sparse.linalg spatial.distance spatial.transform stats stats.contingency
+    stats.mstats stats.qmc
+""".split()
+
+_MODULES = {
+    "": only(),
+    **{name: less("test") for name in _WHOLE},
+    # backends and workers are the process's
+    "fft": less("test *_backend *_workers"),
+    # what is found by name is compiled code that trusts the sizes it is given
+    "linalg": less("test find_best_blas_type get_*_funcs blas lapack cython_* interpolative"),
+    "sparse": less("test"),
+    "spatial": less("test"),
+    "special": less("test seterr geterr"),
+}
+"""Not listed: io and odr (their C++ and Fortran open files), datasets (the network), fftpack, misc,
+LowLevelCallable (addresses of functions)."""
+
+
+def _replace(files: bool) -> Replacements:
+    sparse: Any = import_module("scipy.sparse")
+
+    matrix = Stream(position=0, keyword="file", in_memory=True, most=1, files=files)
+    saved = Stream(position=0, keyword="file", in_memory=True, writes=True, most=2, files=files)
+    return {
+        "sparse": {
+            "load_npz": guarded(sparse.load_npz, matrix),
+            "save_npz": guarded(sparse.save_npz, saved),
+        },
+    }
+
+
+LIBRARIES = {
+    "scipy": Library(
+        name="scipy",
+        modules=_MODULES,
+        # the positions in a sparse matrix, which compiled code follows without a check
+        denied=frozenset(
+            f"{owner}.{name}"
+            for owner in (
+                "_data_matrix",
+                "_cs_matrix",
+                "_coo_base",
+                "_csr_base",
+                "_csc_base",
+                "_bsr_base",
+                "_dia_base",
+            )
+            for name in ("indices", "indptr", "row", "col", "coords", "offsets")
+        ),
+        brings=("numpy",),
+        replace=_replace,
+    ),
+}
