@@ -252,7 +252,7 @@ class Execution:
             try:
                 self._write_back()
             except EvalError as lost:
-                result = replace(result, error=lost, traceback=f"EvalError: {lost}")
+                result.error, result.traceback = lost, f"EvalError: {lost}"
             if result.stopped is not None:
                 return self._stopped(result)
             return self._files.shown(result, self._output_chars)
