@@ -99,6 +99,87 @@ def test_no_method_of_a_guests_class_runs_when_its_object_is_shown(expression: s
     assert "script" not in found.tags
 
 
+DERIVED = {
+    "an enum": """
+import enum
+class E(enum.Enum):
+    A = 1
+    def __getattribute__(self, name):
+        host.append(name)
+        return object.__getattribute__(self, name)
+    __repr__ = __str__ = lambda self: host.append("text")
+made = [E.A]
+""",
+    "a frame": """
+class Frame(pd.DataFrame):
+    __module__ = "pandas"
+    shape = dtypes = iloc = columns = property(lambda self: host.append("property"))
+    __len__ = lambda self: host.append("len") or 0
+made = [Frame({"a": [1]}), {"it": Frame({"a": [1]})}]
+""",
+    "a series": """
+class Series(pd.Series):
+    shape = dtype = iloc = array = property(lambda self: host.append("property"))
+made = [Series([1])]
+""",
+    "a number": """
+class Number(np.float64):
+    __module__ = "numpy"
+    __float__ = __repr__ = __str__ = __format__ = item = lambda self, *a: host.append("number") or 1.0
+class Whole(int):
+    __int__ = __index__ = __repr__ = __str__ = bit_length = lambda self: host.append("whole") or 1
+made = [Number(1.0), Whole(2), pd.DataFrame({"a": [Number(1.0), Whole(2)]}, dtype=object)]
+""",
+    "a text": """
+class Text(str):
+    __repr__ = __str__ = __len__ = __getitem__ = __iter__ = lambda self, *a: host.append("text") or ""
+made = [Text("x" * 9_000), {Text("key"): Text("value")}, pd.Series([Text("x")], dtype=object)]
+""",
+    "a record": """
+import dataclasses, typing
+@dataclasses.dataclass
+class Data:
+    a: int
+    def __getattribute__(self, name):
+        host.append(name)
+        return object.__getattribute__(self, name)
+    __repr__ = lambda self: host.append("repr") or ""
+class Named(typing.NamedTuple):
+    a: int
+    __repr__ = __iter__ = __len__ = lambda self: host.append("named") or 0
+made = [Data(1), Named(1)]
+""",
+    "an exception": """
+class Bad(Exception):
+    __repr__ = __str__ = lambda self: host.append("text") or ""
+made = [Bad()]
+""",
+}
+
+
+@pytest.mark.parametrize("code", DERIVED.values(), ids=list(DERIVED))
+def test_no_method_runs_of_a_class_that_a_guest_derived_from_a_known_one(code: str) -> None:
+    numpy = pytest.importorskip("numpy", reason="numpy comes with the extra `test`")
+    pandas = pytest.importorskip("pandas", reason="pandas comes with the extra `test`")
+    host: list[str] = []
+    agent = agent_of(f"import numpy as np\nimport pandas as pd\n{code}\ntask_success(made)")
+    agent.module(numpy)
+    agent.module(pandas)
+
+    @agent.task
+    def make(host: list[str]) -> object: ...
+
+    run = make.run(host)
+    host.clear()
+    shown(run)
+    for value in run.value:  # type: ignore[attr-defined]
+        event = SuccessEvent(**WHERE, result=value)
+        shown(event)
+        event.model_dump_json()
+    shown(Live({"it": run.value}))
+    assert host == []
+
+
 def test_no_method_runs_when_guests_objects_stand_in_a_frame_or_a_series() -> None:
     pandas = pytest.importorskip("pandas", reason="pandas comes with the extra `test`")
     run, host = made_by_guest("[Sly(), Sly]")

@@ -15,6 +15,7 @@ from typing import Any
 
 from agex.agent.figures import drawn, plotly_figure
 from agex.contract import preview, short_repr
+from agex.contract.realtype import is_known
 from agex.display import Drawing, Part, Table, Text
 from agex.values.kinship import is_exactly
 
@@ -96,7 +97,7 @@ def _cell(value: Any) -> str:
     if kind is float:
         return f"{value:.6g}"
     numpy: Any = sys.modules.get("numpy")
-    if numpy is not None and issubclass(kind, numpy.floating) and kind.__module__ == "numpy":
+    if numpy is not None and is_known(kind, numpy.floating):
         return f"{float(value):.6g}"
     pandas: Any = sys.modules.get("pandas")
     if pandas is not None and kind in (pandas.Timestamp, pandas.Timedelta):

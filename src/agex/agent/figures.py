@@ -7,6 +7,7 @@ and drawn by plotly's own script in a frame that has no origin and no network.
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import math
 import sys
@@ -15,6 +16,7 @@ from typing import Any
 
 from agex.agent.pictures import encoded
 from agex.contract import short_repr
+from agex.contract.realtype import is_known
 from agex.display import Picture, Scripted, Text, cut
 from agex.models.base import Image
 
@@ -114,10 +116,8 @@ class _Plain:
                 raise ValueError(f"it holds more than {ITEMS:,} values.")
             times = value.dtype.kind in {"M", "m"}
             return self.of((value.astype(str) if times else value).tolist())
-        if numpy is not None and kind.__module__ == "numpy" and issubclass(kind, numpy.generic):
+        if numpy is not None and is_known(kind, numpy.generic):
             return self.of(value.item())
-        if kind.__module__ in {"datetime", "pandas"} and kind is getattr(
-            sys.modules[kind.__module__], kind.__name__, None
-        ):
+        if is_known(kind, dt.date, dt.time):  # pandas' timestamps are dates
             return str(value)
         raise ValueError(f"it holds {short_repr(value, 60)}, which is no plain data.")

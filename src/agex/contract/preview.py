@@ -17,6 +17,7 @@ from typing import Any
 from agex.contract.realtype import (
     class_attribute,
     class_name,
+    is_known,
     is_subclass,
     own_attributes,
     real_attribute,
@@ -77,7 +78,7 @@ class _Room:
             if kind is cls:
                 return write(value, self)
         if is_subclass(kind, Enum):
-            return f"{class_name(kind)}.{value._name_}"
+            return f"{class_name(kind)}.{real_attribute(value, '_name_')}"
         if id(value) in self.above:
             return "..."
         if self.depth == 0:
@@ -233,10 +234,10 @@ def _library_value(value: Any) -> str | None:
     kind = type(value)
     if numpy is not None and is_subclass(kind, numpy.generic):
         return repr(value) if _is_printed(kind) and value.nbytes <= 64 else None
-    if numpy is not None and is_subclass(kind, numpy.ndarray):
+    if numpy is not None and is_known(kind, numpy.ndarray):
         return f"<{class_name(kind)} shape={value.shape} dtype={value.dtype}>"
     tables = (pandas.DataFrame, pandas.Series, pandas.Index) if pandas is not None else ()
-    shaped = any(is_subclass(kind, each) for each in tables)
+    shaped = is_known(kind, *tables)
     return f"<{class_name(kind)} shape={value.shape}>" if shaped else None
 
 
@@ -244,17 +245,17 @@ def _table(value: Any, limit: int) -> str | None:
     pandas: Any = sys.modules.get("pandas")
     if pandas is None:
         return None
-    if is_subclass(type(value), pandas.DataFrame):
+    if is_known(type(value), pandas.DataFrame):
         types = ", ".join(f"{short_repr(name, 40)}: {t}" for name, t in islice(value.dtypes.items(), 50))
         rows, columns = value.shape
         head = value.iloc[:_ROWS, :20].map(_cell)
         told = f"DataFrame, {rows} rows x {columns} columns\ncolumns {_cut(types, limit // 2)}"
         return _with_lines(told, head.to_string() if value.size else "", limit)
-    if is_subclass(type(value), pandas.Series):
+    if is_known(type(value), pandas.Series):
         head = value.iloc[:_ROWS].map(_cell)
         told = f"Series {short_repr(value.name, 40)}, length {len(value)}, dtype {value.dtype}"
         return _with_lines(told, head.to_string() if value.size else "", limit)
-    if is_subclass(type(value), pandas.Index):
+    if is_known(type(value), pandas.Index):
         items = ", ".join(str(_cell(each)) for each in value[:_ROWS])
         return f"{class_name(type(value))}, length {len(value)}, dtype {value.dtype}: {items}"
     return None
@@ -280,7 +281,7 @@ def _cell(value: object) -> object:
 
 def _array(value: Any, limit: int) -> str | None:
     numpy: Any = sys.modules.get("numpy")
-    if numpy is None or not is_subclass(type(value), numpy.ndarray):
+    if numpy is None or not is_known(type(value), numpy.ndarray):
         return None
     told = f"{class_name(type(value))} shape={value.shape} dtype={value.dtype}"
     if value.size == 0:

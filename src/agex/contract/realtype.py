@@ -17,6 +17,7 @@ __all__ = [
     "class_attribute",
     "class_name",
     "is_a",
+    "is_known",
     "is_subclass",
     "numpy_number",
     "own_attributes",
@@ -30,6 +31,7 @@ _derives = type.__subclasscheck__
 _mro = type.__dict__["__mro__"].__get__
 _namespace = type.__dict__["__dict__"].__get__
 _name = type.__dict__["__name__"].__get__
+_module = type.__dict__["__module__"].__get__
 
 
 def is_subclass(kind: type, cls: type) -> bool:
@@ -52,6 +54,19 @@ def is_a(value: object, cls: type) -> bool:
     if meta.__instancecheck__ not in (type.__instancecheck__, ABCMeta.__instancecheck__):
         return isinstance(value, cls)
     return meta.__subclasscheck__ is not type.__subclasscheck__ and issubclass(kind, cls)
+
+
+def is_known(kind: type, *bases: type) -> bool:
+    """Tell whether a class is one of these, or derives from one and is what its module calls by its name.
+
+    A class that a guest derived is in no module of the host's, whatever it says: its properties are
+    the guest's code.
+    """
+    if not any(is_subclass(kind, base) for base in bases):
+        return False
+    module = _module(kind)
+    home = sys.modules.get(module) if type(module) is str else None
+    return kind in bases or getattr(home, _name(kind), None) is kind
 
 
 def numpy_number(value: object) -> bool | int | float | complex | None:

@@ -7,7 +7,7 @@ values it shows, and loads nothing but the standard library.
 
 from agex.display.document import to_html
 from agex.display.page import Code, Drawing, Fold, Page, Part, Picture, Scripted, Table, Text, Tone
-from agex.display.plain import cut, plain
+from agex.display.safety import cut, plain
 from agex.display.shown import Shown
 from agex.display.terminal import to_text
 

@@ -83,6 +83,7 @@ class Fold:
 
 
 Part: TypeAlias = Text | Code | Table | Picture | Scripted | Drawing | Fold
+"""Any of them."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -60,6 +60,7 @@ class EditFileAction(_Action):
 Action: TypeAlias = Annotated[
     PythonAction | TerminalAction | WriteFileAction | EditFileAction, Field(discriminator="kind")
 ]
+"""Any of them."""
 
 
 def python_action(code: str) -> PythonAction:
