@@ -2,8 +2,8 @@
 
 The suite tries a sample of them (test_tamper.py); ``make flips``, or ``python flips.py``, tries them all.
 
-A store is small and holds every kind of record: values of one variable and of two that share, chunks among the
-rows and in the pack, files, events, the cache, a commit of two parents, a key that is gone, branches, a tag.
+A store is small and holds every kind of record: values of one variable and of two that share, chunks in the
+rows and in the pack, files, events, the cache, a commit of two parents, a deleted key, branches, a tag.
 After each alteration it is opened, asked every question there is, given one more commit, and asked again. An
 answer that is not the right one is a failure, and so is any error that does not blame the store.
 """
@@ -29,12 +29,12 @@ from typing import Any, Literal, TypeAlias
 
 from agex.agent.event import SystemNoteEvent
 from agex.errors import StateError
-from agex.state import Disk, Memory, Versioned
+from agex.state import Disk, Memory, Versioned, rowjournal
 from agex.state.journal import Draft, Journal
 from agex.state.kv import KVStore
 
-IN_ROWS, IN_PACK = bytes(range(250)) * 17, bytes(range(250)) * 132
-"""The contents of two files: from 4 KB on there is a chunk, from 32 KB on it is in the pack."""
+IN_ROWS, IN_PACK = bytes(range(250)) * 17, bytes(range(250)) * 18
+"""The contents of two files: from 4 KB on a file is a chunk, and here the second is in the pack."""
 
 SMALL_PAGES, USUAL_PAGES = 512, 4096
 """Bytes of SQLite's pages: the smallest there are, so that there are few bytes; and those that users get."""
@@ -114,6 +114,16 @@ class Trial:
     def __init__(self) -> None:
         self.contents: dict[str, bytes] = {}
         """The bytes that can be altered, by the name of what holds them."""
+
+    def at(self, name: str, position: int) -> tuple[str, int]:
+        """Give the part that a byte is in, and where in it: of a file, or of all parts one after another."""
+        if name in self.contents:
+            return name, position
+        for part, content in sorted(self.contents.items()):
+            if position < len(content):
+                return part, position
+            position -= len(content)
+        raise IndexError(position)
 
     def prepare(self) -> None:
         """Note the right answers, before and after one more commit."""
@@ -265,7 +275,11 @@ def make_stores(place: Path, page_size: int = SMALL_PAGES) -> tuple[Path, Path]:
         db.execute(f"PRAGMA page_size={page_size}")
         db.execute("VACUUM")  # it is the size of a file that is there
     store = Disk(closed)
-    fill(store)
+    usual, rowjournal._LARGE = rowjournal._LARGE, len(IN_PACK)  # 32 KB would be most of all bytes
+    try:
+        fill(store)
+    finally:
+        rowjournal._LARGE = usual
     shutil.copytree(closed, killed, ignore=shutil.ignore_patterns("*-shm"))
     store.close()
     return closed, killed
@@ -294,17 +308,16 @@ def _batch(case: str, place: Path, name: str, positions: range, masks: int) -> t
     """Alter some bytes, each with so many masks; give the verdicts and what was wrong."""
     faulthandler.dump_traceback_later(PATIENCE, exit=True)
     trial = _trial(case, place)
-    names = sorted(trial.contents) if case == "memory" else [name]
     verdicts: Counter[str] = Counter()
     wrong: list[str] = []
-    for each in names:
-        for position in range(len(trial.contents[each])) if case == "memory" else positions:
-            for mask in random.Random(position).sample(MASKS, masks):
-                try:
-                    verdicts[trial.flip(each, position, mask)] += 1
-                except AssertionError as error:
-                    verdicts["wrong"] += 1
-                    wrong.append(f"{case}: {error}")
+    for position in positions:
+        part, place_in_it = trial.at(name, position)
+        for mask in random.Random(position).sample(MASKS, masks):
+            try:
+                verdicts[trial.flip(part, place_in_it, mask)] += 1
+            except AssertionError as error:
+                verdicts["wrong"] += 1
+                wrong.append(f"{case}: {error}")
     faulthandler.cancel_dump_traceback_later()
     return verdicts, wrong
 
@@ -315,7 +328,8 @@ def _work(place: Path) -> Iterator[tuple[str, str, range]]:
             size = (place / case / name).stat().st_size
             for start in range(0, size, BATCH):
                 yield case, name, range(start, min(start + BATCH, size))
-    yield "memory", "values", range(0)
+    size = sum(map(len, MemoryTrial().contents.values()))
+    yield from (("memory", "values", range(n, min(n + BATCH, size))) for n in range(0, size, BATCH))
 
 
 def main() -> int:
@@ -342,8 +356,7 @@ def main() -> int:
         for case, name, batch in work:
             verdicts, wrong = batch.result()
             found.setdefault((case, name), Counter()).update(verdicts)
-            for each in wrong:
-                print(each, flush=True)
+            print(f"{case} {name}: {verdicts.total()} more", *wrong, sep="\n", file=sys.stderr, flush=True)
     print(f"{'store':<8}{'part':<14}{'altered':>9}{'found':>9}{'later':>7}{'harmless':>10}{'wrong':>7}")
     for (case, name), verdicts in [*found.items(), (("all", ""), sum(found.values(), Counter()))]:
         counts = [verdicts[each] for each in ("found", "found later", "harmless", "wrong")]

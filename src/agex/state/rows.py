@@ -220,8 +220,13 @@ class Rows:
                     found.setdefault(key, None if gone else Held(lineage, seq))
         return {key: held for key, held in sorted(found.items()) if held is not None}
 
-    def last(self, lineage: int, key: bytes) -> int | None:
+    def last(self, lineage: int, key: bytes, *, following: int = 0) -> int | None:
         """Return the seq of the last row of a key in a lineage; None where it has none.
+
+        Args:
+            lineage: the lineage.
+            key: the key.
+            following: the seq of the row after it, where that was deleted just now.
 
         Raises:
             StateCorrupt: that row is damaged or gone: a commit on top would hide it.
@@ -232,8 +237,8 @@ class Rows:
             raise _damaged(key)
         if row is None:
             return None
-        seq, following = row
-        if following != 0 or not isinstance(seq, int):
+        seq, noted = row
+        if noted != following or not isinstance(seq, int):
             raise _damaged(key)
         return seq
 
