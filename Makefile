@@ -6,11 +6,12 @@ BENCH_ARGS ?= humaneval --limit 40 --turns 4
 SANDBOX_ARGS ?=
 STATE_ARGS ?=
 FUZZ_SECONDS ?= 600
+FLIPS_ARGS ?=
 
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test check format bench bench-agent bench-sandbox bench-state fuzz docs clean bench-workspace bench-isolation
+.PHONY: help demo test check format bench bench-agent bench-sandbox bench-state fuzz docs clean bench-workspace bench-isolation flips
 
 help: ## list the targets
 	@awk -F ' ## ' '/^[a-z-]+:.* ## / { sub(/:.*/, "", $$1); printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -83,6 +84,9 @@ bench-sandbox: $(VENV)/.installed-bench+bench-peers ## the sandbox against plain
 
 fuzz: $(VENV)/.installed-test+fuzz ## look for programs that leave the sandbox, led by coverage, for FUZZ_SECONDS
 	$(BIN)/python tests/sandbox/fuzz/atheris_target.py $(FUZZ_SECONDS)
+
+flips: $(VENV)/.installed-test ## alter every byte of small stores, each found or harmless: some ten minutes
+	$(BIN)/python tests/state/flips.py $(FLIPS_ARGS)
 
 docs: $(VENV)/.installed-docs ## build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

@@ -156,6 +156,40 @@ def test_closures_and_recursion_live_on():
     assert value == [6, 120, True, 8]
 
 
+def test_classes_made_by_calls_live_on_with_what_they_captured():
+    store = Memory()
+    code = """
+from dataclasses import dataclass
+def make(base, n):
+    total = 0
+    @dataclass(slots=True)
+    class Item(base):
+        name: str = 'x'
+        def add(self, k):
+            nonlocal total
+            total += k * n
+            return total
+        def label(self):
+            return f'{super(type(self), self).label()}{n}'
+    return Item, lambda: total
+class Base:
+    __slots__ = ()
+    def label(self):
+        return 'item'
+Item, total = make(Base, 3)
+Other, _ = make(Base, 5)
+items = [Item('a'), Other('b')]
+items[0].add(1)
+"""
+    check = (
+        "[i.label() for i in items], type(items[0]) is Item, items[0].add(1), total(), items[0] == Item('a')"
+    )
+    run(Versioned(store), code, DONE)
+    for expected in (6, 9):
+        value = run(Versioned(store), f"task_success([{check}])").value
+        assert value == [["item3", "item5"], True, expected, expected, True]
+
+
 def test_the_host_can_call_a_function_that_was_kept():
     state = Versioned()
     run(state, "def double(x): return 2 * x", DONE)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from agex.sandbox import origins
 from agex.sandbox.limits import Limits
 from agex.sandbox.policy import Policy
 from agex.sandbox.session import Session
@@ -26,18 +27,7 @@ class Guest:
         self.session = Session(policy, Limits(seconds=20.0), {})
         for name, value in hosts.items():
             self.session.bind(name, value)
-        self._bodies: dict[int, types.FunctionType] = {}
-        self._last: dict[str, types.FunctionType] = {}
         self._programs = 0
-        build = self.session._builtins["__build_class__"]
-
-        def noted(body: types.FunctionType, name: str, /, *bases: Any, **kwargs: Any) -> Any:
-            made = build(body, name, *bases, **kwargs)
-            self._bodies[id(made)] = body
-            self._last[made.__qualname__] = body
-            return made
-
-        self.session._builtins["__build_class__"] = noted
 
     def run(self, source: str, **variables: Any) -> dict[str, Any]:
         """Run a program and return the variables after it."""
@@ -61,8 +51,15 @@ class Guest:
         return None if lines is None else "\n".join(lines)
 
     def class_body(self, value: type) -> types.FunctionType | None:
-        found = self._bodies.get(id(value)) or self._last.get(value.__qualname__)
-        return found if self.is_guest_class(value) else None
+        statement = self.session._guards.classes.statement_of(value)
+        return None if statement is None else statement.body
+
+    def class_header(self, value: type) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
+        statement = self.session._guards.classes.statement_of(value)
+        return None if statement is None else (statement.bases, statement.keywords)
+
+    def may_store(self, value: type, name: str) -> bool:
+        return origins.may_store(value, name)
 
     def rebuild(self, source: str, name: str, namespace: dict[str, Any]) -> Any:
         self._programs += 1

@@ -20,7 +20,7 @@ import pandas as pd
 import pytest
 
 from agex.errors import StateCorrupt
-from agex.values import Allow, Group, decode, decoder, encode
+from agex.values import Allow, Group, NotKept, decode, decoder, encode
 from agex.values.audit import audit
 from agex.values.builder import Builder
 from agex.values.handle import Handle
@@ -86,6 +86,9 @@ def _written(value: Any) -> bytes:
     if type(value) is Made:
         state = b"" if value.state is None else _written(value.state) + b"b"
         return _written(value.function) + _written(value.args) + b"R" + state
+    if type(value) is dict:
+        inside = b"".join(_written(key) + _written(each) for key, each in value.items())
+        return b"}(" + inside + b"u"
     if type(value) in {tuple, list}:
         inside = b"(" + b"".join(map(_written, value))
         return inside + b"t" if type(value) is tuple else b"]" + inside + b"e"
@@ -389,3 +392,125 @@ def test_code_of_the_guest_and_of_the_host_is_not_called_while_loading(name: str
         loader(stored(GUEST_CALLS[name]()), (Handle(made["C"]), Handle(made["f"])), ())
     assert called == []
     assert guest.session.globals["ran"] == []
+
+
+def plain_class(source: str = "class C: pass\nmade_here = C", **captured: Any) -> Made:
+    """Write the record of a class that a program makes."""
+    return of("class_", source, "C", [], (tuple(captured), (), (), captured), of("namespace"))
+
+
+def with_base(base: Any) -> Made:
+    inside = "def run_here():\n        class C(b): pass\n        return C"
+    program = f"def made_here(b):\n    {inside}\n    return run_here\nmade_here = made_here(*given_here)"
+    return plain_class(program, b=base)
+
+
+def dressed(**attributes: Any) -> Made:
+    return of("fill_class", plain_class(), ("C", attributes, []))
+
+
+def function_state(**changes: Any) -> dict[str, Any]:
+    names = ("f", "f", None)
+    return {"defaults": (1,), "keywords": None, "names": names, "attributes": {}} | changes
+
+
+def a_function() -> Made:
+    return of("function", "made_here = lambda: 1", "f", (), (), of("namespace"))
+
+
+TEXT = of("instance", of("outer", 2), ("x",))
+"""A text of a class of the guest."""
+
+FORGED: dict[str, Callable[[], Any]] = {
+    "the defaults of a function of the host": lambda: of(
+        "fill_function", of("host", "tool"), function_state()
+    ),
+    "the defaults of an older function of the guest": lambda: of(
+        "fill_function", of("outer", 1), function_state()
+    ),
+    "the attributes of a class of the host": lambda: of(
+        "fill_class", of("named", f"{Point.__module__}.Point"), ("P", {"x": 5}, [])
+    ),
+    "the attributes of a builtin class": lambda: of(
+        "fill_class", of("named", "builtins.int"), ("P", {"x": 5}, [])
+    ),
+    "the attributes of an older class of the guest": lambda: of(
+        "fill_class", of("outer", 0), ("P", {"x": 5}, [])
+    ),
+    "a cell that is an instance": lambda: of("fill_cell", of("instance", of("outer", 0), ()), 1),
+    "a captured cell that is an instance": lambda: of(
+        "fill_class", plain_class(), ("C", {}, [(of("instance", of("outer", 0), ()), 1)])
+    ),
+    "a function that is an instance": lambda: of(
+        "fill_function", of("instance", of("outer", 0), ()), function_state()
+    ),
+    "the bases of a class": lambda: dressed(__bases__=(of("outer", 0),)),
+    "the finalizer of a class": lambda: dressed(__del__=of("outer", 1)),
+    "the class of instances": lambda: dressed(__class__=of("outer", 1)),
+    "how instances are pickled": lambda: dressed(__reduce_ex__=of("outer", 1)),
+    "how attributes are read": lambda: dressed(__getattribute__=of("outer", 1)),
+    "the module of a class": lambda: dressed(__module__="builtins"),
+    "a method of the host in the place of an operator": lambda: dressed(__eq__=of("host", "tool")),
+    "a name of the sandbox": lambda: dressed(**{"check!": of("outer", 1)}),
+    "an attribute named by an object": lambda: of("fill_class", plain_class(), ("C", {TEXT: 1}, [])),
+    "a class named by an object": lambda: of("fill_class", plain_class(), (TEXT, {}, [])),
+    "a function named by an object": lambda: of(
+        "fill_function", a_function(), function_state(names=(TEXT, "f", None))
+    ),
+    "a function documented by an object": lambda: of(
+        "fill_function", a_function(), function_state(names=("f", "f", TEXT))
+    ),
+    "a base that is not registered": lambda: with_base(of("named", f"{Vault.__module__}.Vault")),
+    "a base that makes classes": lambda: with_base(of("named", "builtins.type")),
+}
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_a_forged_record_of_code_dresses_nothing_but_what_it_makes(name: str, make_guest) -> None:
+    CALLED.clear()
+    called: list[Any] = []
+
+    def tool(*args: Any) -> None:
+        called.append(args)
+
+    guest = make_guest(registered=[Point], tool=tool)
+    hooks = "setattr getattribute eq hash init init_subclass"
+    bodies = [
+        "\n".join(f"    def __{hook}__(self, *a):\n        ran.append('{hook}')" for hook in each.split())
+        for each in (hooks, "str repr format")
+    ]
+    program = f"class C:\n{bodies[0]}\ndef f(*a):\n    ran.append('f')\nclass T(str):\n{bodies[1]}"
+    made = guest.run("ran = []\n" + program)
+    guest.session.globals["ran"].clear()
+    before = dict(vars(Point)), set(vars(made["C"])), made["C"].__qualname__, made["f"].__defaults__
+    outer = tuple(Handle(made[each]) for each in ("C", "f", "T"))
+    with pytest.raises((StateCorrupt, TypeError)):
+        decoder._Loader(guest.allow, guest)(stored(FORGED[name]()), outer, ())
+    assert (called, CALLED, guest.session.globals["ran"]) == ([], [], [])
+    assert (dict(vars(Point)), set(vars(made["C"])), made["C"].__qualname__, made["f"].__defaults__) == before
+    assert (tool.__defaults__, tool.__name__) == (None, "tool")
+
+
+@pytest.mark.parametrize(
+    "base", [lambda: of("host", "nowhere"), lambda: of("host", "open!"), lambda: 5, lambda: of("cell")]
+)
+def test_a_class_over_what_is_no_class_for_the_guest_is_lost(base: Callable[[], Any], make_guest) -> None:
+    guest = make_guest(tool=lambda *args: CALLED.append(args))
+    CALLED.clear()
+    ((made,), _) = decoder._Loader(guest.allow, guest)(stored(with_base(base())), (), ())
+    assert type(made) is NotKept
+    assert CALLED == []
+
+
+def test_a_forged_program_of_a_class_runs_under_the_guards(make_guest, tmp_path: Path) -> None:
+    guest = make_guest()
+    for line in (
+        "import os\nos.mkdir(p)",
+        "open(p, 'w')",
+        "().__class__.__base__.__subclasses__()",
+        "while True: pass",
+    ):
+        program = f"p = {str(tmp_path / 'x')!r}\nclass C:\n    pass\n{line}\nmade_here = C"
+        ((made,), _) = decoder._Loader(guest.allow, guest)(stored(plain_class(program)), (), ())
+        assert type(made) is NotKept
+    assert list(tmp_path.iterdir()) == []

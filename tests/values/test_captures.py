@@ -477,6 +477,259 @@ PROGRAMS: dict[str, tuple[str, str, Any]] = {
         "k.get()[0], k.get()[1] is K, K.size",
         (4, True, 4),
     ),
+    "classes of two calls": (
+        """
+            def make(n):
+                class C:
+                    def get(self):
+                        return n
+                return C
+            A, B = make(1), make(2)
+            a, b = A(), B()
+        """,
+        "a.get(), b.get(), type(a) is A, type(b) is B, A is B, [A().get(), B().get()]",
+        (1, 2, True, True, False, [1, 2]),
+    ),
+    "an instance of a class made by a call": (
+        """
+            def make(n):
+                class C:
+                    def get(self):
+                        return n
+                return C()
+            cs = [make(1), make([2])]
+        """,
+        "[c.get() for c in cs], type(cs[0]) is type(cs[1])",
+        ([1, [2]], False),
+    ),
+    "super in a class made by a call": (
+        """
+            class Base:
+                def hi(self):
+                    return 'base'
+            def make(n):
+                class C(Base):
+                    def hi(self):
+                        return super().hi() + str(n)
+                    def me(self):
+                        return __class__
+                return C
+            K = make(4)
+            k = K()
+        """,
+        "k.hi(), k.me() is K, isinstance(k, Base)",
+        ("base4", True, True),
+    ),
+    "bases and keywords that were variables of the call": (
+        """
+            class Base:
+                def __init_subclass__(cls, tag=None):
+                    cls.tag = tag
+                def hi(self):
+                    return 'base'
+            def make(base, tag):
+                class C(base, tag=tag):
+                    def hi(self):
+                        return self.tag[0] + super().hi()
+                return C
+            log = ['a']
+            A = make(Base, log)
+            B = make(A, ['b'])
+            b = B()
+        """,
+        "b.hi(), A().hi(), isinstance(b, A), B.__bases__ == (A,), A.tag",
+        ("bbbase", "abase", True, True, ["a"]),
+    ),
+    "a base of the same call": (
+        """
+            def make(n):
+                class A:
+                    def get(self):
+                        return n
+                class B(A):
+                    def get(self):
+                        return super().get() + 1
+                return B
+            b = make(1)()
+        """,
+        "b.get(), type(b).__bases__[0]().get()",
+        (2, 1),
+    ),
+    "a base that lists its subclasses": (
+        """
+            def make():
+                class Base:
+                    known = []
+                class A(Base):
+                    pass
+                Base.known.append(A)
+                return Base, A
+            Base, A = make()
+        """,
+        "Base.known == [A], A.known is Base.known, A.__bases__ == (Base,)",
+        (True, True, True),
+    ),
+    "dataclasses made by calls": (
+        """
+            from dataclasses import dataclass, field
+            def make(d):
+                @dataclass(frozen=True, slots=True)
+                class P:
+                    x: int = d
+                    ys: list = field(default_factory=list)
+                    def total(self):
+                        return self.x + sum(self.ys) + d
+                return P
+            P, Q = make(3), make(5)
+            p, q = P(1, [2]), Q(1)
+        """,
+        "p.total(), q.total(), p == P(1, [2]), P().x, Q().x, type(p) is P, p == q",
+        (6, 6, True, 3, 5, True, False),
+    ),
+    "a class over a counter that a function shares": (
+        """
+            def make():
+                n = 0
+                class C:
+                    def inc(self):
+                        nonlocal n
+                        n += 1
+                        return n
+                class D:
+                    def dec(self):
+                        nonlocal n
+                        n -= 1
+                        return n
+                def get():
+                    return n
+                return C, D, get
+            C, D, get = make()
+            c = C()
+            c.inc()
+        """,
+        "c.inc(), get(), D().dec(), get(), C().inc()",
+        (2, 2, 1, 1, 2),
+    ),
+    "a class in a class made by a call": (
+        """
+            def make(n):
+                class A:
+                    class B:
+                        def get(self):
+                            return n
+                    def b(self):
+                        return A.B()
+                return A
+            A = make(3)
+            b = A().b()
+            get = A.B.get
+        """,
+        "b.get(), type(b) is A.B, get is A.B.get, A().b().get()",
+        (3, True, True, 3),
+    ),
+    "two classes of a call that make each other": (
+        """
+            def make():
+                class A:
+                    def other(self):
+                        return B()
+                class B:
+                    def other(self):
+                        return A()
+                return A, B
+            A, B = make()
+            a = A()
+        """,
+        "type(a.other()) is B, type(a.other().other()) is A",
+        (True, True),
+    ),
+    "a decorator of the call, of a class and of a method": (
+        """
+            import functools
+            def make(t):
+                seen = []
+                def tagged(c):
+                    c.tag = t
+                    c.first = functools.wraps(c.first)(lambda self: ('wrapped', t))
+                    seen.append(c)
+                    return c
+                def plus(f):
+                    @functools.wraps(f)
+                    def inner(self):
+                        return f(self) + t
+                    return inner
+                @tagged
+                class C:
+                    def first(self):
+                        return 'plain'
+                    @plus
+                    def second(self):
+                        return 1
+                    def all(self):
+                        return seen
+                return C
+            C = make(5)
+            c = C()
+        """,
+        "C.tag, c.first(), c.second(), c.all() == [C]",
+        (5, ("wrapped", 5), 6, True),
+    ),
+    "what the body of a class made by a call did": (
+        """
+            def make():
+                log = []
+                class C:
+                    log.append('body')
+                    size = len(log)
+                    shared = log
+                    def get(self):
+                        return log
+                return C
+            C = make()
+            C().get().append('later')
+        """,
+        "C.size, C().get(), C.shared is C().get()",
+        (1, ["body", "later"], True),
+    ),
+    "an enum, a named tuple and an error made by calls": (
+        """
+            from enum import Enum
+            from typing import NamedTuple
+            def make(n):
+                class E(Enum):
+                    A = n
+                    B = n + 1
+                class P(NamedTuple):
+                    x: int = n
+                    def s(self):
+                        return self.x + n
+                class X(ValueError):
+                    def __str__(self):
+                        return f'{n}!'
+                return E, P, X
+            E, P, X = make(1)
+            e, p, x = E.A, P(), X('why')
+        """,
+        "e is E.A, E(2) is E.B, p.s(), p == (1,), str(x), x.args, type(x) is X",
+        (True, True, 2, True, "1!", ("why",), True),
+    ),
+    "a method that makes classes": (
+        """
+            class F:
+                def __init__(self, n):
+                    self.n = n
+                def make(self):
+                    class C:
+                        def get(me):
+                            return self.n
+                    return C
+            f = F([3])
+            C = f.make()
+            f.n.append(4)
+        """,
+        "C().get(), C().get() is f.n",
+        ([3, 4], True),
+    ),
     "a class in a class": (
         """
             class A:
@@ -879,6 +1132,73 @@ def test_a_class_made_by_a_call_is_lost_and_so_are_its_instances(make_guest) -> 
     assert type(loaded["C"]) is NotKept
     assert type(loaded["c"][0]) is NotKept
     assert loaded["c"][1] == 2
+
+
+def lost_of(make_guest: Any, program: str) -> tuple[dict[str, Any], Any]:
+    """Give what comes back of a program's variables in another guest, and that guest."""
+    first, second = make_guest(), make_guest()
+    first.run(textwrap.dedent(program))
+    loaded = second.load(first.groups())
+    second.session.globals.update(loaded)
+    return loaded, second
+
+
+def test_a_class_made_by_a_call_loses_only_the_variable_that_cannot_be_kept(make_guest) -> None:
+    program = """
+        def make():
+            live = (i for i in range(3))
+            class C:
+                def ok(self):
+                    return 5
+                def next(self):
+                    return next(live)
+            return C
+        c = make()()
+    """
+    _, second = lost_of(make_guest, program)
+    assert second.run("got = c.ok()")["got"] == 5
+    with pytest.raises(UnpicklableVariableError, match="generator"):
+        second.run("c.next()")
+
+
+def test_a_class_whose_statement_needs_what_is_gone_is_lost_and_what_is_beside_it_is_not(make_guest) -> None:
+    program = """
+        from dataclasses import dataclass
+        def make(flag):
+            @dataclass(order=flag)
+            class C:
+                x: int
+            return C
+        C = make(True)
+        found = [C(1), 2]
+    """
+    loaded, _ = lost_of(make_guest, program)
+    assert type(loaded["C"]) is type(loaded["found"][0]) is NotKept
+    assert loaded["found"][1] == 2
+    with pytest.raises(UnpicklableVariableError, match="decorator of its class statement"):
+        loaded["C"](1)
+
+
+def test_a_function_keeps_the_variables_that_it_shares_with_a_class_that_is_lost(make_guest) -> None:
+    program = """
+        from dataclasses import dataclass
+        def make(flag):
+            n = 1
+            @dataclass(order=flag)
+            class C:
+                x: int
+                def get(self):
+                    return n
+            def inc():
+                nonlocal n
+                n += 1
+                return n
+            return C, inc
+        C, inc = make(True)
+    """
+    loaded, second = lost_of(make_guest, program)
+    assert type(loaded["C"]) is NotKept
+    assert second.run("got = inc(), inc()")["got"] == (2, 3)
 
 
 def test_a_function_that_captured_what_is_lost_works_up_to_there(make_guest) -> None:

@@ -27,6 +27,7 @@ from agex.sandbox.lazies import LazyMeta
 __all__ = [
     "ClassRegistry",
     "GuestType",
+    "Statement",
     "mro_of",
     "namespace_of",
     "real_metaclass",
@@ -163,6 +164,17 @@ def type_of(value: object) -> type:
     return found if guards is None else guards.shown_class(found)
 
 
+class Statement:
+    """A class statement as it ran: its body, its bases, and the keywords beside them."""
+
+    __slots__ = ("bases", "body", "keywords")
+
+    def __init__(self, body: types.FunctionType, bases: tuple[Any, ...], keywords: dict[str, Any]) -> None:
+        self.body = body
+        self.bases = bases
+        self.keywords = keywords
+
+
 class ClassRegistry:
     """The classes of one session."""
 
@@ -179,7 +191,7 @@ class ClassRegistry:
         """What the guest's code runs with."""
         self._pure: dict[int, type] = {}
         self._mixed: dict[int, type] = {}
-        self._bodies: dict[int, types.FunctionType] = {}
+        self._statements: dict[int, Statement] = {}
 
     def made(self) -> list[type]:
         """Give the classes of the guest."""
@@ -212,6 +224,7 @@ class ClassRegistry:
         """Make the ``__build_class__`` of a session."""
 
         def build_class(function: Any, name: str, /, *bases: Any, **kwargs: Any) -> Any:
+            statement = Statement(function, bases, dict(kwargs))
             if not bases and not kwargs:
                 made = real(function, name)
                 self._check_namespace(_NAMESPACE(made), name)
@@ -224,7 +237,7 @@ class ClassRegistry:
             else:
                 made = self._build_checked(real, function, name, bases, kwargs)
             if isinstance(made, type) and self.is_guest(made):
-                self._bodies[id(made)] = function
+                self._statements[id(made)] = statement
             return made
 
         build_class.__name__ = build_class.__qualname__ = "__build_class__"
@@ -264,9 +277,16 @@ class ClassRegistry:
             self._marks[shown] = self._marks[name] = str(shown.encode(), "utf-8")
         return self._marks[name]
 
-    def body_of(self, class_: type) -> types.FunctionType | None:
-        """Return the function that ran the body of a class statement."""
-        return self._bodies.get(id(class_)) if self.is_guest(class_) else None
+    def statement_of(self, class_: type) -> Statement | None:
+        """Return the class statement that made a class; None where none did."""
+        return self._statements.get(id(class_)) if self.is_guest(class_) else None
+
+    def succeed(self, class_: type, made: type) -> None:
+        """Register a class that a decorator made of one of the guest's, from the same statement."""
+        self.adopt(made)
+        statement = self._statements.get(id(class_))
+        if statement is not None:
+            self._statements[id(made)] = statement
 
     def _build_checked(
         self, real: Any, function: Any, name: str, bases: tuple[Any, ...], kwargs: dict[str, Any]

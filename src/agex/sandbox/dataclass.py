@@ -50,7 +50,7 @@ def dataclass(cls: Any = None, /, **options: Any) -> Any:
     finally:
         preparation.undo(made)
     if made is not cls:  # slots=True builds the class anew
-        guards.classes.adopt(made)
+        guards.classes.succeed(cls, made)
     for each in classes.namespace_of(made)[_FIELDS].values():
         _make_exact(each)
     return made

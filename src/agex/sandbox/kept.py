@@ -40,7 +40,15 @@ class KeptCode:
         return origins.source_of(code)
 
     def class_body(self, value: type) -> types.FunctionType | None:
-        return origins.body_of(value)
+        statement = origins.statement_of(value)
+        return None if statement is None else statement.body
+
+    def class_header(self, value: type) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
+        statement = origins.statement_of(value)
+        return None if statement is None else (statement.bases, statement.keywords)
+
+    def may_store(self, value: type, name: str) -> bool:
+        return origins.may_store(value, name)
 
     def rebuild(self, source: str, name: str, namespace: dict[str, Any]) -> Any:
         session = self._session

@@ -11,11 +11,21 @@ import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
+from agex.sandbox import ledger
+
 if TYPE_CHECKING:
-    from agex.sandbox.classes import ClassRegistry
+    from agex.sandbox.classes import ClassRegistry, Statement
     from agex.sandbox.session import Session
 
-__all__ = ["body_of", "is_guest_class", "note_class", "note_source", "session_of", "source_of"]
+__all__ = [
+    "is_guest_class",
+    "may_store",
+    "note_class",
+    "note_source",
+    "session_of",
+    "source_of",
+    "statement_of",
+]
 
 T = TypeVar("T")
 
@@ -63,11 +73,19 @@ def is_guest_class(class_: type) -> bool:
     return _registries.get(class_) is not None
 
 
-def body_of(class_: type) -> types.FunctionType | None:
-    """Return the function that ran the body of a class of a guest; None where no statement made the class."""
+def may_store(class_: type, name: str) -> bool:
+    """Tell whether the guest that made a class may give it an attribute of that name."""
     found = _registries.get(class_)
     registry = None if found is None else found()
-    return None if registry is None else registry.body_of(class_)
+    sayable = not ledger.is_denied(name) and (not ledger.is_dunder(name) or name in ledger.STORABLE)
+    return registry is not None and sayable and registry.may_store_on_class(class_, name)
+
+
+def statement_of(class_: type) -> Statement | None:
+    """Return the statement that made a class of a guest; None where none did."""
+    found = _registries.get(class_)
+    registry = None if found is None else found()
+    return None if registry is None else registry.statement_of(class_)
 
 
 _BUILTINS_OF: Callable[[Any], dict[str, Any]] = vars(types.FunctionType)["__builtins__"].__get__

@@ -125,7 +125,7 @@ class _Collector:
                 where = (lineage.id, key, tip)
                 db.execute("DELETE FROM rows WHERE lineage = ? AND key = ? AND seq = ?", where)
                 dropped += 1
-                before = rows.last(lineage.id, key)
+                before = rows.last(lineage.id, key, following=tip)
                 if before is not None:
                     where = (lineage.id, key, before)
                     db.execute("UPDATE rows SET next = 0 WHERE lineage = ? AND key = ? AND seq = ?", where)

@@ -224,13 +224,27 @@ class Rows:
             found = {**here, **found} if found else here  # the nearer lineage decides
         return {key: held for key, held in sorted(found.items()) if held is not None}
 
-    def last(self, lineage: int, key: bytes) -> int | None:
-        """Return the seq of the last row of a key in a lineage."""
-        row = self._db.execute(
-            "SELECT seq FROM rows INDEXED BY twin WHERE lineage = ? AND key = ? ORDER BY seq DESC LIMIT 1",
-            (lineage, key),
-        ).fetchone()
-        return None if row is None else int(row[0])
+    def last(self, lineage: int, key: bytes, *, following: int = 0) -> int | None:
+        """Return the seq of the last row of a key in a lineage; None where it has none.
+
+        Args:
+            lineage: the lineage.
+            key: the key.
+            following: the seq of the row after it, where that was deleted just now.
+
+        Raises:
+            StateCorrupt: that row is damaged or gone: a commit on top would hide it.
+        """
+        query = "SELECT seq, next FROM rows {} WHERE lineage = ? AND key = ? ORDER BY seq DESC LIMIT 1"
+        row, twin = (self._db.execute(query.format(tree), (lineage, key)).fetchone() for tree in _TREES)
+        if row != twin:
+            raise _damaged(key)
+        if row is None:
+            return None
+        seq, noted = row
+        if noted != following or not isinstance(seq, int):
+            raise _damaged(key)
+        return seq
 
     def _last(self, tree: str, bounds: dict[str, object]) -> list[tuple[bytes, int, int, int]]:
         """Return the last row of each key in a lineage."""

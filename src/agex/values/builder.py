@@ -26,9 +26,11 @@ __all__ = [
     "CAREFUL",
     "GIVEN",
     "MADE",
+    "RUN",
     "Builder",
     "Namespace",
     "NeedsCare",
+    "may_store",
 ]
 
 
@@ -72,6 +74,8 @@ class Builder:
         self._careful = careful
         self._makers: dict[Any, Callable[[], Any]] = {}
         self._filled: dict[int, type] = {}
+        self._dressed: dict[int, Any] = {}
+        """The functions and classes made here, by id: nothing else is given attributes."""
 
     # -- what is not called while loading ----------------------------------------------------
 
@@ -102,7 +106,7 @@ class Builder:
     def partial(self, function: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         """Make a `functools.partial`, in a handle."""
         given = [unwrapped(each) for each in args]
-        named = {str(name): unwrapped(each) for name, each in keywords.items()}
+        named = {_exact(name): unwrapped(each) for name, each in keywords.items()}
         return _of(function, lambda f: functools.partial(f, *given, **named))
 
     def cached(self, function: Any, maxsize: int | None, typed: bool) -> Any:
@@ -226,7 +230,7 @@ class Builder:
     @staticmethod
     def fill_cell(cell: types.CellType, content: Any) -> None:
         """Put a value into a cell."""
-        cell.cell_contents = unwrapped(content)
+        _require_cell(cell).cell_contents = unwrapped(content)
 
     def function(
         self, source: str, name: str, names: tuple[str, ...], cells: tuple[Any, ...], namespace: Namespace
@@ -237,13 +241,21 @@ class Builder:
             return made
         by_name = dict(zip(names, cells, strict=True))
         closure = tuple([by_name.get(free) or types.CellType() for free in made.__code__.co_freevars])
-        return Handle(types.FunctionType(made.__code__, namespace.globals, name, None, closure or None))
+        found = types.FunctionType(made.__code__, namespace.globals, _exact(name), None, closure or None)
+        self._dressed[id(found)] = found
+        return Handle(found)
 
-    @staticmethod
-    def fill_function(handle: Any, state: dict[str, Any]) -> None:
+    def fill_function(self, handle: Any, state: dict[str, Any]) -> None:
         """Give a function its defaults and attributes."""
         if type(handle) is not NotKept:
-            _dress(handle.target, state)
+            _dress(self._own(handle, types.FunctionType), state)
+
+    def _own(self, handle: Any, kind: type) -> Any:
+        """Give a function or class that was made here; no other is changed by what is stored."""
+        target = handle.target if type(handle) is Handle else None
+        if id(target) not in self._dressed or not issubclass(type(target), kind):
+            raise StateCorrupt("a stored value changes a function or class that it does not make")
+        return target
 
     def class_(
         self,
@@ -253,11 +265,44 @@ class Builder:
         captured: tuple[Any, ...],
         namespace: Namespace,
     ) -> Any:
-        """Run a class statement of the guest under its guards."""
+        """Run a class statement of the guest under its guards, over what it captured.
+
+        What it does to captured values it does to copies: they have its effect already.
+
+        Args:
+            source: the program that makes the class, or, where it captured anything, a function that does.
+            name: of the class.
+            given: what must be in namespaces before.
+            captured: the names of the program's parameters; the names of captured variables and their
+                cells; values by name that are there before, see `Captures`.
+            namespace: the globals.
+        """
         for each in given:
             self.fill_namespace(*each)
-        made = self._rebuilt(source, name, "class", namespace, tuple(map(unwrapped, captured)))
-        return made if type(made) is NotKept else Handle(made)
+        parameters, variables, cells, direct, *copied = captured
+        values = {**direct, **self._thaw(*copied)} if copied else direct
+        arguments = tuple([unwrapped(values.get(each)) for each in parameters])
+        made = self._rebuilt(source, name, "class", namespace, arguments)
+        if is_function(made):
+            by_name = dict(zip(variables, map(_require_cell, cells), strict=True))
+            for variable in by_name.keys() & values.keys():
+                by_name[variable].cell_contents = unwrapped(values[variable])
+            made = self._run(made, name, by_name)
+        if type(made) is NotKept:
+            return made
+        if not (is_class(made) and _is_guests(self._guest, made)):
+            raise StateCorrupt("a stored class is something else")
+        self._dressed[id(made)] = made
+        return Handle(made)
+
+    def _run(self, make: Any, name: str, cells: dict[str, types.CellType]) -> Any:
+        """Call a function of the guest that makes a class, over cells that others may share."""
+        own = zip(make.__code__.co_freevars, make.__closure__ or (), strict=True)
+        closure = tuple([cells.get(variable, cell) for variable, cell in own])
+        over = types.FunctionType(make.__code__, make.__globals__, make.__name__, None, closure or None)
+        namespace = Namespace()
+        namespace.globals = make.__globals__
+        return self._rebuilt(f"{MADE} = {GIVEN}()\n", name, "class", namespace, over)
 
     def attribute(self, cls: Any, name: str) -> Any:
         """Give a class or function from the namespace of a class of the guest."""
@@ -276,15 +321,13 @@ class Builder:
         if type(namespace) is not Namespace:
             raise StateCorrupt("a stored value fills something that is not a namespace")
         values = {**direct, **self._thaw(*copied)} if copied else direct
-        namespace.globals.update({str(name): unwrapped(value) for name, value in values.items()})
+        namespace.globals.update({_exact(name): unwrapped(value) for name, value in values.items()})
 
     def fillings(self) -> list[Any]:
         """Make the list of what is in the namespaces."""
         return []
 
-    def _rebuilt(
-        self, source: str, name: str, kind: str, namespace: Namespace, given: tuple[Any, ...]
-    ) -> Any:
+    def _rebuilt(self, source: str, name: str, kind: str, namespace: Namespace, given: Any) -> Any:
         if self._guest is None:
             return _missing(name, kind, "no guest code can be loaded here")
         namespace.globals[GIVEN] = given
@@ -296,19 +339,34 @@ class Builder:
             for each in (MADE, GIVEN):
                 namespace.globals.pop(each, None)
 
-    @staticmethod
-    def fill_class(handle: Any, state: tuple[str, dict[str, Any], dict[str, Any]]) -> None:
-        """Give a class the attributes and captured variables that it had."""
+    def fill_class(self, handle: Any, state: tuple[str, dict[str, Any], list[tuple[Any, Any]]]) -> None:
+        """Give a class the attributes, and the variables that it captured the values, that they had."""
+        qualified, attributes, cells = state
+        for cell, content in cells:  # of a class that is lost, too: functions share them
+            _require_cell(cell).cell_contents = unwrapped(content)
         if type(handle) is NotKept:
             return
-        qualified, attributes, cells = state
-        type.__setattr__(handle.target, "__qualname__", qualified)
+        cls = self._own(handle, type)
+        self._rename(cls, _exact(qualified))
         for name, each in attributes.items():
-            type.__setattr__(handle.target, name, unwrapped(each))
-        for function in functions_of(handle.target):
-            for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-                if name in cells:
-                    cell.cell_contents = unwrapped(cells[name])
+            value = unwrapped(each)
+            if not may_store(self._guest, cls, _exact(name), value):
+                raise StateCorrupt(f"a stored class has an attribute {name} that none may be given")
+            type.__setattr__(cls, name, value)
+
+    def _rename(self, cls: type, qualified: str) -> None:
+        """Give a class, and what its statement made in it, the names that they had."""
+        before = f"{_qualified_name(cls)}."
+        type.__setattr__(cls, "__qualname__", qualified)
+        for function in functions_of(cls):
+            is_own = self._guest is not None and self._guest.is_guest_function(function)
+            if is_own and function.__qualname__.startswith(before):
+                function.__qualname__ = f"{qualified}.{function.__qualname__.removeprefix(before)}"
+        for inner in list(vars(cls).values()):
+            if is_class(inner) and _is_guests(self._guest, inner):
+                name = _qualified_name(inner)
+                if name.startswith(before):
+                    self._rename(inner, f"{qualified}.{name.removeprefix(before)}")
 
     def tuple_class(self, name: str, fields: tuple[str, ...], defaults: tuple[Any, ...]) -> Any:
         """Make a class as ``collections.namedtuple`` does."""
@@ -328,17 +386,50 @@ class Builder:
         return tuple.__new__(cls, items)
 
 
-MADE, GIVEN = "made_here", "given_here"
-"""The names that the program of a stored function or class binds it to, and has captured values under."""
+MADE, GIVEN, RUN = "made_here", "given_here", "run_here"
+"""The names that the program of a stored function or class binds it to, has captured values under, and gives
+the function that makes a class."""
+
+
+def may_store(guest: GuestCode | None, cls: type, name: str, value: Any) -> bool:
+    """Tell whether an attribute of a class of the guest is one that is kept beside its statement.
+
+    Of the names with two underscores around them it is only methods: the others are the interpreter's.
+    """
+    if guest is None or not guest.may_store(cls, name):
+        return False
+    is_special = name.startswith("__") and name.endswith("__")
+    return not is_special or (is_function(value) and guest.is_guest_function(value))
+
+
+_qualified_name: Callable[[type], str] = type.__dict__["__qualname__"].__get__
+"""Without asking a metaclass of the guest."""
+
+
+def _exact(name: Any) -> str:
+    """Give a name that is nothing but text: what a guest made of it would be asked by whoever reads it."""
+    if type(name) is not str:
+        raise StateCorrupt("a stored name is no plain text")
+    return name
+
+
+def _require_cell(cell: Any) -> types.CellType:
+    if type(cell) is not types.CellType:
+        raise StateCorrupt("a stored value fills something that is not a cell")
+    return cell
 
 
 def _dress(function: types.FunctionType, state: dict[str, Any]) -> None:
     """Give a function what can be set on one."""
     defaults, keywords = state["defaults"], state["keywords"]
+    name, qualified, doc = state["names"]
     function.__defaults__ = None if defaults is None else tuple([unwrapped(each) for each in defaults])
-    function.__kwdefaults__ = None if keywords is None else {k: unwrapped(v) for k, v in keywords.items()}
-    function.__name__, function.__qualname__, function.__doc__ = state["names"]
-    function.__dict__.update({str(name): unwrapped(each) for name, each in state["attributes"].items()})
+    function.__kwdefaults__ = (
+        None if keywords is None else {_exact(name): unwrapped(each) for name, each in keywords.items()}
+    )
+    function.__name__, function.__qualname__ = _exact(name), _exact(qualified)
+    function.__doc__ = None if doc is None else _exact(doc)
+    function.__dict__.update({_exact(name): unwrapped(each) for name, each in state["attributes"].items()})
 
 
 def _of(handle: Any, make: Callable[[Any], Any]) -> Any:

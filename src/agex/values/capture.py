@@ -8,6 +8,7 @@ A class is its statement, which runs again, and the attributes that it has by no
 
 from __future__ import annotations
 
+import contextlib
 import enum
 import functools
 import gc
@@ -17,7 +18,7 @@ from typing import Any
 
 from agex.values import definitions, plain
 from agex.values.allow import Allow, class_name
-from agex.values.builder import Builder
+from agex.values.builder import Builder, may_store
 from agex.values.guest import GuestCode
 from agex.values.kinship import is_a, is_class, is_function, package_of
 from agex.values.sharing import ATOMS
@@ -77,6 +78,9 @@ class Captures:
         self.kinds: dict[type, Any] = {}
         """What encoders found out about types: they share it."""
         self._open: dict[int, Captured] = {}
+        self._outer: dict[int, type] = {}
+        """Classes by the ids of what their bodies made."""
+        self._of_classes: set[int] = set()
 
     def is_own(self, value: Any) -> bool:
         """Tell whether a function or class is the guest's."""
@@ -105,11 +109,12 @@ class Captures:
         if is_class(value):
             yield from (*value.__bases__, type(value), self._outer_of(value), *functions_of(value))
             yield from self._changed(value).values()
+            yield from self._inner(value)
             body = self._body(value)
-            if body is not None:
-                yield from _captured_by(
-                    body, definitions.statement_names(*self._statement(body), value.__name__)
-                )
+            statement = None if body is None else self._statement(value, body)
+            if body is not None and statement is not None:
+                yield from _captured_by(body, statement.names)
+                yield from self._header(value).values() if statement.takes_header else ()
             return
         yield from (value.__defaults__, value.__kwdefaults__, value.__dict__, self._outer_of(value))
         yield from _captured_by(value, definitions.global_names(value.__code__))
@@ -119,10 +124,24 @@ class Captures:
     def begin(self, code: list[Any]) -> None:
         """Note what the code of a group captured of its globals."""
         self._open = {}
+        self._of_classes = self._cells_of(code)
         for each in code:
             for function in functions_of(each) if is_class(each) else [each]:
                 if self.is_own(function):
                     self._captured(function)
+
+    def _cells_of(self, code: list[Any]) -> set[int]:
+        """Give the ids of the cells that classes captured: what is in them comes with the classes."""
+        found: set[int] = set()
+        for each in code:
+            if is_class(each) and self.is_own(each) and not self.is_named_tuple(each):
+                with contextlib.suppress(CannotKeep):
+                    found.update(map(id, self._made_by(each)[0].__closure__ or ()))
+        return found
+
+    def is_of_class(self, cell: types.CellType) -> bool:
+        """Tell whether a class brings what is in a cell."""
+        return id(cell) in self._of_classes
 
     def _captured(self, function: types.FunctionType) -> Captured:
         """Give the namespace of a function, with what it needs in it."""
@@ -154,15 +173,18 @@ class Captures:
 
     def _filling(self, encoder: Any, captured: Captured, names: list[str]) -> tuple[Any, ...]:
         """Give a namespace, what is referred to in it, and what is copied."""
+        return (captured, *self._parted(encoder, {name: captured.globals[name] for name in names}))
+
+    def _parted(self, encoder: Any, values: dict[str, Any]) -> tuple[Any, ...]:
+        """Give what of some values is referred to, and what is copied."""
         direct: dict[str, Any] = {}
         copied: dict[str, Any] = {}
-        for name in names:
-            value = captured.globals[name]
+        for name, value in values.items():
             if is_code(value) or type(value) in _CONSTANT:
                 direct[name] = encoder.top(value)
             else:
                 copied[name] = value
-        return (captured, direct, *(encoder.nested(copied) if copied else ()))
+        return (direct, *(encoder.nested(copied) if copied else ()))
 
     # -- functions ---------------------------------------------------------------------------
 
@@ -223,7 +245,7 @@ class Captures:
         state = {
             "defaults": _top_items(encoder, function.__defaults__),
             "keywords": None if function.__kwdefaults__ is None else _tops(encoder, function.__kwdefaults__),
-            "names": (function.__name__, function.__qualname__, function.__doc__),
+            "names": tuple(map(_plain, (function.__name__, function.__qualname__, function.__doc__))),
             "attributes": _tops(encoder, function.__dict__),
         }
         args = (program, function.__name__, code.co_freevars, cells, self._captured(function))
@@ -242,26 +264,37 @@ class Captures:
         outer = self._outer_of(cls)
         if outer is not None:
             return Builder.attribute, (encoder.top(outer), cls.__name__)
-        body = self._body(cls)
-        if body is None:
-            raise CannotKeep("its source is not known")
-        names = body.__code__.co_freevars
-        program = definitions.class_program(*self._statement(body), cls.__name__, names)
-        if program is None:
-            raise CannotKeep("its source is not known")
+        body, statement = self._made_by(cls)
+        variables = dict(zip(body.__code__.co_freevars, body.__closure__ or (), strict=True))
+        contents = {name: each for name, cell in variables.items() for each in _content(cell)}
+        known = self._before(cls, contents | (self._header(cls) if statement.takes_header else {}))
         given = [
-            self._filling(encoder, self._namespace(namespace), sorted(names))
-            for namespace, names in self._given(cls, body)
+            self._filling(encoder, self._namespace(namespace), sorted(wanted))
+            for namespace, wanted in self._given(cls, body, statement, known)
         ]
-        cells = dict(zip(names, body.__closure__ or (), strict=True))
-        contents = {name: each for name, cell in cells.items() for each in _content(cell)}
-        early = [encoder.top(None if self._reaches(each, cls) else each) for each in map(contents.get, names)]
-        state = (cls.__qualname__, _tops(encoder, self._changed(cls)), _tops(encoder, contents))
-        args = (program, cls.__name__, given, tuple(early), self._namespace(body.__globals__))
+        cells = (tuple(variables), tuple(variables.values()))
+        captured = (statement.parameters, *cells, *self._parted(encoder, known))
+        filled = [(variables[name], encoder.top(each)) for name, each in contents.items()]
+        state = (str.__str__(cls.__qualname__), _tops(encoder, self._changed(cls)), filled)
+        args = (statement.program, cls.__name__, given, captured, self._namespace(body.__globals__))
         for function in functions_of(cls):
             if self.is_own(function):
                 self._captured(function)
         return Builder.class_, args, state, None, None, Builder.fill_class
+
+    def _made_by(self, cls: type) -> tuple[types.FunctionType, definitions.Statement]:
+        """Give the body and the statement that make a class again.
+
+        Raises:
+            CannotKeep: there is none.
+        """
+        body = self._body(cls)
+        statement = None if body is None else self._statement(cls, body)
+        if body is None or statement is None:
+            raise CannotKeep("its source is not known")
+        if statement.is_bare and not all(map(self.is_own, functions_of(cls))):
+            raise CannotKeep("a decorator of its class statement is a variable of the call that made it")
+        return body, statement
 
     def _body(self, cls: type) -> types.FunctionType | None:
         """Give the function that was the body of a class statement, if its source is known."""
@@ -270,15 +303,56 @@ class Captures:
         body = self.guest.class_body(cls)
         return None if body is None or self.guest.source(body.__code__) is None else body
 
-    def _statement(self, body: types.FunctionType) -> tuple[str, int]:
+    def _statement(self, cls: type, body: types.FunctionType) -> definitions.Statement | None:
+        """Give the statement that makes a class again."""
         assert self.guest is not None
-        return self.guest.source(body.__code__) or "", body.__code__.co_firstlineno
+        code = body.__code__
+        bases, keywords = self.guest.class_header(cls) or ((), {})
+        source = self.guest.source(code) or ""
+        return definitions.class_statement(
+            source,
+            code.co_firstlineno,
+            cls.__name__,
+            code.co_freevars,
+            bases=len(bases),
+            keywords=tuple(keywords),
+        )
+
+    def _header(self, cls: type) -> dict[str, Any]:
+        """Give the bases and the values of the keywords that a class was made with, by parameter."""
+        assert self.guest is not None
+        bases, keywords = self.guest.class_header(cls) or ((), {})
+        values = (*bases, *keywords.values())
+        return dict(zip(definitions.header_parameters(len(values)), values, strict=True))
+
+    def _before(self, cls: type, values: dict[str, Any]) -> dict[str, Any]:
+        """Give those values that can be made before a class: its bases, and what does not need it."""
+        bases = [*cls.__bases__, type(cls)]
+        return {
+            name: value
+            for name, value in values.items()
+            if any(value is base for base in bases) or not self._reaches(value, cls)
+        }
+
+    def _inner(self, cls: type) -> Iterator[type]:
+        """Give the classes made in the body of a class, and note where they can be had from."""
+        own = self._own_code(cls)
+        for name, value in vars(cls).items():
+            made = plain_function(value)
+            is_code = is_class(made) or is_function(made)
+            if is_code and made.__name__ == name and self.is_own(made) and _is_of_statement(cls, made, own):
+                self._outer[id(made)] = cls
+                if is_class(made):
+                    yield made
 
     def _outer_of(self, value: Any) -> type | None:
         """Give the class in whose body a class or function was made, if it can be had from there."""
         path, _, name = value.__qualname__.rpartition(".")
-        if not path or "<locals>" in path:
+        if not path:
             return None
+        if "<locals>" in path:  # of a class made by a call, which a walk has met if anything has it
+            outer = self._outer.get(id(value))
+            return outer if outer and plain_function(vars(outer).get(name)) is value else None
         source = self._body(value) if is_class(value) else value
         if source is None:
             return None
@@ -294,22 +368,36 @@ class Captures:
         """Give the attributes of a class that its statement does not give it, or not with this value."""
         if is_a(cls, enum.EnumMeta):
             return {}
+        own = self._own_code(cls)
         found: dict[str, Any] = {}
         for name, value in vars(cls).items():
-            if name == "_abc_impl" or (name.startswith("__") and name.endswith("__")):
-                continue
             if is_class(value) or is_function(value):
-                if self.is_own(value) and value.__qualname__ != f"{cls.__qualname__}.{value.__name__}":
+                is_new = self.is_own(value) and not _is_of_statement(cls, value, own)
+                if is_new and may_store(self.guest, cls, name, value):
                     found[name] = value
+            elif name == "_abc_impl" or (name.startswith("__") and name.endswith("__")):
+                continue
             elif not any("__get__" in vars(base) for base in type(value).__mro__) and not is_code(value):
                 found[name] = value
         return found
 
-    def _given(self, cls: type, body: types.FunctionType) -> list[tuple[dict[str, Any], set[str]]]:
+    def _own_code(self, cls: type) -> tuple[Any, ...] | None:
+        """Give the code in a class statement that will run without its decorators; None for any other.
+
+        What a decorator put in the place of a function of the statement is to be kept then.
+        """
+        body = self._body(cls)
+        statement = None if body is None else self._statement(cls, body)
+        return body.__code__.co_consts if body and statement and statement.is_bare else None
+
+    def _given(
+        self, cls: type, body: types.FunctionType, statement: definitions.Statement, known: dict[str, Any]
+    ) -> list[tuple[dict[str, Any], set[str]]]:
         """Name the globals that must be there when a class statement runs: its own, and what runs with it."""
         found: dict[int, tuple[dict[str, Any], set[str]]] = {}
-        wanted: Iterable[str] = definitions.statement_names(*self._statement(body), cls.__name__)
+        wanted: Iterable[str] = statement.names
         rest: list[tuple[dict[str, Any], Iterable[str]]] = [(body.__globals__, wanted)]
+        rest += [each for value in known.values() for each in self._running_with(value)]
         while rest:
             namespace, wanted = rest.pop()
             names = found.setdefault(id(namespace), (namespace, set()))[1]
@@ -318,13 +406,24 @@ class Captures:
                 if self._reaches(value, cls):
                     continue
                 names.add(name)
-                functions = functions_of(value) if is_class(value) else [value]
-                rest += [
-                    (function.__globals__, definitions.global_names(function.__code__))
-                    for function in functions
-                    if is_function(function) and self.is_own(function)
-                ]
+                rest += self._running_with(value)
         return list(found.values())
+
+    def _running_with(self, value: Any) -> list[tuple[dict[str, Any], Iterable[str]]]:
+        """Name the globals of the functions that a class statement may call by a value, or by its closure."""
+        found: list[tuple[dict[str, Any], Iterable[str]]] = []
+        rest, seen = [value], set[int]()
+        while rest:
+            each = rest.pop()
+            if id(each) in seen:
+                continue
+            seen.add(id(each))
+            if is_class(each):
+                rest += functions_of(each)
+            elif is_function(each) and self.is_own(each):
+                found.append((each.__globals__, definitions.global_names(each.__code__)))
+                rest += [content for cell in each.__closure__ or () for content in _content(cell)]
+        return found
 
     def _reaches(self, value: Any, cls: type) -> bool:
         """Tell whether encoding a value would need a class, so that it cannot come before it."""
@@ -349,9 +448,10 @@ class Captures:
     def _needed(self, value: Any) -> list[Any]:
         """Give what a function or class refers to, apart from globals."""
         if is_class(value):
-            return [*value.__bases__, type(value), *self._changed(value).values(), *functions_of(value)]
+            code = [*value.__bases__, type(value), self._outer_of(value), *functions_of(value)]
+            return [*code, *self._changed(value).values()]
         contents = [each for cell in value.__closure__ or () for each in _content(cell)]
-        return [value.__defaults__, value.__kwdefaults__, value.__dict__, *contents]
+        return [value.__defaults__, value.__kwdefaults__, value.__dict__, self._outer_of(value), *contents]
 
 
 _MOST = 100_000  # objects looked at before a value is taken to need the class
@@ -360,7 +460,7 @@ _CONSTANT = ATOMS
 
 def take_cell(encoder: Any, cell: types.CellType) -> Any:
     """Take apart the cell of a captured local variable: functions that share it still do."""
-    for content in _content(cell):
+    for content in () if encoder.captures.is_of_class(cell) else _content(cell):
         return Builder.cell, (), encoder.top(content), None, None, Builder.fill_cell
     return Builder.cell, ()
 
@@ -372,11 +472,24 @@ def _content(cell: types.CellType) -> tuple[Any, ...]:
         return ()
 
 
+def _is_of_statement(cls: type, value: Any, own: tuple[Any, ...] | None) -> bool:
+    """Tell whether a class statement itself made a function or class; *own* is its code, if that counts."""
+    if own is not None and is_function(value):
+        return any(value.__code__ is each for each in own)
+    found: bool = value.__qualname__ == f"{cls.__qualname__}.{value.__name__}"
+    return found
+
+
 def _captured_by(function: types.FunctionType, names: Iterable[str]) -> Iterator[Any]:
     yield from function.__closure__ or ()
     for name in names:
         if name in function.__globals__:
             yield function.__globals__[name]
+
+
+def _plain(text: Any) -> str | None:
+    """Give a text without what a guest made of it; None for anything else."""
+    return str.__str__(text) if is_a(text, str) else None
 
 
 def _is_its_own(method: types.MethodType) -> bool:

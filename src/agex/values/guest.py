@@ -29,9 +29,17 @@ class GuestCode(Protocol):
         """Return the function that ``__build_class__`` was given for a class of the guest; None if unknown.
 
         Its code says where the class statement is, its closure what the statement captured. A decorator
-        may have made another class of the statement's (``dataclass(slots=True)`` does): then the one for
-        the latest statement with that ``__qualname__``.
+        may have made another class of the statement's (``dataclass(slots=True)`` does): then that of the
+        statement's class.
         """
+        ...
+
+    def class_header(self, value: type) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
+        """Return what ``__build_class__`` was given beside the body: bases and keywords; None if unknown."""
+        ...
+
+    def may_store(self, value: type, name: str) -> bool:
+        """Tell whether the guest's own code may give a class an attribute of that name."""
         ...
 
     def rebuild(self, source: str, name: str, namespace: dict[str, Any]) -> Any:
@@ -82,6 +90,12 @@ class CodeElsewhere:
 
     def class_body(self, value: type) -> FunctionType | None:
         return self._guest.class_body(value)
+
+    def class_header(self, value: type) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
+        return self._guest.class_header(value)
+
+    def may_store(self, value: type, name: str) -> bool:
+        return self._guest.may_store(value, name)
 
     def rebuild(self, source: str, name: str, namespace: dict[str, Any]) -> Any:
         raise SandboxError(f"it is code from isolation={self._origin!r} and can be used only there")
