@@ -1,6 +1,8 @@
 """A live SQLite connection in the agent's hands: no wrapper, no copy, the rows end in your database.
 
 Run it with ``python examples/db.py [--model MODEL]``; see ``funcy.py`` for the model it needs.
+
+The small local model (0.5B) does not: it inserts nothing, and answers with words of the question.
 """
 
 import argparse

@@ -2,6 +2,8 @@
 
 Run it with ``python examples/evaluator_optimizer.py [--model MODEL]``; see ``funcy.py`` for the model it
 needs.
+
+The small local model (0.5B) had no answer after five minutes, on two cores busy with other things.
 """
 
 import argparse

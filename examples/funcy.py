@@ -2,6 +2,8 @@
 
 Run it with ``python examples/funcy.py``: with a provider's key in the environment, or with the
 local model (in a checkout: ``pip install ".[local,local-weights]"``); ``--model`` names another.
+
+The small local model (0.5B) manages this one.
 """
 
 import argparse

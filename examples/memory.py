@@ -2,6 +2,8 @@
 
 Run it with ``python examples/memory.py [--model MODEL] [--state DIRECTORY]``; see ``funcy.py`` for the model
 it needs. With a directory of your own it remembers from run to run; ``agex log DIRECTORY`` tells the story.
+
+The small local model (0.5B) does not: it is asked for a function only, and a function leaves no variables.
 """
 
 import argparse

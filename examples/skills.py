@@ -1,6 +1,8 @@
 """A skill: documentation that the agent reads when it needs it, instead of a longer prompt for every task.
 
 Run it with ``python examples/skills.py [--model MODEL]``; see ``funcy.py`` for the model it needs.
+
+The small local model (0.5B) does not: it makes a number up without opening the skill.
 """
 
 import argparse

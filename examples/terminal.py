@@ -2,6 +2,9 @@
 
 Run it with ``python examples/terminal.py [--model MODEL]``; see ``funcy.py`` for the model it needs.
 No process of the machine is ever started: the shell is Python, and its files are the agent's workspace.
+
+The small local model (0.5B) is not offered a terminal: it formats the files with `json`, and misnames what
+it could not.
 """
 
 import argparse

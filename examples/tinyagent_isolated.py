@@ -3,6 +3,8 @@
 Run it with ``python examples/tinyagent_isolated.py [--model MODEL]``; see ``funcy.py`` for the
 model it needs. Where the level does not hold, it says so and asks no model: there is no step down to a
 weaker one.
+
+The small local model (0.5B) manages this one.
 """
 
 import argparse

@@ -2,6 +2,8 @@
 
 Run it with ``python examples/tinyagent_local.py [--model MODEL]``; see ``funcy.py`` for the model
 it needs. Without ``model=``, a ``TinyCodeAgent`` asks gpt-4o-mini.
+
+The small local model (0.5B) manages this one, in one step.
 """
 
 import argparse

@@ -1,6 +1,8 @@
 """A plot over pandas data: a plotly figure comes back as the object, ready to be changed and written.
 
 Run it with ``python examples/viz.py [--model MODEL] [--out FILE]``; see ``funcy.py`` for the model it needs.
+
+The small local model (0.5B) manages this one.
 """
 
 import argparse
