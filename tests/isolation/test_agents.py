@@ -392,6 +392,43 @@ def test_variables_and_the_cache_live_on(level, state):
     assert (state["rows"], state.cache) == ([1, 3, 4], {})
 
 
+class Shop:
+    def count(self) -> int:
+        return 5
+
+
+def test_a_live_object_is_a_variable_like_any_other(level, state):
+    shop = Shop()
+
+    def made(*codes: str) -> Any:
+        agent = agent_with(level, *codes)
+        agent.module(shop, name="shop")
+
+        @agent.task
+        def work() -> Any: ...
+
+        return work(state=state)
+
+    assert made("x = shop\ny = [shop]", "task_success([x.count(), y[0] is x])") == [5, True]
+    assert made("task_success([x.count(), y[0] is shop])") == [5, True]
+
+
+def test_an_agent_that_is_built_is_a_variable_until_its_task_ends(level, state):
+    agent = agent_with(
+        level,
+        "a = Agent()",
+        "@a.task\ndef t(n: int) -> int: ...",
+        "task_success(t(1))",
+        "task_success(n + 1)",
+    )
+    agent.cls(Agent)
+
+    @agent.task
+    def work() -> int: ...
+
+    assert work(state=state) == 2
+
+
 def test_a_deleted_variable_is_gone(level, state):
     run(level, state, "a = 1\nb = 2", "del a", DONE)
     assert dict(state) == {"b": 2}

@@ -9,10 +9,10 @@ from collections.abc import Callable
 from typing import Any
 
 from agex.isolation import signatures
-from agex.isolation.stubs import Stubs
+from agex.isolation.stubs import LiveStub, Stubs
 from agex.sandbox import KeptCode, Sandbox, Session
 
-__all__ = ["Given", "Taken"]
+__all__ = ["Given", "Stored", "Taken"]
 
 _CALLABLE = (types.FunctionType, types.BuiltinFunctionType, types.MethodType)
 _CHARS = 200
@@ -65,6 +65,20 @@ class Given(KeptCode):
             "sig": signatures.described(function, _shown),
             "async": inspect.iscoroutinefunction(function),
         }
+
+
+class Stored(KeptCode):
+    """The `agex.values.GuestCode` of a worker, for variables that are given back to be stored."""
+
+    def __init__(self, sandbox: Sandbox, session: Session) -> None:
+        super().__init__(sandbox, session)
+        self._names = session.builtins
+
+    def host_name(self, value: object) -> str | None:
+        if not isinstance(value, LiveStub):
+            return super().host_name(value)
+        # It is known by what it is: its attributes would be asked of the host, which is not listening.
+        return next((name for name, each in self._names.items() if each is value and "!" not in name), None)
 
 
 class Taken(KeptCode):

@@ -11,7 +11,16 @@ from agex.isolation.frames import Frame
 from agex.sandbox import Enforcement, Result
 from agex.sandbox.output import Output
 
-__all__ = ["gathered", "listed", "read_outcome", "refuse", "text_of", "timed_out"]
+__all__ = [
+    "gathered",
+    "listed",
+    "lost_because",
+    "lost_result",
+    "read_outcome",
+    "refuse",
+    "text_of",
+    "timed_out",
+]
 
 _MOST_TEXT = 4 << 20
 """Bytes of a text that are looked at: far more than any limit of output."""
@@ -69,6 +78,42 @@ def timed_out(cause: TimeoutError) -> EvalError:
     error = EvalError(f"TimeoutError: {cause}")
     error.__cause__ = cause
     return error
+
+
+def lost_because(error: Exception, ended: str, seconds: float | None) -> str:
+    """Say why a worker is not usable any more, and what is left.
+
+    Args:
+        error: that came of talking to it.
+        ended: how its process ended.
+        seconds: that a run may take.
+    """
+    if isinstance(error, TimeoutError):
+        what = f"TimeoutError: the code ran longer than {seconds:g} s and did not stop, so it was killed"
+    elif isinstance(error, ProtocolError):
+        what = f"the process that ran the code was killed: it sent what no worker sends ({error})"
+    else:
+        what = f"the process that ran the code ended: {ended} ({error})"
+    return f"{what}; variables are as they were when they were last kept, so do less in one step"
+
+
+def lost_result(lost: EvalError, ending: BaseException | None, stdout: str) -> Result:
+    """Give what a run came to whose worker was lost.
+
+    Args:
+        lost: says why.
+        ending: what the host wanted to end the run with.
+        stdout: what was printed before.
+    """
+    error = EvalError(str(lost))
+    if isinstance(ending, TimeoutError):
+        error = EvalError(f"{timed_out(ending)} ({lost})")
+        error.__cause__ = ending
+    elif isinstance(lost.__cause__, TimeoutError):  # it was late and did not stop by itself
+        error.__cause__ = lost.__cause__
+    return Result(
+        error=error, traceback=f"EvalError: {error}", stdout=stdout, enforcement=Enforcement(time="kill")
+    )
 
 
 def refuse(frame: Frame) -> NoReturn:

@@ -15,7 +15,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from agex import values
@@ -27,10 +26,20 @@ from agex.isolation.exports import Exports
 from agex.isolation.faults import ProtocolError, WorkerGone, pack_error, unpack_error
 from agex.isolation.frames import Frame
 from agex.isolation.functions import Functions
-from agex.isolation.outcome import gathered, listed, read_outcome, refuse, text_of, timed_out
+from agex.isolation.outcome import (
+    gathered,
+    listed,
+    lost_because,
+    lost_result,
+    read_outcome,
+    refuse,
+    text_of,
+    timed_out,
+)
 from agex.isolation.place import Place, StaysThere, Worker
 from agex.isolation.turn import Turn
-from agex.sandbox import Enforcement, Limits, Result, Sandbox
+from agex.isolation.variables import described, encoded, is_kept
+from agex.sandbox import Limits, Result, Sandbox
 from agex.sandbox.limits import Stop
 
 if TYPE_CHECKING:
@@ -134,7 +143,7 @@ class RemoteSession:
     def kept(self) -> dict[str, Any]:
         """What was bound as a dict, as it is now."""
         self._give_back()
-        return {name: value for name, value in self._bound.items() if _is_kept(value)}
+        return {name: value for name, value in self._bound.items() if is_kept(value)}
 
     def look_up(self, name: str) -> Any:
         """Return a variable of the guest: a copy, or a function to call; None where there is none."""
@@ -198,38 +207,11 @@ class RemoteSession:
     def _put(self) -> None:
         """Hand the worker what it does not have yet."""
         given = {**self._names, **self._bound}
-        given = {name: given[name] for name in self._fresh}
-        records = {
-            name: vars(value)
-            for name, value in given.items()
-            if type(value) is not dict and _is_record(value)
-        }
-        plain = {name: value for name, value in given.items() if name not in records}
-        for fields in records.values():
-            plain.update({name: value for name, value in fields.items() if name not in plain})
-        packed = pack_groups(self._encoded(plain))
-        header = {
-            "k": "put",
-            "g": packed.header,
-            "bound": [name for name in plain if name in self._bound],
-            "kept": [name for name in plain if name in self._bound and _is_kept(self._bound[name])],
-            "records": {name: list(fields) for name, fields in records.items()},
-        }
+        header, plain = described({name: given[name] for name in self._fresh}, self._bound)
+        groups = encoded(plain, self._place.level, allow=self._allow, guest=self._exports)
+        packed = pack_groups(groups)
         self._fresh = set()
-        self._chore(header, packed.parts)
-
-    def _encoded(self, plain: Mapping[str, Any]) -> list[values.Group]:
-        whole = list(values.packed_groups(plain))
-        rest = {name: plain[name] for name in plain.keys() - {n for g in whole for n in g.names}}
-        rest = values.opened(rest, allow=self._allow, guest=self._exports)
-        groups = values.encode(rest, allow=self._allow, guest=self._exports) if rest else []
-        for group in groups:
-            for lost in group.lost.values():
-                raise CannotCross(
-                    f"{lost[0].path} ({lost[0].type}) cannot be used at isolation={self._place.level!r}: "
-                    f"{lost[0].reason}"
-                )
-        return [*whole, *groups]
+        self._chore({**header, "k": "put", "g": packed.header}, packed.parts)
 
     # -- ending a run --------------------------------------------------------------
 
@@ -346,7 +328,7 @@ class RemoteSession:
                     and result.stopped is None
                     and self._ending is None
                 ):
-                    result.value = self._read(read, result.value)
+                    result.value = self._checked(lambda: read(result.value))
             except CannotCross as error:
                 result = Result(error=error, traceback=f"TypeError: {error}")
             except _Lost as lost:
@@ -414,19 +396,8 @@ class RemoteSession:
 
     def _lost_result(self, lost: _Lost) -> Result:
         ending = self._ending
-        error = timed_out(ending) if isinstance(ending, TimeoutError) else EvalError(str(lost))
-        if isinstance(ending, TimeoutError):
-            error = EvalError(f"{error} ({lost})")
-            error.__cause__ = ending
-        elif isinstance(lost.__cause__, TimeoutError):  # it was late and did not stop by itself
-            error.__cause__ = lost.__cause__
         self._ending = None if isinstance(ending, TimeoutError) else ending
-        return Result(
-            error=error,
-            traceback=f"EvalError: {error}",
-            stdout=self._output.text(),
-            enforcement=Enforcement(time="kill"),
-        )
+        return lost_result(lost, ending, self._output.text())
 
     # -- messages ------------------------------------------------------------------
 
@@ -554,9 +525,6 @@ class RemoteSession:
             raise ProtocolError(str(result.error)) from result.error
         return result.value
 
-    def _read(self, read: Callable[[Any], Any], value: Any) -> Any:
-        return self._checked(lambda: read(value))
-
     def _checked(self, work: Callable[[], T]) -> T:
         try:
             return work()
@@ -568,14 +536,7 @@ class RemoteSession:
         worker, self._worker = self._worker, None
         self._ran = False
         ended = worker.kill() if worker is not None else "it was ended before"
-        if isinstance(error, TimeoutError):
-            seconds = self._place.limits.seconds
-            what = f"TimeoutError: the code ran longer than {seconds:g} s and did not stop, so it was killed"
-        elif isinstance(error, ProtocolError):
-            what = f"the process that ran the code was killed: it sent what no worker sends ({error})"
-        else:
-            what = f"the process that ran the code ended: {ended} ({error})"
-        return _Lost(f"{what}; variables are as they were when they were last kept, so do less in one step")
+        return _Lost(lost_because(error, ended, self._place.limits.seconds))
 
     # -- variables -----------------------------------------------------------------
 
@@ -634,11 +595,3 @@ def _requests(files: Files | None) -> FileRequests | None:
 
 def _is_of_files(asked: Frame) -> bool:
     return asked.header.get("what") == "file"
-
-
-def _is_record(value: Any) -> bool:
-    return isinstance(value, SimpleNamespace)
-
-
-def _is_kept(value: Any) -> bool:
-    return type(value) is dict or type(value) is values.Packed

@@ -21,10 +21,10 @@ from agex.isolation.declarations import declared, told
 from agex.isolation.faults import WorkerGone, pack_error, unpack_error
 from agex.isolation.files import HostFiles
 from agex.isolation.frames import Channel, Frame
-from agex.isolation.given import Given, Taken
+from agex.isolation.given import Given, Stored, Taken
 from agex.isolation.link import Link
 from agex.isolation.stubs import Record, Stubs
-from agex.sandbox import KeptCode, Limits, Policy, Result, Sandbox, Session, wall
+from agex.sandbox import Limits, Policy, Result, Sandbox, Session, wall
 from agex.sandbox.context import CURRENT
 from agex.sandbox.output import CAPTURE, Output
 from agex.shell import Terminal, guest_terminal
@@ -121,7 +121,7 @@ class Worker:
         sandbox = Sandbox(template.policy, limits=limits)
         self._given = Given(sandbox, self._session, template.stubs)
         self._taken = Taken(sandbox, self._session, template.stubs, self._given)
-        self._code = KeptCode(sandbox, self._session)
+        self._code = Stored(sandbox, self._session)
         self._allow = values.Allow(template.classes)
         self._inputs: dict[str, Any] = {}
         self._kept: dict[str, Any] = {}
@@ -140,6 +140,8 @@ class Worker:
     def ask(self, what: str, of: int | str, name: str | None, args: Any, kwargs: Any) -> Any:
         """Have the host do something for the guest, on the host's time."""
         session = self._session
+        if what != "file" and not session.is_running:
+            raise AttributeError("objects of the host are used while code runs, and none does")
         with session.paused():
             asked = self._pack((tuple(args), dict(kwargs)), "an argument")
             header = {"k": "ask", "what": what, "of": of, "name": name, "v": asked.header}
