@@ -236,3 +236,15 @@ def test_guest_dunder_methods_called_between_runs_can_call_each_other() -> None:
     items = run("import functools\n" + source).namespace["items"]
     assert repr(sorted(items)) == "[N(1), N(2)]"
     assert functools.reduce(max, items).n == 2
+
+
+def test_a_result_shows_itself_without_asking_the_guests_objects() -> None:
+    program = (
+        "class C(Exception):\n    def __repr__(self): asked.append(1); return 'x'\n    __str__ = __repr__\n"
+    )
+    asked: list[int] = []
+    given = Sandbox().exec(program + "raise C()", {"asked": asked})
+    asked.clear()
+
+    assert repr(given) == "Result(echo=None, stdout='', error=C)"
+    assert asked == []

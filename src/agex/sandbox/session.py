@@ -78,8 +78,9 @@ class Result:
         self.enforcement = Enforcement() if enforcement is None else enforcement
 
     def __repr__(self) -> str:
-        said = ", ".join(f"{name}={value!r}" for name, value in vars(self).items() if name != "namespace")
-        return f"Result({said})"
+        # Without the objects: their own repr would be code of the guest's.
+        error = "" if self.error is None else f", error={type(self.error).__name__}"
+        return f"Result(echo={self.echo!r}, stdout={self.stdout!r}{error})"
 
 
 class Session:
