@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from agex import Agent, Budget
+from agex.models import Reply, Usage
 from agex.testing import ScriptedModel
 
 SOLVE = "```python\ntask_success(twice(n) + len(words))\n```"
@@ -31,3 +32,12 @@ def double(n: int, words: list[str] = []) -> int:  # noqa: B006 - a task's defau
     >>> double(2)
     4
     """
+
+
+def unpriced(_messages: object) -> Reply:
+    return Reply(text="```python\ntask_success(n)\n```", usage=Usage(requests=1, cost=None))
+
+
+@Agent(model=ScriptedModel(unpriced)).task
+def priceless(n: int) -> int:
+    """Answer at an unknown price."""

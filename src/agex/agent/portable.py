@@ -12,13 +12,11 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from agex.contract import TaskSignature
-from agex.errors import AgexError
-from agex.models.base import Usage
 
 if TYPE_CHECKING:
-    from agex.agent.task import AnyTask, Task
+    from agex.agent.task import AnyTask
 
-__all__ = ["Declaration", "run_elsewhere"]
+__all__ = ["Declaration", "rebuilt"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,19 +71,6 @@ class Declaration:
         }
         function: FunctionType = made
         return function
-
-
-def run_elsewhere(task: Task[[Any], Any], item: Any) -> tuple[Any, Usage]:
-    """Run a task with an item in this process for another one; return the value and what it used.
-
-    An error leaves its run behind: that holds whatever the task had, which may not be able to go there.
-    """
-    try:
-        run = task.run(item)
-    except AgexError as error:
-        error.run = None
-        raise
-    return run.value, run.usage
 
 
 def rebuilt(kind: type[AnyTask[Any, Any]], *parts: Any) -> AnyTask[Any, Any]:

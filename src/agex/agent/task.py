@@ -6,22 +6,23 @@ import asyncio
 import contextvars
 import inspect
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from functools import partial
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Self, TypeAlias, TypeVar
 
 from agex.agent.budget import Budget
 from agex.agent.call import OnEvent, OnToken, current_call, host_time
+from agex.agent.elsewhere import Calls
 from agex.agent.execution import Terms
 from agex.agent.invocation import UNSET, CallOptions, Definition, Invocation
-from agex.agent.portable import Declaration, rebuilt, run_elsewhere
+from agex.agent.portable import Declaration, rebuilt
 from agex.agent.run import Run
 from agex.contract import TaskSignature
 from agex.display import Shown
-from agex.models.base import Usage
+from agex.errors import DefinitionError
 from agex.state import State
 
 if TYPE_CHECKING:
@@ -79,6 +80,11 @@ class AnyTask(Shown, Generic[P, R]):
     def state(self) -> State | None:
         """The state that its calls have where the caller gives no other."""
         return self.agent.state if self._options.state is UNSET else self._options.state
+
+    @property
+    def call_options(self) -> CallOptions:
+        """What :meth:`using` has set."""
+        return self._options
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle it by its declaration, see ``agex.agent.portable``."""
@@ -191,53 +197,61 @@ class Task(AnyTask[P, R]):
         return invocation.record
 
     def map(
-        self, items: Iterable[Any], executor: Executor | None = None, max_workers: int | None = None
+        self,
+        items: Iterable[Any],
+        executor: Executor | None = None,
+        max_workers: int | None = None,
+        *,
+        state: Callable[[Any], State] | None = None,
     ) -> list[R]:
         """Call the task with each item as its one argument, several at a time.
 
         Args:
             items: the arguments.
             executor: where to run; a pool of threads of its own by default. Processes and clusters
-                are sent the task and its agent by their settings, see ``agex.agent.portable``; what
-                the calls use there is booked here when they are over.
+                (``distributed.Client.get_executor()``, ``agex.agent.ray.RayExecutor``) are sent the task
+                and its agent by their settings; what the calls use there is booked here when they are over.
             max_workers: how many calls at a time, for that pool.
+            state: gives the state of each call, by its item, e.g. a branch of one store for each; the
+                task's own by default, which they then share.
 
         Returns:
             The values, in the order of *items*.
 
         Raises:
+            DefinitionError: something that the task has, an item or a value cannot go to another process.
             TaskError: the first failure in that order; calls not yet begun are dropped.
         """
-        if executor is not None:
-            return self._map(items, executor)
-        with ThreadPoolExecutor(max_workers) as pool:
-            return self._map(items, pool)
+        if executor is None:
+            with ThreadPoolExecutor(max_workers) as pool:
+                return self._map_here(items, pool, state)
+        if isinstance(executor, ThreadPoolExecutor):
+            return self._map_here(items, executor, state)
+        calls = Calls(self, executor, state)
+        try:
+            for item in items:  # one by one, so that what was begun is known if the next one fails
+                calls.begin(item)
+            return [calls.value(future.result()) for future in calls.futures()]
+        finally:
+            calls.give_up()
+
+    def _map_here(
+        self, items: Iterable[Any], pool: Executor, state: Callable[[Any], State] | None
+    ) -> list[R]:
+        futures: list[Future[R]] = []
+        try:
+            for item in items:
+                task = self if state is None else self.using(state=state(item))
+                futures.append(pool.submit(contextvars.copy_context().run, task, item))  # type: ignore[arg-type]
+            return [future.result() for future in futures]
+        finally:
+            for future in futures:
+                future.cancel()
 
     def call_from_agent(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> R:
         """Call the task with arguments of an agent's code, which sets no options."""
         run: Run[R] = self._invoke(args, kwargs, self._options, None).run()
         return run.value  # type: ignore[return-value]
-
-    def _map(self, items: Iterable[Any], executor: Executor) -> list[R]:
-        futures: list[Future[Any]] = []
-        shares_memory = isinstance(executor, ThreadPoolExecutor)
-        try:
-            for item in items:  # one by one, so that what was begun is known if the next one fails
-                work = contextvars.copy_context().run if shares_memory else run_elsewhere
-                futures += [executor.submit(work, self, item)]  # type: ignore[arg-type]
-            results = (future.result() for future in futures)
-            return list(results if shares_memory else map(_booked, results))
-        finally:
-            for future in futures:
-                future.cancel()
-
-
-def _booked(elsewhere: tuple[Any, Usage]) -> Any:
-    """Charge what a call in another process used to the call that this code runs in; return its value."""
-    value, usage = elsewhere
-    if (call := current_call()) is not None:
-        call.ledger.charge(usage)
-    return value
 
 
 class AsyncTask(AnyTask[P, R]):
@@ -271,18 +285,33 @@ class AsyncTask(AnyTask[P, R]):
         """Like :meth:`arun`, for code that runs no event loop."""
         return asyncio.run(self.arun(*args, **kwargs))
 
-    async def map(self, items: Iterable[Any], max_workers: int | None = None) -> list[R]:
+    async def map(
+        self,
+        items: Iterable[Any],
+        executor: Executor | None = None,
+        max_workers: int | None = None,
+        *,
+        state: Callable[[Any], State] | None = None,
+    ) -> list[R]:
         """Call the task with each item as its one argument, at most *max_workers* at a time.
 
-        The values come in the order of *items*; the first failure cancels the other calls.
+        The values come in the order of *items*; the first failure cancels the other calls. With an
+        *executor* of processes or of a cluster each call has an event loop of its own there; see
+        :meth:`Task.map`.
+
+        Raises:
+            DefinitionError: the executor is one of threads, which an event loop does not need; or as
+                for :meth:`Task.map`.
+            TaskError: the first failure.
         """
-        gate = asyncio.Semaphore(max_workers) if max_workers is not None else None
+        if executor is not None:
+            return await self._map_elsewhere(items, executor, state)
+        gate = asyncio.Semaphore(max_workers) if max_workers is not None else nullcontext()
 
         async def one(item: Any) -> R:
-            if gate is None:
-                return await self(item)  # type: ignore[call-arg]
+            task = self if state is None else self.using(state=state(item))
             async with gate:
-                return await self(item)  # type: ignore[call-arg]
+                return await task(item)  # type: ignore[call-arg]
 
         calls = [asyncio.ensure_future(one(item)) for item in items]
         try:
@@ -290,6 +319,21 @@ class AsyncTask(AnyTask[P, R]):
         finally:
             for call in calls:
                 call.cancel()
+
+    async def _map_elsewhere(
+        self, items: Iterable[Any], executor: Executor, state: Callable[[Any], State] | None
+    ) -> list[R]:
+        if isinstance(executor, ThreadPoolExecutor):
+            raise DefinitionError(
+                "An async task runs in the event loop: leave executor= out, and bound it with max_workers=."
+            )
+        calls = Calls(self, executor, state)
+        try:
+            for item in items:
+                calls.begin(item)
+            return [calls.value(await asyncio.wrap_future(future)) for future in calls.futures()]
+        finally:
+            calls.give_up()
 
     async def call_from_agent(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> R:
         """Call the task with arguments of an agent's code, which sets no options."""
