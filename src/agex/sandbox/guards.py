@@ -27,6 +27,7 @@ from agex.sandbox.builtin import as_builtin
 from agex.sandbox.context import CURRENT
 from agex.sandbox.importer import Importer
 from agex.sandbox.imports import Compile, Imports
+from agex.sandbox.limits import RUNNING
 from agex.sandbox.names import Names, Spaces, own_names, replace_names
 from agex.sandbox.output import CAPTURE
 from agex.sandbox.policy import Policy
@@ -100,7 +101,7 @@ class Guards:
         self.classes = classes.ClassRegistry()
         self.builtins: dict[str, Any] = {
             **_STATIC,
-            "stop!": False,
+            "stop!": RUNNING,
             "trip!": stop,
             "caught!": caught,
             "type!": type,
