@@ -22,7 +22,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from agex.errors import SandboxAttributeError, SandboxError, SandboxTypeError
-from agex.sandbox import classes, compiled, doors, hostclass, lazies, ledger, patterns, rawmemory
+from agex.sandbox import annotations, classes, compiled, doors, hostclass, lazies, ledger, patterns, rawmemory
 from agex.sandbox.builtin import as_builtin
 from agex.sandbox.context import CURRENT
 from agex.sandbox.importer import Importer
@@ -114,6 +114,7 @@ class Guards:
             "pattern!": self.pattern,
             "late!": patterns.Late,
             "named!": self.named_pattern,
+            "noted!": annotations.noted,
             "value!": None,
             "__build_class__": self.classes.build(host.__build_class__),
             "__import__": self.import_,

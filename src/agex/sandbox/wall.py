@@ -238,7 +238,7 @@ def _is_installation(path: Any, mode: Any, flags: Any) -> bool:
         real = os.path.realpath(os.fsdecode(path))
     except (TypeError, ValueError):
         return False
-    return real.startswith(_Installed.roots)
+    return (real + os.sep).startswith(_Installed.roots)
 
 
 def _roots() -> tuple[str, ...]:
@@ -246,6 +246,7 @@ def _roots() -> tuple[str, ...]:
 
     paths = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
     paths |= {
+        os.path.dirname(os.__file__),  # a zip file, in a browser
         "/sys/fs/cgroup",
         "/sys/devices/system/cpu",  # how many cores there are
         "/usr/share/zoneinfo",
