@@ -243,7 +243,9 @@ def failure(status: int, headers: Mapping[str, str], body: str) -> ModelError:
     retryable = status in (408, 409, 425, 429) or status >= 500
     advice = "" if retryable else f" {_ADVICE.get(status, 'Sending it again will not help.')}"
     return ModelError(
-        f"HTTP {status}: {told}{advice}", retryable=retryable, retry_after=_seconds(headers.get("retry-after"))
+        f"HTTP {status}: {told}{advice}",
+        retryable=retryable,
+        retry_after=_seconds(headers.get("retry-after")),
     )
 
 

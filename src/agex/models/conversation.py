@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["to_messages", "to_parameters"]
 
+
 def to_parameters(actions: Iterable[str]) -> ModelRequestParameters:
     """Offer *actions* as tools; text is always allowed besides."""
     from pydantic_ai.models import ModelRequestParameters

@@ -105,5 +105,7 @@ def _put(name: str, value: ast.expr) -> ast.stmt:
 def _text(rewriter: Rewriter, node: ast.expr) -> str:
     for part in ast.walk(node):
         if isinstance(part, _LATER):
-            rewriter.refuse(part, f"{type(part).__name__} is not allowed in an annotation", "compute it before")
+            rewriter.refuse(
+                part, f"{type(part).__name__} is not allowed in an annotation", "compute it before"
+            )
     return ast.unparse(node)

@@ -243,10 +243,11 @@ def _is_installation(path: Any, mode: Any, flags: Any) -> bool:
 
 def _roots() -> tuple[str, ...]:
     import sysconfig  # slow to import, and needed once a process that runs guest code
+    from pathlib import Path
 
     paths = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
     paths |= {
-        os.path.dirname(os.__file__),  # a zip file, in a browser
+        str(Path(os.__file__).parent),  # a zip file, in a browser
         "/sys/fs/cgroup",
         "/sys/devices/system/cpu",  # how many cores there are
         "/usr/share/zoneinfo",
