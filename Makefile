@@ -11,7 +11,7 @@ FLIPS_ARGS ?=
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test check format bench bench-agent bench-sandbox bench-state fuzz docs clean bench-workspace bench-isolation flips
+.PHONY: help demo test check format bench bench-agent bench-sandbox bench-state fuzz docs clean bench-workspace bench-isolation flips browser browser-node
 
 help: ## list the targets
 	@awk -F ' ## ' '/^[a-z-]+:.* ## / { sub(/:.*/, "", $$1); printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -82,6 +82,31 @@ bench-isolation: $(VENV)/.installed-bench+docker ## a worker at each level: star
 bench-sandbox: $(VENV)/.installed-bench+bench-peers ## the sandbox against plain exec and against its peers
 	$(BIN)/python -m bench.sandbox $(SANDBOX_ARGS)
 
+# Pyodide and the wheels it can load, from the package registries, into a folder that is no part of the
+# repository. pip resolves for this system and not for that one, so what is needed there stands in a list.
+BROWSER := .browser
+BROWSER_ARGS ?= -q
+EMSCRIPTEN := --only-binary=:all: --platform pyemscripten_2026_0_wasm32 --python-version 3.14 \
+	--implementation cp --abi cp314 --abi none
+
+$(BROWSER)/.installed: tests/browser/node/requirements.txt constraints.txt
+	@echo "installing Pyodide into $(BROWSER)"
+	@rm -rf $(BROWSER)/wheels && mkdir -p $(BROWSER)/wheels
+	@npm install --silent --no-save --no-package-lock --prefix $(BROWSER) pyodide@314
+	@$(PYTHON) -m pip download --quiet --disable-pip-version-check $(EMSCRIPTEN) --constraint constraints.txt \
+		--requirement tests/browser/node/requirements.txt --dest $(BROWSER)/wheels
+	@touch $@
+
+browser: browser-node ## the package in Pyodide: its suite under node
+
+browser-node: $(BROWSER)/.installed
+	@rm -f $(BROWSER)/wheels/agex-*.whl
+	@$(PYTHON) -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir $(BROWSER)/wheels .
+	node tests/browser/node/run.mjs $(BROWSER) $(BROWSER_ARGS) $(BROWSER_TESTS)
+
+# The rooms of the inner ring and of the agent; what of them is left out, and why: tests/browser/node/left_out.py.
+BROWSER_TESTS ?= $(addprefix tests/,agent browser contract files models sandbox shell state testing values)
+
 fuzz: $(VENV)/.installed-test+fuzz ## look for programs that leave the sandbox, led by coverage, for FUZZ_SECONDS
 	$(BIN)/python tests/sandbox/fuzz/atheris_target.py $(FUZZ_SECONDS)
 
@@ -92,5 +117,5 @@ docs: $(VENV)/.installed-docs ## build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 clean: ## remove what the targets made, the environments included
-	rm -rf .venv .venv-3.* site build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-3.* .browser site build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

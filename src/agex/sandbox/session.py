@@ -17,7 +17,7 @@ from agex.sandbox.context import CURRENT
 from agex.sandbox.echo import echo_text
 from agex.sandbox.guards import Guards
 from agex.sandbox.hooks import Hooks
-from agex.sandbox.limits import Deadline, Limits, Stop, resource_limits
+from agex.sandbox.limits import RUNNING, Deadline, Limits, Stop, require_limits, resource_limits
 from agex.sandbox.modules import explained, refused_member
 from agex.sandbox.names import is_bindable
 from agex.sandbox.output import CAPTURE, Output, capture_stdout, release_stdout
@@ -102,6 +102,7 @@ class Session:
         files: Files | None = None,
         output: Callable[[int], Output] = Output,
     ) -> None:
+        require_limits(limits)
         wall.install()
         self._policy = policy
         self._limits = limits
@@ -237,7 +238,7 @@ class Session:
         if frame is None:
             return  # an event loop is at something else
         for builtins in called:
-            if builtins["stop!"] is False:
+            if builtins["stop!"] is RUNNING:
                 builtins["stop!"] = True
                 self._stopped.append(builtins)
 
@@ -246,7 +247,7 @@ class Session:
             builtins = self._stopped.pop()
             owner: Session = builtins["trip!"].__self__
             if not owner.is_running or owner._ending is None:  # else it is to stop for a reason of its own
-                builtins["stop!"] = False
+                builtins["stop!"] = RUNNING
 
     def _trip(self) -> NoReturn:
         raise Stop
@@ -409,7 +410,7 @@ class Session:
         result = Result()
         self._raises = raises
         self._ending = None
-        self._builtins["stop!"] = False
+        self._builtins["stop!"] = RUNNING
         outer, self._deadline = self._deadline, Deadline(self._limits.seconds, self._expire, raises=raises)
         capture_stdout()
         start = time.perf_counter()
@@ -426,7 +427,7 @@ class Session:
                 release_stdout()
             result.enforcement = self._enforcement(self._deadline)
             self._deadline = outer
-            self._builtins["stop!"] = False
+            self._builtins["stop!"] = RUNNING
             self._release_others()
             result.duration = time.perf_counter() - start
             result.stdout = output.text()

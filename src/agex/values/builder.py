@@ -298,7 +298,7 @@ class Builder:
     def _run(self, make: Any, name: str, cells: dict[str, types.CellType]) -> Any:
         """Call a function of the guest that makes a class, over cells that others may share."""
         own = zip(make.__code__.co_freevars, make.__closure__ or (), strict=True)
-        closure = tuple([cells.get(variable, cell) for variable, cell in own])
+        closure: Any = tuple([cells.get(variable, cell) for variable, cell in own])
         over = types.FunctionType(make.__code__, make.__globals__, make.__name__, None, closure or None)
         namespace = Namespace()
         namespace.globals = make.__globals__

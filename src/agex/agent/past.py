@@ -1,0 +1,97 @@
+"""A state's history as plain data: what a log, a timeline and a difference show."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+from agex.agent.event import ActionEvent, OutputEvent
+from agex.errors import UnpicklableVariableError
+from agex.models.actions import PythonAction
+from agex.state import Commit, Diff, Snapshot, Versioned
+from agex.values import show_value, type_name
+
+__all__ = ["compare", "log", "show"]
+
+
+def log(state: Versioned, limit: int) -> list[dict[str, Any]]:
+    """Describe the newest commits, a dict each."""
+    names: dict[str, list[str]] = {}
+    for kind, found in (("", state.branches()), ("tag ", state.tags())):
+        for name, commit in found.items():
+            names.setdefault(commit, []).append(f"{kind}{name}")
+    return [
+        {**_summary(commit), "names": names.get(commit.hash, []), **_changed(_change(state, commit))}
+        for commit in itertools.islice(state.history(), limit)
+    ]
+
+
+def show(state: Versioned, ref: str) -> dict[str, Any]:
+    """Describe one commit: its code and output, what it did to files, and the variables that it left."""
+    snapshot = state.checkout(ref)
+    commit = snapshot.commit
+    return {
+        **_summary(commit),
+        "steps": [step for event in commit.events for step in _steps(event)],
+        **_changed(_change(state, commit)),
+        "file_changes": str(state.diff(commit.parent, commit.hash).files or ""),
+        "variables": {name: _shown(snapshot, name) for name in snapshot},
+    }
+
+
+def compare(state: Versioned, old: str, new: str) -> dict[str, Any]:
+    """Describe what differs between two commits."""
+    found = state.diff(old, new)
+    return {**_parts(found), "files": _parts(found.files), "text": str(found)}
+
+
+def _shown(snapshot: Snapshot, name: str) -> str:
+    try:
+        value = snapshot[name]
+    except UnpicklableVariableError:
+        return "(not kept)"
+    return show_value(value) or type_name(value)
+
+
+def _summary(commit: Commit) -> dict[str, Any]:
+    actions = [event for event in commit.events if isinstance(event, ActionEvent)]
+    return {
+        "hash": commit.hash,
+        "parent": commit.parent,
+        "time": datetime.fromtimestamp(commit.time, UTC).isoformat(),
+        "message": commit.message,
+        "task": next((event.task for event in reversed(commit.events)), None),
+        "turn": max((event.turn for event in commit.events), default=None),
+        "tokens": sum(event.usage.input_tokens + event.usage.output_tokens for event in actions),
+    }
+
+
+def _change(state: Versioned, commit: Commit) -> Diff:
+    return state.diff(commit.parent, commit.hash, texts=False)
+
+
+def _parts(diff: Diff | None) -> dict[str, dict[str, str]]:
+    found = diff or Diff({}, {}, {})
+    return {"added": found.added, "removed": found.removed, "changed": found.changed}
+
+
+def _changed(diff: Diff) -> dict[str, dict[str, list[str]]]:
+    return {"changed": _named(diff), "files": _named(diff.files or Diff({}, {}, {}))}
+
+
+def _named(diff: Diff) -> dict[str, list[str]]:
+    return {"+": sorted(diff.added), "-": sorted(diff.removed), "~": sorted(diff.changed)}
+
+
+def _steps(event: Any) -> Iterator[dict[str, str]]:
+    if isinstance(event, ActionEvent):
+        for action in event.actions:
+            yield {"kind": "code" if isinstance(action, PythonAction) else action.kind, "text": _text(action)}
+    elif isinstance(event, OutputEvent) and event.text:
+        yield {"kind": "error" if event.error else "output", "text": event.text}
+
+
+def _text(action: Any) -> str:
+    return action.code if isinstance(action, PythonAction) else str(action)
