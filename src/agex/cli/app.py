@@ -225,6 +225,23 @@ def shell(
         raise typer.Exit(1)
 
 
+@app.command()
+def studio(
+    directory: Directory = Path(),
+    branch: Branch = "main",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Of 127.0.0.1; 0 takes a free one.")] = 0,
+    as_json: Json = False,
+) -> None:
+    """Serve a page, to this machine only, that shows what the tasks of a state did, step by step."""
+    from agex.cli.studio import serve
+
+    def tell(address: str) -> None:
+        typer.echo(json.dumps({"address": address}) if as_json else f"Open {address}\nCtrl-C ends it.")
+
+    with _Reporting():
+        serve(directory, branch, port, tell)
+
+
 class _Reporting:
     """Turn the library's errors into one line and an exit code."""
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +14,8 @@ from agex import Disk, Versioned
 from agex.agent import ActionEvent, OutputEvent
 from agex.errors import StateError, UnpicklableVariableError
 from agex.models.actions import PythonAction
-from agex.state import Commit, Diff, Snapshot
+from agex.state import Snapshot
+from agex.studio.past import changed, compare, fork, log, summary
 from agex.values import show_value
 
 if TYPE_CHECKING:
@@ -44,18 +43,6 @@ def opened(directory: Path, branch: str = "main") -> Iterator[Versioned]:
         state.close()
 
 
-def log(state: Versioned, limit: int) -> list[dict[str, Any]]:
-    """Describe the newest commits, a dict each."""
-    names: dict[str, list[str]] = {}
-    for kind, found in (("", state.branches()), ("tag ", state.tags())):
-        for name, commit in found.items():
-            names.setdefault(commit, []).append(f"{kind}{name}")
-    return [
-        {**_summary(commit), "names": names.get(commit.hash, []), **_changed(_change(state, commit))}
-        for commit in itertools.islice(state.history(), limit)
-    ]
-
-
 def print_log(entries: list[dict[str, Any]], console: Console) -> None:
     """Print a log, a line a commit."""
     for entry in entries:
@@ -80,9 +67,9 @@ def show(state: Versioned, ref: str) -> dict[str, Any]:
     snapshot = state.checkout(ref)
     commit = snapshot.commit
     return {
-        **_summary(commit),
+        **summary(commit),
         "steps": [step for event in commit.events for step in _steps(event)],
-        **_changed(_change(state, commit)),
+        **changed(state, commit),
         "file_changes": str(state.diff(commit.parent, commit.hash).files or ""),
         "variables": {name: _shown(snapshot, name) for name in snapshot},
     }
@@ -103,18 +90,6 @@ def print_commit(entry: dict[str, Any], console: Console) -> None:
         console.print(f"  [bold]{escape(name)}[/] = {escape(text)}", highlight=False)
 
 
-def compare(state: Versioned, old: str, new: str) -> dict[str, Any]:
-    """Describe what differs between two commits."""
-    found = state.diff(old, new)
-    return {**_parts(found), "files": _parts(found.files), "text": str(found)}
-
-
-def fork(state: Versioned, name: str | None, at: str | None) -> dict[str, Any]:
-    """Make a branch."""
-    made = state.fork(name, at=at)
-    return {"branch": made.branch, "head": made.head}
-
-
 def check(state: Versioned) -> dict[str, Any]:
     """Check the whole store."""
     problems = state.fsck()
@@ -133,36 +108,6 @@ def _shown(snapshot: Snapshot, name: str) -> str:
     except UnpicklableVariableError:
         return "(not kept)"
     return show_value(value) or type(value).__name__
-
-
-def _summary(commit: Commit) -> dict[str, Any]:
-    actions = [event for event in commit.events if isinstance(event, ActionEvent)]
-    return {
-        "hash": commit.hash,
-        "parent": commit.parent,
-        "time": datetime.fromtimestamp(commit.time, UTC).isoformat(),
-        "message": commit.message,
-        "task": next((event.task for event in reversed(commit.events)), None),
-        "turn": max((event.turn for event in commit.events), default=None),
-        "tokens": sum(event.usage.input_tokens + event.usage.output_tokens for event in actions),
-    }
-
-
-def _change(state: Versioned, commit: Commit) -> Diff:
-    return state.diff(commit.parent, commit.hash, texts=False)
-
-
-def _parts(diff: Diff | None) -> dict[str, dict[str, str]]:
-    found = diff or Diff({}, {}, {})
-    return {"added": found.added, "removed": found.removed, "changed": found.changed}
-
-
-def _changed(diff: Diff) -> dict[str, dict[str, list[str]]]:
-    return {"changed": _named(diff), "files": _named(diff.files or Diff({}, {}, {}))}
-
-
-def _named(diff: Diff) -> dict[str, list[str]]:
-    return {"+": sorted(diff.added), "-": sorted(diff.removed), "~": sorted(diff.changed)}
 
 
 def _steps(event: Any) -> Iterator[dict[str, str]]:

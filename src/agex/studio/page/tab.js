@@ -1,0 +1,2 @@
+// placeholder until the worker
+export function openTab() { throw new Error("tab"); }
