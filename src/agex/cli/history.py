@@ -11,12 +11,8 @@ from rich.markup import escape
 from rich.syntax import Syntax
 
 from agex import Disk, Versioned
-from agex.agent import ActionEvent, OutputEvent
-from agex.errors import StateError, UnpicklableVariableError
-from agex.models.actions import PythonAction
-from agex.state import Snapshot
-from agex.studio.past import changed, compare, fork, log, summary
-from agex.values import show_value
+from agex.agent.past import compare, fork, log, show
+from agex.errors import StateError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -62,19 +58,6 @@ def print_log(entries: list[dict[str, Any]], console: Console) -> None:
         )
 
 
-def show(state: Versioned, ref: str) -> dict[str, Any]:
-    """Describe one commit: its code and output, what it did to files, and the variables that it left."""
-    snapshot = state.checkout(ref)
-    commit = snapshot.commit
-    return {
-        **summary(commit),
-        "steps": [step for event in commit.events for step in _steps(event)],
-        **changed(state, commit),
-        "file_changes": str(state.diff(commit.parent, commit.hash).files or ""),
-        "variables": {name: _shown(snapshot, name) for name in snapshot},
-    }
-
-
 def print_commit(entry: dict[str, Any], console: Console) -> None:
     """Print one commit."""
     console.print(f"[yellow]commit {entry['hash']}[/]")
@@ -100,23 +83,3 @@ def collect(state: Versioned) -> dict[str, Any]:
     """Drop what nothing reaches."""
     gone = state.gc()
     return {"commits": gone.commits, "chunks": gone.chunks, "bytes": gone.bytes}
-
-
-def _shown(snapshot: Snapshot, name: str) -> str:
-    try:
-        value = snapshot[name]
-    except UnpicklableVariableError:
-        return "(not kept)"
-    return show_value(value) or type(value).__name__
-
-
-def _steps(event: Any) -> Iterator[dict[str, str]]:
-    if isinstance(event, ActionEvent):
-        for action in event.actions:
-            yield {"kind": "code" if isinstance(action, PythonAction) else action.kind, "text": _text(action)}
-    elif isinstance(event, OutputEvent) and event.text:
-        yield {"kind": "error" if event.error else "output", "text": event.text}
-
-
-def _text(action: Any) -> str:
-    return action.code if isinstance(action, PythonAction) else str(action)

@@ -11,11 +11,10 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from agex.agent import SuccessEvent, TaskStartEvent
+from agex.agent import SuccessEvent, TaskStartEvent, past
 from agex.agent.event import CancelledEvent, ClarifyEvent, ErrorEvent, FailEvent
 from agex.errors import AgexError, StateError, UnpicklableVariableError
 from agex.state import Commit, Snapshot, Versioned
-from agex.studio import past
 from agex.studio.looks import file_look, look
 from agex.studio.steps import steps
 

@@ -35,13 +35,13 @@ export function openServer() {
       }),
     async choose() {},
     /** Call back whenever somebody committed or branched: another process writes this state. */
-    watch(changed, failed) {
-      let known = null;
+    watch(timeline, changed, failed) {
+      let known = headsOf(timeline);
       const look = async () => {
         if (document.hidden) return;
         try {
-          const heads = JSON.stringify(await call("heads"));
-          if (known !== null && heads !== known) changed();
+          const heads = headsOf(await call("heads"));
+          if (heads !== known) changed();
           known = heads;
           failed(null);
         } catch (error) {
@@ -53,3 +53,5 @@ export function openServer() {
     },
   };
 }
+
+const headsOf = ({ branches, tags }) => JSON.stringify([branches, tags]);

@@ -242,5 +242,5 @@ await attempt(async () => {
   if (source.canRun) await source.begin({ activity, attempt, failed, refresh, status, view });
   await refresh();
 });
-source.watch?.(() => attempt(refresh), (error) => { if (error) failed(error); });
+if (view.timeline) source.watch?.(view.timeline, () => attempt(() => refresh()), (error) => { if (error) failed(error); });
 document.documentElement.dataset.ready = "yes";

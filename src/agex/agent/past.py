@@ -1,16 +1,19 @@
-"""Commits as plain JSON: what a history lists, what one commit did, what differs between two."""
+"""A state's history as plain data: what a log, a timeline and a difference show."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from agex.agent import ActionEvent
-from agex.state import Commit, Diff, Versioned
+from agex.agent.event import ActionEvent, OutputEvent
+from agex.errors import UnpicklableVariableError
+from agex.models.actions import PythonAction
+from agex.state import Commit, Diff, Snapshot, Versioned
+from agex.values import show_value
 
-__all__ = ["changed", "compare", "entry", "fork", "log", "names_of", "summary"]
+__all__ = ["changed", "compare", "entry", "fork", "log", "names_of", "show", "summary"]
 
 
 def log(state: Versioned, limit: int, ref: str | None = None) -> list[dict[str, Any]]:
@@ -53,6 +56,19 @@ def changed(state: Versioned, commit: Commit) -> dict[str, dict[str, list[str]]]
     return {"changed": _named(diff), "files": _named(diff.files or Diff({}, {}, {}))}
 
 
+def show(state: Versioned, ref: str) -> dict[str, Any]:
+    """Describe one commit: its code and output, what it did to files, and the variables that it left."""
+    snapshot = state.checkout(ref)
+    commit = snapshot.commit
+    return {
+        **summary(commit),
+        "steps": [step for event in commit.events for step in _steps(event)],
+        **changed(state, commit),
+        "file_changes": str(state.diff(commit.parent, commit.hash).files or ""),
+        "variables": {name: _shown(snapshot, name) for name in snapshot},
+    }
+
+
 def compare(state: Versioned, old: str | None, new: str) -> dict[str, Any]:
     """Describe what differs between two commits; None is the empty state."""
     found = state.diff(old, new)
@@ -73,3 +89,23 @@ def _parts(diff: Diff | None) -> dict[str, dict[str, str]]:
 
 def _named(diff: Diff) -> dict[str, list[str]]:
     return {"+": sorted(diff.added), "-": sorted(diff.removed), "~": sorted(diff.changed)}
+
+
+def _shown(snapshot: Snapshot, name: str) -> str:
+    try:
+        value = snapshot[name]
+    except UnpicklableVariableError:
+        return "(not kept)"
+    return show_value(value) or type(value).__name__
+
+
+def _steps(event: Any) -> Iterator[dict[str, str]]:
+    if isinstance(event, ActionEvent):
+        for action in event.actions:
+            yield {"kind": "code" if isinstance(action, PythonAction) else action.kind, "text": _text(action)}
+    elif isinstance(event, OutputEvent) and event.text:
+        yield {"kind": "error" if event.error else "output", "text": event.text}
+
+
+def _text(action: Any) -> str:
+    return action.code if isinstance(action, PythonAction) else str(action)
