@@ -48,6 +48,10 @@ class Client:
         self.port = server.server_port
         self.host = f"127.0.0.1:{self.port}"
         self.token = server.address.partition("#token=")[2]
+        self.targets = []
+        """What anybody asked the server for."""
+        answer = server.gate.answer
+        server.gate.answer = lambda request: (self.targets.append(request.target), answer(request))[1]
 
     def send(self, method, target, *, headers=None, body=None, host=None):
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from served import make_state
 
 from agex.studio.gate import BODY_BYTES, page_files
 
@@ -201,3 +202,22 @@ def test_each_answer_says_how_little_may_run(client, target):
     assert response.headers["Referrer-Policy"] == "no-referrer"
     assert response.headers["Cache-Control"] == "no-store"
     assert response.headers["Cross-Origin-Resource-Policy"] == "same-origin"
+
+
+def test_figures_are_drawn_where_nothing_but_the_drawing_script_runs(client):
+    response, content = client.send("GET", "/figure.html")
+    policy = dict(
+        part.strip().partition(" ")[::2] for part in response.headers["Content-Security-Policy"].split(";")
+    )
+    assert (policy["sandbox"], policy["default-src"]) == ("allow-scripts", "'none'")
+    assert all(each.startswith("'sha256-") for each in policy["script-src"].split())
+    assert "connect-src" not in policy  # so it is none
+    assert policy["frame-ancestors"] == f"http://127.0.0.1:{client.port} http://localhost:{client.port}"
+    assert client.token.encode() not in content
+
+
+def test_without_plotly_there_is_no_such_document(serve, tmp_path, monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    client = serve(make_state(tmp_path / "state"))
+    assert client.send("GET", "/figure.html")[0].status == 404
+    assert b'name="agex-figures" content=""' in client.send("GET", "/")[1]

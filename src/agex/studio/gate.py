@@ -20,6 +20,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from agex.errors import AgexError
 from agex.studio.api import Api, NotHere, Refused
+from agex.studio.figures import Drawing, drawing
 
 __all__ = ["Gate", "Reply", "Request", "page_files"]
 
@@ -32,6 +33,8 @@ _TYPES = {
     "js": "text/javascript; charset=utf-8",
     "svg": "image/svg+xml",
 }
+_FIGURE = "figure.html"
+"""Where the document is that figures are drawn in, if plotly is installed."""
 _META = re.compile(r'http-equiv="Content-Security-Policy"\s+content="([^"]+)"')
 
 
@@ -91,13 +94,20 @@ class Gate:
         self._hosts = frozenset(hosts)
         # They are read once and found by name: no path of a request ever reaches a file system.
         self._page = page_files()
+        self._drawing = drawing()
         index = self._page["index.html"].replace(b'content="tab"', b'content="server"', 1)
+        if self._drawing is not None:
+            index = index.replace(
+                b'name="agex-figures" content=""', f'name="agex-figures" content="{_FIGURE}"'.encode(), 1
+            )
         self._page |= {"": index, "index.html": index}
-        policy = _META.search(index.decode())
-        assert policy is not None, "the page names its own policy"
+        found = _META.search(index.decode())
+        assert found is not None, "the page names its own policy"
+        frames = " ".join(f"http://{host}/{_FIGURE}" for host in hosts)
+        policy = found[1].replace("frame-src 'self'", f"frame-src {frames}")
         self._headers = {
             # A header may say what a meta element cannot: who may show this page in a frame.
-            "Content-Security-Policy": f"{policy[1]}; frame-ancestors 'none'",
+            "Content-Security-Policy": f"{policy}; frame-ancestors 'none'",
             "X-Content-Type-Options": "nosniff",
             "X-Frame-Options": "DENY",
             "Referrer-Policy": "no-referrer",
@@ -133,12 +143,28 @@ class Gate:
         path = parts.path.removeprefix("/")
         if path.startswith("api/"):
             return self._api_reply(request, path.removeprefix("api/"), parts.query)
-        if path not in self._page:
+        is_figure = path == _FIGURE and self._drawing is not None
+        if path not in self._page and not is_figure:
             return _error(404, "There is no such page.")
         if request.method != "GET":
             return _error(405, "A page can only be read.", Allow="GET")
+        if self._drawing is not None and is_figure:
+            return self._figure(self._drawing)
         kind = path.rpartition(".")[2] if path else "html"
         return Reply(status=200, body=self._page[path], type=_TYPES[kind])
+
+    def _figure(self, drawing: Drawing) -> Reply:
+        """Return the document that only the page may show in a frame."""
+        ancestors = " ".join(f"http://{host}" for host in sorted(self._hosts))
+        return Reply(
+            status=200,
+            body=drawing.document,
+            type=_TYPES["html"],
+            headers={
+                "Content-Security-Policy": f"{drawing.policy}; frame-ancestors {ancestors}",
+                "X-Frame-Options": "SAMEORIGIN",
+            },
+        )
 
     def _api_reply(self, request: Request, what: str, query: str) -> Reply:
         given = request.one("authorization") or ""

@@ -83,10 +83,19 @@ function binary(seen) {
   return note(`${bytes(seen.size)} that are neither text nor a picture.`);
 }
 
-function figure(seen) {
+/**
+ * Show a plotly figure: its data goes to a frame of an origin of its own, in which plotly's script and no other
+ * runs, and which can load and send nothing. See agex/studio/figures.py.
+ */
+function figure(seen, { label }) {
   const traces = Array.isArray(seen.figure?.data) ? seen.figure.data : [];
-  const kinds = traces.map((trace) => `${trace?.name ?? "trace"} (${trace?.type ?? "scatter"})`);
-  return el("div", {}, note(`A plotly figure of ${traces.length} traces: ${kinds.join(", ")}`));
+  const kinds = traces.map((trace) => `${trace?.name || "unnamed"} (${trace?.type ?? "scatter"})`);
+  const words = `A plotly figure of ${traces.length} ${traces.length === 1 ? "trace" : "traces"}: ${kinds.join(", ")}.`;
+  const { content } = document.querySelector('meta[name="agex-figures"]');
+  if (!content) return note(`${words} Plotly is not installed where this page comes from.`);
+  const frame = el("iframe", { class: "figure-frame", sandbox: "allow-scripts", src: content, title: `${label || "figure"}: ${words}` });
+  frame.addEventListener("load", () => frame.contentWindow.postMessage(seen.figure, "*")); // it has no origin to name
+  return frame;
 }
 
 /** Show one step of an agent. */
