@@ -69,7 +69,11 @@ export function picture(seen, { label = "" } = {}) {
 /** Show an agent's HTML: no scripts, no forms, no links, nothing loaded, an origin of its own. */
 function html(seen, { label }) {
   const frame = el("iframe", { class: "guest", sandbox: "", referrerpolicy: "no-referrer", title: `${label || "HTML"}, shown without running it` });
-  frame.srcdoc = `<!doctype html><meta charset="utf-8"><style>${FRAME_STYLE}</style>${seen.text}`;
+  // The frame has the page's policy, and one of its own first of all: the page may load from its server, this not.
+  const policy = document.querySelector('meta[http-equiv="Content-Security-Policy"]').content.match(/'sha256-[^']+'/)[0];
+  frame.srcdoc =
+    `<!doctype html><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" ` +
+    `content="default-src 'none'; img-src data:; style-src ${policy}"><style>${FRAME_STYLE}</style>${seen.text}`;
   return el(
     "div",
     {},
