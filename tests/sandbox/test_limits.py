@@ -33,6 +33,7 @@ def check_timed_out(result: Result) -> None:
     assert result.duration < 5
 
 
+@pytest.mark.filterwarnings("ignore::SyntaxWarning")  # Python 3.14 says it of a finally
 @pytest.mark.parametrize("name", RUNAWAYS)
 def test_a_runaway_ends_on_the_main_thread(name: str) -> None:
     check_timed_out(Sandbox(limits=QUICK).exec(RUNAWAYS[name]))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 from agex.agent.call import Call, runs_on
 from agex.agent.registration import Registration
 from agex.errors import InputError, TaskError
+from agex.threads import blocks_the_loop
 
 if TYPE_CHECKING:
     from agex.isolation import GuestSession
@@ -56,8 +57,8 @@ def _for_guest(one: Registration, session: GuestSession, call: Call) -> Callable
     if call.loop is None:
         return _refusal(one.name)
     if one.kind == "task":
-        return _guarded(_on_loop(one.target.call_from_agent, call, call.loop), session)
-    return _unpacked(_on_loop(_with_doors(one), call, call.loop))
+        return _guarded(_on_loop(one.name, one.target.call_from_agent, call, call.loop), session)
+    return _unpacked(_on_loop(one.name, _with_doors(one), call, call.loop))
 
 
 def _with_doors(one: Registration) -> _Packed:
@@ -78,11 +79,15 @@ def _refusal(name: str) -> Callable[..., Any]:
     return refuse
 
 
-def _on_loop(function: _Packed, call: Call, loop: asyncio.AbstractEventLoop) -> _Packed:
+def _on_loop(name: str, function: _Packed, call: Call, loop: asyncio.AbstractEventLoop) -> _Packed:
     async def awaited(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         return await function(args, kwargs)
 
     def bridge(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        if blocks_the_loop():
+            raise RuntimeError(
+                f"'{name}' is async, and here is no thread to wait for it in. Write: await {name}(...)"
+            )
         coroutine = awaited(args, kwargs)
         if runs_on(loop):
             return coroutine

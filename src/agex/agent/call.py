@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 from agex.agent.budget import Ledger
 from agex.agent.event import Event
 from agex.errors import TaskCancelled
+from agex.threads import off_loop
 
 if TYPE_CHECKING:
     from agex.agent.agent import Agent
@@ -192,7 +193,7 @@ class Call:
     async def asettle(self, message: str, *, last: bool = False) -> None:
         """Like :meth:`settle`, without holding up the event loop."""
         if self.state is not None:
-            await asyncio.to_thread(self.settle, message, last=last)
+            await off_loop(lambda: self.settle(message, last=last))
 
     async def _handle_here(self, event: Event) -> None:
         answer = self.on_event(event) if self.on_event is not None else None

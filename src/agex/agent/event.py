@@ -41,6 +41,7 @@ __all__ = [
     "SystemNoteEvent",
     "TaskStartEvent",
     "event_from_json",
+    "plain_data",
 ]
 
 PLAIN_ITEMS = 1_000
@@ -84,6 +85,18 @@ class _Plain:
         self.chars -= chars
         if self.items < 0 or self.chars < 0:
             raise _TooLarge
+
+
+def plain_data(value: Any) -> Any:
+    """Return a copy of small plain data, of lists, dicts with text keys and scalars.
+
+    Raises:
+        ValueError: it is something else, or larger than an event would write out.
+    """
+    try:
+        return _Plain().copy(value)
+    except (_TooLarge, RecursionError):
+        raise ValueError(f"a {type(value).__name__} that is no small plain data") from None
 
 
 def _json_value(value: Any) -> Any:

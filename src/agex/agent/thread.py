@@ -10,6 +10,8 @@ from contextvars import copy_context
 from typing import TypeVar
 from weakref import WeakKeyDictionary
 
+from agex import threads
+
 __all__ = ["MOST_THREADS", "in_thread", "or_cancelled", "turn_of"]
 
 T = TypeVar("T")
@@ -36,7 +38,8 @@ def turn_of(depth: int) -> asyncio.Semaphore:
 def in_thread(work: Callable[[], T]) -> asyncio.Future[T]:
     """Run *work* in a thread of its own, with the caller's context variables.
 
-    It is no pool: work that cannot be stopped would keep a thread of it for good.
+    It is no pool: work that cannot be stopped would keep a thread of it for good. Where there are
+    no threads, the event loop stands still meanwhile.
     """
     loop = asyncio.get_running_loop()
     future: asyncio.Future[T] = loop.create_future()
@@ -54,13 +57,16 @@ def in_thread(work: Callable[[], T]) -> asyncio.Future[T]:
         result: T | None = None
         error: BaseException | None = None
         try:
-            result = context.run(work)
+            result = context.run(work) if threads.CAN_START else context.run(threads.stand_in, work)
         except BaseException as raised:  # noqa: BLE001 - it is raised where the future is awaited
             error = raised
         with suppress(RuntimeError):  # the loop was closed meanwhile: nobody waits any more
             loop.call_soon_threadsafe(settle, result, error)
 
-    threading.Thread(target=run, name="agex action", daemon=True).start()
+    if threads.CAN_START:
+        threading.Thread(target=run, name="agex action", daemon=True).start()
+    else:
+        loop.call_later(0, run)  # not before what waits for the loop: a page paints
     return future
 
 

@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from agex import threads
 from agex.errors import IsolationUnavailable
 from agex.isolation.descriptors import receive_order, send_order
 from agex.isolation.faults import ProtocolError, WorkerGone
@@ -116,9 +117,17 @@ class Launcher:
 
     Args:
         namespaces: give it, and so its workers, a process namespace of its own.
+
+    Raises:
+        IsolationUnavailable: no process can be started here.
     """
 
     def __init__(self, *, namespaces: bool = False) -> None:
+        if not threads.CAN_START:
+            raise IsolationUnavailable(
+                "This interpreter can start neither processes nor threads (it runs in WebAssembly), so code "
+                "runs in it or not at all: isolation='none'. The browser is the boundary there."
+            )
         self._namespaces = namespaces
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None

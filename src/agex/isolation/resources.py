@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -32,27 +31,32 @@ def apply_resources(resources: Mapping[str, int]) -> None:
 
 def _memory(megabytes: int) -> None:
     """Let the address space grow by this much from now on."""
+    import resource  # not on every platform: this room is also imported where nothing can be limited
+
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
-    _hard(resource.RLIMIT_AS, pages * resource.getpagesize() + (megabytes << 20))
+    _hard("RLIMIT_AS", pages * resource.getpagesize() + (megabytes << 20))
 
 
 def _core(size: int) -> None:
-    _hard(resource.RLIMIT_CORE, size)
+    _hard("RLIMIT_CORE", size)
 
 
 def _files(count: int) -> None:
-    _hard(resource.RLIMIT_NOFILE, count + _EXTRA_FILES)
+    _hard("RLIMIT_NOFILE", count + _EXTRA_FILES)
 
 
 def _processes(count: int) -> None:
-    _hard(resource.RLIMIT_NPROC, count)
+    _hard("RLIMIT_NPROC", count)
 
 
 def _file_size(megabytes: int) -> None:
-    _hard(resource.RLIMIT_FSIZE, megabytes << 20)
+    _hard("RLIMIT_FSIZE", megabytes << 20)
 
 
-def _hard(which: int, value: int) -> None:
+def _hard(name: str, value: int) -> None:
+    import resource
+
+    which: int = getattr(resource, name)
     _, ceiling = resource.getrlimit(which)
     least = value if ceiling == resource.RLIM_INFINITY else min(value, ceiling)
     resource.setrlimit(which, (least, least))

@@ -7,13 +7,13 @@ blocking overrides :meth:`Model.aask`; every other one is asked in a thread.
 
 from __future__ import annotations
 
-import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from agex.models.actions import Action
+from agex.threads import off_loop
 
 __all__ = ["Image", "Message", "Model", "ModelError", "OnText", "Profile", "Reply", "Request", "Usage"]
 
@@ -158,4 +158,4 @@ class Model(ABC):
 
     async def aask(self, request: Request, on_text: OnText | None = None) -> Reply:
         """Like :meth:`ask`, without blocking the event loop."""
-        return await asyncio.to_thread(self.ask, request, on_text)
+        return await off_loop(lambda: self.ask(request, on_text))

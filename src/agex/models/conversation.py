@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from agex.models.base import Message
+from agex.models.tools import TOOLS, parameters_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -14,29 +15,6 @@ if TYPE_CHECKING:
 
 __all__ = ["to_messages", "to_parameters"]
 
-_TOOLS: dict[str, tuple[str, dict[str, str]]] = {
-    "python_action": (
-        "Run Python code in the task's namespace.",
-        {"code": "The code, as plain Python without fences."},
-    ),
-    "terminal_action": (
-        "Run shell commands over the files of the workspace.",
-        {"commands": "The commands, one a line."},
-    ),
-    "write_file": (
-        "Write a file of the workspace, whole.",
-        {"path": "Where, relative to the workspace.", "content": "All of the file."},
-    ),
-    "edit_file": (
-        "Replace one passage of a file of the workspace.",
-        {
-            "path": "Which file, relative to the workspace.",
-            "search": "The passage as it stands there, exactly.",
-            "replace": "What to put in its place.",
-        },
-    ),
-}
-
 
 def to_parameters(actions: Iterable[str]) -> ModelRequestParameters:
     """Offer *actions* as tools; text is always allowed besides."""
@@ -44,21 +22,10 @@ def to_parameters(actions: Iterable[str]) -> ModelRequestParameters:
     from pydantic_ai.tools import ToolDefinition
 
     tools = [
-        ToolDefinition(
-            name=name, description=_TOOLS[name][0], parameters_json_schema=_schema(_TOOLS[name][1])
-        )
+        ToolDefinition(name=name, description=TOOLS[name][0], parameters_json_schema=parameters_of(name))
         for name in actions
     ]
     return ModelRequestParameters(function_tools=tools, allow_text_output=True)
-
-
-def _schema(fields: dict[str, str]) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": {name: {"type": "string", "description": text} for name, text in fields.items()},
-        "required": list(fields),
-        "additionalProperties": False,
-    }
 
 
 def to_messages(messages: Sequence[Message]) -> list[ModelMessage]:

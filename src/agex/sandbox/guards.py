@@ -22,11 +22,12 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from agex.errors import SandboxAttributeError, SandboxError, SandboxTypeError
-from agex.sandbox import classes, compiled, doors, hostclass, lazies, ledger, patterns, rawmemory
+from agex.sandbox import annotations, classes, compiled, doors, hostclass, lazies, ledger, patterns, rawmemory
 from agex.sandbox.builtin import as_builtin
 from agex.sandbox.context import CURRENT
 from agex.sandbox.importer import Importer
 from agex.sandbox.imports import Compile, Imports
+from agex.sandbox.limits import RUNNING
 from agex.sandbox.names import Names, Spaces, own_names, replace_names
 from agex.sandbox.output import CAPTURE
 from agex.sandbox.policy import Policy
@@ -100,7 +101,7 @@ class Guards:
         self.classes = classes.ClassRegistry()
         self.builtins: dict[str, Any] = {
             **_STATIC,
-            "stop!": False,
+            "stop!": RUNNING,
             "trip!": stop,
             "caught!": caught,
             "type!": type,
@@ -113,6 +114,7 @@ class Guards:
             "pattern!": self.pattern,
             "late!": patterns.Late,
             "named!": self.named_pattern,
+            "noted!": annotations.noted,
             "value!": None,
             "__build_class__": self.classes.build(host.__build_class__),
             "__import__": self.import_,

@@ -6,9 +6,11 @@ by raising in the thread that runs it:
 * on the main thread through ``setitimer``, which also ends ``time.sleep``, a lock, a
   regular expression or a power of large integers: every C call that looks for signals;
 * elsewhere, or where the host uses ``SIGALRM`` itself, from a watchdog thread through an
-  asynchronous exception, which reaches Python code only.
+  asynchronous exception, which reaches Python code only;
+* where there are no threads either (a browser tab), by the flag itself: each stop check
+  of the guest's asks it for the time.
 
-What neither can end is a C call that never looks (``sum(range(10**12))``, a sort, a long
+What none can end is a C call that never looks (``sum(range(10**12))``, a sort, a long
 numpy call): it is reported when it returns. Only a worker process can be killed.
 """
 
@@ -20,13 +22,16 @@ import importlib
 import itertools
 import os
 import signal
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
-__all__ = ["Deadline", "Limits", "Stop", "TimeLimit", "resource_limits"]
+from agex import threads
+from agex.errors import IsolationUnavailable
+
+__all__ = ["RUNNING", "Deadline", "Limits", "Stop", "TimeLimit", "require_limits", "resource_limits"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +82,7 @@ class Deadline:
             return
         self.due = time.monotonic() + self._left
         self.active = True
-        (_alarm if self.by_signal else _watchdog).add(self)
+        self._clock().add(self)
 
     def cancel(self) -> None:
         """Stop counting for good; may be called again."""
@@ -87,7 +92,10 @@ class Deadline:
     def _stop(self) -> None:
         self.active = False
         if self._left is not None:
-            (_alarm if self.by_signal else _watchdog).remove(self)
+            self._clock().remove(self)
+
+    def _clock(self) -> _Clock:
+        return _alarm if self.by_signal else _background
 
     def pause(self) -> None:
         """Let the clock stand still."""
@@ -114,6 +122,14 @@ class Deadline:
         """Set the sticky flag; the caller raises."""
         self.fired = True
         self._expire()
+
+
+class _Clock(Protocol):
+    """What fires deadlines when they are due."""
+
+    def add(self, deadline: Deadline) -> None: ...
+
+    def remove(self, deadline: Deadline) -> None: ...
 
 
 # Signals interrupt until the guest gives in: code between two stop checks may swallow one.
@@ -214,6 +230,40 @@ class _Watchdog:
         heapq.heappush(self._heap, (deadline.due, next(self._count), deadline))
 
 
+_EVERY = 200
+"""Stop checks between two looks at the clock: some ten microseconds of a loop that does nothing."""
+
+
+class _Asked:
+    """The deadlines of an interpreter without threads: the flag of a run, which looks at the clock when asked."""
+
+    def __init__(self) -> None:
+        self._deadlines: list[Deadline] = []
+        self._left = _EVERY
+
+    def __bool__(self) -> bool:
+        """Answer a stop check: False, for a run that is to stop has another flag from then on."""
+        self._left -= 1
+        if self._left <= 0:
+            self._left = 1  # where the guest has used up the stack, firing fails: the next check tries again
+            self._look()
+            self._left = _EVERY
+        return False
+
+    def _look(self) -> None:
+        now = time.monotonic()
+        for deadline in [one for one in self._deadlines if one.due <= now]:
+            deadline.fire()
+            self.remove(deadline)
+
+    def add(self, deadline: Deadline) -> None:
+        self._deadlines.append(deadline)
+
+    def remove(self, deadline: Deadline) -> None:
+        if deadline in self._deadlines:
+            self._deadlines.remove(deadline)
+
+
 def _raise_in(thread: int, exception: type[BaseException]) -> None:
     """Make *thread* raise at its next bytecode, in place of what it was to raise there before."""
     import ctypes
@@ -237,6 +287,8 @@ def _take_pending() -> None:
 
 def _may_use_alarm() -> bool:
     """Tell whether this is the main thread of a host that leaves SIGALRM alone."""
+    if not threads.CAN_START:
+        return False  # the timer is there, and never rings while Python runs
     if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
         return False
     if _alarm.owns():
@@ -251,8 +303,29 @@ _set_handler, _get_handler = _signal.signal, _signal.getsignal
 
 _alarm = _Alarm()
 _watchdog = _Watchdog()
+_asked = _Asked()
+_background: _Clock = _watchdog if threads.CAN_START else _asked
+
+RUNNING: object = False if threads.CAN_START else _asked
+"""The flag of a run that is not to stop; of one that is, it is True."""
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_watchdog.reset)  # threads do not survive a fork
+
+
+def require_limits(limits: Limits) -> None:
+    """Refuse limits that cannot be held in this process.
+
+    Raises:
+        IsolationUnavailable: memory or open files are to be limited, and the system has no such limits.
+    """
+    if limits.memory_mb is None and limits.open_files is None:
+        return
+    try:
+        import resource  # noqa: F401  # pyright: ignore[reportUnusedImport] - whether it is there is the question
+    except ImportError as error:
+        raise IsolationUnavailable(
+            "max_memory_mb and max_open_files need a POSIX system, which this is not; leave them None here"
+        ) from error
 
 
 def resource_limits(limits: Limits) -> contextlib.AbstractContextManager[None]:
@@ -267,8 +340,6 @@ _UNLIMITED = contextlib.nullcontext()
 
 @contextlib.contextmanager
 def _resource_limits(limits: Limits) -> Iterator[None]:
-    if sys.platform == "win32":
-        raise OSError("max_memory_mb and max_open_files need a POSIX system; leave them None here")
     with contextlib.ExitStack() as stack:
         import resource
 

@@ -33,7 +33,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from agex.errors import SandboxSyntaxError
-from agex.sandbox import ledger, nodes, patterns
+from agex.sandbox import annotations, ledger, nodes, patterns
 from agex.sandbox.formatting import is_plain_format
 from agex.sandbox.steady import STORE, Locals
 
@@ -41,7 +41,7 @@ __all__ = ["HELPERS", "Rules", "rewrite"]
 
 HELPERS = (
     "stop!", "trip!", "caught!", "type!", "super!", "own!", "ok!", "check!", "store!", "delete!", "value!",
-    *patterns.HELPERS,
+    *patterns.HELPERS, *annotations.HELPERS,
 )  # fmt: skip
 """Every name the rewriting adds, apart from the temporaries ``tmp!`` and ``case!N``."""
 
@@ -144,6 +144,7 @@ class Rewriter:
         self.locals: Locals | None = None  # of the innermost function
         self.around: list[Locals] = []  # of the functions around it, and its own
         self.texts = False  # whether annotations stay text: from __future__ import annotations
+        self.notes = False  # whether a name of the present class or module is annotated
 
     # -- walking -------------------------------------------------------------------
 
@@ -186,6 +187,9 @@ class Rewriter:
         """Rewrite a block; behind a statement that can swallow an exception stands a stop check."""
         out: list[ast.stmt] = []
         for node in block:
+            if type(node) is ast.AnnAssign and self._notes(node):
+                out += self.annotated(node)
+                continue
             out.append(self.expr(node))
             if type(node) in _SWALLOWING:
                 out.append(nodes.stop_check(node))
@@ -387,9 +391,13 @@ class Rewriter:
         self.bind(node, node.name)
         for i, decorator in enumerate(node.decorator_list):
             node.decorator_list[i] = self.expr(decorator)
-        self.signature(node.args)
+        notes = self.signature(node.args)
+        if node.returns is not None and self._takes_notes():
+            notes.append(annotations.take(self, "return", node.returns))
+            node.returns = None
         node.returns = self.annotation(node.returns)
         self.type_params(node)
+        annotations.decorate(node, notes)
         outer = self.enter(node.args)
         node.body = self.body(_FUNCTION, node.body, node)
         self.leave(outer)
@@ -419,14 +427,35 @@ class Rewriter:
         node.body = ast.IfExp(stop, nodes.call("trip!", node.body), body, **nodes.at(node.body))
         return node
 
-    def signature(self, args: ast.arguments) -> None:
-        for arg in (*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg):
-            if arg is not None:
-                self.bind(arg, arg.arg)
-                arg.annotation = self.annotation(arg.annotation)
+    def signature(self, args: ast.arguments) -> list[ast.expr]:
+        """Rewrite parameters; return the notes of their annotations, in CPython's order."""
+        notes: list[ast.expr] = []
+        for arg in (*args.posonlyargs, *args.args, args.vararg, *args.kwonlyargs, args.kwarg):
+            if arg is None:
+                continue
+            self.bind(arg, arg.arg)
+            if arg.annotation is not None and self._takes_notes():
+                notes.append(annotations.take(self, self.mangle(arg.arg), arg.annotation))
+                arg.annotation = None
+            arg.annotation = self.annotation(arg.annotation)
         for defaults in (args.defaults, args.kw_defaults):
             if defaults:
                 self.children(defaults)
+        return notes
+
+    def _takes_notes(self) -> bool:
+        """Tell whether annotations are evaluated by the program itself, see `annotations`."""
+        return annotations.ARE_LATE and not self.texts
+
+    def _notes(self, node: ast.AnnAssign) -> bool:
+        return self._takes_notes() and self.scope is not _FUNCTION
+
+    def annotated(self, node: ast.AnnAssign) -> list[ast.stmt]:
+        """Give the statements that stand for an annotated name of a class or a module."""
+        node.target = self.expr(node.target)
+        node.value = self.optional(node.value)
+        self.notes = self.notes or bool(node.simple)
+        return annotations.annotated(self, node)
 
     def annotation(self, node: ast.expr | None) -> ast.expr | None:
         if node is None or self.texts:
@@ -445,14 +474,17 @@ class Rewriter:
 
     def body(self, scope: str, block: list[ast.stmt], owner: ast.stmt) -> list[ast.stmt]:
         """Rewrite the body of a new scope, with a stop check behind its docstring."""
-        outer, bare = self.scope, self.bare
-        self.scope, self.bare = scope, 0
+        outer, bare, notes = self.scope, self.bare, self.notes
+        self.scope, self.bare, self.notes = scope, 0, False
         out = self.statements(block)
-        self.scope, self.bare = outer, bare
+        has_notes = self.notes
+        self.scope, self.bare, self.notes = outer, bare, notes
         start = 1 if nodes.is_docstring(block[0]) else 0
         if scope is _FUNCTION:
             out.insert(start, nodes.stop_check(owner))
         else:
+            if has_notes:
+                out.insert(start, annotations.start(owner))
             # A metaclass may prepare any mapping as namespace: the helpers must not be asked of it.
             out.insert(start, self.helpers(out[0]))
         return out
@@ -534,6 +566,8 @@ class Rewriter:
         start = nodes.prelude_length(tree.body)
         self.texts = any(nodes.is_future(node, "annotations") for node in tree.body[:start])
         tree.body = self.statements(tree.body)
+        if self.notes:
+            tree.body.insert(start, annotations.start(tree.body[0]))
         # LOAD_GLOBAL is specialised, LOAD_NAME is not: module-level loops pay for the difference.
         if tree.body:
             tree.body.insert(start, self.helpers(tree.body[0]))

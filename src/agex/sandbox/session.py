@@ -19,7 +19,7 @@ from agex.sandbox.context import CURRENT
 from agex.sandbox.echo import echo_text
 from agex.sandbox.guards import Guards
 from agex.sandbox.hooks import Hooks
-from agex.sandbox.limits import Deadline, Limits, Stop, resource_limits
+from agex.sandbox.limits import RUNNING, Deadline, Limits, Stop, require_limits, resource_limits
 from agex.sandbox.modules import explained, refused_member
 from agex.sandbox.names import is_bindable
 from agex.sandbox.output import CAPTURE, Output, capture_stdout, release_stdout
@@ -90,6 +90,7 @@ class Session:
         files: Files | None = None,
         output: Callable[[int], Output] = Output,
     ) -> None:
+        require_limits(limits)
         wall.install()
         self._policy = policy
         self._limits = limits
@@ -225,7 +226,7 @@ class Session:
         if frame is None:
             return  # an event loop is at something else
         for builtins in called:
-            if builtins["stop!"] is False:
+            if builtins["stop!"] is RUNNING:
                 builtins["stop!"] = True
                 self._stopped.append(builtins)
 
@@ -233,7 +234,7 @@ class Session:
         while self._stopped:
             builtins = self._stopped.pop()
             if builtins["trip!"].__self__._ending is None:  # else it is to stop for a reason of its own
-                builtins["stop!"] = False
+                builtins["stop!"] = RUNNING
 
     def _trip(self) -> NoReturn:
         raise Stop
@@ -395,7 +396,7 @@ class Session:
         result = Result()
         self._raises = raises
         self._ending = None
-        self._builtins["stop!"] = False
+        self._builtins["stop!"] = RUNNING
         outer, self._deadline = self._deadline, Deadline(self._limits.seconds, self._expire, raises=raises)
         capture_stdout()
         start = time.perf_counter()
@@ -412,7 +413,7 @@ class Session:
                 release_stdout()
             result.enforcement = self._enforcement(self._deadline)
             self._deadline = outer
-            self._builtins["stop!"] = False
+            self._builtins["stop!"] = RUNNING
             self._release_others()
             result.duration = time.perf_counter() - start
             result.stdout = output.text()

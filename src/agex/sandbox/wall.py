@@ -238,14 +238,16 @@ def _is_installation(path: Any, mode: Any, flags: Any) -> bool:
         real = os.path.realpath(os.fsdecode(path))
     except (TypeError, ValueError):
         return False
-    return real.startswith(_Installed.roots)
+    return (real + os.sep).startswith(_Installed.roots)
 
 
 def _roots() -> tuple[str, ...]:
     import sysconfig  # slow to import, and needed once a process that runs guest code
+    from pathlib import Path
 
     paths = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
     paths |= {
+        str(Path(os.__file__).parent),  # a zip file, in a browser
         "/sys/fs/cgroup",
         "/sys/devices/system/cpu",  # how many cores there are
         "/usr/share/zoneinfo",
