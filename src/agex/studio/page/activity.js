@@ -37,9 +37,8 @@ export class Activity {
   #put(cards, current) {
     const before = this.current;
     this.current = current;
-    fill(this.place, cards.length || this.live ? cards : el("p", { class: "note" }, "Nothing was done here yet."), this.live?.box);
-    if (this.live) this.place.scrollTop = this.place.scrollHeight;
-    else if (current && current !== before) {
+    fill(this.place, cards.length ? cards : el("p", { class: "note" }, "Nothing was done here yet."));
+    if (current && current !== before) {
       if (cards.length > 1) this.place.scrollTop += current.getBoundingClientRect().top - this.place.getBoundingClientRect().top - 12;
       else this.place.scrollTop = 0;
     }
@@ -104,13 +103,23 @@ export class Activity {
 
   /** Begin to show a run that has just been asked for. */
   begin(message) {
-    this.live = { message, box: el("article", { class: "card current live" }, el("h2", {}, "Working")), words: null };
-    fill(this.place, this.live.box);
+    const box = el("article", { class: "card current live" }, el("h2", {}, "Working"));
+    this.live = { message, box, words: null, head: undefined };
+  }
+
+  /** Show the run that is under way. */
+  showLive() {
+    this.asked++;
+    this.current = null;
+    if (this.place.firstChild !== this.live.box) fill(this.place, this.live.box);
+    this.#follow();
   }
 
   /** What was asked and is not committed yet, for the conversation. */
-  pending() {
-    return this.live && el("li", {}, el("div", { class: "message asked current" }, el("p", { class: "prose" }, this.live.message)));
+  pending(head) {
+    if (!this.live) return null;
+    if (this.live.head === undefined) this.live.head = head;
+    return head === this.live.head && el("li", {}, el("div", { class: "message asked current" }, el("p", { class: "prose" }, this.live.message)));
   }
 
   /** Show what the model is writing. */

@@ -63,7 +63,7 @@ function show() {
   showTrack(timeline, at);
   showWhere(commit, at);
   showMessages(timeline, at);
-  attempt(() => activity.show(timeline.commits, at));
+  attempt(() => (activity.live && view.following ? activity.showLive() : activity.show(timeline.commits, at)));
   attempt(() => inspector.show(timeline.commits, at));
 }
 
@@ -157,7 +157,7 @@ function showMessages(timeline, at) {
       )));
     }
   });
-  fill(list, made, activity.pending());
+  fill(list, made, activity.pending(timeline.head));
   if (atEnd || view.following) list.scrollTop = list.scrollHeight;
 }
 
@@ -239,7 +239,7 @@ by("theme").addEventListener("click", () => theme(THEMES[localStorage.getItem("a
 // -- beginning -------------------------------------------------------------------------------------
 
 await attempt(async () => {
-  if (source.canRun) await source.begin({ activity, attempt, failed, refresh, status, view });
+  if (source.canRun) await source.begin({ activity, attempt, failed, refresh, show, status, view });
   await refresh();
 });
 if (view.timeline) source.watch?.(view.timeline, () => attempt(() => refresh()), (error) => { if (error) failed(error); });
