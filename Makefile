@@ -10,7 +10,7 @@ FUZZ_SECONDS ?= 600
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test check format bench bench-agent bench-sandbox bench-state fuzz docs clean bench-workspace bench-isolation
+.PHONY: help demo test check format bench bench-agent bench-sandbox bench-state fuzz docs clean bench-workspace bench-isolation browser-page
 
 help: ## list the targets
 	@awk -F ' ## ' '/^[a-z-]+:.* ## / { sub(/:.*/, "", $$1); printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -83,6 +83,21 @@ bench-sandbox: $(VENV)/.installed-bench+bench-peers ## the sandbox against plain
 
 fuzz: $(VENV)/.installed-test+fuzz ## look for programs that leave the sandbox, led by coverage, for FUZZ_SECONDS
 	$(BIN)/python tests/sandbox/fuzz/atheris_target.py $(FUZZ_SECONDS)
+
+# Pyodide and the wheels for it, in a folder that git ignores; another interpreter's wheels, so pip gets them.
+TAB := .browser
+TAB_WHEELS := annotated-types cloudpickle monkeyfs pydantic pydantic-core termish typing-extensions typing-inspection
+$(TAB)/.page: constraints.txt | $(BIN)/python
+	@mkdir -p $(TAB)
+	npm install --silent --prefix $(TAB) pyodide@314.0.7
+	python3 -m pip --disable-pip-version-check download --quiet --no-deps --only-binary=:all: --python-version 3.14 \
+		--implementation cp --abi cp314 --platform pyemscripten_2026_0_wasm32 --constraint constraints.txt \
+		--dest $(TAB)/wheels $(TAB_WHEELS)
+	@touch $@
+
+browser-page: $(VENV)/.installed-test+browser $(TAB)/.page ## the page of agex studio in headless Chromium
+	@command -v chromium >/dev/null || { apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium; }
+	$(BIN)/python -m pytest -rs -s tests/studio
 
 docs: $(VENV)/.installed-docs ## build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

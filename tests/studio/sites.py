@@ -15,9 +15,15 @@ import pytest
 from agex.studio.site import build_site
 
 ROOT = Path(__file__).parents[2]
-BUILD = ROOT / "build" / "browser"
+BUILD = ROOT / ".browser"
 PYODIDE = BUILD / "node_modules" / "pyodide"
 WHEELS = BUILD / "wheels"
+
+NEEDED = (
+    "annotated_types", "cloudpickle", "monkeyfs", "pydantic", "pydantic_core", "termish", "typing_extensions",
+    "typing_inspection",
+)  # fmt: skip
+"""What agex imports in a tab; others that may lie there are for other tests."""
 
 needs_pyodide = pytest.mark.skipif(
     not (PYODIDE / "pyodide.mjs").is_file() or not [*WHEELS.glob("pydantic_core-*.whl")],
@@ -29,13 +35,13 @@ def make_site(folder: Path) -> Path:
     """Build the wheel of this checkout, and the page with it."""
     command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder / "wheel")]
     subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
-    others = [wheel for wheel in WHEELS.glob("*.whl") if not wheel.name.startswith("agex-")]
+    others = [wheel for name in NEEDED for wheel in WHEELS.glob(f"{name}-*.whl")]
     build_site(folder / "site", pyodide=PYODIDE, wheels=[*(folder / "wheel").glob("*.whl"), *others])
     return folder / "site"
 
 
 class _Files(SimpleHTTPRequestHandler):
-    extensions_map = {
+    extensions_map = {  # noqa: RUF012 - the base class has it so
         **SimpleHTTPRequestHandler.extensions_map,
         ".mjs": "text/javascript",
         ".wasm": "application/wasm",
@@ -61,7 +67,9 @@ class Endpoint(BaseHTTPRequestHandler):
 
     def do_POST(self):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self.server.requests.append({"body": body, "headers": dict(self.headers)})
+        self.server.requests.append(
+            {"body": body, "headers": {name.lower(): value for name, value in self.headers.items()}}
+        )
         code = self.server.programs.pop(0)
         arguments = json.dumps({"code": code})
         call = {"index": 0, "id": "call-1", "type": "function"}

@@ -29,7 +29,9 @@ def build_site(out: Path, *, pyodide: Path, wheels: Iterable[Path]) -> None:
     found = sorted(wheels)
     missing = [name for name in _PYODIDE if not (pyodide / name).is_file()]
     if missing:
-        raise StateError(f"{pyodide} has no {', '.join(missing)}; give the folder of the npm package pyodide.")
+        raise StateError(
+            f"{pyodide} has no {', '.join(missing)}; give the folder of the npm package pyodide."
+        )
     if not any(wheel.name.startswith("agex-") for wheel in found):
         raise StateError("There is no wheel of agex among the wheels; build it: python -m hatchling build.")
     out.mkdir(parents=True, exist_ok=True)

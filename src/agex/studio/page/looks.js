@@ -137,9 +137,10 @@ function minus(sign, words) {
   return words.split("\n").map((line) => sign + line).join("\n");
 }
 
-/** Say what a task was asked: one text as it is, anything else by name. */
-export function inputs(one) {
-  const given = Object.entries(one.inputs ?? {});
+/** Say what a task was asked: one text as it is, anything else by name. In short, a message stands for all. */
+export function inputs(one, { short = false } = {}) {
+  let given = Object.entries(one.inputs ?? {});
+  if (short && "message" in (one.inputs ?? {})) given = [["message", one.inputs.message]];
   if (given.length === 0) return el("p", { class: "prose" }, one.text);
   if (given.length === 1) return el("p", { class: "prose" }, given[0][1]);
   return el("dl", { class: "inputs" }, given.map(([name, value]) => [el("dt", {}, name), el("dd", {}, value)]));

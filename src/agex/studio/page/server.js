@@ -37,14 +37,17 @@ export function openServer() {
     /** Call back whenever somebody committed or branched: another process writes this state. */
     watch(timeline, changed, failed) {
       let known = headsOf(timeline);
+      let down = false;
       const look = async () => {
         if (document.hidden) return;
         try {
           const heads = headsOf(await call("heads"));
           if (heads !== known) changed();
           known = heads;
-          failed(null);
+          if (down) failed(null);
+          down = false;
         } catch (error) {
+          down = true;
           failed(error);
         }
       };

@@ -39,6 +39,7 @@ async function refresh(branch = view.timeline?.branch) {
 }
 
 function select(hash) {
+  failed(null);
   view.selected = hash;
   view.following = hash === view.timeline.head;
   show();
@@ -78,7 +79,7 @@ function showTrack(timeline, at) {
   timeline.commits.forEach((commit, n) => {
     const last = runs.at(-1);
     if (last && last.run !== null && last.run === commit.run) last.commits.push([commit, n]);
-    else runs.push({ run: commit.run, title: commit.task ?? "host", commits: [[commit, n]] });
+    else runs.push({ run: commit.run, title: commit.task ?? (commit.message || "commit"), commits: [[commit, n]] });
   });
   fill(by("track"), runs.map((run) => el(
     "div",
@@ -153,7 +154,7 @@ function showMessages(timeline, at) {
         "button",
         { type: "button", class: `message ${kind} ${current} ${n > at ? "later" : ""}`, onclick: () => select(lastOf(said, commit, n)) },
         el("span", { class: "who" }, who),
-        said.kind === "task" ? inputs(said) : el("p", { class: "prose" }, said.text),
+        said.kind === "task" ? inputs(said, { short: true }) : el("p", { class: "prose" }, said.text),
       )));
     }
   });
@@ -179,15 +180,19 @@ function failed(error) {
   by("alert").textContent = error ? error.message : "";
 }
 
+/** Do something of the page's own accord; what goes wrong is shown. */
 async function attempt(action) {
   try {
-    const done = await action();
-    failed(null);
-    return done;
+    await action();
   } catch (error) {
     failed(error);
-    return undefined;
   }
+}
+
+/** Do what somebody asked for: what went wrong before is settled. */
+function act(action) {
+  failed(null);
+  return attempt(action);
 }
 
 by("back").addEventListener("click", () => step(-1));
@@ -195,7 +200,7 @@ by("forward").addEventListener("click", () => step(1));
 by("now").addEventListener("click", () => select(view.timeline.head));
 roving(by("track"), "[role=option]", ["ArrowLeft", "ArrowRight"], (item) => select(item.dataset.hash));
 
-by("branch").addEventListener("change", (event) => attempt(async () => {
+by("branch").addEventListener("change", (event) => act(async () => {
   const branch = event.target.value;
   await source.choose(branch);
   view.following = true;
@@ -212,7 +217,7 @@ by("fork-cancel").addEventListener("click", () => { forking(false); by("fork").f
 by("fork-form").addEventListener("keydown", (event) => { if (event.key === "Escape") by("fork-cancel").click(); });
 by("fork-form").addEventListener("submit", (event) => {
   event.preventDefault();
-  attempt(async () => {
+  act(async () => {
     const made = await source.fork(by("fork-name").value, view.selected);
     by("fork-name").value = "";
     forking(false);
@@ -239,8 +244,8 @@ by("theme").addEventListener("click", () => theme(THEMES[localStorage.getItem("a
 // -- beginning -------------------------------------------------------------------------------------
 
 await attempt(async () => {
-  if (source.canRun) await source.begin({ activity, attempt, failed, refresh, show, status, view });
+  if (source.canRun) await source.begin({ act, activity, attempt, failed, refresh, show, status, view });
   await refresh();
 });
-if (view.timeline) source.watch?.(view.timeline, () => attempt(() => refresh()), (error) => { if (error) failed(error); });
+if (view.timeline) source.watch?.(view.timeline, () => attempt(() => refresh()), failed);
 document.documentElement.dataset.ready = "yes";

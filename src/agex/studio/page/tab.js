@@ -60,6 +60,7 @@ export function openTab() {
       heard.status = (words) => page.status(words, true);
       for (const id of ["composer", "model"]) by(id).hidden = false;
       page.status("Loading Python", true);
+      by("activity").textContent = "Python is starting in this tab; what was done here before is shown then.";
       const shared = await call("start", { name });
       if (shared) interrupt = new Int32Array(shared);
       branch = (await call("branches")).current;
@@ -93,6 +94,7 @@ export function openTab() {
       by("stop").hidden = false;
       page.status("Working", true);
       let words = "Ready";
+      page.failed(null);
       try {
         const found = await call(asks ? "answer" : "ask", { message });
         asks = found.question === true;
@@ -100,7 +102,6 @@ export function openTab() {
         if (found.ok) words = `Done in ${found.seconds.toFixed(1)} s, ${found.turns} ${found.turns === 1 ? "turn" : "turns"}`;
         else if (asks) words = "The agent asks back: answer below";
         else throw new Error(`${found.error.kind}: ${found.error.message}`);
-        page.failed(null);
       } catch (error) {
         page.failed(error);
       }
@@ -127,7 +128,7 @@ export function openTab() {
     });
     by("model-form").addEventListener("submit", (event) => {
       event.preventDefault();
-      page.attempt(async () => {
+      page.act(async () => {
         await useModel({ url: by("model-url").value, model: by("model-name").value, key: by("model-key").value });
         by("message").focus();
       });
@@ -135,7 +136,7 @@ export function openTab() {
   }
 
   function takeFiles(page) {
-    const take = (files) => page.attempt(async () => {
+    const take = (files) => page.act(async () => {
       for (const file of files) {
         await call("add_file", { path: file.name, data: await base64(file) });
         page.status(`Added ${file.name}`);
