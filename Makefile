@@ -10,7 +10,7 @@ FUZZ_SECONDS ?= 600
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test check format bench bench-agent bench-sandbox bench-state fuzz docs clean bench-workspace bench-isolation browser-page
+.PHONY: help demo test check format bench bench-agent bench-sandbox bench-state fuzz docs clean bench-workspace bench-isolation browser browser-node browser-page
 
 help: ## list the targets
 	@awk -F ' ## ' '/^[a-z-]+:.* ## / { sub(/:.*/, "", $$1); printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -81,21 +81,35 @@ bench-isolation: $(VENV)/.installed-bench+docker ## a worker at each level: star
 bench-sandbox: $(VENV)/.installed-bench+bench-peers ## the sandbox against plain exec and against its peers
 	$(BIN)/python -m bench.sandbox $(SANDBOX_ARGS)
 
+# Pyodide and the wheels it can load, from the package registries, into a folder that is no part of the
+# repository. pip resolves for this system and not for that one, so what is needed there stands in a list.
+BROWSER := .browser
+BROWSER_ARGS ?= -q
+EMSCRIPTEN := --only-binary=:all: --platform pyemscripten_2026_0_wasm32 --python-version 3.14 \
+	--implementation cp --abi cp314 --abi none
+
+$(BROWSER)/.installed: tests/browser/node/requirements.txt constraints.txt
+	@echo "installing Pyodide into $(BROWSER)"
+	@rm -rf $(BROWSER)/wheels && mkdir -p $(BROWSER)/wheels
+	@npm install --silent --no-save --no-package-lock --prefix $(BROWSER) pyodide@314
+	@$(PYTHON) -m pip download --quiet --disable-pip-version-check $(EMSCRIPTEN) --constraint constraints.txt \
+		--requirement tests/browser/node/requirements.txt --dest $(BROWSER)/wheels
+	@touch $@
+
+browser: browser-node browser-page ## the package in Pyodide: its suite under node, its page in Chromium
+
+browser-node: $(BROWSER)/.installed
+	@rm -f $(BROWSER)/wheels/agex-*.whl
+	@$(PYTHON) -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir $(BROWSER)/wheels .
+	node tests/browser/node/run.mjs $(BROWSER) $(BROWSER_ARGS) $(BROWSER_TESTS)
+
+# The rooms of the inner ring and of the agent; what of them is left out, and why: tests/browser/node/left_out.py.
+BROWSER_TESTS ?= $(addprefix tests/,agent browser contract files models sandbox shell state testing values)
+
 fuzz: $(VENV)/.installed-test+fuzz ## look for programs that leave the sandbox, led by coverage, for FUZZ_SECONDS
 	$(BIN)/python tests/sandbox/fuzz/atheris_target.py $(FUZZ_SECONDS)
 
-# Pyodide and the wheels for it, in a folder that git ignores; another interpreter's wheels, so pip gets them.
-TAB := .browser
-TAB_WHEELS := annotated-types cloudpickle monkeyfs pydantic pydantic-core termish typing-extensions typing-inspection
-$(TAB)/.page: constraints.txt | $(BIN)/python
-	@mkdir -p $(TAB)
-	npm install --silent --prefix $(TAB) pyodide@314.0.7
-	python3 -m pip --disable-pip-version-check download --quiet --no-deps --only-binary=:all: --python-version 3.14 \
-		--implementation cp --abi cp314 --platform pyemscripten_2026_0_wasm32 --constraint constraints.txt \
-		--dest $(TAB)/wheels $(TAB_WHEELS)
-	@touch $@
-
-browser-page: $(VENV)/.installed-test+browser $(TAB)/.page ## the page of agex studio in headless Chromium
+browser-page: $(VENV)/.installed-test+browser $(BROWSER)/.installed ## the page of agex studio in headless Chromium
 	@command -v chromium >/dev/null || { apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium; }
 	$(BIN)/python -m pytest -rs -s tests/studio
 
@@ -103,5 +117,5 @@ docs: $(VENV)/.installed-docs ## build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 clean: ## remove what the targets made, the environments included
-	rm -rf .venv .venv-3.* site build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-3.* .browser site build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -141,10 +141,17 @@ def _shown_door(guards: Guards, receiver: Any, name: str) -> Any:
 def _loop_door(guards: Guards, receiver: Any, name: str) -> Any:
     """What asyncio's objects know of the host: the loop, its threads, the frames of tasks."""
     subject = receiver if isinstance(receiver, type) else type(receiver)
-    module = receiver.__name__ if isinstance(receiver, types.ModuleType) else subject.__module__
-    if not guards.is_own(receiver) and str(module).lstrip("_").partition(".")[0] in {"asyncio", "concurrent"}:
+    if isinstance(receiver, types.ModuleType):
+        modules = [receiver.__name__]
+    else:  # an event loop may have futures of a class of its own
+        modules = [str(part.__module__) for part in classes.mro_of(subject)]
+    if not guards.is_own(receiver) and any(_is_asyncio(module) for module in modules):
         raise refusal(receiver, name)
     return receiver
+
+
+def _is_asyncio(module: str) -> bool:
+    return module.lstrip("_").partition(".")[0] in {"asyncio", "concurrent"}
 
 
 def _cache_door(guards: Guards, receiver: Any, name: str) -> Any:

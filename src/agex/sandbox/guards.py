@@ -22,7 +22,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from agex.errors import SandboxAttributeError, SandboxError, SandboxTypeError
-from agex.sandbox import annotations, classes, compiled, doors, hostclass, lazies, ledger, patterns, rawmemory
+from agex.sandbox import classes, compiled, doors, hints, hostclass, lazies, ledger, page, patterns, rawmemory
 from agex.sandbox.builtin import as_builtin
 from agex.sandbox.context import CURRENT
 from agex.sandbox.importer import Importer
@@ -114,7 +114,8 @@ class Guards:
             "pattern!": self.pattern,
             "late!": patterns.Late,
             "named!": self.named_pattern,
-            "noted!": annotations.noted,
+            "path!": self.path_value,
+            "noted!": hints.noted,
             "value!": None,
             "__build_class__": self.classes.build(host.__build_class__),
             "__import__": self.import_,
@@ -152,6 +153,8 @@ class Guards:
 
     def check(self, receiver: Any, name: str) -> Any:
         """Decide about reading *name*, a private or contested one, of *receiver*."""
+        if page.IS_HERE and page.belongs_to_it(receiver, name):
+            raise doors.refusal(receiver, name)
         class_ = type(receiver)
         # Another metaclass could be the guest's, and say by __hash__ and __eq__ that its class is str.
         if type(class_) is type and class_ in classes.PLAIN and name in self.policy.text.only_elsewhere:
@@ -255,6 +258,8 @@ class Guards:
         if ledger.is_denied(name):
             raise doors.refusal(receiver, name)
         rules = self.policy.text
+        if page.IS_HERE and page.belongs_to_it(receiver, name):
+            raise doors.refusal(receiver, name)
         if (ledger.is_private(name) or name in rules.contested) and (
             name in rules.hot
             or issubclass(type(receiver), type)  # a guest's metaclass does not make a class the guest's
@@ -398,7 +403,10 @@ class Guards:
         for name in (*names, *watched):
             if ledger.is_denied(name):
                 raise SandboxAttributeError(f"attribute '{name}' cannot be matched")
-        delicate = [n for n in (*names, *watched) if ledger.is_private(n) or n in self.policy.text.contested]
+        contested = self.policy.text.contested
+        delicate = [
+            n for n in (*names, *watched) if page.IS_HERE or ledger.is_private(n) or n in contested
+        ]
         if not delicate and not self.classes.is_guest(class_):
             return class_  # its __match_args__ stay what they are
         key = (id(class_), found, watched)
@@ -417,7 +425,16 @@ class Guards:
             class_ = sys._getframe(1).f_locals[first]  # pyright: ignore[reportPrivateUsage] - the scope
         except KeyError:
             return elsewhere()
-        return self.pattern(functools.reduce(host.getattr, rest, class_), *watched)
+        return self.pattern(functools.reduce(self.getattr, rest, class_), *watched)
+
+    def path_value(self, elsewhere: Callable[[], Any], path: str) -> Any:
+        """Give the value of a dotted name in a pattern, which the calling scope may hold."""
+        first, *rest = path.split(".")
+        try:
+            value = sys._getframe(1).f_locals[first]  # pyright: ignore[reportPrivateUsage] - the scope
+        except KeyError:
+            return elsewhere()
+        return functools.reduce(self.getattr, rest, value)
 
     def matches(self, subject: Any, class_: type, delicate: tuple[str, ...]) -> bool:
         """Do the ``isinstance`` of a class pattern that reads *delicate* names."""

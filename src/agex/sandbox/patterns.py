@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["HELPERS", "Late", "match"]
 
-HELPERS = ("pattern!", "late!", "named!")
+HELPERS = ("pattern!", "late!", "named!", "path!")
 """The names that guarded patterns use."""
 
 
@@ -61,7 +61,7 @@ class _Pattern:
             self._class(node, is_reached=is_reached)
         elif isinstance(node, ast.MatchMapping):
             rewriter.bind(node, node.rest)
-            node.keys[:] = [rewriter.expr(key) for key in node.keys]
+            node.keys[:] = [self._value(key) for key in node.keys]
         elif isinstance(node, (ast.MatchAs, ast.MatchStar)):
             rewriter.bind(node, node.name)
         elif isinstance(node, ast.MatchValue):
@@ -74,7 +74,37 @@ class _Pattern:
             self.visit(child, is_reached=is_reached and i == 0 and isinstance(node, ast.MatchOr))
 
     def _value(self, node: ast.expr) -> ast.expr:
-        """Check a dotted name or literal of a pattern: it cannot carry a guard."""
+        """Check a dotted name or literal of a pattern: it cannot carry a guard.
+
+        Where every receiver is to be checked, a dotted name is read elsewhere, when the interpreter gets there.
+        """
+        self._check_value(node)
+        if not (self.rewriter.rules.strict and isinstance(node, ast.Attribute)):
+            return node
+        path = nodes.text(ast.unparse(node), node)
+        thunk = ast.Lambda(nodes.no_arguments(), self._checked(node), **nodes.at(node))
+        if self.rewriter.is_function:
+            value = nodes.call("late!", node, thunk)
+        else:
+            value = nodes.call("late!", node, ast.Name("path!", nodes.LOAD, **nodes.at(node)), thunk, path)
+        bound = self._bound(node, value)
+        return ast.Attribute(bound, "cls", nodes.LOAD, **nodes.at(node))
+
+    def _checked(self, node: ast.expr) -> ast.expr:
+        """Guard a dotted name, without temporaries: it becomes the body of a lambda."""
+        self.rewriter.bare += 1
+        guarded: ast.expr = self.rewriter.expr(node)
+        self.rewriter.bare -= 1
+        return guarded
+
+    def _bound(self, node: Any, value: ast.expr) -> ast.Name:
+        """Have a value bound before the case; return the name that it has there."""
+        stand_in = self.rewriter.new_case()
+        target = ast.Name(stand_in, ast.Store(), **nodes.at(node))
+        self.stand_ins.append(ast.NamedExpr(target, value, **nodes.at(node)))
+        return ast.Name(stand_in, nodes.LOAD, **nodes.at(node))
+
+    def _check_value(self, node: ast.expr) -> None:
         for part in ast.walk(node):
             if isinstance(part, ast.Attribute):
                 name = part.attr
@@ -87,37 +117,35 @@ class _Pattern:
                     )
             elif isinstance(part, ast.Name):
                 self.rewriter.name(part)
-        return node
 
     def _class(self, node: ast.MatchClass, *, is_reached: bool) -> None:
         rewriter = self.rewriter
         for name in node.kwd_attrs:
             if ledger.is_denied(name):
                 rewriter.refuse(node, f"attribute '{name}' is not accessible", "match public attributes only")
-        self._value(node.cls)
+        self._check_value(node.cls)
         names = [rewriter.mangle(n) for n in node.kwd_attrs]
         watched = [n for n in names if ledger.is_private(n) or n in rewriter.rules.contested]
         if not node.patterns and not watched and not rewriter.rules.strict:
             return
         arguments = [nodes.text(n, node) for n in (names if rewriter.rules.strict else watched)]
-        value = nodes.call("pattern!", node, node.cls, *arguments)
-        stand_in = rewriter.new_case()
-        bound = ast.Name(stand_in, nodes.LOAD, **nodes.at(node))
+        path = nodes.text(ast.unparse(node.cls), node)
+        class_ = self._checked(node.cls) if rewriter.rules.strict else node.cls
+        value = nodes.call("pattern!", node, class_, *arguments)
         if is_reached:
-            node.cls = bound
+            node.cls = self._bound(node, value)
         else:
-            value = self._late(node, value, arguments)
+            bound = self._bound(node, self._late(node, value, path, arguments))
             node.cls = ast.Attribute(bound, "cls", nodes.LOAD, **nodes.at(node))
-        target = ast.Name(stand_in, ast.Store(), **nodes.at(node))
-        self.stand_ins.append(ast.NamedExpr(target, value, **nodes.at(node)))
 
-    def _late(self, node: ast.MatchClass, value: ast.expr, arguments: list[ast.Constant]) -> ast.Call:
+    def _late(
+        self, node: ast.MatchClass, value: ast.expr, path: ast.Constant, arguments: list[ast.Constant]
+    ) -> ast.Call:
         """Build what gives the stand-in when it is wanted."""
         thunk = ast.Lambda(nodes.no_arguments(), value, **nodes.at(node))
         if self.rewriter.is_function:
             return nodes.call("late!", node, thunk)
         # A function does not see the names of a class body, nor those that exec() was given apart.
-        path = nodes.text(ast.unparse(node.cls), node)
         named = ast.Name("named!", nodes.LOAD, **nodes.at(node))
         return nodes.call("late!", node, named, thunk, path, *arguments)
 

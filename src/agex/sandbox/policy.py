@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from agex.errors import DefinitionError
-from agex.sandbox import doors, hostclass, ledger, libraries, stdlib
+from agex.sandbox import doors, hostclass, ledger, libraries, page, stdlib
 from agex.sandbox.libraries.homes import Guard, homes
 from agex.sandbox.libraries.lookup import DENIED, Shelf, member_door, named, open_guard, unsealed
 from agex.sandbox.modules import ModuleGrant, Pattern, matches, open_while
@@ -73,7 +73,8 @@ class Policy:
 
     Args:
         strict: check the receiver of every attribute, for hosts that hand over live
-            objects whose graph they do not know (see docs/security.md for the cost).
+            objects whose graph they do not know (see docs/security.md for the cost). In a browser tab
+            it always is, see `agex.sandbox.page`.
 
     Attributes:
         names: what guest code finds as variables.
@@ -83,7 +84,7 @@ class Policy:
     """
 
     def __init__(self, strict: bool = False) -> None:
-        self.strict = strict
+        self.strict = strict or page.IS_HERE
         self.names: dict[str, Any] = {}
         self.modules: dict[str, ModuleGrant] = {}
         self.grants: list[Grant] = []

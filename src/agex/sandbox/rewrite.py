@@ -33,7 +33,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from agex.errors import SandboxSyntaxError
-from agex.sandbox import annotations, ledger, nodes, patterns
+from agex.sandbox import hints, ledger, nodes, patterns
 from agex.sandbox.formatting import is_plain_format
 from agex.sandbox.steady import STORE, Locals
 
@@ -41,7 +41,7 @@ __all__ = ["HELPERS", "Rules", "rewrite"]
 
 HELPERS = (
     "stop!", "trip!", "caught!", "type!", "super!", "own!", "ok!", "check!", "store!", "delete!", "value!",
-    *patterns.HELPERS, *annotations.HELPERS,
+    *patterns.HELPERS, *hints.HELPERS,
 )  # fmt: skip
 """Every name the rewriting adds, apart from the temporaries ``tmp!`` and ``case!N``."""
 
@@ -393,11 +393,11 @@ class Rewriter:
             node.decorator_list[i] = self.expr(decorator)
         notes = self.signature(node.args)
         if node.returns is not None and self._takes_notes():
-            notes.append(annotations.take(self, "return", node.returns))
+            notes.append(hints.take(self, "return", node.returns))
             node.returns = None
         node.returns = self.annotation(node.returns)
         self.type_params(node)
-        annotations.decorate(node, notes)
+        hints.decorate(node, notes)
         outer = self.enter(node.args)
         node.body = self.body(_FUNCTION, node.body, node)
         self.leave(outer)
@@ -435,7 +435,7 @@ class Rewriter:
                 continue
             self.bind(arg, arg.arg)
             if arg.annotation is not None and self._takes_notes():
-                notes.append(annotations.take(self, self.mangle(arg.arg), arg.annotation))
+                notes.append(hints.take(self, self.mangle(arg.arg), arg.annotation))
                 arg.annotation = None
             arg.annotation = self.annotation(arg.annotation)
         for defaults in (args.defaults, args.kw_defaults):
@@ -444,8 +444,8 @@ class Rewriter:
         return notes
 
     def _takes_notes(self) -> bool:
-        """Tell whether annotations are evaluated by the program itself, see `annotations`."""
-        return annotations.ARE_LATE and not self.texts
+        """Tell whether annotations are evaluated by the program itself, see `hints`."""
+        return hints.ARE_LATE and not self.texts
 
     def _notes(self, node: ast.AnnAssign) -> bool:
         return self._takes_notes() and self.scope is not _FUNCTION
@@ -455,7 +455,7 @@ class Rewriter:
         node.target = self.expr(node.target)
         node.value = self.optional(node.value)
         self.notes = self.notes or bool(node.simple)
-        return annotations.annotated(self, node)
+        return hints.annotated(self, node)
 
     def annotation(self, node: ast.expr | None) -> ast.expr | None:
         if node is None or self.texts:
@@ -484,7 +484,7 @@ class Rewriter:
             out.insert(start, nodes.stop_check(owner))
         else:
             if has_notes:
-                out.insert(start, annotations.start(owner))
+                out.insert(start, hints.start(owner))
             # A metaclass may prepare any mapping as namespace: the helpers must not be asked of it.
             out.insert(start, self.helpers(out[0]))
         return out
@@ -567,7 +567,7 @@ class Rewriter:
         self.texts = any(nodes.is_future(node, "annotations") for node in tree.body[:start])
         tree.body = self.statements(tree.body)
         if self.notes:
-            tree.body.insert(start, annotations.start(tree.body[0]))
+            tree.body.insert(start, hints.start(tree.body[0]))
         # LOAD_GLOBAL is specialised, LOAD_NAME is not: module-level loops pay for the difference.
         if tree.body:
             tree.body.insert(start, self.helpers(tree.body[0]))

@@ -37,6 +37,11 @@ class BlockingLoop(asyncio.BaseEventLoop):
 class _Policy(asyncio.events._BaseDefaultEventLoopPolicy):
     _loop_factory = BlockingLoop
 
+    def get_event_loop(self) -> asyncio.AbstractEventLoop:
+        if self._local._loop is None:  # Pyodide asks for one wherever it makes a proxy of a promise
+            self.set_event_loop(self.new_event_loop())
+        return super().get_event_loop()
+
 
 def install() -> None:
     """Have asyncio make such loops, in a thread where Pyodide's own loop does not count as running."""

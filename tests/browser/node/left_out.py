@@ -2,23 +2,72 @@
 
 from __future__ import annotations
 
+import importlib.util
 import inspect
 import re
+from pathlib import Path
 
 import pytest
 
 _NEEDS: dict[str, str] = {
-    r"threading\.|ThreadPool|to_thread\(|asyncio\.run\(|run_coroutine_threadsafe": "starts threads or an event loop",
-    r"subprocess\.|multiprocessing|os\.fork|ProcessPool|sys\.executable": "starts processes",
-    r"signal\.|setitimer|SIGALRM": "uses signals",
-    r"socket\.|HTTPServer": "opens sockets",
+    r"threading\.|ThreadPool|to_thread\(|run_coroutine_threadsafe|max_workers": "the test starts threads",
+    r"asyncio\.run\(": "the test starts an event loop of its own",
+    r"subprocess\.|multiprocessing|os\.fork|ProcessPool|sys\.executable|isolation=": "the test starts processes",
+    r"signal\.|setitimer|SIGALRM": "the test uses signals",
+    r"socket\.|HTTPServer|_server\b": "the test opens sockets",
+    r"\bDisk\(|state\.disk": "a state on disk is not for a tab: its files are gone with it",
+    r"memory_mb=\d": "there is no limit on memory to be had",
+    r"link_to\(|os\.link\(": "the file system of the tab has no hard links",
 }
-"""What a test itself does that a browser tab cannot, by its source."""
+"""What a test itself does that a browser tab cannot, by its source and that of the fixtures it takes."""
 
 _TESTS: dict[str, str] = {
     "tests/sandbox/test_limits.py::test_a_c_call_that_looks_for_signals": "there are no signals to look for",
+    "tests/files/test_escapes.py::test_a_root_that_is_replaced": "a directory is not held open there",
 }
 """Tests and files, by the start of their ids."""
+
+_FILES: dict[str, str] = {
+    "tests/sandbox/test_humaneval_reference.py": "the data set is not installed there",
+    "tests/sandbox/test_fuzz.py": "as long as all the rest; make fuzz and make test run it",
+    "tests/sandbox/test_cpython_suite.py": "Pyodide comes without the tests of the interpreter",
+    "tests/sandbox/libraries": "its libraries have no wheels for Pyodide in the package registry",
+    "tests/state/test_crash_kill.py": "processes are killed in it",
+    "tests/state/test_crash_power.py": "processes are traced in it",
+    "tests/state/test_disk.py": "a state on disk is not for a tab",
+    "tests/state/test_tamper.py": "a state on disk is not for a tab",
+    "tests/state/test_redis.py": "a server is started in it",
+    "tests/state/test_postgres.py": "a server is started in it",
+    "tests/models/test_local.py": "models that run in the interpreter are not for a tab",
+    "tests/models/test_weights.py": "models that run in the interpreter are not for a tab",
+}
+"""Files that are not even imported."""
+
+_IMPORT = re.compile(r"^(?:import|from) ([a-z_]\w*)", re.MULTILINE)
+_LOADABLE = frozenset({"agex", "pytest", "hypothesis"})
+
+_left_out: dict[str, str] = {}
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out a file that imports what cannot be loaded, and say so at the end."""
+    name = collection_path.relative_to(config.rootpath).as_posix()
+    reason = _FILES.get(name)
+    if reason is None and collection_path.suffix == ".py" and collection_path.name.startswith("test_"):
+        reason = _missing(collection_path)
+    if reason is None:
+        return None
+    _left_out[name] = reason
+    return True
+
+
+def _missing(path: Path) -> str | None:
+    beside = [path.parent, path.parent.parent / "sandbox", path.parent.parent / "state"]
+    for name in _IMPORT.findall(path.read_text()):
+        is_ours = any((folder / name).exists() or (folder / f"{name}.py").exists() for folder in beside)
+        if name not in _LOADABLE and not is_ours and importlib.util.find_spec(name) is None:
+            return f"{name} has no wheel for Pyodide in the package registry, or is not for a tab"
+    return None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -32,5 +81,21 @@ def _reason(item: pytest.Item) -> str | None:
     for start, reason in _TESTS.items():
         if item.nodeid.startswith(start):
             return reason
-    source = inspect.getsource(item.function) if isinstance(item, pytest.Function) else ""
+    source = _source(item) if isinstance(item, pytest.Function) else ""
     return next((reason for what, reason in _NEEDS.items() if re.search(what, source)), None)
+
+
+def _source(item: pytest.Function) -> str:
+    parts = [inspect.getsource(item.function)]
+    for name in item.fixturenames:
+        for fixture in item._fixtureinfo.name2fixturedefs.get(name, ()):
+            if "/tests/" in inspect.getsourcefile(fixture.func) and "_no_settings" not in name:
+                parts.append(inspect.getsource(fixture.func))
+    return "\n".join(parts)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if _left_out:
+        terminalreporter.section("files left out in a browser tab")
+        for name, reason in sorted(_left_out.items()):
+            terminalreporter.line(f"{name}: {reason}")
