@@ -11,7 +11,7 @@ FLIPS_ARGS ?=
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test check format bench bench-agent bench-sandbox bench-state fuzz docs clean bench-workspace bench-isolation flips browser browser-node
+.PHONY: help demo test check format bench bench-agent bench-sandbox bench-state fuzz docs clean bench-workspace bench-isolation flips browser browser-node browser-page
 
 help: ## list the targets
 	@awk -F ' ## ' '/^[a-z-]+:.* ## / { sub(/:.*/, "", $$1); printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -97,7 +97,7 @@ $(BROWSER)/.installed: tests/browser/node/requirements.txt constraints.txt
 		--requirement tests/browser/node/requirements.txt --dest $(BROWSER)/wheels
 	@touch $@
 
-browser: browser-node ## the package in Pyodide: its suite under node
+browser: browser-node browser-page ## the package in Pyodide: its suite under node, its page in Chromium
 
 browser-node: $(BROWSER)/.installed
 	@rm -f $(BROWSER)/wheels/agex-*.whl
@@ -112,6 +112,10 @@ fuzz: $(VENV)/.installed-test+fuzz ## look for programs that leave the sandbox, 
 
 flips: $(VENV)/.installed-test ## alter every byte of small stores, each found or harmless: some ten minutes
 	$(BIN)/python tests/state/flips.py $(FLIPS_ARGS)
+
+browser-page: $(VENV)/.installed-test+browser $(BROWSER)/.installed ## the page of agex studio in headless Chromium
+	@command -v chromium >/dev/null || { apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium; }
+	$(BIN)/python -m pytest -rs -s tests/studio
 
 docs: $(VENV)/.installed-docs ## build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

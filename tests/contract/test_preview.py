@@ -1,5 +1,8 @@
 import collections
 import enum
+import importlib.machinery
+import sys
+import types
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -152,3 +155,13 @@ def test_a_huge_value_is_not_written_out_whole():
 
     preview(Counted([Loud() for _ in range(1000)]), 100)
     assert Loud.shown < 50
+
+
+def test_a_library_that_another_thread_imports_just_now_is_not_asked(monkeypatch):
+    for name in ("numpy", "pandas"):
+        spec = importlib.machinery.ModuleSpec(name, None)
+        spec._initializing = True
+        module = types.ModuleType(name)
+        module.__spec__ = spec
+        monkeypatch.setitem(sys.modules, name, module)
+    assert preview([1]) == "[1]"

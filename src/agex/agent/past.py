@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -13,49 +13,31 @@ from agex.models.actions import PythonAction
 from agex.state import Commit, Diff, Snapshot, Versioned
 from agex.values import show_value, type_name
 
-__all__ = ["compare", "log", "show"]
+__all__ = ["changed", "compare", "entry", "fork", "log", "names_of", "show", "summary"]
 
 
-def log(state: Versioned, limit: int) -> list[dict[str, Any]]:
-    """Describe the newest commits, a dict each."""
+def log(state: Versioned, limit: int, ref: str | None = None) -> list[dict[str, Any]]:
+    """Describe the newest commits up to the head, or to *ref*, a dict each."""
+    names = names_of(state)
+    return [entry(state, commit, names) for commit in itertools.islice(state.history(ref), limit)]
+
+
+def entry(state: Versioned, commit: Commit, names: Mapping[str, list[str]]) -> dict[str, Any]:
+    """Describe a commit as a log does; *names* are what `names_of` gives."""
+    return {**summary(commit), "names": names.get(commit.hash, []), **changed(state, commit)}
+
+
+def names_of(state: Versioned) -> dict[str, list[str]]:
+    """Return the branches and tags that commits have, by hash."""
     names: dict[str, list[str]] = {}
     for kind, found in (("", state.branches()), ("tag ", state.tags())):
         for name, commit in found.items():
             names.setdefault(commit, []).append(f"{kind}{name}")
-    return [
-        {**_summary(commit), "names": names.get(commit.hash, []), **_changed(_change(state, commit))}
-        for commit in itertools.islice(state.history(), limit)
-    ]
+    return names
 
 
-def show(state: Versioned, ref: str) -> dict[str, Any]:
-    """Describe one commit: its code and output, what it did to files, and the variables that it left."""
-    snapshot = state.checkout(ref)
-    commit = snapshot.commit
-    return {
-        **_summary(commit),
-        "steps": [step for event in commit.events for step in _steps(event)],
-        **_changed(_change(state, commit)),
-        "file_changes": str(state.diff(commit.parent, commit.hash).files or ""),
-        "variables": {name: _shown(snapshot, name) for name in snapshot},
-    }
-
-
-def compare(state: Versioned, old: str, new: str) -> dict[str, Any]:
-    """Describe what differs between two commits."""
-    found = state.diff(old, new)
-    return {**_parts(found), "files": _parts(found.files), "text": str(found)}
-
-
-def _shown(snapshot: Snapshot, name: str) -> str:
-    try:
-        value = snapshot[name]
-    except UnpicklableVariableError:
-        return "(not kept)"
-    return show_value(value) or type_name(value)
-
-
-def _summary(commit: Commit) -> dict[str, Any]:
+def summary(commit: Commit) -> dict[str, Any]:
+    """Describe a commit in a few words and numbers."""
     actions = [event for event in commit.events if isinstance(event, ActionEvent)]
     return {
         "hash": commit.hash,
@@ -68,21 +50,53 @@ def _summary(commit: Commit) -> dict[str, Any]:
     }
 
 
-def _change(state: Versioned, commit: Commit) -> Diff:
-    return state.diff(commit.parent, commit.hash, texts=False)
+def changed(state: Versioned, commit: Commit) -> dict[str, dict[str, list[str]]]:
+    """Name the variables and files that a commit added, removed and changed."""
+    diff = state.diff(commit.parent, commit.hash, texts=False)
+    return {"changed": _named(diff), "files": _named(diff.files or Diff({}, {}, {}))}
+
+
+def show(state: Versioned, ref: str) -> dict[str, Any]:
+    """Describe one commit: its code and output, what it did to files, and the variables that it left."""
+    snapshot = state.checkout(ref)
+    commit = snapshot.commit
+    return {
+        **summary(commit),
+        "steps": [step for event in commit.events for step in _steps(event)],
+        **changed(state, commit),
+        "file_changes": str(state.diff(commit.parent, commit.hash).files or ""),
+        "variables": {name: _shown(snapshot, name) for name in snapshot},
+    }
+
+
+def compare(state: Versioned, old: str | None, new: str) -> dict[str, Any]:
+    """Describe what differs between two commits; None is the empty state."""
+    found = state.diff(old, new)
+    return {**_parts(found), "files": _parts(found.files), "text": str(found)}
+
+
+def fork(state: Versioned, name: str | None, at: str | None) -> dict[str, Any]:
+    """Make a branch."""
+    made = state.fork(name, at=at)
+    return {"branch": made.branch, "head": made.head}
 
 
 def _parts(diff: Diff | None) -> dict[str, dict[str, str]]:
+    """Return a difference as its three dicts of texts by name."""
     found = diff or Diff({}, {}, {})
     return {"added": found.added, "removed": found.removed, "changed": found.changed}
 
 
-def _changed(diff: Diff) -> dict[str, dict[str, list[str]]]:
-    return {"changed": _named(diff), "files": _named(diff.files or Diff({}, {}, {}))}
-
-
 def _named(diff: Diff) -> dict[str, list[str]]:
     return {"+": sorted(diff.added), "-": sorted(diff.removed), "~": sorted(diff.changed)}
+
+
+def _shown(snapshot: Snapshot, name: str) -> str:
+    try:
+        value = snapshot[name]
+    except UnpicklableVariableError:
+        return "(not kept)"
+    return show_value(value) or type_name(value)
 
 
 def _steps(event: Any) -> Iterator[dict[str, str]]:

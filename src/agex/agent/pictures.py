@@ -16,7 +16,7 @@ from typing import Any
 from agex.models.base import Image
 from agex.values.kinship import is_exactly, is_made_of
 
-__all__ = ["MOST_PICTURES", "encoded", "pictures_of"]
+__all__ = ["MOST_PICTURES", "encoded", "media_type_of", "pictures_of"]
 
 MOST_PICTURES = 8
 """Shown after one action, or with the inputs of a task."""
@@ -65,10 +65,15 @@ def pictures_of(values: Mapping[str, Any], host_time: HostTime) -> tuple[list[st
     return [*shown], tuple(shown.values())
 
 
+def media_type_of(data: bytes) -> str | None:
+    """Return the MIME type of an encoded picture by how it begins; None for anything else."""
+    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        return "image/webp"
+    return next((kind for magic, kind in _MAGIC.items() if data.startswith(magic)), None)
+
+
 def _checked(data: bytes) -> Image:
-    kind = next((kind for magic, kind in _MAGIC.items() if data.startswith(magic)), None)
-    if kind is None and data[:4] == b"RIFF" and data[8:12] == b"WEBP":
-        kind = "image/webp"
+    kind = media_type_of(data)
     if kind is None:
         raise ValueError("These bytes are no PNG, JPEG, GIF or WebP; for pixels give an array.")
     if len(data) > MOST_BYTES:

@@ -97,6 +97,11 @@ class Tab:
 
         return cls(await IndexedDBStore.open(name), **settings)
 
+    @property
+    def state(self) -> Versioned:
+        """The history and the workspace, on the branch that the tab is on."""
+        return self._state
+
     # -- one door ----------------------------------------------------------------------------
 
     async def call(self, method: str, arguments: str = "{}") -> str:

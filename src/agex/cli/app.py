@@ -226,6 +226,44 @@ def shell(
         raise typer.Exit(1)
 
 
+@app.command()
+def studio(
+    directory: Directory = Path(),
+    branch: Branch = "main",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Of 127.0.0.1; 0 takes a free one.")] = 0,
+    as_json: Json = False,
+) -> None:
+    """Serve a page, to this machine only, that shows what the tasks of a state did, step by step."""
+    from agex.cli.studio import serve
+
+    def tell(address: str) -> None:
+        typer.echo(json.dumps({"address": address}) if as_json else f"Open {address}\nCtrl-C ends it.")
+
+    with _Reporting():
+        serve(directory, branch, port, tell)
+
+
+@app.command("studio-site")
+def studio_site(
+    out: Annotated[Path, typer.Argument(help="A new folder.")],
+    pyodide: Annotated[Path, typer.Option(help="The folder of the npm package pyodide.")],
+    wheels: Annotated[
+        Path, typer.Option(help="A folder with the wheels of agex and of what it needs there.")
+    ],
+    as_json: Json = False,
+) -> None:
+    """Put the page for a browser tab into a folder, for any web server that serves files."""
+    from agex.studio.site import build_site
+
+    with _Reporting():
+        build_site(out, pyodide=pyodide, wheels=wheels.glob("*.whl"))
+    typer.echo(
+        json.dumps({"site": str(out)})
+        if as_json
+        else f"{out} holds the page; serve it from localhost or over https."
+    )
+
+
 class _Reporting:
     """Turn the library's errors into one line and an exit code."""
 

@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.syntax import Syntax
 
 from agex import Disk, Versioned
-from agex.agent.past import compare, log, show
+from agex.agent.past import compare, fork, log, show
 from agex.display import plain
 from agex.errors import StateError
 
@@ -72,12 +72,6 @@ def print_commit(entry: dict[str, Any], console: Console) -> None:
         console.print(_told(entry["file_changes"]), highlight=False)
     for name, text in entry["variables"].items():
         console.print(f"  [bold]{_told(name)}[/] = {_told(text)}", highlight=False)
-
-
-def fork(state: Versioned, name: str | None, at: str | None) -> dict[str, Any]:
-    """Make a branch."""
-    made = state.fork(name, at=at)
-    return {"branch": made.branch, "head": made.head}
 
 
 def check(state: Versioned) -> dict[str, Any]:

@@ -227,10 +227,15 @@ def _is_printed(kind: type) -> bool:
     return getattr(sys.modules.get(kind.__module__), kind.__name__, None) is kind
 
 
+def _loaded(name: str) -> Any:
+    """Return a library that was imported; None for one that another thread imports just now."""
+    module: Any = sys.modules.get(name)
+    return None if getattr(getattr(module, "__spec__", None), "_initializing", False) else module
+
+
 def _library_value(value: Any) -> str | None:
     """Write the shape of an array or a table that stands inside another value."""
-    numpy: Any = sys.modules.get("numpy")
-    pandas: Any = sys.modules.get("pandas")
+    numpy, pandas = _loaded("numpy"), _loaded("pandas")
     kind = type(value)
     if numpy is not None and is_subclass(kind, numpy.generic):
         return repr(value) if _is_printed(kind) and value.nbytes <= 64 else None
@@ -242,7 +247,7 @@ def _library_value(value: Any) -> str | None:
 
 
 def _table(value: Any, limit: int) -> str | None:
-    pandas: Any = sys.modules.get("pandas")
+    pandas = _loaded("pandas")
     if pandas is None:
         return None
     if is_known(type(value), pandas.DataFrame):
@@ -280,7 +285,7 @@ def _cell(value: object) -> object:
 
 
 def _array(value: Any, limit: int) -> str | None:
-    numpy: Any = sys.modules.get("numpy")
+    numpy = _loaded("numpy")
     if numpy is None or not is_known(type(value), numpy.ndarray):
         return None
     told = f"{class_name(type(value))} shape={value.shape} dtype={value.dtype}"

@@ -17,7 +17,7 @@ from agex.state.history import Commit, Diff, History
 from agex.state.journal import Collected, Draft, HeadMoved, Journal, Record
 from agex.state.kv import KVStore
 from agex.state.merging import difference, files_to_take, merge_base, take_files, to_take
-from agex.state.variables import CACHE, Codec, Variables, variables_at
+from agex.state.variables import CACHE, Codec, Stored, Variables, variables_at
 
 if TYPE_CHECKING:
     from agex.display import Page
@@ -54,6 +54,17 @@ class Snapshot(Past):
     def events(self) -> tuple[Any, ...]:
         """All events up to then, oldest first."""
         return tuple(_events_until(self._journal, self.commit.hash))
+
+    def size(self, name: str) -> int:
+        """Return how many bytes a variable takes in the store, with those that share objects with it.
+
+        Raises:
+            KeyError: there is no such variable.
+        """
+        recipe = Stored(self._journal, self.commit.hash, self._codec).recipe(name)
+        if recipe is None or name == CACHE:
+            raise KeyError(name)
+        return recipe.size
 
     def recent(self) -> list[str]:
         changed = difference(self._journal, self._codec, self.commit.parent, self.commit.hash, texts=False)

@@ -1,0 +1,251 @@
+// The page: a conversation, a timeline, what the agent did, and the state at the commit that is looked at.
+
+import { by, el, fill, roving } from "./dom.js";
+import { Activity } from "./activity.js";
+import { Inspector } from "./inspector.js";
+import { inputs } from "./looks.js";
+import { openServer } from "./server.js";
+import { openTab } from "./tab.js";
+
+const source = document.querySelector('meta[name="agex-source"]').content === "server" ? openServer() : openTab();
+const inspector = new Inspector(source, by("panel"), by("tabs"));
+const activity = new Activity(source, by("activity"), (kind, name) => inspector.open(kind, name));
+
+/** What is shown: a timeline, the commit that is looked at, and whether that is always the newest. */
+const view = { timeline: null, selected: null, following: true };
+const found = new Map();
+
+// -- what is there ---------------------------------------------------------------------------------
+
+/** What a commit did never changes, so it is asked once. */
+source.commit = (hash) => {
+  if (!found.has(hash)) found.set(hash, source.ask("commit", { ref: hash }).catch((error) => {
+    found.delete(hash);
+    throw error;
+  }));
+  return found.get(hash);
+};
+
+async function refresh(branch = view.timeline?.branch) {
+  const timeline = await source.ask("timeline", branch ? { branch } : {});
+  timeline.commits.reverse();
+  view.timeline = timeline;
+  const known = timeline.commits.some((commit) => commit.hash === view.selected);
+  if (view.following || !known) {
+    view.selected = timeline.head;
+    view.following = true;
+  }
+  show();
+}
+
+function select(hash) {
+  failed(null);
+  view.selected = hash;
+  view.following = hash === view.timeline.head;
+  show();
+}
+
+function step(count) {
+  const { commits } = view.timeline;
+  const at = commits.findIndex((commit) => commit.hash === view.selected) + count;
+  if (commits[at]) select(commits[at].hash);
+}
+
+// -- showing it ------------------------------------------------------------------------------------
+
+function show() {
+  const { timeline, selected } = view;
+  const at = timeline.commits.findIndex((commit) => commit.hash === selected);
+  const commit = timeline.commits[at];
+  by("name").textContent = timeline.name;
+  by("name").title = timeline.name;
+  document.title = `${timeline.name} · agex studio`;
+  fill(by("branch"), branchNames(timeline).map((name) => el("option", { value: name, selected: name === timeline.branch }, name)));
+  showTrack(timeline, at);
+  showWhere(commit, at);
+  showMessages(timeline, at);
+  attempt(() => (activity.live && view.following ? activity.showLive() : activity.show(timeline.commits, at)));
+  attempt(() => inspector.show(timeline.commits, at));
+}
+
+function branchNames(timeline) {
+  const names = Object.keys(timeline.branches).sort();
+  return names.includes(timeline.branch) ? names : [timeline.branch, ...names];
+}
+
+function showTrack(timeline, at) {
+  const held = document.activeElement?.dataset?.hash;
+  const runs = [];
+  timeline.commits.forEach((commit, n) => {
+    const last = runs.at(-1);
+    if (last && last.run !== null && last.run === commit.run) last.commits.push([commit, n]);
+    else runs.push({ run: commit.run, title: commit.task ?? (commit.message || "commit"), commits: [[commit, n]] });
+  });
+  fill(by("track"), runs.map((run) => el(
+    "div",
+    { class: "run", role: "group", "aria-label": run.title },
+    el("span", { class: "run-name", title: run.title }, run.title),
+    el("div", { class: "run-commits" }, run.commits.map(([commit, n]) => dot(commit, n, at))),
+  )));
+  const current = by("track").querySelector('[aria-selected="true"]');
+  current?.scrollIntoView({ block: "nearest", inline: "nearest" });
+  if (held) by("track").querySelector(`[data-hash="${held}"]`)?.focus();
+  by("back").disabled = at <= 0;
+  by("forward").disabled = at < 0 || at === timeline.commits.length - 1;
+}
+
+function dot(commit, n, at) {
+  const ends = commit.said.at(-1)?.kind;
+  const kind = { result: "ended", fail: "bad", trouble: "bad", cancelled: "bad" }[ends] ?? "";
+  const turns = commit.turn ? `turn ${commit.turn}` : commit.message || "commit";
+  const names = commit.names.length ? `, ${commit.names.join(", ")}` : "";
+  return el(
+    "button",
+    {
+      type: "button",
+      role: "option",
+      class: `commit ${kind} ${n > at ? "later" : ""}`,
+      "data-hash": commit.hash,
+      "aria-selected": n === at ? "true" : "false",
+      tabindex: n === at ? "0" : "-1",
+      title: `${commit.message || "commit"}${names}\n${time(commit.time)}`,
+      "aria-label": `${turns}, ${commit.message}${names}`,
+      onclick: () => select(commit.hash),
+    },
+    commit.turn ? String(commit.turn) : "·",
+    commit.names.some((name) => name.startsWith("tag ")) ? " ⚑" : null,
+  );
+}
+
+function showWhere(commit, at) {
+  const { commits } = view.timeline;
+  const past = commit && commit.hash !== view.timeline.head;
+  by("where").className = past ? "past" : "";
+  by("now").hidden = !past;
+  by("fork").hidden = !commit || !by("fork-form").hidden;
+  fill(
+    by("where-text"),
+    commit
+      ? [el("strong", {}, `${at + 1} of ${commits.length}`), " · ", commit.message || "commit", " · ", time(commit.time),
+         commit.tokens ? ` · ${commit.tokens.toLocaleString("en")} tokens` : "", " · ", el("code", {}, commit.hash.slice(0, 10))]
+      : "No commits yet.",
+  );
+}
+
+function time(text) {
+  const when = new Date(text);
+  const today = when.toDateString() === new Date().toDateString();
+  return when.toLocaleString(undefined, today ? { timeStyle: "medium" } : { dateStyle: "medium", timeStyle: "short" });
+}
+
+const WHO = { task: "Asked", result: "Answered", fail: "Gave up", clarify: "Asks back", cancelled: "Cancelled", trouble: "Trouble" };
+
+function showMessages(timeline, at) {
+  const list = by("messages");
+  const atEnd = list.scrollHeight - list.scrollTop - list.clientHeight < 40;
+  const run = timeline.commits[at]?.run;
+  const made = [];
+  timeline.commits.forEach((commit, n) => {
+    for (const said of commit.said) {
+      const kind = { task: "asked", fail: "bad", trouble: "bad", cancelled: "bad" }[said.kind] ?? said.kind;
+      const who = said.kind === "task" ? said.text : WHO[said.kind];
+      const current = commit.run !== null && commit.run === run ? "current" : "";
+      made.push(el("li", {}, el(
+        "button",
+        { type: "button", class: `message ${kind} ${current} ${n > at ? "later" : ""}`, onclick: () => select(lastOf(said, commit, n)) },
+        el("span", { class: "who" }, who),
+        said.kind === "task" ? inputs(said, { short: true }) : el("p", { class: "prose" }, said.text),
+      )));
+    }
+  });
+  fill(list, made, activity.pending(timeline.head));
+  if (atEnd || view.following) list.scrollTop = list.scrollHeight;
+}
+
+/** A question leads to the last commit of its run, an answer to its own. */
+function lastOf(said, commit) {
+  if (said.kind !== "task") return commit.hash;
+  return view.timeline.commits.findLast((other) => other.run === commit.run).hash;
+}
+
+// -- doing things ----------------------------------------------------------------------------------
+
+export function status(words, busy = false) {
+  by("status").textContent = words;
+  by("status").className = busy ? "busy" : "";
+}
+
+function failed(error) {
+  by("alert").hidden = !error;
+  by("alert").textContent = error ? error.message : "";
+}
+
+/** Do something of the page's own accord; what goes wrong is shown. */
+async function attempt(action) {
+  try {
+    await action();
+  } catch (error) {
+    failed(error);
+  }
+}
+
+/** Do what somebody asked for: what went wrong before is settled. */
+function act(action) {
+  failed(null);
+  return attempt(action);
+}
+
+by("back").addEventListener("click", () => step(-1));
+by("forward").addEventListener("click", () => step(1));
+by("now").addEventListener("click", () => select(view.timeline.head));
+roving(by("track"), "[role=option]", ["ArrowLeft", "ArrowRight"], (item) => select(item.dataset.hash));
+
+by("branch").addEventListener("change", (event) => act(async () => {
+  const branch = event.target.value;
+  await source.choose(branch);
+  view.following = true;
+  await refresh(branch);
+}));
+
+function forking(open) {
+  by("fork-form").hidden = !open;
+  by("fork").hidden = open;
+  if (open) by("fork-name").focus();
+}
+by("fork").addEventListener("click", () => forking(true));
+by("fork-cancel").addEventListener("click", () => { forking(false); by("fork").focus(); });
+by("fork-form").addEventListener("keydown", (event) => { if (event.key === "Escape") by("fork-cancel").click(); });
+by("fork-form").addEventListener("submit", (event) => {
+  event.preventDefault();
+  act(async () => {
+    const made = await source.fork(by("fork-name").value, view.selected);
+    by("fork-name").value = "";
+    forking(false);
+    await source.choose(made.branch);
+    view.following = true;
+    await refresh(made.branch);
+    status(`On the new branch ${made.branch}`);
+    by("branch").focus();
+  });
+});
+
+const THEMES = { auto: ["light", "Auto"], light: ["dark", "Light"], dark: ["auto", "Dark"] };
+function theme(name) {
+  if (name === "auto") delete document.documentElement.dataset.theme;
+  else document.documentElement.dataset.theme = name;
+  by("theme").textContent = THEMES[name][1];
+  by("theme").setAttribute("aria-label", `Colours: ${name === "auto" ? "as the system has them" : name}`);
+  localStorage.setItem("agex-theme", name);
+}
+const stored = localStorage.getItem("agex-theme");
+theme(stored in THEMES ? stored : "auto");
+by("theme").addEventListener("click", () => theme(THEMES[localStorage.getItem("agex-theme")][0]));
+
+// -- beginning -------------------------------------------------------------------------------------
+
+await attempt(async () => {
+  if (source.canRun) await source.begin({ act, activity, attempt, failed, refresh, show, status, view });
+  await refresh();
+});
+if (view.timeline) source.watch?.(view.timeline, () => attempt(() => refresh()), failed);
+document.documentElement.dataset.ready = "yes";
