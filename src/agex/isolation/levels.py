@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import sys
 import threading
 from collections.abc import Callable, Mapping
 
@@ -14,10 +15,19 @@ from agex.isolation.process import ProcessExecutor
 
 __all__ = ["executor_of"]
 
+
+def _kernel() -> Executor:
+    if sys.platform == "darwin":
+        from agex.isolation.kernel.macos import SeatbeltExecutor
+
+        return SeatbeltExecutor()
+    return KernelExecutor()
+
+
 _MAKERS: Mapping[Level, Callable[[], Executor]] = {
     "none": InProcessExecutor,
     "process": ProcessExecutor,
-    "kernel": KernelExecutor,
+    "kernel": _kernel,
     "container": ContainerExecutor,
 }
 

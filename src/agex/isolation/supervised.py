@@ -12,16 +12,18 @@ import os
 import select
 import signal
 import sys
+import threading
 from collections.abc import Mapping
 from typing import Any
 
 from agex.isolation.frames import Channel, Frame, Pipes
 from agex.isolation.policies import load_policy
+from agex.isolation.resources import apply_resources
 from agex.isolation.stubs import Stubs
 from agex.isolation.worker import Template, Worker
 from agex.sandbox import Limits
 
-__all__ = ["main"]
+__all__ = ["alone", "main"]
 
 
 class _Contained:
@@ -35,6 +37,7 @@ class _Contained:
         order = self._channel.receive()
         try:
             template = self._template(order)
+            _confine(order.header)
         except Exception as error:
             self._channel.send({"k": "failed", "why": f"{type(error).__name__}: {error}"})
             raise
@@ -57,6 +60,16 @@ class _Contained:
         return self._worker.ask(what, of, name, args, kwargs)
 
 
+def _confine(order: Mapping[str, Any]) -> None:
+    """Put up what the host wants to hold this process, before guest code runs: a container needs nothing."""
+    if "resources" in order:
+        apply_resources(order["resources"])
+    if "readable" in order:
+        from agex.isolation.kernel.seatbelt import restrict
+
+        restrict(order["readable"], order["devices"])
+
+
 def _granted(stubs: Stubs, about: Mapping[str, Any], name: str) -> Any:
     return stubs.get(name, about[name])
 
@@ -74,6 +87,24 @@ def main() -> None:
     poll.poll()
     done, status = os.waitpid(child, os.WNOHANG)
     os._exit(os.waitstatus_to_exitcode(status) & 0xFF if done else 0)
+
+
+def alone() -> None:
+    """Do the same without what only Linux has, for a worker that is no container's."""
+    child = os.fork()
+    if child == 0:
+        _work()
+    signal.signal(signal.SIGUSR1, lambda *_: os.kill(child, signal.SIGUSR1))
+    threading.Thread(target=_end_with_host, args=(child,), daemon=True).start()
+    _, status = os.waitpid(child, 0)
+    os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
+
+
+def _end_with_host(child: int) -> None:
+    poll = select.poll()
+    poll.register(0, 0)  # only that the host hung up
+    poll.poll()
+    os.kill(child, signal.SIGKILL)
 
 
 def _work() -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from agex.isolation.kernel.calls import mount, pivot_root, syscall, umount, unshare
 
-__all__ = ["drop_rights", "enter", "installation", "own_processes"]
+__all__ = ["DEVICES", "drop_rights", "enter", "installation", "own_processes"]
 
 _NEWNS, _NEWCGROUP, _NEWUTS, _NEWIPC = 0x20000, 0x2000000, 0x4000000, 0x8000000
 _NEWUSER, _NEWPID, _NEWNET = 0x10000000, 0x20000000, 0x40000000
@@ -32,7 +32,8 @@ _SYSTEM = (
     "/etc/ld.so.cache",
 )
 """Shared libraries, which extension modules load, and time zones."""
-_DEVICES = ("/dev/null", "/dev/zero", "/dev/urandom")
+DEVICES = ("/dev/null", "/dev/zero", "/dev/urandom")
+"""Device files that an interpreter and its libraries use."""
 
 
 def installation() -> list[str]:
@@ -83,7 +84,7 @@ def _own_root(readable: Sequence[str]) -> None:
     mount("none", "/", None, _REC | _PRIVATE)
     root = "/sys"  # covered by a mount that only this process sees; nothing is installed there
     mount("tmpfs", root, "tmpfs", _NOSUID | _NODEV | _NOEXEC, "size=64k,nr_inodes=1k,mode=755")
-    for path in (*readable, *_DEVICES):
+    for path in (*readable, *DEVICES):
         _show(path, root + path)
     for path in ("/lib", "/lib64"):
         if Path(path).is_symlink() and not os.path.lexists(root + path):
@@ -106,7 +107,7 @@ def _show(path: str, target: str) -> None:
         place.parent.mkdir(parents=True, exist_ok=True)
         place.touch()
     mount(path, target, None, _BIND)
-    flags = _NOSUID if path in _DEVICES else _NOSUID | _NODEV | _RDONLY
+    flags = _NOSUID if path in DEVICES else _NOSUID | _NODEV | _RDONLY
     mount("none", target, None, _REMOUNT | _BIND | flags)
 
 

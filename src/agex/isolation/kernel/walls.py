@@ -60,7 +60,7 @@ def enclose(order: Mapping[str, Any]) -> None:
     namespaces.drop_rights()
     prctl("ending with the parent", _PDEATHSIG, signal.SIGKILL)  # the kernel forgot it with the rights
     _limit_threads(order["threads"])
-    landlock.restrict([*readable, "/dev/null", "/dev/zero", "/dev/urandom"])
+    landlock.restrict([*readable, *namespaces.DEVICES])
     seccomp.restrict()
 
 
