@@ -1,7 +1,8 @@
 """The command: ``python -m bench.isolation``, from the root of the repository.
 
-Times are medians. The floor of a table that crosses is pickle-5 with its buffers in a memfd, from one
-process to another and back, measured in the same run: machines differ too much for times alone.
+Times are medians. What a level adds to an action, and what a table takes beside its floor, is measured
+in turns. The floor of a table that crosses is pickle-5 with its buffers in a memfd, from one process to
+another and back, measured in the same run: machines differ too much for times alone.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import numpy as np
 import pandas as pd
 
 from agex.errors import IsolationUnavailable
-from agex.isolation import Executor, Level, executor_of
+from agex.isolation import Executor, InProcessExecutor, Level, executor_of
 from agex.sandbox import Limits, Policy
 
 LEVELS: tuple[Level, ...] = ("none", "process", "kernel", "container")
@@ -54,6 +55,12 @@ def timed(work: Callable[[], Any], repeats: int) -> float:
         work()
         taken.append((time.perf_counter() - start) * 1000)
     return statistics.median(taken)
+
+
+def paired(work: Callable[[], Any], beside: Callable[[], Any], repeats: int) -> tuple[float, float]:
+    """Run two things in turns, so that a busy machine slows both; return their medians in milliseconds."""
+    taken: list[tuple[float, float]] = [(timed(work, 1), timed(beside, 1)) for _ in range(repeats)]
+    return statistics.median(one for one, _ in taken), statistics.median(other for _, other in taken)
 
 
 def policy_of() -> Policy:
@@ -90,12 +97,17 @@ def measured(executor: Executor) -> dict[str, float]:
             lambda: session.run("for i in range(1000): same(i)"), 3
         ),
     }
+    here = InProcessExecutor().session(policy, limits, {})
+    action, least = paired(lambda: session.run("x = 1"), lambda: here.run("x = 1"), 500)
+    figures["ms, an action beyond one in this process, in turns"] = action - least
     session.run("def f(x): return x")
     function = session.look_up("f")
     figures["ms, a call of a guest's function"] = timed(lambda: function(1), 300)
     for megabytes in (50, 100):
         table = frame_of(megabytes)
-        figures[f"ms, a table of {megabytes} MB in and out"] = timed(lambda: function(table), 5)  # noqa: B023 - called here
+        crossed, floor = paired(lambda: function(table), lambda: echoed(table), 7)  # noqa: B023 - called here
+        figures[f"ms, a table of {megabytes} MB in and out"] = crossed
+        figures[f"of the floor, a table of {megabytes} MB, in turns"] = crossed / floor
     session.close()
     return figures
 

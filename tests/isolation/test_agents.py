@@ -27,6 +27,7 @@ from agex import (
     TaskFail,
     UnpicklableVariableError,
     Versioned,
+    view,
 )
 from agex.isolation import executor_of
 from agex.testing import ScriptedModel, python_action
@@ -520,3 +521,19 @@ def test_what_was_kept_last_is_there_after_a_kill():
     def work() -> list: ...
 
     assert work(state=state) == [1]
+
+
+BOMB = "x = ['a'] * 1000\nfor _ in range(9):\n    x = [x] * 10\n"
+
+
+def test_a_value_that_unfolds_without_end_is_returned_stored_and_told_in_bounded_time(level, state):
+    """Printing it is the host's own undoing; whatever is done here with it is not."""
+    agent = agent_with(level, f"{BOMB}task_success(x)", timeout_seconds=5.0)
+
+    @agent.task
+    def work() -> Any: ...
+
+    run = work.run(state=state)
+    assert (len(run.value), run.value[0] is run.value[9]) == (10, True)
+    assert all(len(event.model_dump_json()) < 10_000 for event in run.events)
+    assert len(view(state)) < 10_000

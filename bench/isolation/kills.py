@@ -1,0 +1,138 @@
+"""The command: ``python -m bench.isolation.kills``: tasks whose workers are killed at random moments.
+
+It counts what must not be: a process that is left, a descriptor that stays open in the host or in the process
+that forks workers, a commit that is lost or holds half an action.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import signal
+import threading
+from collections import Counter
+from pathlib import Path
+from typing import Any, Literal
+
+from agex import Agent, AgexError, Memory, Versioned
+from agex.isolation import executor_of
+from agex.sandbox import Limits, Policy
+from agex.testing import ScriptedModel, python_action
+
+SIGNALS = [*[signal.SIGKILL] * 7, signal.SIGSEGV, signal.SIGABRT, signal.SIGSTOP]
+LATEST = 0.05
+"""Seconds from a worker's start to the last moment at which it is killed: a task takes about as long."""
+
+
+def main() -> None:
+    """Run tasks, kill their workers, and print what was left."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=1000)
+    parser.add_argument("--level", choices=["process", "kernel"], default="process")
+    parser.add_argument("--seed", type=int, default=11)
+    options = parser.parse_args()
+    for what, count in killed(options.level, options.runs, options.seed).items():
+        print(f"{what:<44}{count:>8}")
+
+
+def killed(level: Literal["process", "kernel"], runs: int, seed: int) -> dict[str, int]:
+    """Run tasks one after the other, each with a worker that is killed at some moment.
+
+    Args:
+        level: where their code runs.
+        runs: their number.
+        seed: of the moments.
+
+    Returns:
+        What happened, and what was left, by name.
+    """
+    chance = random.Random(seed)  # noqa: S311 - moments, no secrets
+    executor: Any = executor_of(level)
+    launcher = executor._launcher
+    warm = executor.session(Policy.default(), Limits(), {})
+    warm.open()
+    warm.close()
+    launch, timers, started = launcher.launch, [], []
+    counted: Counter[str] = Counter()
+
+    def launched(order: Any) -> Any:
+        worker = launch(order)
+        started.append(worker.pid)
+        strike = threading.Timer(chance.random() * LATEST, _strike, [worker, chance.choice(SIGNALS), counted])
+        timers.append(strike)
+        strike.start()
+        return worker
+
+    launcher.launch = launched
+    before = _descriptors(os.getpid()), _descriptors(launcher.pid)
+    state = Versioned(Memory())
+    try:
+        for number in range(runs):
+            counted[_outcome(level, number, state)] += 1
+            counted["commits lost or half"] += _is_damaged(state)
+            if number % 100 == 99:
+                state = _fresh(state, counted)
+    finally:
+        del launcher.launch
+    for timer in timers:
+        timer.join()
+    _fresh(state, counted)
+    after = _descriptors(os.getpid()), _descriptors(launcher.pid)
+    return {
+        "tasks": runs,
+        "workers": len(started),
+        **dict(sorted(counted.items())),
+        "processes left": _left(launcher.pid),
+        "descriptors left in the host": after[0] - before[0],
+        "descriptors left in the zygote": after[1] - before[1],
+    }
+
+
+def _outcome(level: Literal["process", "kernel"], number: int, state: Versioned) -> str:
+    codes = [f"n = {number}\nkept = n", "n = -1\nfor i in range(3000): pass", "task_success(None)"]
+    model = ScriptedModel([[python_action(code)] for code in (*codes, codes[-1])])
+    agent = Agent(model=model, isolation=level, timeout_seconds=0.5)
+
+    @agent.task
+    def work() -> None: ...
+
+    try:
+        work(state=state)
+    except AgexError as error:
+        return f"ended with {type(error).__name__}"
+    return "ended well"
+
+
+def _is_damaged(state: Versioned) -> bool:
+    """Tell whether a commit is not what one of the actions left, or the state is not its last one."""
+    commits = [dict(state.checkout(one)) for one in state.history()]
+    whole = all(one.get("n") in {one.get("kept"), -1} for one in commits if one)
+    return not whole or dict(state) != (commits[0] if commits else {})
+
+
+def _fresh(state: Versioned, counted: Counter[str]) -> Versioned:
+    """Check a store as a whole, and go on with another one."""
+    counted["commits"] += len(list(state.history()))
+    counted["faults that fsck finds"] += len(state.fsck())
+    state.close()
+    return Versioned(Memory())
+
+
+def _strike(worker: Any, number: signal.Signals, struck: Counter[str]) -> None:
+    if worker._finalizer.alive:
+        struck[f"struck by {number.name}"] += 1
+    worker._signal(number)
+
+
+def _descriptors(pid: int) -> int:
+    return len(list(Path(f"/proc/{pid}/fd").iterdir()))
+
+
+def _left(zygote: int) -> int:
+    """Count the processes below a zygote, once it has buried whatever has ended."""
+    return len(Path(f"/proc/{zygote}/task/{zygote}/children").read_text(encoding="ascii").split())
+
+
+if __name__ == "__main__":
+    main()
