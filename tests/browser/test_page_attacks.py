@@ -15,7 +15,16 @@ from agex.testing import ScriptedModel
 
 pytestmark = pytest.mark.skipif(sys.platform != "emscripten", reason="there is no page outside of Pyodide")
 
-PACKAGES = ["js", "pyodide", "pyodide_js", "micropip", "_pyodide", "_pyodide_core", "pyodide.ffi", "pyodide.code"]
+PACKAGES = [
+    "js",
+    "pyodide",
+    "pyodide_js",
+    "micropip",
+    "_pyodide",
+    "_pyodide_core",
+    "pyodide.ffi",
+    "pyodide.code",
+]
 
 
 def objects() -> dict[str, Any]:
@@ -111,7 +120,15 @@ def test_nothing_is_read_off_an_object_of_the_page(attack: str, name: str) -> No
 
 
 def test_the_attacks_would_work_on_an_object_that_is_the_guests_own() -> None:
-    works = ["constructor", "getattr", "a value pattern", "a mapping pattern", "a class pattern", "reduce", "eval"]
+    works = [
+        "constructor",
+        "getattr",
+        "a value pattern",
+        "a mapping pattern",
+        "a class pattern",
+        "reduce",
+        "eval",
+    ]
     prelude = "class It:\n  pass\nit = It()\nit.constructor = It()\nit.constructor.constructor = 1\n"
 
     for attack in works:
@@ -169,7 +186,9 @@ async def test_the_event_loop_of_the_page_is_out_of_reach(attack: str) -> None:
 async def test_tasks_of_the_page_are_tasks_all_the_same() -> None:
     from pyodide.webloop import PyodideTask
 
-    asyncio.get_running_loop().set_task_factory(lambda loop, coro, **given: PyodideTask(coro, loop=loop, **given))
+    asyncio.get_running_loop().set_task_factory(
+        lambda loop, coro, **given: PyodideTask(coro, loop=loop, **given)
+    )
     source = "import asyncio\nasync def f(): return 3\nt = asyncio.create_task(f())\n(await t, t.done(), t.result())"
 
     result = await Sandbox(Policy.default()).aexec(source)
@@ -214,17 +233,21 @@ async def test_a_task_given_an_object_of_the_page_keeps_it_from_the_agents_code(
 async def test_an_error_of_the_page_that_a_function_raises_leads_nowhere() -> None:
     from pyodide.code import run_js
 
-    agent = Agent(
-        model=ScriptedModel(
-            [
-                "```python\ntry:\n    fail()\nexcept Exception as e:\n    caught = e\n"
-                "for read in (lambda: caught.constructor, lambda: caught.js_error, lambda: caught.__cause__.constructor,"
-                " lambda: caught.__context__.constructor, lambda: caught.stack):\n"
-                "    try:\n        read()\n        task_fail('it could be read')\n"
-                "    except AttributeError: pass\ntask_success('nothing')\n```"
-            ]
-        )
-    )
+    reads = ["constructor", "js_error", "stack", "__cause__.constructor", "__context__.constructor"]
+    code = f"""
+try:
+    fail()
+except Exception as e:
+    caught = e
+for read in ({", ".join(f"lambda: caught.{name}" for name in reads)}):
+    try:
+        read()
+    except AttributeError:
+        continue
+    task_fail("it could be read")
+task_success("nothing")
+"""
+    agent = Agent(model=ScriptedModel([f"```python\n{code}\n```"]))
 
     @agent.fn
     def fail() -> None:

@@ -17,7 +17,6 @@ from agex.errors import (
     AgexError,
     DefinitionError,
     StateError,
-    TaskCancelled,
     TaskClarify,
     UnpicklableVariableError,
 )
@@ -155,10 +154,9 @@ class Tab:
         self._require_idle()
         self._asked = None
         earlier = self._earlier()
+        start: Any = self._reply.start  # the options of a call are no part of its signature
         return await self._carried_out(
-            self._reply.start(
-                message, earlier, state=self._state, on_event=self._tell, on_token=self._tell_token
-            )
+            start(message, earlier, state=self._state, on_event=self._tell, on_token=self._tell_token)
         )
 
     async def answer(self, message: str) -> dict[str, Any]:
@@ -190,8 +188,6 @@ class Tab:
             await run
         except AgexError as error:
             return self._failed(run, error)
-        except KeyboardInterrupt:  # the page's interrupt buffer
-            return self._failed(run, TaskCancelled("interrupted"))
         finally:
             self._run = None
         return self._done(run)

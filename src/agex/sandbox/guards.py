@@ -404,9 +404,7 @@ class Guards:
             if ledger.is_denied(name):
                 raise SandboxAttributeError(f"attribute '{name}' cannot be matched")
         contested = self.policy.text.contested
-        delicate = [
-            n for n in (*names, *watched) if page.IS_HERE or ledger.is_private(n) or n in contested
-        ]
+        delicate = [n for n in (*names, *watched) if page.IS_HERE or ledger.is_private(n) or n in contested]
         if not delicate and not self.classes.is_guest(class_):
             return class_  # its __match_args__ stay what they are
         key = (id(class_), found, watched)
