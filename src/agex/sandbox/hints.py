@@ -23,7 +23,7 @@ from agex.sandbox import nodes
 if TYPE_CHECKING:
     from agex.sandbox.rewrite import Rewriter
 
-__all__ = ["ARE_LATE", "HELPERS", "Note", "annotated", "decorate", "noted", "start", "take"]
+__all__ = ["ARE_LATE", "HELPERS", "Note", "annotated", "are_taken", "decorate", "noted", "start", "take"]
 
 ARE_LATE = sys.version_info >= (3, 14)
 """Whether the interpreter puts annotations off."""
@@ -55,6 +55,11 @@ def _evaluated(text: str, evaluate: Callable[[], Any]) -> Any:
         return text
 
 
+def are_taken(rewriter: Rewriter) -> bool:
+    """Tell whether the program evaluates its annotations itself: those that stay text are as ever."""
+    return ARE_LATE and not rewriter.texts
+
+
 def take(rewriter: Rewriter, name: str, node: ast.expr) -> ast.Tuple:
     """Rewrite an annotation of a function, and build its note."""
     text = _text(rewriter, node)
@@ -72,7 +77,10 @@ def decorate(node: ast.FunctionDef | ast.AsyncFunctionDef, notes: list[ast.expr]
 
 
 def annotated(rewriter: Rewriter, node: ast.AnnAssign) -> list[ast.stmt]:
-    """Build what stands for an annotated name of a class or a module: the assignment, then the note."""
+    """Give what stands for an annotated name of a class or a module: the assignment, then the note."""
+    node.target = rewriter.expr(node.target)
+    node.value = rewriter.optional(node.value)
+    rewriter.notes = rewriter.notes or bool(node.simple)
     text = _text(rewriter, node.annotation)
     value = rewriter.annotation(node.annotation)
     out: list[ast.stmt] = []
