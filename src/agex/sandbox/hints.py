@@ -66,6 +66,9 @@ def take(rewriter: Rewriter, name: str, node: ast.expr) -> ast.Tuple:
     value = rewriter.annotation(node)
     assert value is not None
     here = nodes.at(node)
+    if isinstance(value, ast.Starred):  # *args: *Ts is the one element of what is unpacked (PEP 646)
+        whole = ast.Tuple([value], nodes.LOAD, **here)
+        value = ast.Subscript(whole, ast.Constant(0, **here), nodes.LOAD, **here)
     thunk = ast.Lambda(nodes.no_arguments(), value, **here)
     return ast.Tuple([nodes.text(name, node), nodes.text(text, node), thunk], nodes.LOAD, **here)
 

@@ -75,6 +75,11 @@ _LOADABLE = frozenset({"agex", "pytest", "hypothesis"})
 _left_out: dict[str, str] = {}
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    # Python 3.14 says it of programs that tests have written for all versions.
+    config.addinivalue_line("filterwarnings", "ignore:'\\w+' in a 'finally' block:SyntaxWarning")
+
+
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Leave out a file that imports what cannot be loaded, and say so at the end."""
     name = collection_path.relative_to(config.rootpath).as_posix()
