@@ -102,6 +102,7 @@ browser: browser-node browser-page ## the package in Pyodide: its suite under no
 browser-node: $(BROWSER)/.installed
 	@rm -f $(BROWSER)/wheels/agex-*.whl
 	@$(PYTHON) -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir $(BROWSER)/wheels .
+	node tests/browser/node/session.mjs $(BROWSER)
 	node tests/browser/node/run.mjs $(BROWSER) $(BROWSER_ARGS) $(BROWSER_TESTS)
 
 # The rooms of the inner ring and of the agent; what of them is left out, and why: tests/browser/node/left_out.py.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import subprocess
 import sys
@@ -159,7 +160,7 @@ def test_the_size_limit_of_a_workspace_holds_in_tasks():
         fs=connect_fs(type="virtual", max_size_mb=2),
     )
     run = shout.run("1")
-    assert "OSError: [Errno 28] VFS size limit exceeded" in outputs(run)[0]
+    assert f"OSError: [Errno {errno.ENOSPC}] VFS size limit exceeded" in outputs(run)[0]
     assert run.value == "kept"
 
 

@@ -233,19 +233,21 @@ async def test_a_task_given_an_object_of_the_page_keeps_it_from_the_agents_code(
 async def test_an_error_of_the_page_that_a_function_raises_leads_nowhere() -> None:
     from pyodide.code import run_js
 
-    agent = Agent(
-        model=ScriptedModel(
-            [
-                (
-                    "```python\ntry:\n    fail()\nexcept Exception as e:\n    caught = e\n"
-                    "for read in (lambda: caught.constructor, lambda: caught.js_error, lambda: caught.__cause__.constructor,"
-                    " lambda: caught.__context__.constructor, lambda: caught.stack):\n"
-                    "    try:\n        read()\n        task_fail('it could be read')\n"
-                    "    except AttributeError: pass\ntask_success('nothing')\n```"
-                )
-            ]
-        )
-    )
+    reads = ["constructor", "js_error", "stack", "__cause__.constructor", "__context__.constructor"]
+    code = f"""
+try:
+    fail()
+except Exception as e:
+    caught = e
+for read in ({", ".join(f"lambda: caught.{name}" for name in reads)}):
+    try:
+        read()
+    except AttributeError:
+        continue
+    task_fail("it could be read")
+task_success("nothing")
+"""
+    agent = Agent(model=ScriptedModel([f"```python\n{code}\n```"]))
 
     @agent.fn
     def fail() -> None:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from agex import threads
 from agex.agent.bridge import HostFault, bridged
 from agex.agent.call import Call
 from agex.agent.inputs import Inputs
@@ -24,7 +25,7 @@ from agex.agent.pictures import MOST_PICTURES, encoded
 from agex.agent.registration import Registration
 from agex.agent.thread import in_thread, or_cancelled, turn_of
 from agex.contract import Example, TaskSignature, describe_failure, outcome_matches
-from agex.errors import DefinitionError, EvalError, InputError
+from agex.errors import DefinitionError, EvalError, InputError, TaskCancelled
 from agex.models.actions import Action, EditFileAction, PythonAction, TerminalAction, WriteFileAction
 from agex.models.base import Image
 
@@ -389,6 +390,15 @@ class Execution:
         return self.session.call(step.function, *step.args, **step.kwargs)
 
     async def _ado(self, step: Step) -> Result:
+        try:
+            return await self._awaited(step)
+        except KeyboardInterrupt as interrupt:
+            if threads.CAN_START:
+                raise
+            # The page's interrupt: it ends this task, and not the event loop that the page lives on.
+            raise TaskCancelled("The action was interrupted.") from interrupt
+
+    async def _awaited(self, step: Step) -> Result:
         if isinstance(step, RunCode) and awaits(step.source):
             return await self.session.arun(step.source, filename=step.filename)
         if isinstance(step, CallGuest) and inspect.iscoroutinefunction(step.function):

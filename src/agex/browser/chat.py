@@ -46,7 +46,7 @@ def _tool(name: str) -> dict[str, Any]:
 
 
 def _messages(messages: tuple[Message, ...]) -> list[dict[str, Any]]:
-    """Translate a conversation: what follows tool calls answers them, the first with all there is to say."""
+    """Translate a conversation: what follows tool calls answers them, the first one with all of it."""
     translated: list[dict[str, Any]] = []
     for message in messages:
         calls = translated[-1].get("tool_calls", []) if translated else []

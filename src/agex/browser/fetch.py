@@ -9,6 +9,8 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
+from agex.browser.host import ffi, page
+
 if TYPE_CHECKING:
     from agex.browser.model import Response, Sending
 
@@ -23,7 +25,7 @@ class _Fetched:
 
     async def chunks(self) -> AsyncIterator[bytes]:
         """Yield the body as it comes."""
-        from pyodide.ffi import JsException
+        JsException = ffi().JsException  # noqa: N806 - a class
 
         if not self._response.body:
             return
@@ -45,8 +47,9 @@ async def post(sending: Sending) -> AsyncIterator[Response]:
     Raises:
         OSError: it could not be sent.
     """
-    import js
-    from pyodide.ffi import JsException, to_js
+    js = page()
+    JsException = ffi().JsException  # noqa: N806 - a class
+    to_js = ffi().to_js
 
     abort = js.AbortController.new()
     options = {

@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Iterable, Mapping
 from typing import Any, Self
 
+from agex.browser.host import ffi, page
 from agex.browser.mirror import MirroredStore
 from agex.errors import StateConflict, StateError
 
@@ -39,7 +40,7 @@ class IndexedDBStore(MirroredStore):
             StateConflict: another tab has it open.
             StateError: this page has no IndexedDB or no Web Locks, or the database cannot be opened.
         """
-        import js
+        js = page()
 
         if not getattr(js, "indexedDB", None) or not getattr(getattr(js, "navigator", None), "locks", None):
             raise StateError(
@@ -71,8 +72,9 @@ class _Lock:
     @classmethod
     async def take(cls, name: str) -> _Lock:
         """Take a lock, or raise StateConflict where another tab has it."""
-        import js
-        from pyodide.ffi import create_once_callable, to_js
+        js = page()
+        create_once_callable = ffi().create_once_callable
+        to_js = ffi().to_js
 
         lock = cls()
         options = to_js({"ifAvailable": True}, dict_converter=js.Object.fromEntries)
@@ -105,8 +107,8 @@ class _Database:
 
     def write(self, items: Mapping[str, bytes], removed: Iterable[str]) -> asyncio.Future[None]:
         """Begin a transaction; IndexedDB carries out those on one store in the order they were begun."""
-        import js
-        from pyodide.ffi import to_js
+        js = page()
+        to_js = ffi().to_js
 
         durability = to_js({"durability": "strict"}, dict_converter=js.Object.fromEntries)
         transaction = self._database.transaction(_STORE, "readwrite", durability)
@@ -129,8 +131,8 @@ class _Database:
 
 
 async def _opened(name: str) -> Any:
-    import js
-    from pyodide.ffi import create_once_callable
+    js = page()
+    create_once_callable = ffi().create_once_callable
 
     request = js.indexedDB.open(name, 1)
     upgrade = create_once_callable(lambda _event: request.result.createObjectStore(_STORE))
@@ -160,7 +162,7 @@ def _settled(source: Any, good: Mapping[str, Any], bad: Iterable[str]) -> asynci
 
     An error becomes an ``OSError``: an object of the page's is to go no further than here.
     """
-    from pyodide.ffi import create_proxy
+    create_proxy = ffi().create_proxy
 
     future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
     proxies: list[Any] = []

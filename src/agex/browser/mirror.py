@@ -13,7 +13,7 @@ __all__ = ["Kept", "MirroredStore"]
 
 
 class Kept(Protocol):
-    """Where writes are kept. Each call happens wholly or not at all, in the order of the calls."""
+    """Where writes are kept: each call wholly or not at all, in the order of the calls."""
 
     def write(self, items: Mapping[str, bytes], removed: Iterable[str]) -> Awaitable[None]:
         """Begin to write; what is returned ends when it is kept.

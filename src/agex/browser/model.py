@@ -153,7 +153,7 @@ class FetchModel(Model):
         headers = {"content-type": "application/json", **self._headers}
         if self._key is not None:
             headers["authorization"] = f"Bearer {self._key}"
-        # What guest code printed may hold lone surrogates; UTF-8 has no bytes for them, JSON spells them out.
+        # What guest code printed may hold lone surrogates, which have no UTF-8: JSON spells them out.
         return Sending(url=self._url, headers=headers, body=json.dumps(body).encode("ascii"))
 
     def _error(self, text: str, *, retryable: bool, retry_after: float | None = None) -> ModelError:

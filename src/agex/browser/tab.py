@@ -17,7 +17,6 @@ from agex.errors import (
     AgexError,
     DefinitionError,
     StateError,
-    TaskCancelled,
     TaskClarify,
     UnpicklableVariableError,
 )
@@ -160,8 +159,10 @@ class Tab:
         self._require_idle()
         self._asked = None
         earlier = self._earlier()
-        reply = self._reply.using(state=self._state, on_event=self._tell, on_token=self._tell_token)
-        return await self._carried_out(reply.start(message, earlier))
+        start: Any = self._reply.start  # the options of a call are no part of its signature
+        return await self._carried_out(
+            start(message, earlier, state=self._state, on_event=self._tell, on_token=self._tell_token)
+        )
 
     async def answer(self, message: str) -> dict[str, Any]:
         """Answer what the agent asked; its task goes on.
@@ -192,8 +193,6 @@ class Tab:
             await run
         except AgexError as error:
             return self._failed(run, error)
-        except KeyboardInterrupt:  # the page's interrupt buffer
-            return self._failed(run, TaskCancelled("interrupted"))
         finally:
             self._run = None
         return self._done(run)

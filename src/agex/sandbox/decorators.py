@@ -66,7 +66,8 @@ def update_wrapper(
     names = tuple(map(exact_name, assigned))  # a str of the guest may lie about what it starts with
     for name in names:
         if name == "__annotate__":  # Python 3.14: what would evaluate them, where they are evaluated already
-            name = "__annotations__"  # noqa: PLW2901 - the same thing by the name it has here
+            guards.setattr(wrapper, "__annotations__", dict(guards.getattr(wrapped, "__annotations__", {})))
+            continue
         try:
             value = guards.getattr(wrapped, name)
         except SandboxError:

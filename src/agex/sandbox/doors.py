@@ -352,10 +352,11 @@ DOORS: dict[str, Callable[[Guards, Any, str], Any]] = {
 def origin_of(receiver: Any) -> Any:
     """Give what an alias such as ``list[int]`` stands for, and hands attributes on to; else the receiver."""
     while True:
-        kinds = classes.mro_of(type(receiver))
-        if types.GenericAlias in kinds:
+        # By identity: a metaclass of the guest would say that its class is any other.
+        kinds = {id(kind) for kind in classes.mro_of(type(receiver))}
+        if id(types.GenericAlias) in kinds:
             receiver = _ORIGIN(receiver)
-        elif _TYPING_ALIAS in kinds:
+        elif id(_TYPING_ALIAS) in kinds:
             receiver = object.__getattribute__(receiver, "__origin__")
         else:
             return receiver

@@ -23,7 +23,7 @@ from agex.sandbox import nodes
 if TYPE_CHECKING:
     from agex.sandbox.rewrite import Rewriter
 
-__all__ = ["ARE_LATE", "HELPERS", "Note", "annotated", "decorate", "noted", "start", "take"]
+__all__ = ["ARE_LATE", "HELPERS", "Note", "annotated", "are_taken", "decorate", "noted", "start", "take"]
 
 ARE_LATE = sys.version_info >= (3, 14)
 """Whether the interpreter puts annotations off."""
@@ -55,12 +55,20 @@ def _evaluated(text: str, evaluate: Callable[[], Any]) -> Any:
         return text
 
 
+def are_taken(rewriter: Rewriter) -> bool:
+    """Tell whether the program evaluates its annotations itself: those that stay text are as ever."""
+    return ARE_LATE and not rewriter.texts
+
+
 def take(rewriter: Rewriter, name: str, node: ast.expr) -> ast.Tuple:
     """Rewrite an annotation of a function, and build its note."""
     text = _text(rewriter, node)
     value = rewriter.annotation(node)
     assert value is not None
     here = nodes.at(node)
+    if isinstance(value, ast.Starred):  # *args: *Ts is the one element of what is unpacked (PEP 646)
+        whole = ast.Tuple([value], nodes.LOAD, **here)
+        value = ast.Subscript(whole, ast.Constant(0, **here), nodes.LOAD, **here)
     thunk = ast.Lambda(nodes.no_arguments(), value, **here)
     return ast.Tuple([nodes.text(name, node), nodes.text(text, node), thunk], nodes.LOAD, **here)
 
@@ -72,7 +80,10 @@ def decorate(node: ast.FunctionDef | ast.AsyncFunctionDef, notes: list[ast.expr]
 
 
 def annotated(rewriter: Rewriter, node: ast.AnnAssign) -> list[ast.stmt]:
-    """Build what stands for an annotated name of a class or a module: the assignment, then the note."""
+    """Give what stands for an annotated name of a class or a module: the assignment, then the note."""
+    node.target = rewriter.expr(node.target)
+    node.value = rewriter.optional(node.value)
+    rewriter.notes = rewriter.notes or bool(node.simple)
     text = _text(rewriter, node.annotation)
     value = rewriter.annotation(node.annotation)
     out: list[ast.stmt] = []

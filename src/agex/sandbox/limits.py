@@ -240,7 +240,7 @@ _EVERY = 200
 
 
 class _Asked:
-    """The deadlines of an interpreter without threads: a run's flag, which looks at the clock when asked."""
+    """The deadlines where there are no threads: the flag of a run, which looks at the clock when asked."""
 
     def __init__(self) -> None:
         self._deadlines: list[Deadline] = []

@@ -76,7 +76,7 @@ class _Pattern:
     def _value(self, node: ast.expr) -> ast.expr:
         """Check a dotted name or literal of a pattern: it cannot carry a guard.
 
-        Where every receiver is checked, a dotted name is read elsewhere, when the interpreter gets there.
+        Where every receiver is to be checked, a dotted name is read by a function that the case calls.
         """
         self._check_value(node)
         if not (self.rewriter.rules.strict and isinstance(node, ast.Attribute)):

@@ -179,8 +179,8 @@ class Rewriter:
         """Rewrite a block; behind a statement that can swallow an exception stands a stop check."""
         out: list[ast.stmt] = []
         for node in block:
-            if type(node) is ast.AnnAssign and self._notes(node):
-                out += self.annotated(node)
+            if type(node) is ast.AnnAssign and self.scope is not _FUNCTION and hints.are_taken(self):
+                out += hints.annotated(self, node)
                 continue
             out.append(self.expr(node))
             if type(node) in _SWALLOWING:
@@ -384,7 +384,7 @@ class Rewriter:
         for i, decorator in enumerate(node.decorator_list):
             node.decorator_list[i] = self.expr(decorator)
         notes = self.signature(node.args)
-        if node.returns is not None and self._takes_notes():
+        if node.returns is not None and hints.are_taken(self):
             notes.append(hints.take(self, "return", node.returns))
             node.returns = None
         node.returns = self.annotation(node.returns)
@@ -426,7 +426,7 @@ class Rewriter:
             if arg is None:
                 continue
             self.bind(arg, arg.arg)
-            if arg.annotation is not None and self._takes_notes():
+            if arg.annotation is not None and hints.are_taken(self):
                 notes.append(hints.take(self, self.mangle(arg.arg), arg.annotation))
                 arg.annotation = None
             arg.annotation = self.annotation(arg.annotation)
@@ -434,20 +434,6 @@ class Rewriter:
             if defaults:
                 self.children(defaults)
         return notes
-
-    def _takes_notes(self) -> bool:
-        """Tell whether annotations are evaluated by the program itself, see `hints`."""
-        return hints.ARE_LATE and not self.texts
-
-    def _notes(self, node: ast.AnnAssign) -> bool:
-        return self._takes_notes() and self.scope is not _FUNCTION
-
-    def annotated(self, node: ast.AnnAssign) -> list[ast.stmt]:
-        """Give the statements that stand for an annotated name of a class or a module."""
-        node.target = self.expr(node.target)
-        node.value = self.optional(node.value)
-        self.notes = self.notes or bool(node.simple)
-        return hints.annotated(self, node)
 
     def annotation(self, node: ast.expr | None) -> ast.expr | None:
         if node is None or self.texts:

@@ -58,6 +58,8 @@ class FileChange:
     entries: dict[str, FileEntry] = field(default_factory=dict)
     """What will be stored, by path."""
     gone: frozenset[str] = frozenset()
+    contents: dict[str, bytes] = field(default_factory=dict)
+    """The bytes that were written, by path: these very objects."""
 
 
 def path_of(key: str) -> str | None:
@@ -283,6 +285,7 @@ class FileSpace(MutableMapping[str, bytes]):
             assert journal is not None, "only files of a journal are committed"
             for path, content in self._fresh.items():
                 entry = self.entries[path]
+                change.contents[path] = content
                 payload = _payload(journal, entry, content, change.chunks)
                 change.payloads[_PREFIX + path] = payload
                 change.entries[path] = FileEntry(entry.size, entry.created, entry.modified, payload)
@@ -302,7 +305,9 @@ class FileSpace(MutableMapping[str, bytes]):
             self._commit = commit
             for path, entry in change.entries.items():
                 now = self.entries.get(path)
-                if now is not None and (now.size, now.created, now.modified) == _version(entry):
+                # Two versions may have the same time, where the clock is coarse.
+                is_same = self._fresh.get(path) is change.contents.get(path)
+                if now is not None and is_same and (now.size, now.created, now.modified) == _version(entry):
                     self._know()[path] = entry
                     self._fresh.pop(path, None)
                     self._touched.discard(path)

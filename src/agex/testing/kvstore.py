@@ -7,6 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 from agex.state.kv import KVStore
+from agex.threads import CAN_START
 
 __all__ = ["check_kvstore"]
 
@@ -159,7 +160,9 @@ def _threads(store: KVStore) -> None:
 
 
 def _at_once(work: Callable[[int], bool]) -> list[bool]:
-    """Run work in threads that begin together."""
+    """Run work in threads that begin together; one after the other, where there are none."""
+    if not CAN_START:
+        return list(map(work, range(_THREADS)))
     gate = threading.Barrier(_THREADS)
 
     def begin(number: int) -> bool:

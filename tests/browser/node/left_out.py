@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 _NEEDS: dict[str, str] = {
-    r"threading\.|ThreadPool|to_thread\(|run_coroutine_threadsafe|max_workers": "the test starts threads",
+    r"threading\.|ThreadPool|to_thread\(|_threadsafe|max_workers": "the test starts threads",
     r"asyncio\.run\(": "the test starts an event loop of its own",
-    r"subprocess\.|multiprocessing|os\.fork|ProcessPool|sys\.executable|isolation=": "it starts processes",
+    r"subprocess\.|multiprocessing|os\.fork|ProcessPool|sys\.executable": "the test starts processes",
+    r"isolation=": "the test starts workers",
     r"signal\.|setitimer|SIGALRM": "the test uses signals",
     r"socket\.|HTTPServer|_server\b": "the test opens sockets",
     r"\bDisk\(|state\.disk": "a state on disk is not for a tab: its files are gone with it",
@@ -21,7 +22,31 @@ _NEEDS: dict[str, str] = {
 }
 """What a test itself does that a browser tab cannot, by its source and that of the fixtures it takes."""
 
+_AWAITED = "an async function is awaited there: no thread can wait for it (tests/browser/test_no_threads.py)"
+_WAITS = "the test waits for a task without an event loop"
+
 _TESTS: dict[str, str] = {
+    "tests/agent/test_architect.py::test_an_async_task_of_a_built_agent": _AWAITED,
+    "tests/agent/test_async.py::test_an_async_function_is_called_like_a_sync_one": _AWAITED,
+    "tests/agent/test_async.py::test_an_error_of_an_async_function": _AWAITED,
+    "tests/agent/test_async.py::test_cancelling_reaches_a_waiting_async_function": _AWAITED,
+    "tests/agent/test_async.py::test_an_async_sub_task": _AWAITED,
+    "tests/agent/test_async.py::test_more_tasks_than_a_pool": _AWAITED,
+    "tests/agent/test_concurrency.py::test_more_actions_than_places": _AWAITED,
+    "tests/agent/test_registration.py::test_an_async_function_reaches_files": _AWAITED,
+    "tests/agent/test_run.py::test_a_started_run_gives": _WAITS,
+    "tests/agent/test_run.py::test_a_run_of_a_sync_task_can_be_awaited": _WAITS,
+    "tests/agent/test_run.py::test_a_result_that_is_not_there": _WAITS,
+    "tests/agent/test_run.py::test_what_ended_a_started_task": _WAITS,
+    "tests/agent/test_run.py::test_an_error_of_a_handler": _WAITS,
+    "tests/agent/test_run.py::test_cancelling_gives_a_request_up": _WAITS,
+    "tests/agent/test_task.py::test_map_raises_the_first_failure": _WAITS,
+    "tests/models/test_function.py::test_an_async_function_serves_sync_callers": _WAITS,
+    "tests/agent/test_listing.py::test_a_large_package": "pandas has no wheel for Pyodide in the registry",
+    "tests/sandbox/test_hostile_host.py::"
+    "test_where_host_and_guest_meet_there_is_no_way_to_the_host[recursion": (
+        "recursion through C uses up JavaScript's stack, and ends the interpreter (docs/browser.md)"
+    ),
     "tests/sandbox/test_limits.py::test_a_c_call_that_looks_for_signals": "there are no signals to look for",
     "tests/files/test_escapes.py::test_a_root_that_is_replaced": "a directory is not held open there",
 }
@@ -38,6 +63,7 @@ _FILES: dict[str, str] = {
     "tests/state/test_tamper.py": "a state on disk is not for a tab",
     "tests/state/test_redis.py": "a server is started in it",
     "tests/state/test_postgres.py": "a server is started in it",
+    "tests/browser/test_model.py": "a server is started in it; node/session.mjs asks one",
     "tests/models/test_local.py": "models that run in the interpreter are not for a tab",
     "tests/models/test_weights.py": "models that run in the interpreter are not for a tab",
 }
@@ -47,6 +73,11 @@ _IMPORT = re.compile(r"^(?:import|from) ([a-z_]\w*)", re.MULTILINE)
 _LOADABLE = frozenset({"agex", "pytest", "hypothesis"})
 
 _left_out: dict[str, str] = {}
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # Python 3.14 says it of programs that tests have written for all versions.
+    config.addinivalue_line("filterwarnings", "ignore:'\\w+' in a 'finally' block:SyntaxWarning")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -81,6 +112,8 @@ def _reason(item: pytest.Item) -> str | None:
     for start, reason in _TESTS.items():
         if item.nodeid.startswith(start):
             return reason
+    if item.nodeid.startswith("tests/browser/"):
+        return None  # these are about what is not there
     source = _source(item) if isinstance(item, pytest.Function) else ""
     return next((reason for what, reason in _NEEDS.items() if re.search(what, source)), None)
 
@@ -88,11 +121,9 @@ def _reason(item: pytest.Item) -> str | None:
 def _source(item: pytest.Function) -> str:
     parts = [inspect.getsource(item.function)]
     for name in item.fixturenames:
-        parts += [
-            inspect.getsource(fixture.func)
-            for fixture in item._fixtureinfo.name2fixturedefs.get(name, ())
-            if "/tests/" in inspect.getsourcefile(fixture.func) and "_no_settings" not in name
-        ]
+        for fixture in item._fixtureinfo.name2fixturedefs.get(name, ()):
+            if "/tests/" in inspect.getsourcefile(fixture.func) and "_no_settings" not in name:
+                parts += [inspect.getsource(fixture.func)]
     return "\n".join(parts)
 
 
