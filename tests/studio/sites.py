@@ -21,7 +21,7 @@ WHEELS = BUILD / "wheels"
 
 NEEDED = (
     "annotated_types", "cloudpickle", "monkeyfs", "pydantic", "pydantic_core", "termish", "typing_extensions",
-    "typing_inspection",
+    "typing_inspection", "xxhash",
 )  # fmt: skip
 """What agex imports in a tab; others that may lie there are for other tests."""
 

@@ -149,7 +149,7 @@ async def test_a_tab_says_what_goes_wrong_and_stops_what_takes_too_long(site, mo
         await ask(page, "Never end.")
         await page.wait_for_selector("#activity .live .step-code >> text=while True")
         await page.click("#stop")
-        await page.wait_for_selector("#alert >> text=Cancelled")
+        await page.wait_for_selector("#status >> text=Stopped")
         assert await page.is_enabled("#send")
         model.server.programs = ["task_success('still here')"]
         await ask(page, "And now?")

@@ -101,6 +101,7 @@ export function openTab() {
         await call("flush");
         if (found.ok) words = `Done in ${found.seconds.toFixed(1)} s, ${found.turns} ${found.turns === 1 ? "turn" : "turns"}`;
         else if (asks) words = "The agent asks back: answer below";
+        else if (found.error.kind === "TaskCancelled") words = "Stopped";
         else throw new Error(`${found.error.kind}: ${found.error.message}`);
       } catch (error) {
         page.failed(error);
