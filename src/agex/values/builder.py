@@ -295,7 +295,7 @@ class Builder:
         self._dressed[id(made)] = made
         return Handle(made)
 
-    def _run(self, make: Any, name: str, cells: dict[str, types.CellType]) -> Any:
+    def _run(self, make: types.FunctionType, name: str, cells: dict[str, types.CellType]) -> Any:
         """Call a function of the guest that makes a class, over cells that others may share."""
         own = zip(make.__code__.co_freevars, make.__closure__ or (), strict=True)
         closure: Any = tuple([cells.get(variable, cell) for variable, cell in own])
