@@ -53,18 +53,21 @@ def dask() -> Iterator[Executor]:
 
 
 @pytest.fixture(scope="module")
-def ray(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Executor]:
-    """Run Ray on this machine; it keeps its files to itself."""
-    module = pytest.importorskip("ray", reason="needs Ray, 200 MB: pip install ray")
-    module.init(
-        num_cpus=2,
-        include_dashboard=False,
-        log_to_driver=False,
-        _node_ip_address="127.0.0.1",
-        runtime_env={"env_vars": {"PYTHONPATH": os.pathsep.join(sys.path)}},
-    )
-    yield RayExecutor(num_cpus=1)
-    module.shutdown()
+def ray() -> Iterator[Executor]:
+    """Run Ray on this machine, without a token in the home directory and without reports on its use."""
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("RAY_AUTH_MODE", "disabled")
+        environment.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        module = pytest.importorskip("ray", reason="needs Ray, 200 MB: pip install ray")
+        module.init(
+            num_cpus=2,
+            include_dashboard=False,
+            log_to_driver=False,
+            _node_ip_address="127.0.0.1",
+            runtime_env={"env_vars": {"PYTHONPATH": os.pathsep.join(sys.path)}},
+        )
+        yield RayExecutor(num_cpus=1)
+        module.shutdown()
 
 
 @pytest.fixture(params=["processes", "dask", "ray"])
