@@ -90,7 +90,10 @@ def lost_because(error: Exception, ended: str, clock: Clock | None) -> str:
         clock: that was running; None where nothing was waited for.
     """
     if isinstance(error, TimeoutError) and clock is not None and not clock.of_guest:
-        what = f"TimeoutError: the process that runs the code did not answer for {clock.seconds:g} s, so it was killed"
+        what = (
+            f"TimeoutError: the process that runs the code did not answer for {clock.seconds:g} s, "
+            "so it was killed"
+        )
     elif isinstance(error, TimeoutError):
         seconds = 0 if clock is None else clock.seconds
         what = f"TimeoutError: the code ran longer than {seconds:g} s and did not stop, so it was killed"

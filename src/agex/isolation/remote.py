@@ -56,7 +56,7 @@ T = TypeVar("T")
 GRACE = 0.5
 """Seconds after its deadline in which a worker may still end its run by itself."""
 CHORES = 10.0
-"""Seconds at least for what is not the guest's: to take in variables, to give them back. A run's if that is more."""
+"""Seconds at least for what is not the guest's: to take variables, to give them back. A run's if more."""
 
 
 class _Lost(EvalError):
