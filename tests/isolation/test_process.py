@@ -119,6 +119,17 @@ def test_a_worker_that_somebody_stops_is_killed_at_the_deadline(executor):
     session.close()
 
 
+def test_a_worker_that_is_stopped_while_it_gives_back_variables_is_not_waited_for(executor, monkeypatch):
+    monkeypatch.setattr("agex.isolation.remote.CHORES", 0.2)
+    session = executor.session(Policy.default(), Limits(seconds=0.3), {"rows": [1]})
+    session.run("rows.append(2)")
+    os.kill(pid_of(session), signal.SIGSTOP)
+    with pytest.raises(EvalError, match=r"did not answer for 0\.3 s, so it was killed"):
+        _ = session.namespace
+    assert session.run("rows").echo == "[1]"
+    session.close()
+
+
 def test_memory_has_a_limit_of_its_own(executor):
     session = executor.session(Policy.default(), Limits(seconds=5.0, memory_mb=64), {})
     result = session.run("x = bytearray(10 ** 9)")

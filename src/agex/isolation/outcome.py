@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn
 
 from agex.errors import EvalError
+from agex.isolation.clock import Clock
 from agex.isolation.faults import Finder, ProtocolError, WorkerGone, unpack_error
 from agex.isolation.frames import Frame
 from agex.sandbox import Enforcement, Result
@@ -80,15 +81,21 @@ def timed_out(cause: TimeoutError) -> EvalError:
     return error
 
 
-def lost_because(error: Exception, ended: str, seconds: float | None) -> str:
+def lost_because(error: Exception, ended: str, clock: Clock | None) -> str:
     """Say why a worker is not usable any more, and what is left.
 
     Args:
         error: that came of talking to it.
         ended: how its process ended.
-        seconds: that a run may take.
+        clock: that was running; None where nothing was waited for.
     """
-    if isinstance(error, TimeoutError):
+    if isinstance(error, TimeoutError) and clock is not None and not clock.of_guest:
+        what = (
+            f"TimeoutError: the process that runs the code did not answer for {clock.seconds:g} s, "
+            "so it was killed"
+        )
+    elif isinstance(error, TimeoutError):
+        seconds = 0 if clock is None else clock.seconds
         what = f"TimeoutError: the code ran longer than {seconds:g} s and did not stop, so it was killed"
     elif isinstance(error, ProtocolError):
         what = f"the process that ran the code was killed: it sent what no worker sends ({error})"

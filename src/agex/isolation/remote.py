@@ -55,8 +55,8 @@ T = TypeVar("T")
 
 GRACE = 0.5
 """Seconds after its deadline in which a worker may still end its run by itself."""
-CHORES = 60.0
-"""Seconds for what is not the guest's: to take in variables, to give them back."""
+CHORES = 10.0
+"""Seconds at least for what is not the guest's: to take variables, to give them back. A run's if more."""
 
 
 class _Lost(EvalError):
@@ -404,7 +404,8 @@ class RemoteSession:
     def _chore(self, header: Mapping[str, Any], parts: Sequence[Any] = ()) -> Frame:
         """Have the worker do what is not the guest's."""
         with self._turn:
-            outer, self._clock = self._clock, Clock(CHORES)
+            seconds = max(CHORES, self._place.limits.seconds or 60.0)
+            outer, self._clock = self._clock, Clock(seconds, of_guest=False)
             try:
                 return self._request(header, parts)
             finally:
@@ -536,7 +537,7 @@ class RemoteSession:
         worker, self._worker = self._worker, None
         self._ran = False
         ended = worker.kill() if worker is not None else "it was ended before"
-        return _Lost(lost_because(error, ended, self._place.limits.seconds))
+        return _Lost(lost_because(error, ended, self._clock))
 
     # -- variables -----------------------------------------------------------------
 
