@@ -9,6 +9,7 @@ from __future__ import annotations
 import abc
 import functools
 import inspect
+import sys
 import types
 import typing
 import weakref
@@ -66,7 +67,9 @@ def update_wrapper(
     names = tuple(map(exact_name, assigned))  # a str of the guest may lie about what it starts with
     for name in names:
         if name == "__annotate__":  # Python 3.14: what would evaluate them, where they are evaluated already
-            guards.setattr(wrapper, "__annotations__", dict(guards.getattr(wrapped, "__annotations__", {})))
+            found = guards.getattr(wrapped, "__annotations__", None)
+            if type(found) is dict:
+                guards.setattr(wrapper, "__annotations__", dict(found))
             continue
         try:
             value = guards.getattr(wrapped, name)
@@ -176,7 +179,10 @@ def get_type_hints(obj: Any, globalns: Any = None, localns: Any = None, include_
 
 def _hints_of_object(obj: Any) -> dict[str, Any]:
     hints = getattr(obj, "__annotations__", None)
-    if hints is None and not isinstance(obj, typing._allowed_types):  # type: ignore[attr-defined]
+    if hints is None and sys.version_info >= (3, 14):
+        if not (callable(obj) or isinstance(obj, types.ModuleType)):
+            raise TypeError(f"{obj!r} does not have annotations")
+    elif hints is None and not isinstance(obj, typing._allowed_types):  # type: ignore[attr-defined]
         raise TypeError(f"{obj!r} is not a module, class, method, or function.")
     return dict(hints or {})
 
