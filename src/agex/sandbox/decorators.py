@@ -66,18 +66,16 @@ def update_wrapper(
         )
     names = tuple(map(exact_name, assigned))  # a str of the guest may lie about what it starts with
     for name in names:
-        if name == "__annotate__":  # Python 3.14: what would evaluate them, where they are evaluated already
-            found = guards.getattr(wrapped, "__annotations__", None)
-            if type(found) is dict:
-                guards.setattr(wrapper, "__annotations__", dict(found))
-            continue
+        # Python 3.14 names what would evaluate the annotations; here they are there already, and copied.
+        is_late = name == "__annotate__"
+        read = "__annotations__" if is_late else name
         try:
-            value = guards.getattr(wrapped, name)
+            value = guards.getattr(wrapped, read)
         except SandboxError:
             raise
         except AttributeError:
             continue
-        guards.setattr(wrapper, name, value)
+        guards.setattr(wrapper, read, dict(value) if is_late else value)
     for name in tuple(map(exact_name, updated)):
         found = _attributes(guards, wrapped) if name == "__dict__" else guards.getattr(wrapped, name, {})
         guards.getattr(guards.getattr(wrapper, name), "update")(found)
