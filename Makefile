@@ -103,7 +103,8 @@ browser-node: $(BROWSER)/.installed
 	@rm -f $(BROWSER)/wheels/agex-*.whl
 	@$(PYTHON) -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir $(BROWSER)/wheels .
 	node tests/browser/node/session.mjs $(BROWSER)
-	node tests/browser/node/run.mjs $(BROWSER) $(BROWSER_ARGS) $(BROWSER_TESTS)
+	@# Tests recurse as deep as Python lets them: in code that is not compiled yet, more than a default stack holds.
+	node --stack-size=3000 tests/browser/node/run.mjs $(BROWSER) $(BROWSER_ARGS) $(BROWSER_TESTS)
 
 # The rooms of the inner ring and of the agent; what of them is left out, and why: tests/browser/node/left_out.py.
 BROWSER_TESTS ?= $(addprefix tests/,agent browser contract files models sandbox shell state testing values)

@@ -106,20 +106,29 @@ class _Database:
         self._last: asyncio.Future[None] | None = None
 
     def write(self, items: Mapping[str, bytes], removed: Iterable[str]) -> asyncio.Future[None]:
-        """Begin a transaction; IndexedDB carries out those on one store in the order they were begun."""
-        js = page()
-        to_js = ffi().to_js
+        """Begin a transaction; IndexedDB carries out those on one store in the order they were begun.
 
-        durability = to_js({"durability": "strict"}, dict_converter=js.Object.fromEntries)
+        Raises:
+            OSError: the database takes none: it is closed, or a user cleared it.
+        """
+        failure: type[Exception] = ffi().JsException
+        try:
+            return self._begun(items, removed)
+        except failure as error:
+            # Only its text: the error itself is an object of the page's.
+            raise OSError(str(error)) from None
+
+    def _begun(self, items: Mapping[str, bytes], removed: Iterable[str]) -> asyncio.Future[None]:
+        to_js = ffi().to_js
+        durability = to_js({"durability": "strict"}, dict_converter=page().Object.fromEntries)
         transaction = self._database.transaction(_STORE, "readwrite", durability)
-        done = _end_of(transaction)
+        self._last = _end_of(transaction)
         store = transaction.objectStore(_STORE)
         for key, value in items.items():
             store.put(to_js(value), key)
         for key in removed:
             store.delete(key)
-        self._last = done
-        return done
+        return self._last
 
     def close(self) -> None:
         """Close once what was begun has ended, then let other tabs have it."""

@@ -19,7 +19,7 @@ class Kept(Protocol):
         """Begin to write; what is returned ends when it is kept.
 
         Raises:
-            OSError: when awaited: it could not be.
+            OSError: at once or when awaited: it could not be.
         """
         ...
 
@@ -98,7 +98,12 @@ class MirroredStore(Memory):
         self._require_whole()
         if self._closed:
             raise StateError(f"{self!r} is closed; open it again.")
-        writing = asyncio.ensure_future(self._kept.write(items, removed))
+        try:
+            begun = self._kept.write(items, removed)
+        except OSError as error:
+            self._failed = error
+            raise self._unkept(error) from error
+        writing = asyncio.ensure_future(begun)
         self._writing.add(writing)
         writing.add_done_callback(self._written)
 
@@ -110,10 +115,13 @@ class MirroredStore(Memory):
 
     def _require_whole(self) -> None:
         if self._failed is not None:
-            raise StateError(
-                f"{self!r} could not keep a write, so what is kept ends before it: {self._failed}. "
-                "Make room for the page's data, then reload."
-            ) from self._failed
+            raise self._unkept(self._failed) from self._failed
+
+    def _unkept(self, why: BaseException) -> StateError:
+        return StateError(
+            f"{self!r} could not keep a write, so what is kept ends before it: {why}. "
+            "Make room for the page's data, then reload."
+        )
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({len(self._values)} keys)"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import abc
 import functools
 import inspect
+import sys
 import types
 import typing
 import weakref
@@ -65,16 +66,16 @@ def update_wrapper(
         )
     names = tuple(map(exact_name, assigned))  # a str of the guest may lie about what it starts with
     for name in names:
-        if name == "__annotate__":  # Python 3.14: what would evaluate them, where they are evaluated already
-            guards.setattr(wrapper, "__annotations__", dict(guards.getattr(wrapped, "__annotations__", {})))
-            continue
+        # Python 3.14 names what would evaluate the annotations; here they are there already, and copied.
+        is_late = name == "__annotate__"
+        read = "__annotations__" if is_late else name
         try:
-            value = guards.getattr(wrapped, name)
+            value = guards.getattr(wrapped, read)
         except SandboxError:
             raise
         except AttributeError:
             continue
-        guards.setattr(wrapper, name, value)
+        guards.setattr(wrapper, read, dict(value) if is_late else value)
     for name in tuple(map(exact_name, updated)):
         found = _attributes(guards, wrapped) if name == "__dict__" else guards.getattr(wrapped, name, {})
         guards.getattr(guards.getattr(wrapper, name), "update")(found)
@@ -176,7 +177,10 @@ def get_type_hints(obj: Any, globalns: Any = None, localns: Any = None, include_
 
 def _hints_of_object(obj: Any) -> dict[str, Any]:
     hints = getattr(obj, "__annotations__", None)
-    if hints is None and not isinstance(obj, typing._allowed_types):  # type: ignore[attr-defined]
+    if hints is None and sys.version_info >= (3, 14):
+        if not (callable(obj) or isinstance(obj, types.ModuleType)):
+            raise TypeError(f"{obj!r} does not have annotations")
+    elif hints is None and not isinstance(obj, typing._allowed_types):  # type: ignore[attr-defined]
         raise TypeError(f"{obj!r} is not a module, class, method, or function.")
     return dict(hints or {})
 
