@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import string
 import sys
 import warnings
 from typing import Any
@@ -13,6 +14,8 @@ from agex.sandbox import Limits, Policy, Result, Sandbox
 
 # The first protocol class of a process makes agex add two names to a list of typing; that is no guest's doing.
 Sandbox().exec("import typing\nclass P(typing.Protocol): pass")
+# From Python 3.14 on, the first template of a process compiles the pattern of its class.
+string.Template("").substitute()
 
 # A browser tab has no such limit on memory, and refuses one.
 LIMITS = Limits(seconds=2, memory_mb=None if sys.platform == "emscripten" else 1_000)
