@@ -8,6 +8,7 @@ of the host without a registry, a build or a copy. That needs a daemon on this m
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import io
 import json
 import os
@@ -208,7 +209,9 @@ class ContainerWorker:
         self._container = container
         attached = container.attach_socket(params={"stdin": 1, "stdout": 1, "stream": 1})
         self.channel = Channel(_Attached(attached))
-        self._finalizer = weakref.finalize(self, _end, self.channel, container, address)
+        # In a context of its own: a collection may strike while guest code runs, which may start no thread.
+        end = contextvars.Context().run
+        self._finalizer = weakref.finalize(self, end, _end, self.channel, container, address)
         container.start()
 
     def interrupt(self) -> None:

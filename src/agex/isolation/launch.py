@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import json
 import os
 import select
@@ -63,7 +64,8 @@ class WorkerProcess:
         self._pidfd = pidfd
         self._launcher = launcher
         self._lock = threading.Lock()  # of whoever signals it, and whoever closes what is signalled
-        self._finalizer = weakref.finalize(self, _end, channel, pidfd)
+        # In a context of its own: a collection may strike while guest code runs, which may send no signal.
+        self._finalizer = weakref.finalize(self, contextvars.Context().run, _end, channel, pidfd)
 
     def interrupt(self) -> None:
         """Have it stop what it runs, at its next check."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import json
 import os
 import signal
@@ -77,7 +78,9 @@ class _Piped:
         self._process.stdin.close()
         self._process.stdout.close()
         self.channel = Channel(Pipes(reader, writer))
-        self._finalizer = weakref.finalize(self, _end, self.channel, self._process)
+        # In a context of its own: a collection may strike while guest code runs, which may end no process.
+        end = contextvars.Context().run
+        self._finalizer = weakref.finalize(self, end, _end, self.channel, self._process)
 
     def interrupt(self) -> None:
         if self._finalizer.alive and self._process.poll() is None:
