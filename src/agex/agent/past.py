@@ -11,9 +11,10 @@ from agex.agent.event import ActionEvent, OutputEvent
 from agex.errors import UnpicklableVariableError
 from agex.models.actions import PythonAction
 from agex.state import Commit, Diff, Snapshot, Versioned
+from agex.state.pages import names_of
 from agex.values import show_value, type_name
 
-__all__ = ["changed", "compare", "entry", "fork", "log", "names_of", "show", "summary"]
+__all__ = ["changed", "compare", "entry", "fork", "log", "show", "summary"]
 
 
 def log(state: Versioned, limit: int, ref: str | None = None) -> list[dict[str, Any]]:
@@ -25,15 +26,6 @@ def log(state: Versioned, limit: int, ref: str | None = None) -> list[dict[str, 
 def entry(state: Versioned, commit: Commit, names: Mapping[str, list[str]]) -> dict[str, Any]:
     """Describe a commit as a log does; *names* are what `names_of` gives."""
     return {**summary(commit), "names": names.get(commit.hash, []), **changed(state, commit)}
-
-
-def names_of(state: Versioned) -> dict[str, list[str]]:
-    """Return the branches and tags that commits have, by hash."""
-    names: dict[str, list[str]] = {}
-    for kind, found in (("", state.branches()), ("tag ", state.tags())):
-        for name, commit in found.items():
-            names.setdefault(commit, []).append(f"{kind}{name}")
-    return names
 
 
 def summary(commit: Commit) -> dict[str, Any]:

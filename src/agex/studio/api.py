@@ -15,6 +15,7 @@ from agex.agent import SuccessEvent, TaskStartEvent, past
 from agex.agent.event import CancelledEvent, ClarifyEvent, ErrorEvent, FailEvent
 from agex.errors import AgexError, StateError, UnpicklableVariableError
 from agex.state import Commit, Snapshot, Versioned
+from agex.state.pages import names_of
 from agex.studio.looks import file_look, look
 from agex.studio.steps import steps
 
@@ -114,7 +115,7 @@ class Api:
         if branch not in branches and branches:
             branch = self.state.branch if self.state.branch in branches else min(branches)
         commits = self.state.history(branches[branch]) if branch in branches else iter(())
-        names = past.names_of(self.state)
+        names = names_of(self.state)
         return {
             "name": self.name,
             "branch": branch,
