@@ -105,6 +105,12 @@ def test_values_come_in_the_order_of_the_items_from_other_processes(elsewhere: E
     assert os.getpid() not in {answer.worker for answer in answers}
 
 
+def test_equal_items_are_calls_of_their_own(elsewhere: Executor) -> None:
+    first = portable_sessions.remember.map([3, 3], executor=elsewhere)
+    second = portable_sessions.remember.map([3, 3], executor=elsewhere)
+    assert len({answer.call for answer in [*first, *second]}) == 4
+
+
 def test_each_item_has_a_session_of_its_own_in_a_shared_directory(elsewhere: Executor, tmp_path: Any) -> None:
     store = Disk(tmp_path / "shared")
     portable_sessions.remember.map(range(4), executor=elsewhere, state=partial(item_branch, store))

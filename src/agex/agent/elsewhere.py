@@ -16,6 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 import cloudpickle
 
@@ -46,8 +47,15 @@ class Ended:
     usage: Usage
 
 
-def run_elsewhere(task: bytes, given: bytes) -> Ended:
-    """Run a task with an item in this process for another one."""
+def run_elsewhere(task: bytes, given: bytes, _call: str) -> Ended:
+    """Run a task with an item in this process for another one.
+
+    Args:
+        task: the task, packed.
+        given: the item and the state of its call, packed.
+        _call: a name that no other call has. An executor may take calls with equal arguments for one
+            (Dask does); a model does not answer the same twice.
+    """
     try:
         called: _Task = pickle.loads(task)  # noqa: S301 - from the process that gave this one its work
         item, state = pickle.loads(given)  # noqa: S301
@@ -104,7 +112,7 @@ class Calls:
         with host_time(current_call()):
             state = None if self._state is None else self._state(item)
             given = self._packed_item(item, state)
-            self._begun.append(self._executor.submit(run_elsewhere, self._task, given))
+            self._begun.append(self._executor.submit(run_elsewhere, self._task, given, uuid4().hex))
 
     def futures(self) -> Iterator[Future[Ended]]:
         """Yield what was begun, in order."""
