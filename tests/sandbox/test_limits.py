@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import os
 import signal
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import pytest
 
 from agex.errors import EvalError
 from agex.sandbox import Limits, Result, Sandbox
+from agex.sandbox.limits import Deadline
 
 QUICK = Limits(seconds=0.3)
 
@@ -48,6 +50,29 @@ def test_a_runaway_ends_on_another_thread(name: str) -> None:
 
     check_timed_out(results[0])
     assert results[0].enforcement.time == "flag"
+
+
+def test_the_watchdog_strikes_a_run_that_has_just_seen_its_flag(monkeypatch: pytest.MonkeyPatch) -> None:
+    # It once struck between the watchdog's lock and the block that would have released it.
+    fire = Deadline.fire
+
+    def slow(deadline: Deadline) -> None:
+        fire(deadline)
+        while not deadline.over:
+            os.sched_yield()
+
+    monkeypatch.setattr(Deadline, "fire", slow)
+    results: list[Result] = []
+    for _ in range(2):
+        run = threading.Thread(
+            target=lambda: results.append(Sandbox(limits=QUICK).exec("while True: pass")), daemon=True
+        )
+        run.start()
+        run.join(20)
+
+    assert len(results) == 2
+    for result in results:
+        check_timed_out(result)
 
 
 def test_a_host_traces_its_functions_after_a_run_that_ended_on_another_thread() -> None:

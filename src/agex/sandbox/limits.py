@@ -71,6 +71,10 @@ class Deadline:
         self._pauses = 0
         self.due = 0.0
         self.active = False
+        self.striking = False
+        """Whether the watchdog may be about to raise in the thread."""
+        self.struck = False
+        """Whether it has, at least once."""
         self.fired = False
         self.over = False
 
@@ -207,13 +211,17 @@ class _Watchdog:
                 self._condition.notify()
 
     def remove(self, deadline: Deadline) -> None:
-        with self._lock:  # the watchdog is not in the middle of firing
+        # It is not active any more, so this thread is struck once at most from here on. That must be over
+        # before the lock is taken: an exception between a lock and its `with` block leaves it locked.
+        while deadline.striking:
+            time.sleep(0)
+        if deadline.struck:
+            _take_pending()
+        with self._lock:
             # At once, not when it would be due: it holds the session, with all that the guest has.
             left = [entry for entry in self._heap if entry[2] is not deadline]
             heapq.heapify(left)
             self._heap = left
-            if deadline.fired and deadline.thread is not None:
-                _take_pending()
 
     def _watch(self) -> None:
         with self._lock:
@@ -226,11 +234,17 @@ class _Watchdog:
 
     def _fire_first(self) -> None:
         deadline = heapq.heappop(self._heap)[2]
-        if not deadline.active:
-            return  # the exception that ended its run struck before it was removed
-        deadline.fire()
-        if deadline.thread is not None:
-            _raise_in(deadline.thread, TimeLimit)
+        deadline.striking = True
+        try:
+            if not deadline.active:
+                return  # its run has ended and waits to remove it
+            deadline.fire()
+            # Its thread may have seen the flag and be on its way out, while `_raise_in` imports what it needs.
+            if deadline.thread is not None and deadline.active:
+                _raise_in(deadline.thread, TimeLimit)
+                deadline.struck = True
+        finally:
+            deadline.striking = False
         deadline.due = time.monotonic() + _REPEAT
         heapq.heappush(self._heap, (deadline.due, next(self._count), deadline))
 

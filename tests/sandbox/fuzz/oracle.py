@@ -14,7 +14,7 @@ import itertools
 import sys
 import types
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from agex.sandbox import Policy, classes, guards, limits, output, rewrite, sandbox, session
@@ -163,11 +163,11 @@ class Oracle:
     def _class_verdict(self, value: type) -> str | None:
         if self._classes.is_guest(value) or id(value) in self._granted:
             return None
-        if value in _INTERPRETER or value in _MACHINERY:
+        if _is_one_of(value, _INTERPRETER) or _is_one_of(value, _MACHINERY):
             return f"the class {value.__name__}"
         if type in _MRO(value) and not isinstance_of(value, (type(classes.GuestType),)):
             return None if self._is_made_by_guest(value) else f"the real metaclass {value.__name__}"
-        if value in _io_bases():
+        if _is_one_of(value, _io_bases()):
             return None
         if _STREAM in _MRO(value):
             return f"the class {value.__name__}"
@@ -273,6 +273,11 @@ def _is_shown(name: Any) -> bool:
 
 def _has_dict(kind: type) -> set[str]:
     return {name for base in _MRO(kind) for name in _NAMESPACES(base) if name == "__dict__"}
+
+
+def _is_one_of(value: type, classes: Iterable[type]) -> bool:
+    """Look for a class itself: its metaclass may have a hash or an equality of its own, or none."""
+    return any(value is one for one in classes)
 
 
 @functools.cache
