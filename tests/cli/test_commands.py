@@ -34,6 +34,21 @@ def echo(text: str) -> str: ...
 @scripted("task_fail('too hard')").task
 def fails(n: int) -> int: ...
 
+HOSTILE = """
+class Text:
+    def __str__(self): raise SystemExit("str")
+    __repr__ = __str__
+class Items(list):
+    def __iter__(self): raise SystemExit("items")
+    __len__ = __iter__
+loop = [1]
+loop.append(loop)
+task_success({"text": Text(), "items": Items([1]), "loop": loop, 3: (1, None)})
+"""
+
+@scripted(HOSTILE).task
+def anything() -> object: ...
+
 def waits():
     open("waiting", "w").close()
     while True:  # a call that waits would wait on, where the signal comes right before it
@@ -71,6 +86,15 @@ def test_run_calls_a_task_with_json_arguments_and_shows_its_turns(command):
 def test_run_prints_one_json_document(command):
     document = json.loads(command("run", "shell_tasks:double", "--arg", "n=21", "--json").stdout)
     assert (document["value"], document["turns"]) == (42, 1)
+
+
+def test_a_value_is_printed_as_json_without_a_call_of_its_methods(command):
+    result = command("run", "shell_tasks:anything", "--json")
+    assert result.exit_code == 0, result.output
+    value = json.loads(result.stdout)["value"]
+    assert (value["text"], value["items"]) == ("<Text object>", "Items([1])")
+    assert value["3"] == [1, None]
+    assert value["loop"][0] == value["loop"][1][0] == 1
 
 
 def test_run_keeps_every_step_in_a_directory(command):

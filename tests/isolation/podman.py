@@ -51,7 +51,10 @@ def service(folder: Path) -> Iterator[str]:
     }
     command = ["podman", "system", "service", "--time=0", f"unix://{address}"]
     with (folder / "log").open("w") as log:
-        process = subprocess.Popen(command, env={**os.environ, **settings}, stdout=log, stderr=log)
+        # In its own folder: conmon leaves a file where it stands when a container runs out of memory.
+        process = subprocess.Popen(
+            command, cwd=folder, env={**os.environ, **settings}, stdout=log, stderr=log
+        )
     try:
         _wait(address, process)
         yield f"unix://{address}"

@@ -294,4 +294,4 @@ def _print(document: Any, show: Callable[[Any, Console], object], as_json: bool)
 
 
 def _print_json(document: Any) -> None:
-    typer.echo(json.dumps(document, indent=2, default=str))
+    typer.echo(json.dumps(document, indent=2))

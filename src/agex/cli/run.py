@@ -24,6 +24,9 @@ __all__ = ["call_task", "find_task"]
 SHOWN_CHARS = 20_000
 """Of a value that is no text."""
 
+_DEEPEST = 100
+"""Levels of a value in JSON; a list may hold itself."""
+
 
 def call_task(
     address: str, arguments: list[str], model: str | None, *, state: Path | None = None, quiet: bool
@@ -53,7 +56,7 @@ def call_task(
     if not quiet:
         console.print(Text(_shown(run.value)))
     return {
-        "value": run.value,
+        "value": _as_json(run.value),
         "turns": run.turns,
         "tokens": run.usage.tokens,
         "cost": run.cost,
@@ -85,6 +88,22 @@ def find_task(address: str) -> Any:
 def _shown(value: Any) -> str:
     """Return a value as text; it may be of a class of the agent's own, of which nothing is run here."""
     return plain(value if type(value) is str else preview(value, SHOWN_CHARS))
+
+
+def _as_json(value: Any, depth: int = 0) -> Any:
+    """Return what JSON can say of a value; what it has no form for is there as the text that is shown of it.
+
+    What only derives from a list or a dict, of a class of the agent's own, is not asked for its items.
+    """
+    if value is None or type(value) in (bool, int, float, str):
+        return value
+    if depth < _DEEPEST and type(value) in (list, tuple):
+        return [_as_json(item, depth + 1) for item in value]
+    if depth < _DEEPEST and type(value) is dict:
+        return {
+            key if type(key) is str else _shown(key): _as_json(item, depth + 1) for key, item in value.items()
+        }
+    return _shown(value)
 
 
 def _argument(text: str) -> tuple[str, Any]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from agex import errors
 
-__all__ = ["ProtocolError", "WorkerGone", "pack_error", "unpack_error"]
+__all__ = ["ProtocolError", "WorkerGone", "WorkerLost", "pack_error", "unpack_error"]
 
 _TEXT = 20_000
 """Characters of a text in an error; more says no more."""
@@ -30,6 +30,10 @@ class ProtocolError(Exception):
 
 class WorkerGone(Exception):
     """The other end is not there any more."""
+
+
+class WorkerLost(errors.EvalError):
+    """The worker is not usable any more; the text says why."""
 
 
 def _known() -> dict[str, type[Exception]]:

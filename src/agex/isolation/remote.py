@@ -23,7 +23,7 @@ from agex.isolation.base import names_of
 from agex.isolation.clock import Clock
 from agex.isolation.crossing import CannotCross, Packing, pack, pack_groups, unpack, unpack_groups
 from agex.isolation.exports import Exports
-from agex.isolation.faults import ProtocolError, WorkerGone, pack_error, unpack_error
+from agex.isolation.faults import ProtocolError, WorkerGone, WorkerLost, pack_error, unpack_error
 from agex.isolation.frames import Frame
 from agex.isolation.functions import Functions
 from agex.isolation.outcome import (
@@ -57,10 +57,6 @@ GRACE = 0.5
 """Seconds after its deadline in which a worker may still end its run by itself."""
 CHORES = 10.0
 """Seconds at least for what is not the guest's: to take variables, to give them back. A run's if more."""
-
-
-class _Lost(EvalError):
-    """The worker is not usable any more; the text says why."""
 
 
 class RemoteSession:
@@ -198,7 +194,7 @@ class RemoteSession:
                 return
             self._closed = True
             if self._worker is not None:
-                with contextlib.suppress(_Lost):
+                with contextlib.suppress(WorkerLost):
                     self._keep_functions()
             if self._worker is not None:
                 self._worker.close()
@@ -331,7 +327,7 @@ class RemoteSession:
                     result.value = self._checked(lambda: read(result.value))
             except CannotCross as error:
                 result = Result(error=error, traceback=f"TypeError: {error}")
-            except _Lost as lost:
+            except WorkerLost as lost:
                 result = self._lost_result(lost)
             result.duration = time.perf_counter() - start
             result.enforcement = result.enforcement._replace(
@@ -347,7 +343,7 @@ class RemoteSession:
         self._why = ""
         try:
             self.open()
-        except _Lost as lost:
+        except WorkerLost as lost:
             self._why = str(lost)
         yield
 
@@ -394,7 +390,7 @@ class RemoteSession:
             lambda: read_outcome(done, self._output, self._unpack_in_time, self._allow.registered)
         )
 
-    def _lost_result(self, lost: _Lost) -> Result:
+    def _lost_result(self, lost: WorkerLost) -> Result:
         ending = self._ending
         self._ending = None if isinstance(ending, TimeoutError) else ending
         return lost_result(lost, ending, self._output.text())
@@ -415,11 +411,11 @@ class RemoteSession:
         """Give the worker the turn until it is done.
 
         Raises:
-            _Lost: the worker is late, gone or hostile; it is killed.
+            WorkerLost: the worker is late, gone or hostile; it is killed.
         """
         worker = self._worker
         if worker is None:
-            raise _Lost(self._why)
+            raise WorkerLost(self._why)
         with self._monitor.paused():  # nothing here is the guest's, even if guest code is what called
             try:
                 worker.channel.send(header, parts, deadline=self._due())
@@ -478,7 +474,7 @@ class RemoteSession:
         result = self._monitor.call(carry_out)
         reply["out"] = result.stdout
         error = result.error
-        if isinstance(error, ProtocolError | _Lost):  # there is nobody to be told
+        if isinstance(error, ProtocolError | WorkerLost):  # there is nobody to be told
             raise error
         if isinstance(error, EvalError) and isinstance(error.__cause__, TimeoutError):
             self._ending = self._ending or error.__cause__
@@ -532,12 +528,12 @@ class RemoteSession:
         except ProtocolError as error:
             raise self._lose(error) from error
 
-    def _lose(self, error: Exception) -> _Lost:
+    def _lose(self, error: Exception) -> WorkerLost:
         """Kill the worker; say why, and what is left."""
         worker, self._worker = self._worker, None
         self._ran = False
         ended = worker.kill() if worker is not None else "it was ended before"
-        return _Lost(lost_because(error, ended, self._clock))
+        return WorkerLost(lost_because(error, ended, self._clock))
 
     # -- variables -----------------------------------------------------------------
 

@@ -239,7 +239,7 @@ class _Watchdog:
             if not deadline.active:
                 return  # its run has ended and waits to remove it
             deadline.fire()
-            # Its thread may have seen the flag and be on its way out, while `_raise_in` imports what it needs.
+            # Not one that has seen the flag since: it is on its way out.
             if deadline.thread is not None and deadline.active:
                 _raise_in(deadline.thread, TimeLimit)
                 deadline.struck = True
