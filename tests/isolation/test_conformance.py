@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from agex.isolation import InProcessExecutor, ProcessExecutor
+from typing import Any
+
+import pytest
+
+from agex.isolation import GuestSession, InProcessExecutor, ProcessExecutor
+from agex.sandbox import Result
 from agex.testing import check_executor
 
 
@@ -12,3 +17,24 @@ def test_this_process_is_a_level():
 
 def test_a_process_is_a_level():
     check_executor(ProcessExecutor)
+
+
+class Mute(InProcessExecutor):
+    """Loses what is printed."""
+
+    def session(self, *args: Any, **kwargs: Any) -> GuestSession:
+        session = super().session(*args, **kwargs)
+        run = session.run
+
+        def muted(source: str, **options: Any) -> Result:
+            result = run(source, **options)
+            result.stdout = ""
+            return result
+
+        session.run = muted  # type: ignore[method-assign]
+        return session
+
+
+def test_a_level_that_differs_is_told_by_program():
+    with pytest.raises(AssertionError, match=r"'printing': the output of\nfor i in range\(3\)"):
+        check_executor(Mute)

@@ -289,14 +289,15 @@ def test_a_module_that_a_worker_cannot_have_is_an_error_that_says_so(executor, t
 
 
 @pytest.mark.slow
-def test_a_thousand_workers_that_die_at_random_leave_nothing():
+def test_workers_that_die_at_random_leave_nothing():
+    # Some hundreds; python -m bench.isolation.kills does a thousand tasks, over a state.
     import random
 
     executor = ProcessExecutor()
     before = len(list(Path("/proc/self/fd").iterdir()))
     chance = random.Random(7)
     pids = []
-    for number in range(1000):
+    for number in range(250):
         session = executor.session(Policy.default(), Limits(seconds=5.0), {"n": number})
         session.open()
         pids.append(pid_of(session))

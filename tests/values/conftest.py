@@ -18,13 +18,13 @@ from agex.values import Allow, Group, decode, encode
 class Guest:
     """A session, and the `GuestCode` over it."""
 
-    def __init__(self, registered: Iterable[type] = (), **hosts: Any) -> None:
+    def __init__(self, registered: Iterable[type] = (), seconds: float = 20.0, **hosts: Any) -> None:
         policy = Policy.default()
         for cls in registered:
             policy.cls(cls)
         self.allow = Allow(registered)
         self.hosts: dict[str, Any] = {**hosts, **{cls.__name__: cls for cls in registered}}
-        self.session = Session(policy, Limits(seconds=20.0), {})
+        self.session = Session(policy, Limits(seconds=seconds), {})
         for name, value in hosts.items():
             self.session.bind(name, value)
         self._programs = 0

@@ -503,7 +503,7 @@ def test_a_class_over_what_is_no_class_for_the_guest_is_lost(base: Callable[[], 
 
 
 def test_a_forged_program_of_a_class_runs_under_the_guards(make_guest, tmp_path: Path) -> None:
-    guest = make_guest()
+    guest = make_guest(seconds=0.5)
     for line in (
         "import os\nos.mkdir(p)",
         "open(p, 'w')",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import SimpleNamespace
 from typing import Any, Self
 
@@ -151,85 +151,99 @@ def make_adder(n: int) -> Callable[[int], int]:
     return lambda x: x + n
 
 
-_PROGRAMS: Mapping[str, str | list[str]] = {
-    "values of builtin types": "x = [1, 2.5, 'ü', b'\\x00', None, True, (1,), {2}, {'a': [1j]}]; x",
-    "large integers": "2 ** 3000",
-    "dates and decimals": "import datetime, decimal\n[datetime.date(2020, 1, 2), decimal.Decimal('1.10')]",
-    "variables from run to run": ["a = [1]", "b = a\nb.append(2)", "a, a is b"],
-    "names of an earlier run in a function": ["def f(): return n", "n = 3\nf()"],
-    "definitions": "def f(a: int, b=2, *, c='x') -> int:\n    'Doc.'\n    return a\nclass C: pass",
-    "an error with its frames": "def f(x):\n    return 1 / x\n\ndef g(x):\n    return f(x)\n\ng(0)",
-    "an error of the guest's own class": "class Mine(KeyError):\n    pass\nraise Mine('k', 2)",
-    "an error from an error": "try:\n    1 / 0\nexcept ZeroDivisionError as e:\n    raise RuntimeError('after') from e",
-    "what is refused": "().__class__.__base__.__subclasses__()",
-    "an import that is refused": "import os",
-    "syntax": "x = = 1",
-    "printing": "for i in range(3): print(i)\nprint('a', 'b', sep='-', end='')",
-    "printing more than is kept": "for i in range(1000): print('line', i)",
-    "printing before an error": "print('before')\n1 / 0",
-    "inputs by attribute": "inputs.rows, inputs.rows is rows",
-    "a function of the host": "double(21), double('ab'), double(x=[1])",
-    "its error, caught": "try:\n    fail('no')\nexcept ValueError as e:\n    r = str(e)\nr",
-    "its error, not caught": "def f():\n    fail('no')\nf()",
-    "an error of a class of the host": "try:\n    fail_oddly('no')\nexcept ValueError as e:\n    r = type(e).__name__, str(e)\nr",
-    "the same, not caught": "fail_oddly('no')",
-    "wrong arguments": "double(1, 2)",
-    "printing by the host": "print('a')\ntell('b')\nprint('c')",
-    "the host calls the guest": "seen = []\ndef f(a, *, b):\n    seen.append(a)\n    return a + b\n(apply(f, 1, b=2), seen)",
-    "the guest calls back through the host": "def f(x):\n    return double(x) + 1\napply(f, 4)",
-    "an error in what the host calls": "def f():\n    return {}['k']\ntry:\n    apply(f)\nexcept KeyError as e:\n    r = e.args\nr",
-    "a lambda and a builtin for the host": "[apply(lambda a: a * 3, 2), apply(len, 'abc')]",
-    "a bound method for the host": "class C:\n    n = 5\n    def m(self, x): return self.n + x\napply(C().m, 1)",
-    "a function that the host returns": "add = make_adder(5)\nadd(1), [add(x) for x in (1, 2)]",
-    "an instance both ways": "p = Point(1, y=2)\nq = double([p])\np.moved(3), q",
-    "methods of a live object": "shop.take('pear'), shop.take(count=1, name='pear')",
-    "attributes of a live object": "shop.stock['pear'], shop.visits, len(shop)",
-    "writing to a live object": ["shop.visits = 7", "shop.visits"],
-    "a live object's error": "shop.take('fig')",
-    "a live object from a live object": "shop.aisle().names()",
-    "a live object as a context": "with shop as s:\n    a = s is shop\n(a, shop.visits)",
-    "a member of a live object that is excluded": "shop.burn()",
-    "an attribute of a live object that is excluded": "shop.secret",
-    "a private attribute of a live object": "shop.aisle()._shop",
-    "a method that is not there": "shop.sell()",
-    "ending the run": "print('a')\nfinish([1, 2])\nprint('never')",
-    "ending it is not caught": "try:\n    finish(1)\nexcept BaseException:\n    print('never')\nfinally:\n    print('never')",
-    "ending it with what is refused": "try:\n    finish('wrong')\nexcept TypeError as e:\n    r = str(e)\nr",
-    "reading a file": "with open('in.csv') as f:\n    r = [line.strip() for line in f]\nr",
-    "writing a file": [
-        "with open('a/b.txt', 'w') as f:\n    n = f.write('ü')",
-        "open('a/b.txt', 'rb').read()",
-        "import pathlib\npathlib.Path('a/b.txt').read_text()",
-    ],
-    "adding to a file": ["open('in.csv', 'a').write('3,30')", "open('in.csv').read()"],
-    "a file that is not there": "open('nope.txt')",
-    "a file that is there": "open('in.csv', 'x')",
-    "a path that leads out": "open('../../etc/passwd')",
-    "a path of the machine": "open('/etc/passwd')",
-    "a path that is no text": "import os\ntry:\n    os.stat(b'in.csv')\nexcept TypeError:\n    r = 'refused'\nr",
-    "a name that is too long": "open('x' * 300)",
-    "a path of a class of the guest's": "class P:\n    def __fspath__(self): return 'in.csv'\nopen(P()).read()",
-    "what is known of a file": "import os\ns = os.stat('in.csv')\ns.st_size, os.path.isdir('tools'), os.listdir('/')",
-    "moving and removing": "import os\nos.rename('in.csv', 'b/c.csv')\nos.remove('tools/text.py')\nos.rmdir('tools')\nos.listdir()",
-    "a directory that holds something": "import os\nos.rmdir('tools')",
-    "a pattern": "import glob\nglob.glob('**/*.py', recursive=True)",
-    "the working directory": ["import os\nos.chdir('tools')", "os.getcwd(), open('text.py').read()[:6]"],
-    "copies of files": "import shutil\nshutil.copytree('tools', 'more')\nopen('more/text.py').read()[:6]",
-    "an archive": "import zipfile\nwith zipfile.ZipFile('z.zip', 'w') as z:\n    z.write('in.csv')\nzipfile.ZipFile('z.zip').read('in.csv')",
-    "more than fits": "open('big', 'wb').write(bytes(2 << 20))",
-    "a link": "import os\nos.symlink('in.csv', 'link')",
-    "a module of the workspace": "from tools import text\ntext.up('a'), text.Box.size",
-    "a module that was written before": [
-        "open('m.py', 'w').write('x = [1]')",
-        "import m\nm.x.append(2)\nm.x",
-    ],
-    "a file that stays open": ["f = open('late', 'w')\nf.write('x')", "f.close()\nopen('late').read()"],
-    "a generator across runs": ["def g():\n    yield 1\n    yield 2\nit = g()\nnext(it)", "next(it)"],
-    "a class across runs": ["class C:\n    def __init__(self): self.v = 1", "c = C()\nc.v += 1", "c.v"],
-    "echo of the guest's own repr": "class C:\n    def __repr__(self): return 'me'\nC()",
-    "an endless repr": "class C:\n    def __repr__(self):\n        while True: pass\nx = C()",
+_PROGRAMS: Mapping[str, Mapping[str, str | list[str]]] = {
+    "values": {
+        "values of builtin types": "x = [1, 2.5, 'ü', b'\\x00', None, True, (1,), {2}, {'a': [1j]}]; x",
+        "large integers": "2 ** 3000",
+        "dates and decimals": "import datetime, decimal\n[datetime.date(2020, 1, 2), decimal.Decimal('1.10')]",
+        "variables from run to run": ["a = [1]", "b = a\nb.append(2)", "a, a is b"],
+        "names of an earlier run in a function": ["def f(): return n", "n = 3\nf()"],
+        "definitions": "def f(a: int, b=2, *, c='x') -> int:\n    'Doc.'\n    return a\nclass C: pass",
+        "inputs by attribute": "inputs.rows, inputs.rows is rows",
+        "a generator across runs": ["def g():\n    yield 1\n    yield 2\nit = g()\nnext(it)", "next(it)"],
+        "a class across runs": ["class C:\n    def __init__(self): self.v = 1", "c = C()\nc.v += 1", "c.v"],
+        "echo of the guest's own repr": "class C:\n    def __repr__(self): return 'me'\nC()",
+        "an endless repr": "class C:\n    def __repr__(self):\n        while True: pass\nx = C()",
+    },
+    "errors and printing": {
+        "an error with its frames": "def f(x):\n    return 1 / x\n\ndef g(x):\n    return f(x)\n\ng(0)",
+        "an error of the guest's own class": "class Mine(KeyError):\n    pass\nraise Mine('k', 2)",
+        "an error from an error": "try:\n    1 / 0\nexcept ZeroDivisionError as e:\n    raise RuntimeError('after') from e",
+        "what is refused": "().__class__.__base__.__subclasses__()",
+        "an import that is refused": "import os",
+        "syntax": "x = = 1",
+        "printing": "for i in range(3): print(i)\nprint('a', 'b', sep='-', end='')",
+        "printing more than is kept": "for i in range(1000): print('line', i)",
+        "printing before an error": "print('before')\n1 / 0",
+    },
+    "functions of the host": {
+        "a function of the host": "double(21), double('ab'), double(x=[1])",
+        "its error, caught": "try:\n    fail('no')\nexcept ValueError as e:\n    r = str(e)\nr",
+        "its error, not caught": "def f():\n    fail('no')\nf()",
+        "an error of a class of the host": "try:\n    fail_oddly('no')\nexcept ValueError as e:\n    r = type(e).__name__, str(e)\nr",
+        "the same, not caught": "fail_oddly('no')",
+        "wrong arguments": "double(1, 2)",
+        "printing by the host": "print('a')\ntell('b')\nprint('c')",
+        "the host calls the guest": "seen = []\ndef f(a, *, b):\n    seen.append(a)\n    return a + b\n(apply(f, 1, b=2), seen)",
+        "the guest calls back through the host": "def f(x):\n    return double(x) + 1\napply(f, 4)",
+        "an error in what the host calls": "def f():\n    return {}['k']\ntry:\n    apply(f)\nexcept KeyError as e:\n    r = e.args\nr",
+        "a lambda and a builtin for the host": "[apply(lambda a: a * 3, 2), apply(len, 'abc')]",
+        "a bound method for the host": "class C:\n    n = 5\n    def m(self, x): return self.n + x\napply(C().m, 1)",
+        "a function that the host returns": "add = make_adder(5)\nadd(1), [add(x) for x in (1, 2)]",
+        "an instance both ways": "p = Point(1, y=2)\nq = double([p])\np.moved(3), q",
+    },
+    "live objects": {
+        "methods of a live object": "shop.take('pear'), shop.take(count=1, name='pear')",
+        "attributes of a live object": "shop.stock['pear'], shop.visits, len(shop)",
+        "writing to a live object": ["shop.visits = 7", "shop.visits"],
+        "a live object's error": "shop.take('fig')",
+        "a live object from a live object": "shop.aisle().names()",
+        "a live object as a context": "with shop as s:\n    a = s is shop\n(a, shop.visits)",
+        "a member of a live object that is excluded": "shop.burn()",
+        "an attribute of a live object that is excluded": "shop.secret",
+        "a private attribute of a live object": "shop.aisle()._shop",
+        "a method that is not there": "shop.sell()",
+    },
+    "the end of a run": {
+        "ending the run": "print('a')\nfinish([1, 2])\nprint('never')",
+        "ending it is not caught": "try:\n    finish(1)\nexcept BaseException:\n    print('never')\nfinally:\n    print('never')",
+        "ending it with what is refused": "try:\n    finish('wrong')\nexcept TypeError as e:\n    r = str(e)\nr",
+    },
+    "files": {
+        "reading a file": "with open('in.csv') as f:\n    r = [line.strip() for line in f]\nr",
+        "writing a file": [
+            "with open('a/b.txt', 'w') as f:\n    n = f.write('ü')",
+            "open('a/b.txt', 'rb').read()",
+            "import pathlib\npathlib.Path('a/b.txt').read_text()",
+        ],
+        "adding to a file": ["open('in.csv', 'a').write('3,30')", "open('in.csv').read()"],
+        "a file that is not there": "open('nope.txt')",
+        "a file that is there": "open('in.csv', 'x')",
+        "a path that leads out": "open('../../etc/passwd')",
+        "a path of the machine": "open('/etc/passwd')",
+        "a path that is no text": "import os\ntry:\n    os.stat(b'in.csv')\nexcept TypeError:\n    r = 'refused'\nr",
+        "a name that is too long": "open('x' * 300)",
+        "a path of a class of the guest's": "class P:\n    def __fspath__(self): return 'in.csv'\nopen(P()).read()",
+        "what is known of a file": "import os\ns = os.stat('in.csv')\ns.st_size, os.path.isdir('tools'), os.listdir('/')",
+        "a directory that holds something": "import os\nos.rmdir('tools')",
+        "a pattern": "import glob\nglob.glob('**/*.py', recursive=True)",
+        "copies of files": "import shutil\nshutil.copytree('tools', 'more')\nopen('more/text.py').read()[:6]",
+        "an archive": "import zipfile\nwith zipfile.ZipFile('z.zip', 'w') as z:\n    z.write('in.csv')\nzipfile.ZipFile('z.zip').read('in.csv')",
+        "more than fits": "open('big', 'wb').write(bytes(2 << 20))",
+        "a link": "import os\nos.symlink('in.csv', 'link')",
+        "a module of the workspace": "from tools import text\ntext.up('a'), text.Box.size",
+        "a module that was written before": [
+            "open('m.py', 'w').write('x = [1]')",
+            "import m\nm.x.append(2)\nm.x",
+        ],
+        "a file that stays open": ["f = open('late', 'w')\nf.write('x')", "f.close()\nopen('late').read()"],
+        "the working directory": ["import os\nos.chdir('tools')", "os.getcwd(), open('text.py').read()[:6]"],
+    },
+    "files that go": {
+        "moving and removing": "import os\nos.rename('in.csv', 'b/c.csv')\nos.remove('tools/text.py')\nos.rmdir('tools')\nos.listdir()",
+    },
 }
-"""What is run, in one session each; later sources see what earlier ones left."""
+"""What is run: a session for each topic, in which later sources see what earlier ones left."""
 
 _LATE: Mapping[str, str] = {
     "an endless loop": "while True: pass",
@@ -256,8 +270,8 @@ def check_executor(make: Callable[[], Executor]) -> None:
     """
     executor = make()
     try:
-        for title, sources in _PROGRAMS.items():
-            _compare(executor, title, [sources] if isinstance(sources, str) else sources)
+        for topic, programs in _PROGRAMS.items():
+            _compare(executor, topic, list(_steps(programs)))
         for title, source in _LATE.items():
             _ends(executor, title, source)
         _functions(executor)
@@ -271,13 +285,22 @@ def _variables() -> dict[str, Any]:
     return {"rows": [1, 2], "name": "n", "point": Point(1, 2)}
 
 
-def _compare(executor: Executor, title: str, sources: list[str]) -> None:
+def _steps(programs: Mapping[str, str | list[str]]) -> Iterator[tuple[str, str]]:
+    """Yield each source with what it is for."""
+    for title, sources in programs.items():
+        for source in [sources] if isinstance(sources, str) else sources:
+            yield title, source
+
+
+def _compare(executor: Executor, topic: str, steps: list[tuple[str, str]]) -> None:
+    sources = [source for _, source in steps]
     wanted = _seen(InProcessExecutor(), sources)
     found = _seen(executor, sources)
-    for number, (theirs, ours) in enumerate(zip(found, wanted, strict=True), start=1):
+    for (title, source), theirs, ours in zip(steps, found, wanted, strict=True):
         for what, value in reversed(ours.items()):
             assert theirs[what] == value, (
-                f"{title!r}, run {number}: the {what} must be\n{value!r}\nand at {executor.level!r} it is\n{theirs[what]!r}"
+                f"{topic}, {title!r}: the {what} of\n{source}\nmust be\n{value!r}\n"
+                f"and at {executor.level!r} it is\n{theirs[what]!r}"
             )
 
 
@@ -293,8 +316,8 @@ def _seen(executor: Executor, sources: list[str]) -> list[dict[str, Any]]:
                 "variable r": session.look_up("r") if "r" in source else None,
                 "signature": _signature(session.look_up("f")) if "f" in session.defined else None,
                 "endings": list(world.ended),
-                "files": _contents(world.files) if number == len(sources) - 1 else None,
-                "host's objects": (world.shop.stock, world.shop.visits),
+                "files": _contents(world.files),
+                "host's objects": (dict(world.shop.stock), world.shop.visits),
             }
             for number, source in enumerate(sources)
         ]
