@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import subprocess
@@ -15,8 +16,9 @@ import pytest
 from agex.errors import EvalError, IsolationUnavailable, SandboxError
 from agex.isolation import ProcessExecutor
 from agex.isolation.crossing import CannotCross
+from agex.isolation.piped import PipedExecutor
 from agex.isolation.remote import RemoteSession
-from agex.sandbox import Limits, Policy
+from agex.sandbox import Limits, Policy, Sandbox
 
 BUSY_IN_C = "sum(range(10 ** 13))"
 
@@ -217,7 +219,7 @@ def test_a_zygote_that_is_killed_takes_its_workers_along_and_another_one_is_star
 _HOST = """
 import os, signal, sys
 from agex.isolation import ProcessExecutor
-from agex.sandbox import Limits, Policy
+from agex.sandbox import Limits, Policy, Sandbox
 executor = ProcessExecutor()
 session = executor.session(Policy.default(), Limits(seconds=60.0), {})
 session.open()
@@ -289,6 +291,33 @@ def test_a_module_that_a_worker_cannot_have_is_an_error_that_says_so(executor, t
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("level", [ProcessExecutor, PipedExecutor])
+def test_a_worker_that_is_garbage_ends_while_guest_code_runs(level):
+    executor = level()
+    pids = []
+
+    def lose():
+        """Leave a worker to the next collection."""
+        session = executor.session(Policy.default(), Limits(seconds=5.0), {})
+        session.open()
+        worker = session._worker
+        pids.append(worker._process.pid if level is PipedExecutor else worker.pid)
+        held = [session]
+        held.append(held)
+
+    policy = Policy.default()
+    policy.fn(lose)
+    thresholds = gc.get_threshold()
+    gc.set_threshold(10, 1, 1)
+    try:
+        result = Sandbox(policy).exec("lose()\nkept = [[n] for n in range(20_000)]")
+    finally:
+        gc.set_threshold(*thresholds)
+    assert result.error is None
+    assert eventually(lambda: not is_there(pids[0]))
+    executor.close()
+
+
 def test_workers_that_die_at_random_leave_nothing():
     # Some hundreds; python -m bench.isolation.kills does a thousand tasks, over a state.
     import random
