@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import subprocess
 import sys
@@ -367,3 +368,19 @@ def test_a_view_shows_the_variables_of_a_state_or_a_checkout():
         view(state, focus="other")
     with pytest.raises(TypeError):
         view(5)
+
+
+@pytest.mark.parametrize("isolation", ["none", "process"])
+def test_what_a_later_task_does_to_a_class_is_kept_or_said_to_be_lost(tmp_path, isolation) -> None:
+    def step(code: str) -> object:
+        with contextlib.closing(Versioned(Disk(tmp_path))) as state:
+            return run(state, code, isolation=isolation).value
+
+    step("class C:\n    def old(self): return 1\nc = C()\ntask_success(None)")
+    step("C.__len__ = lambda self: 7\ntask_success(None)")
+    assert step("task_success([len(c), c.old()])") == [7, 1]
+    step("C.old = lambda self: 2\ntask_success(None)")
+    assert step("task_success([len(c), c.old()])") == [7, 2]
+    step("C.p = property(lambda self: 3)\ntask_success(None)")
+    code = "try:\n    c.old()\nexcept Exception as error:\n    said = str(error)\ntask_success(said)"
+    assert "its p was set or deleted after the class statement" in str(step(code))

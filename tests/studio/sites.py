@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
 from functools import partial
 from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -24,6 +25,7 @@ NEEDED = (
     "typing_inspection", "xxhash",
 )  # fmt: skip
 """What agex imports in a tab; others that may lie there are for other tests."""
+FIGURES = ("narwhals", "packaging", "plotly")
 
 needs_pyodide = pytest.mark.skipif(
     not (PYODIDE / "pyodide.mjs").is_file() or not [*WHEELS.glob("pydantic_core-*.whl")],
@@ -31,12 +33,13 @@ needs_pyodide = pytest.mark.skipif(
 )
 
 
-def make_site(folder: Path) -> Path:
-    """Build the wheel of this checkout, and the page with it."""
+def make_site(folder: Path, *, more: Sequence[str] = (), modules: Sequence[str] = ()) -> Path:
+    """Build the wheel of this checkout, and the page with it and with more wheels."""
     command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder / "wheel")]
     subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
-    others = [wheel for name in NEEDED for wheel in WHEELS.glob(f"{name}-*.whl")]
-    build_site(folder / "site", pyodide=PYODIDE, wheels=[*(folder / "wheel").glob("*.whl"), *others])
+    others = [wheel for name in (*NEEDED, *more) for wheel in WHEELS.glob(f"{name}-*.whl")]
+    wheels = [*(folder / "wheel").glob("*.whl"), *others]
+    build_site(folder / "site", pyodide=PYODIDE, wheels=wheels, modules=modules)
     return folder / "site"
 
 

@@ -159,13 +159,13 @@ task_success("done")
 def test_a_class_of_the_agents_own_is_no_table_by_its_name(serve, tmp_path):
     code = """
 class DataFrame:
+    __module__ = "pandas"
     shape = (1, 1)
     @property
     def iloc(self): raise SystemError("ran")
     def to_json(self): raise SystemError("ran")
-DataFrame.__module__ = "pandas"
-class Figure(DataFrame): pass
-Figure.__module__ = "plotly.graph_objs._figure"
+class Figure(DataFrame):
+    __module__ = "plotly.graph_objs._figure"
 frame, figure = DataFrame(), Figure()
 task_success("done")
 """

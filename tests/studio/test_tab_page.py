@@ -6,7 +6,7 @@ import time
 
 import pytest
 from pages import chromium, needs_chromium, opened
-from sites import make_site, needs_pyodide, serve_files, serve_model
+from sites import FIGURES, make_site, needs_pyodide, serve_files, serve_model
 
 pytestmark = [needs_chromium, needs_pyodide]
 
@@ -155,3 +155,27 @@ async def test_a_tab_says_what_goes_wrong_and_stops_what_takes_too_long(site, mo
         await ask(page, "And now?")
         await page.wait_for_selector(".message.result >> text=still here")
         assert await page.is_hidden("#alert")
+
+
+async def test_a_figure_of_the_tab_is_drawn_in_a_frame_of_its_own(tmp_path, model):
+    pytest.importorskip("plotly", reason="the page has the script of the plotly that is installed")
+    model.server.programs = [
+        """
+import plotly.graph_objects as go
+figure = go.Figure(go.Bar(x=['North', 'South'], y=[3, 4]))
+task_success(figure)
+""",
+    ]
+    with serve_files(make_site(tmp_path, more=FIGURES, modules=["plotly"])) as site:
+        async with chromium() as browser:
+            shown = await opened(browser, site.url, ready=90_000)
+            page = shown.page
+            await use(page, model)
+            await ask(page, "Draw it.")
+            element = await page.wait_for_selector("#activity iframe.figure-frame", timeout=60_000)
+            assert await element.get_attribute("sandbox") == "allow-scripts"
+            frame = await element.content_frame()
+            await frame.wait_for_selector("g.bars path")
+            assert await frame.locator("g.bars path").count() == 2
+            await shown.shot("tab-figure")
+            assert [error for error in shown.errors if "Content Security Policy" in error] == []

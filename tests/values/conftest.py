@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from agex.sandbox import origins
+from agex.sandbox.hooks import written
 from agex.sandbox.limits import Limits
 from agex.sandbox.policy import Policy
 from agex.sandbox.session import Session
@@ -57,6 +58,18 @@ class Guest:
     def class_header(self, value: type) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
         statement = self.session._guards.classes.statement_of(value)
         return None if statement is None else (statement.bases, statement.keywords)
+
+    def altered(self, value: type, *, dressed: bool) -> frozenset[str]:
+        statement = self.session._guards.classes.statement_of(value)
+        if statement is None:
+            return frozenset()
+        return frozenset(statement.altered | (statement.dressed if dressed else set()))
+
+    def written(self, value: object) -> object:
+        return written(value)
+
+    def store(self, value: type, name: str, attribute: object) -> None:
+        self.session.store_on_class(value, name, attribute)
 
     def may_store(self, value: type, name: str) -> bool:
         return origins.may_store(value, name)

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from pydantic import BaseModel
 
-from agex.errors import UnpicklableVariableError
-from agex.values import NotKept, decode, fingerprint, frozen
+from agex.errors import EvalError, UnpicklableVariableError
+from agex.values import NotKept, decode, fingerprint, frozen, not_kept_error
 
 
 class Vault:
@@ -1218,3 +1218,113 @@ def test_a_function_that_captured_a_large_array_shares_it_with_nobody(make_guest
     loaded = guest.load([group])
     loaded["big"][:] = 0
     assert loaded["f"]() == 100_000
+
+
+# -- what is done to a class after its statement
+
+
+BEGINNING = """
+class D:
+    def m(self): return 9
+    def __len__(self): return 11
+class C:
+    def old(self): return 1
+    def __bool__(self): return False
+def f(self): return 7
+c = C()
+"""
+SET_LATER = {
+    "a method": ("C.m = f", "c.m()", 7),
+    "an operator": ("C.__len__ = f", "len(c)", 7),
+    "an operator, by setattr": ("setattr(C, '__len__', lambda self: 8)", "len(c)", 8),
+    "an operator of another class": ("C.__len__ = D.__len__", "len(c)", 11),
+    "one that the statement gave": ("C.__bool__ = lambda self: True", "bool(c)", True),
+    "a method of a newer class of that name": (
+        "E = C\nclass C:\n    def old(self): return 2\nE.old = C.old", "c.old()", 2
+    ),
+    "a comparison": ("C.__eq__ = lambda self, other: other == 5", "c == 5", True),
+    "an iterator": ("def g(self):\n    yield 1\nC.__iter__ = g", "list(c)", [1]),
+    "a value": ("C.size = [3]", "C.size", [3]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("change", "asked", "answer"), SET_LATER.values(), ids=SET_LATER)
+def test_what_is_set_on_a_class_after_its_statement_is_kept(make_guest, change, asked, answer) -> None:
+    guest = make_guest()
+    guest.run(BEGINNING + change)
+    for _ in range(2):  # what came back is kept again
+        groups = guest.groups()
+        assert [dict(group.lost) for group in groups if group.lost] == []
+        guest = make_guest()
+        guest.session.globals.update(guest.load(groups))
+        assert guest.run(f"got = {asked}")["got"] == answer
+        del guest.session.globals["got"]
+
+
+LOST_LATER = {
+    "a property": ("C.p = property(f)", "p"),
+    "a static method": ("C.s = staticmethod(f)", "s"),
+    "a bound method": ("C.__len__ = D().m", "__len__"),
+    "an object that is called": ("import functools\nC.m = functools.partialmethod(D.m)", "m"),
+    "no hash": ("C.__hash__ = None", "__hash__"),
+    "a docstring": ("C.__doc__ = 'new'", "__doc__"),
+    "patterns": ("C.__match_args__ = ('x',)", "__match_args__"),
+    "a method that is gone": ("del C.old", "old"),
+    "an operator that is gone": ("delattr(C, '__bool__')", "__bool__"),
+    "after a decorator": ("def deco(cls): return cls\n@deco\nclass C: pass\nC.p = property(f)", "p"),
+    "by a decorator that is gone": (
+        """
+def make():
+    def deco(cls):
+        cls.p = property(f)
+        return cls
+    @deco
+    class C: pass
+    return C
+C = make()
+""",
+        "p",
+    ),
+    "on an enumeration": ("import enum\nclass C(enum.Enum):\n    A = 1\nC.p = property(f)", "p"),
+}
+
+
+@pytest.mark.parametrize(("change", "name"), LOST_LATER.values(), ids=LOST_LATER)
+def test_a_class_is_lost_with_what_cannot_be_kept_of_what_was_done_to_it(make_guest, change, name) -> None:
+    first, second = make_guest(), make_guest()
+    first.run(f"{BEGINNING}{change}\nmade = [C]")
+    loaded = second.load(first.groups())
+    for lost in (loaded["C"], *loaded["made"]):
+        assert type(lost) is NotKept
+        assert f"its {name} was set or deleted after the class statement" in str(not_kept_error(lost))
+
+
+DECORATED = {
+    "a property": "cls.p = property(f)",
+    "a deletion": "del cls.old",
+    "an operator": "cls.__len__ = f",
+}
+
+
+@pytest.mark.parametrize("line", DECORATED.values(), ids=DECORATED)
+def test_what_a_decorator_does_to_a_class_is_done_again(moved, line) -> None:
+    program = (
+        f"def f(self): return 7\ndef deco(cls):\n    {line}\n    return cls\n"
+        "@deco\nclass C:\n    def old(self): return 1\nc = C()"
+    )
+    second = moved(program)
+    seen = "[hasattr(C, 'p') and c.p, hasattr(C, 'old'), hasattr(C, '__len__') and len(c)]"
+    wanted = {
+        "a property": [7, True, False],
+        "a deletion": [False, False, False],
+        "an operator": [False, True, 7],
+    }
+    assert second.run(f"got = {seen}")["got"] == wanted[next(k for k, v in DECORATED.items() if v == line)]
+
+
+def test_an_operator_that_comes_back_is_behind_limits_at_once(make_guest) -> None:
+    first, second = make_guest(), make_guest(seconds=0.3)
+    first.run("class C: pass\ndef f(self):\n    while True: pass\nC.__repr__ = f\nc = C()")
+    loaded = second.load(first.groups())
+    with pytest.raises(EvalError, match="ran longer"):
+        repr(loaded["c"])

@@ -250,13 +250,17 @@ def studio_site(
     wheels: Annotated[
         Path, typer.Option(help="A folder with the wheels of agex and of what it needs there.")
     ],
+    module: Annotated[
+        list[str] | None,
+        typer.Option(help="One that the agent's code may import, of a wheel; as often as you like."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Put the page for a browser tab into a folder, for any web server that serves files."""
     from agex.studio.site import build_site
 
     with _Reporting():
-        build_site(out, pyodide=pyodide, wheels=wheels.glob("*.whl"))
+        build_site(out, pyodide=pyodide, wheels=wheels.glob("*.whl"), modules=module or ())
     typer.echo(
         json.dumps({"site": str(out)})
         if as_json

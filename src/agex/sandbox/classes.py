@@ -17,7 +17,7 @@ import enum
 import types
 import typing
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from agex.errors import SandboxTypeError
 from agex.sandbox import hostclass, instead, origins, rawmemory
@@ -164,15 +164,28 @@ def type_of(value: object) -> type:
     return found if guards is None else guards.shown_class(found)
 
 
-class Statement:
-    """A class statement as it ran: its body, its bases, and the keywords beside them."""
+T = TypeVar("T")
 
-    __slots__ = ("bases", "body", "keywords")
+
+class Statement:
+    """A class statement as it ran, and what became of its class.
+
+    Attributes:
+        body: the function that made the namespace.
+        bases: as they were said.
+        keywords: beside them.
+        dressed: names that a decorator of the statement set or deleted on the class.
+        altered: those that were set or deleted since the statement ended.
+    """
+
+    __slots__ = ("altered", "bases", "body", "dressed", "keywords")
 
     def __init__(self, body: types.FunctionType, bases: tuple[Any, ...], keywords: dict[str, Any]) -> None:
         self.body = body
         self.bases = bases
         self.keywords = keywords
+        self.dressed: set[str] = set()
+        self.altered: set[str] = set()
 
 
 class ClassRegistry:
@@ -280,6 +293,20 @@ class ClassRegistry:
     def statement_of(self, class_: type) -> Statement | None:
         """Return the class statement that made a class; None where none did."""
         return self._statements.get(id(class_)) if self.is_guest(class_) else None
+
+    def dressed(self, made: T) -> T:
+        """Note that the decorators of a class statement are through: compiled code has this as the last."""
+        statement = self.statement_of(made) if isinstance(made, type) else None
+        if statement is not None:
+            statement.dressed |= statement.altered
+            statement.altered = set()
+        return made
+
+    def alter(self, class_: type, name: str) -> None:
+        """Note that an attribute of a class of the guest's is set or deleted."""
+        statement = self.statement_of(class_)
+        if statement is not None:
+            statement.altered.add(name)
 
     def succeed(self, class_: type, made: type) -> None:
         """Register a class that a decorator made of one of the guest's, from the same statement."""

@@ -116,6 +116,7 @@ class Guards:
             "named!": self.named_pattern,
             "path!": self.path_value,
             "noted!": hints.noted,
+            "dressed!": self.classes.dressed,
             "value!": None,
             "__build_class__": self.classes.build(host.__build_class__),
             "__import__": self.import_,
@@ -209,6 +210,8 @@ class Guards:
                 f"attribute '{name}' of {doors.described(receiver)} cannot be changed; "
                 "keep your own value in a variable or on an object of a class of your own"
             )
+        if isinstance(receiver, type):
+            self.classes.alter(receiver, name)
         return receiver
 
     check_delete = check_store

@@ -8,6 +8,7 @@ these methods are replaced by guarded ones; the next run begins by putting them 
 from __future__ import annotations
 
 import types
+import weakref
 from collections.abc import Callable, Iterable
 from types import FunctionType
 from typing import Any
@@ -15,7 +16,7 @@ from typing import Any
 from agex.sandbox import ledger
 from agex.sandbox.flags import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
 
-__all__ = ["HOOKS", "Hooks"]
+__all__ = ["HOOKS", "Hooks", "written"]
 
 _ASKED_FOR = {"__call__", "__enter__", "__exit__"}
 """Operators that the host uses on purpose, as it would call a method by its name."""
@@ -56,15 +57,18 @@ class Hooks:
         """Put the guarded ones in place."""
         for class_ in classes:
             for name, value in list(_NAMESPACE(class_).items()):
-                # A key may be of a class of the guest's: its __hash__ and __eq__ must not be asked.
-                if type(name) is not str or name not in HOOKS:
-                    continue
-                if any(type(value) is kind for kind in _HARMLESS):
-                    continue
-                guarded = self._guarded(value) if type(value) is FunctionType else self._bound(name, value)
-                if guarded is not None:
-                    self._shut.append((class_, name, value))
-                    type.__setattr__(class_, name, guarded)
+                self.shut_one(class_, name, value)
+
+    def shut_one(self, class_: type, name: Any, value: Any) -> None:
+        """Put a guarded one in the place of *value*, if that is a hook."""
+        # A name may be of a class of the guest's: its __hash__ and __eq__ must not be asked.
+        if type(name) is not str or name not in HOOKS or any(type(value) is kind for kind in _HARMLESS):
+            return
+        guarded = self._guarded(value) if type(value) is FunctionType else self._bound(name, value)
+        if guarded is not None:
+            _written[guarded] = value
+            self._shut.append((class_, name, value))
+            type.__setattr__(class_, name, guarded)
 
     def open(self) -> None:
         """Put the guest's own back."""
@@ -102,6 +106,14 @@ class Hooks:
         shut = generator if method.__code__.co_flags & CO_GENERATOR else hook
         shut.__name__, shut.__qualname__, shut.__doc__ = method.__name__, method.__qualname__, method.__doc__
         return shut
+
+
+def written(value: Any) -> Any:
+    """Return what the guest wrote where *value* is a guarded hook in its place; else the value."""
+    return _written.get(value, value) if type(value) is FunctionType else value
+
+
+_written: weakref.WeakKeyDictionary[Callable[..., Any], Any] = weakref.WeakKeyDictionary()
 
 
 def _get(value: Any, instance: Any) -> Any:

@@ -7,6 +7,7 @@ import types
 from typing import Any
 
 from agex.sandbox import origins
+from agex.sandbox.hooks import written
 from agex.sandbox.hostnames import name_of, named
 from agex.sandbox.sandbox import Sandbox
 from agex.sandbox.session import Session
@@ -49,6 +50,18 @@ class KeptCode:
 
     def may_store(self, value: type, name: str) -> bool:
         return origins.may_store(value, name)
+
+    def altered(self, value: type, *, dressed: bool) -> frozenset[str]:
+        statement = origins.statement_of(value)
+        if statement is None:
+            return frozenset()
+        return frozenset(statement.altered | (statement.dressed if dressed else set()))
+
+    def written(self, value: object) -> object:
+        return written(value)
+
+    def store(self, value: type, name: str, attribute: object) -> None:
+        self._session.store_on_class(value, name, attribute)
 
     def rebuild(self, source: str, name: str, namespace: dict[str, Any]) -> Any:
         session = self._session

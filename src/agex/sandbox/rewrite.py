@@ -39,7 +39,7 @@ __all__ = ["HELPERS", "Rules", "rewrite"]
 
 HELPERS = (
     "stop!", "trip!", "caught!", "type!", "super!", "own!", "ok!", "check!", "store!", "delete!", "value!",
-    *patterns.HELPERS, *hints.HELPERS,
+    "dressed!", *patterns.HELPERS, *hints.HELPERS,
 )  # fmt: skip
 """Every name the rewriting adds, apart from the temporaries ``tmp!`` and ``case!N``."""
 
@@ -476,6 +476,10 @@ class Rewriter:
         self.bind(node, node.name)
         for i, decorator in enumerate(node.decorator_list):
             node.decorator_list[i] = self.expr(decorator)
+        if node.decorator_list:
+            node.decorator_list.insert(
+                0, ast.Name("dressed!", nodes.LOAD, **nodes.at(node.decorator_list[0]))
+            )
         for field in (node.bases, node.keywords):
             if field:
                 self.children(field)

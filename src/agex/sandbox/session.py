@@ -447,6 +447,13 @@ class Session:
             self._base = None
             self._hooks.shut(self._guards.classes.made())
 
+    def store_on_class(self, class_: type, name: str, value: Any) -> None:
+        """Give a class of the guest an attribute that its code gave it after the class statement."""
+        self._guards.classes.alter(class_, name)
+        type.__setattr__(class_, name, value)
+        if self._runs == 0:
+            self._hooks.shut_one(class_, name, value)
+
     def _answer(self, method: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call a method of the guest's for host code that did not ask for it by name."""
         result = self.call(method, *args, **kwargs)

@@ -12,7 +12,10 @@ import importlib.util
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Drawing", "drawing"]
+__all__ = ["FIGURE", "Drawing", "drawing", "with_figures"]
+
+FIGURE = "figure.html"
+"""Where the document is, beside the page."""
 
 _DRAW = """
 addEventListener("message", (event) => {
@@ -29,10 +32,17 @@ _STYLE = "html,body,#figure{height:100%;margin:0}"
 
 @dataclass(frozen=True, kw_only=True)
 class Drawing:
-    """A document and the policy to send it with."""
+    """A document, which names its policy, and the policy, which a server says as well."""
 
     document: bytes
     policy: str
+
+
+def with_figures(index: bytes) -> bytes:
+    """Return the page, told where figures are drawn."""
+    return index.replace(
+        b'name="agex-figures" content=""', f'name="agex-figures" content="{FIGURE}"'.encode(), 1
+    )
 
 
 def drawing() -> Drawing | None:
@@ -41,13 +51,14 @@ def drawing() -> Drawing | None:
     if spec is None or spec.origin is None:
         return None
     plotly = (Path(spec.origin).parent / "package_data" / "plotly.min.js").read_text(encoding="utf-8")
-    document = (
-        f'<!doctype html><meta charset="utf-8"><title>figure</title><style>{_STYLE}</style>'
-        f'<div id="figure"></div><script>{plotly}</script><script>{_DRAW}</script>'
-    )
     policy = (
-        f"sandbox allow-scripts; default-src 'none'; script-src {_hashed(plotly)} {_hashed(_DRAW)}; "
-        "style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'"
+        f"default-src 'none'; script-src {_hashed(plotly)} {_hashed(_DRAW)}; style-src 'unsafe-inline'; "
+        "img-src data: blob:; base-uri 'none'; form-action 'none'"
+    )
+    document = (
+        f'<!doctype html><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{policy}">'
+        f'<title>figure</title><style>{_STYLE}</style><div id="figure"></div>'
+        f"<script>{plotly}</script><script>{_DRAW}</script>"
     )
     return Drawing(document=document.encode(), policy=policy)
 

@@ -20,7 +20,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from agex.errors import AgexError
 from agex.studio.api import Api, NotHere, Refused
-from agex.studio.figures import Drawing, drawing
+from agex.studio.figures import FIGURE, Drawing, drawing, with_figures
 
 __all__ = ["Gate", "Reply", "Request", "page_files"]
 
@@ -33,8 +33,6 @@ _TYPES = {
     "js": "text/javascript; charset=utf-8",
     "svg": "image/svg+xml",
 }
-_FIGURE = "figure.html"
-"""Where the document is that figures are drawn in, if plotly is installed."""
 _META = re.compile(r'http-equiv="Content-Security-Policy"\s+content="([^"]+)"')
 
 
@@ -97,13 +95,11 @@ class Gate:
         self._drawing = drawing()
         index = self._page["index.html"].replace(b'content="tab"', b'content="server"', 1)
         if self._drawing is not None:
-            index = index.replace(
-                b'name="agex-figures" content=""', f'name="agex-figures" content="{_FIGURE}"'.encode(), 1
-            )
+            index = with_figures(index)
         self._page |= {"": index, "index.html": index}
         found = _META.search(index.decode())
         assert found is not None, "the page names its own policy"
-        frames = " ".join(f"http://{host}/{_FIGURE}" for host in hosts)
+        frames = " ".join(f"http://{host}/{FIGURE}" for host in hosts)
         policy = found[1].replace("frame-src 'self'", f"frame-src {frames}")
         self._headers = {
             # A header may say what a meta element cannot: who may show this page in a frame.
@@ -143,7 +139,7 @@ class Gate:
         path = parts.path.removeprefix("/")
         if path.startswith("api/"):
             return self._api_reply(request, path.removeprefix("api/"), parts.query)
-        is_figure = path == _FIGURE and self._drawing is not None
+        is_figure = path == FIGURE and self._drawing is not None
         if path not in self._page and not is_figure:
             return _error(404, "There is no such page.")
         if request.method != "GET":
@@ -161,7 +157,8 @@ class Gate:
             body=drawing.document,
             type=_TYPES["html"],
             headers={
-                "Content-Security-Policy": f"{drawing.policy}; frame-ancestors {ancestors}",
+                "Content-Security-Policy": "sandbox allow-scripts; "
+                f"{drawing.policy}; frame-ancestors {ancestors}",
                 "X-Frame-Options": "SAMEORIGIN",
             },
         )

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from agex.errors import StateError
+from agex.studio.figures import FIGURE, drawing, with_figures
 from agex.studio.gate import page_files
 
 __all__ = ["build_site"]
@@ -15,13 +16,16 @@ __all__ = ["build_site"]
 _PYODIDE = "pyodide.mjs pyodide.asm.mjs pyodide.asm.wasm python_stdlib.zip pyodide-lock.json".split()
 
 
-def build_site(out: Path, *, pyodide: Path, wheels: Iterable[Path]) -> None:
+def build_site(out: Path, *, pyodide: Path, wheels: Iterable[Path], modules: Iterable[str] = ()) -> None:
     """Put the page, Pyodide and wheels into a folder.
+
+    Where plotly is installed here, its script goes there too, and the page draws figures with it.
 
     Args:
         out: the folder; it is made if there is none, and must be empty.
         pyodide: the folder of the npm package of that name.
-        wheels: those of agex and of all that it needs in Pyodide.
+        wheels: those of agex and of all that it and the modules need in Pyodide.
+        modules: what the agent's code may import from the wheels, e.g. ``"plotly"``.
 
     Raises:
         StateError: the folder is not empty, or something to be put there is missing.
@@ -37,11 +41,20 @@ def build_site(out: Path, *, pyodide: Path, wheels: Iterable[Path]) -> None:
     out.mkdir(parents=True, exist_ok=True)
     if any(out.iterdir()):
         raise StateError(f"{out} is not empty; give a new folder.")
-    for name, content in page_files().items():
+    page = page_files()
+    figures = drawing()
+    if figures is not None:
+        page["index.html"] = with_figures(page["index.html"])
+        page[FIGURE] = figures.document
+    for name, content in page.items():
         (out / name).write_bytes(content)
     for folder, files in (("pyodide", [pyodide / name for name in _PYODIDE]), ("wheels", found)):
         (out / folder).mkdir()
         for file in files:
             shutil.copyfile(file, out / folder / file.name)
-    settings = {"pyodide": "pyodide/pyodide.mjs", "wheels": [f"wheels/{wheel.name}" for wheel in found]}
+    settings = {
+        "pyodide": "pyodide/pyodide.mjs",
+        "wheels": [f"wheels/{wheel.name}" for wheel in found],
+        "modules": [*modules],
+    }
     (out / "tab.json").write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")

@@ -352,7 +352,8 @@ class Builder:
             value = unwrapped(each)
             if not may_store(self._guest, cls, _exact(name), value):
                 raise StateCorrupt(f"a stored class has an attribute {name} that none may be given")
-            type.__setattr__(cls, name, value)
+            assert self._guest is not None
+            self._guest.store(cls, name, value)
 
     def _rename(self, cls: type, qualified: str) -> None:
         """Give a class, and what its statement made in it, the names that they had."""

@@ -13,7 +13,7 @@ import enum
 import functools
 import gc
 import types
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from agex.values import definitions, plain
@@ -265,6 +265,8 @@ class Captures:
         if outer is not None:
             return Builder.attribute, (encoder.top(outer), cls.__name__)
         body, statement = self._made_by(cls)
+        changed = self._changed(cls)
+        self._require_kept(cls, changed)
         variables = dict(zip(body.__code__.co_freevars, body.__closure__ or (), strict=True))
         contents = {name: each for name, cell in variables.items() for each in _content(cell)}
         known = self._before(cls, contents | (self._header(cls) if statement.takes_header else {}))
@@ -275,7 +277,7 @@ class Captures:
         cells = (tuple(variables), tuple(variables.values()))
         captured = (statement.parameters, *cells, *self._parted(encoder, known))
         filled = [(variables[name], encoder.top(each)) for name, each in contents.items()]
-        state = (str.__str__(cls.__qualname__), _tops(encoder, self._changed(cls)), filled)
+        state = (str.__str__(cls.__qualname__), _tops(encoder, changed), filled)
         args = (statement.program, cls.__name__, given, captured, self._namespace(body.__globals__))
         for function in functions_of(cls):
             if self.is_own(function):
@@ -337,9 +339,10 @@ class Captures:
     def _inner(self, cls: type) -> Iterator[type]:
         """Give the classes made in the body of a class, and note where they can be had from."""
         own = self._own_code(cls)
+        altered = self._altered(cls, own)
         for name, value in vars(cls).items():
             made = plain_function(value)
-            is_code = is_class(made) or is_function(made)
+            is_code = (is_class(made) or is_function(made)) and name not in altered
             if is_code and made.__name__ == name and self.is_own(made) and _is_of_statement(cls, made, own):
                 self._outer[id(made)] = cls
                 if is_class(made):
@@ -360,19 +363,23 @@ class Captures:
         found = source.__globals__.get(first)
         for each in rest:
             found = vars(found).get(each) if is_class(found) else None
-        if not (is_class(found) and self.is_own(found)):
+        if not (is_class(found) and self.is_own(found)) or name in self._altered(
+            found, self._own_code(found)
+        ):
             return None
         return found if plain_function(vars(found).get(name)) is value else None
 
     def _changed(self, cls: type) -> dict[str, Any]:
         """Give the attributes of a class that its statement does not give it, or not with this value."""
-        if is_a(cls, enum.EnumMeta):
+        if self.guest is None or is_a(cls, enum.EnumMeta):
             return {}
         own = self._own_code(cls)
+        altered = self._altered(cls, own)
         found: dict[str, Any] = {}
-        for name, value in vars(cls).items():
+        for name, put in vars(cls).items():
+            value = self.guest.written(put)
             if is_class(value) or is_function(value):
-                is_new = self.is_own(value) and not _is_of_statement(cls, value, own)
+                is_new = self.is_own(value) and (name in altered or not _is_of_statement(cls, value, own))
                 if is_new and may_store(self.guest, cls, name, value):
                     found[name] = value
             elif name == "_abc_impl" or (name.startswith("__") and name.endswith("__")):
@@ -380,6 +387,24 @@ class Captures:
             elif not any("__get__" in vars(base) for base in type(value).__mro__) and not is_code(value):
                 found[name] = value
         return found
+
+    def _altered(self, cls: type, own: tuple[Any, ...] | None) -> frozenset[str]:
+        """Name what was set or deleted on a class and is not done again with its statement."""
+        if self.guest is None:
+            return frozenset()
+        return self.guest.altered(cls, dressed=own is not None) - {"__qualname__"}
+
+    def _require_kept(self, cls: type, changed: Mapping[str, Any]) -> None:
+        """Refuse a class that would come back without what was done to it.
+
+        Raises:
+            CannotKeep: an attribute was set that is no plain value and no function, or one was deleted.
+        """
+        lost = self._altered(cls, self._own_code(cls)) - changed.keys()
+        if lost:
+            raise CannotKeep(
+                f"its {', '.join(sorted(lost))} was set or deleted after the class statement; say it there"
+            )
 
     def _own_code(self, cls: type) -> tuple[Any, ...] | None:
         """Give the code in a class statement that will run without its decorators; None for any other.

@@ -42,6 +42,21 @@ class GuestCode(Protocol):
         """Tell whether the guest's own code may give a class an attribute of that name."""
         ...
 
+    def altered(self, value: type, *, dressed: bool) -> frozenset[str]:
+        """Return the names of attributes that were set or deleted on a class since its statement ended.
+
+        With *dressed* also those that a decorator of the statement set or deleted.
+        """
+        ...
+
+    def written(self, value: object) -> object:
+        """Return what the guest wrote, where *value* is a guard that stands in its place in a class."""
+        ...
+
+    def store(self, value: type, name: str, attribute: object) -> None:
+        """Give a class of the guest an attribute, as its code did after the class statement."""
+        ...
+
     def rebuild(self, source: str, name: str, namespace: dict[str, Any]) -> Any:
         """Run *source* under the guards, with *namespace* as its globals, and return what it bound to *name*.
 
@@ -96,6 +111,15 @@ class CodeElsewhere:
 
     def may_store(self, value: type, name: str) -> bool:
         return self._guest.may_store(value, name)
+
+    def altered(self, value: type, *, dressed: bool) -> frozenset[str]:
+        return self._guest.altered(value, dressed=dressed)
+
+    def written(self, value: object) -> object:
+        return self._guest.written(value)
+
+    def store(self, value: type, name: str, attribute: object) -> None:
+        self._guest.store(value, name, attribute)
 
     def rebuild(self, source: str, name: str, namespace: dict[str, Any]) -> Any:
         raise SandboxError(f"it is code from isolation={self._origin!r} and can be used only there")

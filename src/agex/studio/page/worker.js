@@ -18,6 +18,10 @@ async function start({ name }) {
   say("Starting agex");
   const { open_page } = pyodide.pyimport("agex.studio.tab");
   page = await open_page(name, (text) => post({ steps: JSON.parse(text) }), (token) => post({ token }));
+  for (const module of settings.modules) {
+    const told = JSON.parse(await page.call("add_module", JSON.stringify({ name: module })));
+    if (told?.error) throw new Error(`${module}: ${told.error.message}`);
+  }
   return interrupt?.buffer ?? null;
 }
 
