@@ -33,6 +33,7 @@ _TESTS: dict[str, str] = {
     "tests/agent/test_async.py::test_an_async_sub_task": _AWAITED,
     "tests/agent/test_async.py::test_more_tasks_than_a_pool": _AWAITED,
     "tests/agent/test_concurrency.py::test_more_actions_than_places": _AWAITED,
+    "tests/agent/test_pages.py::test_a_run_that_goes_on": _WAITS,
     "tests/agent/test_registration.py::test_an_async_function_reaches_files": _AWAITED,
     "tests/agent/test_run.py::test_a_started_run_gives": _WAITS,
     "tests/agent/test_run.py::test_a_run_of_a_sync_task_can_be_awaited": _WAITS,
@@ -65,9 +66,13 @@ _FILES: dict[str, str] = {
     "tests/state/test_postgres.py": "a server is started in it",
     "tests/browser/test_model.py": "a server is started in it; node/session.mjs asks one",
     "tests/models/test_local.py": "models that run in the interpreter are not for a tab",
+    "tests/agent/test_elsewhere.py": "processes and clusters are started in it",
     "tests/models/test_weights.py": "models that run in the interpreter are not for a tab",
 }
 """Files that are not even imported."""
+
+_ELSEWHERE = frozenset({"process", "kernel", "container"})
+"""Values of a test's parameters that ask for workers."""
 
 _IMPORT = re.compile(r"^(?:import|from) ([a-z_]\w*)", re.MULTILINE)
 _LOADABLE = frozenset({"agex", "pytest", "hypothesis"})
@@ -114,6 +119,10 @@ def _reason(item: pytest.Item) -> str | None:
             return reason
     if item.nodeid.startswith("tests/browser/"):
         return None  # these are about what is not there
+    if isinstance(item, pytest.Function) and hasattr(item, "callspec"):
+        given = item.callspec.params.values()
+        if any(type(each) is str and each in _ELSEWHERE for each in given):
+            return "the test starts workers"
     source = _source(item) if isinstance(item, pytest.Function) else ""
     return next((reason for what, reason in _NEEDS.items() if re.search(what, source)), None)
 
