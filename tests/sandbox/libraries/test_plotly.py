@@ -1,5 +1,8 @@
 """plotly under its policy: figures are built and shown as data; files, browsers and defaults are refused."""
 
+import subprocess
+import sys
+
 import pytest
 
 START = """
@@ -74,3 +77,18 @@ def test_lists_of_colors_are_copies(room):
     room("plotly").printed("import plotly.express as px; px.colors.qualitative.Plotly[0] = 'pwned'")
 
     assert px.colors.qualitative.Plotly[0] != "pwned"
+
+
+def test_graph_objects_do_without_numpy():
+    code = """
+import sys
+sys.modules["numpy"] = sys.modules["pandas"] = None  # not installed
+import plotly
+from agex.sandbox import Policy, Sandbox
+policy = Policy.default()
+policy.module(plotly)
+result = Sandbox(policy).exec("import plotly.graph_objects as go; print(len(go.Figure(go.Bar(y=[1])).data))")
+print(result.error, result.stdout)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["None", "1"]

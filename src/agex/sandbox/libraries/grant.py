@@ -171,7 +171,7 @@ def _unloaded(library: Library, real: types.ModuleType, full: str) -> Iterator[s
     for path in library.modules if "__getattr__" in vars(real) else ():
         child = f"{library.name}.{path}"
         if path and child.rpartition(".")[0] == full:
-            with suppress(ModuleNotFoundError):  # of another version of the library
+            with suppress(ImportError):  # of another version of the library, or without what it needs
                 importlib.import_module(child)
                 yield child
 
