@@ -10,7 +10,9 @@ async function start({ name }) {
   const { loadPyodide } = await import(script);
   say("Starting Python");
   const pyodide = await loadPyodide({ indexURL: new URL(".", script).href });
-  for (const wheel of await wheels) pyodide.unpackArchive(wheel, "wheel");
+  // Where Python looks for packages: what code of the agent's may read of a library lies there, not where it works.
+  const extractDir = pyodide.runPython("import site; site.getsitepackages()[0]");
+  for (const wheel of await wheels) pyodide.unpackArchive(wheel, "wheel", { extractDir });
   if (self.crossOriginIsolated) {
     interrupt = new Int32Array(new SharedArrayBuffer(4));
     pyodide.setInterruptBuffer(interrupt);
