@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Self, TypeAlias, Type
 
 from agex.agent.budget import Budget
 from agex.agent.call import OnEvent, OnToken, current_call, host_time
-from agex.agent.elsewhere import Calls
 from agex.agent.execution import Terms
 from agex.agent.invocation import UNSET, CallOptions, Definition, Invocation
 from agex.agent.portable import Declaration, rebuilt
@@ -227,6 +226,8 @@ class Task(AnyTask[P, R]):
                 return self._map_here(items, pool, state)
         if isinstance(executor, ThreadPoolExecutor):
             return self._map_here(items, executor, state)
+        from agex.agent.elsewhere import Calls  # which knows of processes, and few programs map over them
+
         calls = Calls(self, executor, state)
         try:
             for item in items:  # one by one, so that what was begun is known if the next one fails
@@ -327,6 +328,8 @@ class AsyncTask(AnyTask[P, R]):
             raise DefinitionError(
                 "An async task runs in the event loop: leave executor= out, and bound it with max_workers=."
             )
+        from agex.agent.elsewhere import Calls
+
         calls = Calls(self, executor, state)
         try:
             for item in items:

@@ -5,18 +5,20 @@ from __future__ import annotations
 import ast
 import builtins
 import copy
-import doctest
 import re
 import textwrap
 import traceback
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agex.contract.equality import same_value
 from agex.contract.preview import short_repr
 from agex.errors import DefinitionError
+
+if TYPE_CHECKING:
+    import doctest  # it brings the debugger and unittest along, so it waits for the first example
 
 __all__ = ["Example", "describe_failure", "doc_examples", "given_examples", "outcome_matches"]
 
@@ -87,12 +89,18 @@ def doc_examples(doc: str | None, name: str) -> tuple[Example, ...]:
     what does not call the task just once, what uses names that are not builtins, what states no
     outcome, and what is malformed.
     """
-    found = [each for each in _parsed(doc or "") if each.options.get(doctest.SKIP) is not True]
+    if doc is None or ">>>" not in doc:
+        return ()
+    import doctest
+
+    found = [each for each in _parsed(doc) if each.options.get(doctest.SKIP) is not True]
     return tuple(_from_doctest(each, name) for each in found if _binds(each, name))
 
 
 def _parsed(doc: str) -> list[doctest.Example]:
     """Parse a docstring; a malformed one example by example, leaving out the broken ones."""
+    import doctest
+
     try:
         return doctest.DocTestParser().get_examples(doc)
     except ValueError:
@@ -215,6 +223,8 @@ def outcome_matches(
 
 
 def _text_matches(example: Example, got: str) -> bool:
+    import doctest
+
     flags = example.flags | doctest.DONT_ACCEPT_TRUE_FOR_1
     return doctest.OutputChecker().check_output(f"{example.expected_text}\n", f"{got}\n", flags)
 
@@ -231,6 +241,8 @@ def _is_plain(value: Any) -> bool:
 
 
 def _error_matches(example: Example, error: BaseException) -> bool:
+    import doctest
+
     want = (example.error or "").strip()
     got = traceback.format_exception_only(error)[-1].strip()
     kind, colon, message = want.partition(":")
