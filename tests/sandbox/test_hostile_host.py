@@ -245,6 +245,7 @@ async def test_a_task_does_not_hand_out_the_event_loop_or_its_frames(name: str) 
 
 KEPT = {
     "a class": "class A: pass",
+    "a class with operators": "class A:\n    def __repr__(self): return super().__repr__()\na = A()",
     "a class over the host's": "class S(Vault): pass\nS()",
     "an enum": "import enum\nclass E(enum.Enum): A = 1",
     "a dataclass": "import dataclasses\n@dataclasses.dataclass\nclass D: a: int",

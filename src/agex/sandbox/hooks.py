@@ -66,7 +66,8 @@ class Hooks:
             return
         guarded = self._guarded(value) if type(value) is FunctionType else self._bound(name, value)
         if guarded is not None:
-            _written[guarded] = value
+            _guards.add(guarded)
+            vars(guarded)["written"] = value
             self._shut.append((class_, name, value))
             type.__setattr__(class_, name, guarded)
 
@@ -110,10 +111,11 @@ class Hooks:
 
 def written(value: Any) -> Any:
     """Return what the guest wrote where *value* is a guarded hook in its place; else the value."""
-    return _written.get(value, value) if type(value) is FunctionType else value
+    return vars(value)["written"] if type(value) is FunctionType and value in _guards else value
 
 
-_written: weakref.WeakKeyDictionary[Callable[..., Any], Any] = weakref.WeakKeyDictionary()
+_guards: weakref.WeakSet[Callable[..., Any]] = weakref.WeakSet()
+"""A mapping to what they stand for would keep that alive, and with it the class and so the guard."""
 
 
 def _get(value: Any, instance: Any) -> Any:
