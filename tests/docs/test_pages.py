@@ -18,8 +18,10 @@ FENCE = re.compile(r"^(```|~~~).*?^\1$", re.DOTALL | re.MULTILINE)
 HEADING = re.compile(r"^#{1,6} +(?P<text>.+?) *#*$", re.MULTILINE)
 ROOMS = (
     "agent",
+    "browser",
     "display",
     "errors",
+    "evals",
     "isolation",
     "mcp",
     "models",
