@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import gc
 import io
+import threading
 from typing import Any
 
 import pytest
@@ -366,10 +367,19 @@ def test_a_run_without_a_value_says_why(code: str, error: type[TaskFail], sign: 
 
 
 def test_a_run_that_goes_on_shows_what_it_has() -> None:
-    task = total_of("task_success(sum(prices))")
+    seen = threading.Event()
+
+    def reply(_messages: object) -> str:
+        seen.wait(20)
+        return "```python\ntask_success(sum(prices))\n```"
+
+    task = total_of()
+    task.agent.model = reply
     run = task.start([1.0])
-    states = [repr(run) for _ in run]
-    assert "running" in states[0]
+    assert "running" in repr(run)
+    shown(run)
+    seen.set()
+    run.result()
     assert "done" in repr(run)
     shown(run)
 
