@@ -60,10 +60,7 @@ class Guest:
         return None if statement is None else (statement.bases, statement.keywords)
 
     def altered(self, value: type, *, dressed: bool) -> frozenset[str]:
-        statement = self.session._guards.classes.statement_of(value)
-        if statement is None:
-            return frozenset()
-        return frozenset(statement.altered | (statement.dressed if dressed else set()))
+        return origins.altered(value, dressed=dressed)
 
     def written(self, value: object) -> object:
         return written(value)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from pydantic import BaseModel
 
-from agex.errors import EvalError, UnpicklableVariableError
+from agex.errors import EvalError, SandboxError, UnpicklableVariableError
 from agex.values import NotKept, decode, fingerprint, frozen, not_kept_error
 
 
@@ -1328,3 +1328,21 @@ def test_an_operator_that_comes_back_is_behind_limits_at_once(make_guest) -> Non
     loaded = second.load(first.groups())
     with pytest.raises(EvalError, match="ran longer"):
         repr(loaded["c"])
+
+
+def test_a_function_that_says_what_a_guard_would_say_is_kept_as_itself(moved) -> None:
+    program = "def f(self): return 7\nf.written = f._written = len\nclass C: pass\nC.__len__ = f\nc = C()"
+    assert moved(program).run("got = len(c)")["got"] == 7
+
+
+def test_a_guest_reads_no_operator_behind_the_guard_of_another_session(make_guest) -> None:
+    first, second = make_guest(), make_guest()
+    c = first.run("class C:\n    def __repr__(self): return 'me'\nc = C()")["c"]
+    assert second.run("got = repr(c)", c=c)["got"] == "me"
+    for read in (
+        "type(c).__repr__._written",
+        "getattr(type(c).__repr__, '_written')",
+        "vars(type(c).__repr__)",
+    ):
+        with pytest.raises((SandboxError, AttributeError, TypeError)):
+            second.run(f"x = {read}", c=c)

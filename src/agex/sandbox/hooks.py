@@ -67,7 +67,7 @@ class Hooks:
         guarded = self._guarded(value) if type(value) is FunctionType else self._bound(name, value)
         if guarded is not None:
             _guards.add(guarded)
-            vars(guarded)["written"] = value
+            vars(guarded)[_WRITTEN] = value
             self._shut.append((class_, name, value))
             type.__setattr__(class_, name, guarded)
 
@@ -111,8 +111,11 @@ class Hooks:
 
 def written(value: Any) -> Any:
     """Return what the guest wrote where *value* is a guarded hook in its place; else the value."""
-    return vars(value)["written"] if type(value) is FunctionType and value in _guards else value
+    return vars(value)[_WRITTEN] if type(value) is FunctionType and value in _guards else value
 
+
+_WRITTEN = "_written"
+"""The attribute of a guard that has what it stands for: private, so that no guest reads it there."""
 
 _guards: weakref.WeakSet[Callable[..., Any]] = weakref.WeakSet()
 """A mapping to what they stand for would keep that alive, and with it the class and so the guard."""

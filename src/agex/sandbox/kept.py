@@ -52,10 +52,7 @@ class KeptCode:
         return origins.may_store(value, name)
 
     def altered(self, value: type, *, dressed: bool) -> frozenset[str]:
-        statement = origins.statement_of(value)
-        if statement is None:
-            return frozenset()
-        return frozenset(statement.altered | (statement.dressed if dressed else set()))
+        return origins.altered(value, dressed=dressed)
 
     def written(self, value: object) -> object:
         return written(value)

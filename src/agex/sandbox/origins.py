@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from agex.sandbox.session import Session
 
 __all__ = [
+    "altered",
     "is_guest_class",
     "may_store",
     "note_class",
@@ -86,6 +87,17 @@ def statement_of(class_: type) -> Statement | None:
     found = _registries.get(class_)
     registry = None if found is None else found()
     return None if registry is None else registry.statement_of(class_)
+
+
+def altered(class_: type, *, dressed: bool) -> frozenset[str]:
+    """Return the names that were set or deleted on a guest's class since its statement ended.
+
+    With *dressed* also those that a decorator of the statement set or deleted.
+    """
+    statement = statement_of(class_)
+    if statement is None:
+        return frozenset()
+    return frozenset(statement.altered | (statement.dressed if dressed else set()))
 
 
 _BUILTINS_OF: Callable[[Any], dict[str, Any]] = vars(types.FunctionType)["__builtins__"].__get__
