@@ -6,7 +6,6 @@ stands still meanwhile.
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from collections.abc import Callable
 from contextvars import ContextVar, copy_context
@@ -35,6 +34,8 @@ async def off_loop(work: Callable[[], T]) -> T:
 
     The work sees the caller's context variables; what it sets of them stays its own.
     """
+    import asyncio  # takes longer than the guarded interpreter, which looks here for CAN_START alone
+
     if CAN_START:
         return await asyncio.to_thread(work)
     await asyncio.sleep(0)  # what waits for the loop goes first

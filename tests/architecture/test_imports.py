@@ -45,6 +45,13 @@ def test_a_bare_import_loads_none_of_the_rooms() -> None:
     assert json.loads(loaded) == []
 
 
+def test_the_sandbox_brings_nothing_that_takes_longer_than_it_does() -> None:
+    loaded = printed_by("import agex.sandbox, json, sys; print(json.dumps(list(sys.modules)))")
+    assert not {"asyncio", "doctest", "inspect", "logging", "multiprocessing", "ssl", "subprocess"} & set(
+        json.loads(loaded)
+    )
+
+
 def test_a_bare_import_is_quick() -> None:
     timer = "import time; t = time.perf_counter(); import agex; print(time.perf_counter() - t)"
     # The best of several: the rest is what else the machine was doing.

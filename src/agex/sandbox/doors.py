@@ -352,11 +352,11 @@ DOORS: dict[str, Callable[[Guards, Any, str], Any]] = {
 def origin_of(receiver: Any) -> Any:
     """Give what an alias such as ``list[int]`` stands for, and hands attributes on to; else the receiver."""
     while True:
-        # By identity: a metaclass of the guest would say that its class is any other.
-        kinds = {id(kind) for kind in classes.mro_of(type(receiver))}
-        if id(types.GenericAlias) in kinds:
+        # Of the type itself, which is not asked: a metaclass of the guest would say that it is any other.
+        kind = type(receiver)
+        if issubclass(kind, types.GenericAlias):
             receiver = _ORIGIN(receiver)
-        elif id(_TYPING_ALIAS) in kinds:
+        elif issubclass(kind, _TYPING_ALIAS):
             receiver = object.__getattribute__(receiver, "__origin__")
         else:
             return receiver
