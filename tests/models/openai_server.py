@@ -101,6 +101,19 @@ def stream(parts: list[dict[str, Any]]) -> Answer:
     return answer
 
 
+def raw(body: object, *, streamed: bool = False) -> Answer:
+    """Answer with whatever JSON there is: another dialect."""
+
+    def answer(handler: BaseHTTPRequestHandler, _body: dict[str, Any]) -> None:
+        text = f"data: {json.dumps(body)}\n\n" if streamed else json.dumps(body)
+        handler.send_response(200)
+        handler.send_header("Content-Type", "text/event-stream" if streamed else "application/json")
+        handler.end_headers()
+        handler.wfile.write(text.encode())
+
+    return answer
+
+
 def failure(status: int, message: str = "no", headers: dict[str, str] | None = None) -> Answer:
     return lambda handler, _body: _send(handler, status, {"error": {"message": message}}, headers)
 

@@ -242,6 +242,47 @@ def test_a_refusal_says_whether_trying_again_helps(
     assert (raised.value.retryable, len(server.requests)) == (retryable, 1)
 
 
+_HEAD = {"id": "1", "object": "chat.completion", "created": 1, "model": "m"}
+
+
+@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {**_HEAD, "choices": []},
+        {**_HEAD, "choices": "none"},
+        {**_HEAD, "choices": [None]},
+        {**_HEAD, "choices": [{"index": 0, "message": None, "delta": None, "finish_reason": "stop"}]},
+        {
+            **_HEAD,
+            "created": "now",
+            "choices": [{"index": 0, "delta": {"content": "x"}, "finish_reason": None}],
+        },
+        {"message": {"role": "assistant", "content": "of another kind"}, "done": True},
+        ["a list"],
+        "words",
+        None,
+    ],
+    ids=str,
+)
+def test_an_answer_of_another_form_is_a_models_error(
+    openai: Any, server: Any, answer: object, streamed: bool
+) -> None:
+    server.answers = [openai.raw(answer, streamed=streamed)]
+    with pytest.raises(ModelError) as raised:
+        openai_model(server).ask(HELLO, (lambda _: None) if streamed else None)
+    assert raised.value.retryable
+
+
+@pytest.mark.parametrize("kind", [AttributeError, IndexError, KeyError, TypeError, ValueError])
+def test_an_error_of_the_callers_model_is_the_callers(kind: type[Exception]) -> None:
+    def respond(_messages: list[ModelMessage], _info: AgentInfo) -> ModelResponse:
+        raise kind("of the function")
+
+    with pytest.raises(kind, match="of the function"):
+        function(respond).ask(HELLO)
+
+
 def test_the_wait_a_provider_asks_for_is_passed_on(openai: Any, server: Any) -> None:
     server.answers = [openai.failure(429, headers={"Retry-After": "7"})]
     with pytest.raises(ModelError) as raised:

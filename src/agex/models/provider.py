@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import traceback
 from contextlib import suppress
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
@@ -297,7 +298,23 @@ def _as_model_error(error: Exception, model: ProviderModel) -> ModelError | None
         return ModelError(f"{name}: {error}", retryable=False)
     if isinstance(error, OSError):  # connection refused or reset, timeouts
         return ModelError(f"{name}: {type(error).__name__}: {error}", retryable=True)
+    if _is_misreading(error):
+        kind = type(error).__name__
+        return ModelError(f"{name}: the answer could not be read: {kind}: {error}", retryable=True)
     return None
+
+
+def _is_misreading(error: Exception) -> bool:
+    """Tell whether pydantic-ai stumbled over an answer of another form: without choices, or a list.
+
+    An error of the same class in a function of the caller's is the caller's.
+    """
+    if not isinstance(error, AttributeError | LookupError | TypeError | ValueError):
+        return False
+    module = ""
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        module = str(frame.f_globals.get("__name__"))
+    return module.partition(".")[0] in {"pydantic", "pydantic_ai"}
 
 
 def _may_pass(error: Exception) -> bool:
