@@ -90,6 +90,7 @@ EMSCRIPTEN := --only-binary=:all: --platform pyemscripten_2026_0_wasm32 --python
 	--implementation cp --abi cp314 --abi none
 
 $(BROWSER)/.installed: tests/browser/node/requirements.txt constraints.txt
+	@command -v npm >/dev/null || { apt-get update -qq && apt-get install -qq -y --no-install-recommends nodejs npm; }
 	@echo "installing Pyodide into $(BROWSER)"
 	@rm -rf $(BROWSER)/wheels && mkdir -p $(BROWSER)/wheels
 	@npm install --silent --no-save --no-package-lock --prefix $(BROWSER) pyodide@314

@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import os
 import random
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -27,6 +29,14 @@ EXAMPLES = int(WANTED) if WANTED else 150
 host = attack.host
 
 
+@pytest.fixture
+def swept() -> Iterator[None]:
+    """Collect what the programs leave before another test does, which lets no coroutine go unawaited."""
+    yield
+    gc.collect()
+
+
+@pytest.mark.usefixtures("swept")
 @pytest.mark.filterwarnings(
     "ignore:coroutine:RuntimeWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
 )

@@ -2,10 +2,10 @@
 // DIRECTORY holds node_modules/pyodide and wheels/*.whl. Exits as pytest does.
 import fs from "node:fs";
 import path from "node:path";
-import { pathToFileURL } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 
 const directory = path.resolve(process.argv[2]);
-const repository = path.resolve(import.meta.dirname, "../../..");
+const repository = fileURLToPath(new URL("../../..", import.meta.url));
 const { loadPyodide } = await import(pathToFileURL(path.join(directory, "node_modules/pyodide/pyodide.mjs")));
 
 const pyodide = await loadPyodide();
