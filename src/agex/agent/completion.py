@@ -11,6 +11,7 @@ import ast
 import re
 from dataclasses import replace
 
+from agex import parsing
 from agex.agent.listing import signature_text
 from agex.agent.loop import Observation
 from agex.agent.observation import cut_middle
@@ -168,7 +169,7 @@ def tokens_at_most(text: str) -> int:
 def _without_docstrings(code: str) -> str:
     """Return *code* without what the task says already; as it is, where it is no Python."""
     try:
-        tree = ast.parse(code)
+        tree = parsing.parse(code)
     except (SyntaxError, ValueError, RecursionError):
         return code
     for node in tree.body:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from agex import threads
+from agex import parsing, threads
 from agex.agent.bridge import HostFault, bridged
 from agex.agent.call import Call
 from agex.agent.inputs import Inputs
@@ -439,14 +439,14 @@ def _unwrapped(stopped: BaseException) -> BaseException:
 def definitions(source: str) -> str:
     """Return the imports, functions and classes of *source* without what else it did."""
     kinds = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-    kept: list[ast.stmt] = [node for node in ast.parse(source).body if isinstance(node, kinds)]
+    kept: list[ast.stmt] = [node for node in parsing.parse(source).body if isinstance(node, kinds)]
     return ast.unparse(ast.Module(body=kept, type_ignores=[]))
 
 
 def awaits(source: str) -> bool:
     """Tell whether *source* awaits outside of any function."""
     try:
-        tree = ast.parse(source)
+        tree = parsing.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     return any(_suspends(node) for node in _top_level(tree))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
+from agex import parsing
 from agex.agent.loop import Observation
 from agex.agent.observation import cut_middle, encodable, last_lines
 from agex.errors import SandboxError
@@ -169,7 +169,7 @@ def _syntax(path: str, text: str) -> str:
     if not path.endswith(".py"):
         return ""
     try:
-        ast.parse(text)
+        parsing.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:  # the last two: nested too deep
         line = getattr(error, "lineno", None)
         return f" It has a syntax error{f' in line {line}' if line else ''}: {getattr(error, 'msg', error)}."

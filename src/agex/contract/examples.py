@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
+from agex import parsing
 from agex.contract.equality import same_value
 from agex.contract.preview import short_repr
 from agex.errors import DefinitionError
@@ -110,7 +111,7 @@ def _parsed(doc: str) -> list[doctest.Example]:
 
 def _binds(example: doctest.Example, name: str) -> bool:
     try:
-        tree = ast.parse(example.source.strip(), mode="eval").body
+        tree = parsing.parse_expression(example.source.strip()).body
     except (SyntaxError, ValueError):
         return False
     if len(_calls(tree, name)) != 1 or any(isinstance(node, _REPEATED) for node in _above(tree, name)):
@@ -152,7 +153,7 @@ class _Hole(ast.NodeTransformer):
 def _from_doctest(example: doctest.Example, name: str) -> Example:
     flags = sum(flag for flag, on in example.options.items() if on)
     error = example.exc_msg
-    tree = ast.parse(example.source.strip(), mode="eval").body
+    tree = parsing.parse_expression(example.source.strip()).body
     [call] = _calls(tree, name)
     whole = ast.unparse(tree).removeprefix("await ")
     around = ast.unparse(_Hole(call).visit(tree))

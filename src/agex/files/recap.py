@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from agex import parsing
 from agex.files.base import FileTree
 
 __all__ = ["recap"]
@@ -58,7 +59,7 @@ def _entry(files: FileTree, path: str) -> str:
 def _module(path: str, source: bytes) -> str:
     name = path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
     try:
-        tree = ast.parse(source)
+        tree = parsing.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return f"{name}  ({path}; it has a syntax error)"
     lines = list(_definitions(tree))

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import ast
-import gc
 import re
 import textwrap
 import threading
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+
+from agex import parsing
 
 __all__ = ["acts", "parse", "tidy"]
 
@@ -22,25 +21,12 @@ def parse(code: str) -> ast.Module | None:
     """Parse Python source, or return None where it is not Python."""
     # A stray "\d" in guest code would warn in the host's name, or fail the parse where warnings are
     # errors. The lock is there because catch_warnings swaps process-wide state.
-    with _WARNINGS, warnings.catch_warnings(), _without_collections():
+    with _WARNINGS, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            return ast.parse(code)
+            return parsing.parse(code)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return None
-
-
-@contextmanager
-def _without_collections() -> Iterator[None]:
-    # A collection runs finalisers, and with them maybe another thread that builds a tree too: the interpreter
-    # counts the depth of both in one number, and raises SystemError (python/cpython#106905).
-    collects = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collects:
-            gc.enable()
 
 
 def acts(code: str) -> bool:

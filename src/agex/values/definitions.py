@@ -16,6 +16,7 @@ import types
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from agex import parsing
 from agex.values.builder import GIVEN, MADE, RUN
 
 __all__ = ["Statement", "class_statement", "function_program", "global_names", "header_parameters"]
@@ -25,7 +26,7 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 @functools.lru_cache(maxsize=64)
 def _tree(source: str) -> ast.Module:
-    return ast.parse(source)
+    return parsing.parse(source)
 
 
 @functools.lru_cache(maxsize=1024)
