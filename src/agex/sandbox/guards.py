@@ -31,6 +31,7 @@ from agex.sandbox.limits import RUNNING
 from agex.sandbox.names import Names, Spaces, own_names, replace_names
 from agex.sandbox.output import CAPTURE
 from agex.sandbox.policy import Policy
+from agex.sandbox.rewrite import Rules
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -96,6 +97,9 @@ class Guards:
         self._importer = Importer(policy, lambda: CURRENT.get() is self)
         self._spaces = Spaces()
         self._patterns: dict[tuple[Any, ...], _PatternMeta] = {}
+        self._passed: dict[type | types.ModuleType, set[str]] = {}
+        """What a strict policy lets pass: members of modules, and of the objects of classes."""
+        self._passed_under: Rules | None = None
         self.files: GuestFiles | None = None
         """The workspace, if the session has one."""
         self.classes = classes.ClassRegistry()
@@ -153,29 +157,80 @@ class Guards:
     # -- loads ---------------------------------------------------------------------
 
     def check(self, receiver: Any, name: str) -> Any:
-        """Decide about reading *name*, a private or contested one, of *receiver*."""
+        """Decide about reading *name*, a private or contested one, of *receiver*; for a strict policy any."""
+        class_, rules = type(receiver), self.policy.text
+        # Another metaclass could be the guest's, and define __hash__ and __eq__.
+        if rules is self._passed_under and type(class_) is type:
+            key = receiver if class_ is types.ModuleType else class_
+            if name in self._passed.get(key, ()):
+                return receiver
         if page.IS_HERE and page.belongs_to_it(receiver, name):
             raise doors.refusal(receiver, name)
-        class_ = type(receiver)
-        # Another metaclass could be the guest's, and say by __hash__ and __eq__ that its class is str.
-        if type(class_) is type and class_ in classes.PLAIN and name in self.policy.text.only_elsewhere:
+        private = ledger.is_private(name)
+        if not private and name not in rules.contested:
+            return self._check_strictly(receiver, name, rules)
+        if type(class_) is type and class_ in classes.PLAIN and name in rules.only_elsewhere:
             return receiver
         origin = receiver if name in doors.ALIAS_OWN else doors.origin_of(receiver)
         if origin is not receiver and self.check(origin, name) is not origin:
             raise doors.refusal(receiver, name)  # an alias hands on what it is asked for
-        if ledger.is_private(name):
+        if private:
             if not self._owns_private(receiver, name):
                 raise doors.refusal(receiver, name)
             return receiver
-        subject = (
-            receiver
-            if isinstance(receiver, type) and classes.GuestType not in classes.mro_of(class_)
-            else class_
-        )
-        if self.policy.denies(subject, name) and not self.classes.is_pure(subject):
-            raise doors.refusal(receiver, name)
+        self._check_rules(receiver, name)
         door = doors.DOORS.get(name)
         return receiver if door is None else door(self, receiver, name)
+
+    def _check_strictly(self, receiver: Any, name: str, rules: Rules) -> Any:
+        """Decide about a name that no registration is known to deny: a strict policy asks for every one.
+
+        What a class says of it holds for all its objects, and is asked once.
+        """
+        if rules is not self._passed_under:  # something was registered
+            self._passed_under = rules
+            self._passed.clear()
+        class_ = type(receiver)
+        if issubclass(class_, types.ModuleType):
+            self._check_module(receiver)
+            if class_ is types.ModuleType:
+                self._passed.setdefault(receiver, set()).add(name)
+            return receiver
+        origin = doors.super_self(receiver) if class_ is super else doors.origin_of(receiver)
+        if origin is not receiver:
+            self.check(origin, name)
+            return receiver
+        if not self._defines(receiver, name):
+            self._check_rules(receiver, name)
+        if type(class_) is type and not issubclass(class_, type) and not self.classes.is_mixed(class_):
+            self._passed.setdefault(class_, set()).add(name)
+        return receiver
+
+    def _defines(self, receiver: Any, name: str) -> bool:
+        """Tell whether the guest's part of a class over one of the host answers for *receiver*."""
+        class_ = receiver if isinstance(receiver, type) else type(receiver)
+        if not self.classes.is_mixed(class_):
+            return False
+        parts = filter(self.classes.is_guest, classes.mro_of(class_))
+        # What the host's part put into an object itself goes first.
+        shadowed = class_ is not receiver and name in getattr(receiver, "__dict__", ())
+        return not shadowed and any(name in classes.namespace_of(part) for part in parts)
+
+    def _check_module(self, module: types.ModuleType) -> None:
+        """Refuse a module of the interpreter's own, which an object led to: what is imported is a copy."""
+        name = types.ModuleType.__getattribute__(module, "__dict__").get("__name__")
+        if type(name) is str and sys.modules.get(name) is module and not self._owns_module(module):
+            raise SandboxAttributeError(
+                f"the module {name!r} was not registered for this code; use what can be imported"
+            )
+
+    def _check_rules(self, receiver: Any, name: str) -> None:
+        """Refuse a member that a registration leaves out."""
+        class_ = type(receiver)
+        is_class = issubclass(class_, type) and classes.GuestType not in classes.mro_of(class_)
+        subject = receiver if is_class else class_
+        if self.policy.denies(subject, name) and not self.classes.is_pure(subject):
+            raise doors.refusal(receiver, name)
 
     def _owns_private(self, receiver: Any, name: str) -> bool:
         """Tell whether a private name of *receiver* is the guest's own."""
@@ -263,7 +318,7 @@ class Guards:
         rules = self.policy.text
         if page.IS_HERE and page.belongs_to_it(receiver, name):
             raise doors.refusal(receiver, name)
-        if (ledger.is_private(name) or name in rules.contested) and (
+        if (ledger.is_private(name) or name in rules.contested or rules.strict) and (
             name in rules.hot
             or issubclass(type(receiver), type)  # a guest's metaclass does not make a class the guest's
             or not self.classes.is_pure(type(receiver))
@@ -299,6 +354,8 @@ class Guards:
         if value is _OWN_SCOPE:
             return _scope(_caller(self.builtins))
         if isinstance(value, types.ModuleType):
+            if self.policy.strict:
+                self._check_module(value)
             return types.MappingProxyType(
                 {k: v for k, v in host.vars(value).items() if not ledger.is_dunder(k)}
             )
@@ -407,7 +464,9 @@ class Guards:
             if ledger.is_denied(name):
                 raise SandboxAttributeError(f"attribute '{name}' cannot be matched")
         contested = self.policy.text.contested
-        delicate = [n for n in (*names, *watched) if page.IS_HERE or ledger.is_private(n) or n in contested]
+        delicate = [
+            n for n in (*names, *watched) if self.policy.strict or ledger.is_private(n) or n in contested
+        ]
         if not delicate and not self.classes.is_guest(class_):
             return class_  # its __match_args__ stay what they are
         key = (id(class_), found, watched)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from typing import Any, TypeVar
 
 __all__ = [
@@ -14,9 +15,12 @@ __all__ = [
     "is_future",
     "is_narrow",
     "is_super",
+    "look",
+    "look_ahead",
     "look_once",
     "no_arguments",
     "prelude_length",
+    "shared",
     "stop_check",
     "text",
     "trust_super",
@@ -25,6 +29,7 @@ __all__ = [
 N = TypeVar("N", bound=ast.AST)
 
 LOAD = ast.Load()
+_STORE = ast.Store()
 _IN = ast.In()
 
 
@@ -44,6 +49,14 @@ def _put(node: N, here: dict[str, int]) -> N:
     return node
 
 
+def shared(name: str) -> ast.Name:
+    """Build the load of a helper. It cannot fail, so it needs no line: one node serves many places."""
+    return ast.Name(name, LOAD, lineno=-1, col_offset=-1, end_lineno=-1, end_col_offset=-1)
+
+
+_helper = functools.cache(shared)
+
+
 def text(value: str, node: Any) -> ast.Constant:
     """Build a string constant."""
     return ast.Constant(value, **at(node))
@@ -52,7 +65,7 @@ def text(value: str, node: Any) -> ast.Constant:
 def call(helper: str, node: Any, *args: ast.expr) -> ast.Call:
     """Build a call of a helper."""
     here = at(node)
-    return _put(ast.Call(_put(ast.Name(helper, LOAD), here), list(args), []), here)
+    return _put(ast.Call(_helper(helper), list(args), []), here)
 
 
 def no_arguments() -> ast.arguments:
@@ -63,28 +76,42 @@ def no_arguments() -> ast.arguments:
 def stop_check(node: Any) -> ast.stmt:
     """Build ``if stop!: trip!()`` at the position of *node*."""
     here = at(node)
-    trip = _put(ast.Call(_put(ast.Name("trip!", LOAD), here), [], []), here)
-    return _put(ast.If(_put(ast.Name("stop!", LOAD), here), [_put(ast.Expr(trip), here)], []), here)
+    trip = _put(ast.Call(_helper("trip!"), [], []), here)
+    return _put(ast.If(_helper("stop!"), [_put(ast.Expr(trip), here)], []), here)
 
 
-def guard(node: Any, receiver: ast.expr, trusted: str, check: str, name: str) -> ast.IfExp:
-    """Build ``(r if type!(r) in trusted else check(r, name))`` at the position of *node*."""
+def guard(node: Any, receiver: ast.expr, check: str, name: str) -> ast.IfExp:
+    """Build ``(r if ... else check(r, name))`` at the position of *node*; the test is still to come."""
     here = at(node)
-    kind = _put(ast.Call(_put(ast.Name("type!", LOAD), here), [receiver], []), here)
-    test = _put(ast.Compare(kind, [_IN], [_put(ast.Name(trusted, LOAD), here)]), here)
-    asked = _put(
-        ast.Call(_put(ast.Name(check, LOAD), here), [receiver, _put(ast.Constant(name), here)], []), here
-    )
-    return _put(ast.IfExp(test, receiver, asked), here)
+    asked = ast.Call(_helper(check), [receiver, _put(ast.Constant(name), here)], [])
+    return _put(ast.IfExp(None, receiver, _put(asked, here)), here)  # type: ignore[arg-type]
 
 
-def look_once(guard: ast.IfExp) -> None:
-    """Let a guard keep its receiver in the temporary ``tmp!`` of the function."""
+def look(guard: ast.IfExp, trusted: str) -> None:
+    """Let a guard look at the type of its receiver: ``type!(r) in trusted``."""
+    guard.test = _is_trusted(guard.body, trusted, at(guard))
+
+
+def look_once(guard: ast.IfExp, trusted: str) -> None:
+    """Let a guard look likewise, and keep its receiver in the temporary ``tmp!`` of the function."""
     here = at(guard)
-    receiver, kept = guard.body, ast.Name("tmp!", LOAD, **here)
-    kind, asked = guard.test.left, guard.orelse  # type: ignore[attr-defined]
-    kind.args[0] = ast.NamedExpr(ast.Name("tmp!", ast.Store(), **here), receiver, **here)
-    guard.body = asked.args[0] = kept  # type: ignore[attr-defined]
+    receiver, kept = guard.body, _put(ast.Name("tmp!", LOAD), here)
+    guard.test = _is_trusted(
+        _put(ast.NamedExpr(_put(ast.Name("tmp!", _STORE), here), receiver), here), trusted, here
+    )
+    guard.body = guard.orelse.args[0] = kept  # type: ignore[attr-defined]
+
+
+def look_ahead(node: ast.stmt, trusted: str, name: str) -> ast.stmt:
+    """Build ``trusted+name = type!(name) in trusted`` at the position of *node*."""
+    here = at(node)
+    test = _is_trusted(_put(ast.Name(name, LOAD), here), trusted, here)
+    return _put(ast.Assign([_put(ast.Name(trusted + name, _STORE), here)], test), here)
+
+
+def _is_trusted(receiver: ast.expr, trusted: str, here: dict[str, int]) -> ast.expr:
+    kind = _put(ast.Call(_helper("type!"), [receiver], []), here)
+    return _put(ast.Compare(kind, [_IN], [_helper(trusted)]), here)
 
 
 def is_narrow(node: ast.ExceptHandler) -> bool:

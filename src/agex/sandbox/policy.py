@@ -71,9 +71,9 @@ class Policy:
     """The grants of a sandbox.
 
     Args:
-        strict: check the receiver of every attribute, for hosts that hand over live
-            objects whose graph they do not know (see docs/security.md for the cost). In a browser tab
-            it always is, see `agex.sandbox.page`.
+        strict: decide about every attribute when it is read, for hosts that hand over live
+            objects whose graph they do not know: see docs/security.md. Always so in a browser
+            tab, see `agex.sandbox.page`.
 
     Attributes:
         names: what guest code finds as variables.
@@ -97,7 +97,6 @@ class Policy:
         self._shelf = Shelf()
         self._used: set[str] = set()
         self._open: dict[type, tuple[str, ...]] = {}
-        self._text: Rules | None = None
         for name in libraries.OPEN_UNSEEN:  # their objects may come from anywhere: an input, a function
             library = _known(name)
             self._shelf.add(library)
@@ -238,7 +237,7 @@ class Policy:
         self.modules[name or module.__name__] = grant
         for owner, members in grant.class_exclusions():
             self._rule(unsealed(owner), "*", members, configure or {})
-        self._text = None
+        vars(self).pop("text", None)
         return module
 
     def _module_grant(
@@ -280,7 +279,7 @@ class Policy:
             self.modules[library.name] = libraries.LibraryGrant(library, library.name, recursive=False)
         for name in library.brings:
             self._use(_known(name))
-        self._text = None
+        vars(self).pop("text", None)
 
     def _use_home(self, class_: type) -> None:
         """Put the policies of the libraries that a class comes from in force."""
@@ -300,7 +299,7 @@ class Policy:
         for name in names:
             self._contested.add(name)
             doors.DOORS.setdefault(name, member_door)
-        self._text = None
+        vars(self).pop("text", None)
 
     def _contest_of(self, class_: type, names: Iterable[str]) -> None:
         """Have receivers of these names checked for the sake of one class."""
@@ -313,7 +312,7 @@ class Policy:
         if not name or not name.isidentifier() or ledger.is_dunder(name):
             raise DefinitionError(f"{name!r} is not a usable name for {target!r}; pass name='an_identifier'")
         self.names[name] = value
-        self._text = None
+        vars(self).pop("text", None)
 
     def _rule(
         self, class_: type, include: Pattern, exclude: Pattern, configure: Mapping[str, MemberSpec]
@@ -322,26 +321,24 @@ class Policy:
         rule = _ClassRule(include, exclude, configured)
         self._rules[class_] = rule
         self._contest_of(class_, (m for m in hostclass.public_names(class_) if rule.denies(m)))
-        self._text = None
+        vars(self).pop("text", None)
 
     # -- deciding ------------------------------------------------------------------
 
-    @property
+    @functools.cached_property
     def text(self) -> Rules:
-        """What this policy means for the text of a program."""
-        if self._text is None:
-            contested = ledger.CONTESTED | self._contested
-            self._text = Rules(
-                contested=frozenset(contested),
-                only_elsewhere=frozenset(contested - ledger.CONTESTED - self._of_builtins),
-                hot=frozenset(self._hot),
-                strict=self.strict,
-            )
-        return self._text
+        """What this policy means for the text of a program; another object after each registration."""
+        contested = ledger.CONTESTED | self._contested
+        return Rules(
+            contested=frozenset(contested),
+            only_elsewhere=frozenset(contested - ledger.CONTESTED - self._of_builtins),
+            hot=frozenset(self._hot),
+            strict=self.strict,
+        )
 
     def denies(self, class_: type, name: str) -> bool:
         """Tell whether a registration excludes the public member *name* of *class_*."""
-        if name not in self._contested:
+        if name not in self._contested and not self.strict:
             return False
         class_ = unsealed(class_)
         if any(rule.denies(name) for base in class_.__mro__ if (rule := self._rules.get(base))):

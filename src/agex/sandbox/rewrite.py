@@ -33,7 +33,8 @@ from typing import Any, NamedTuple, NoReturn
 from agex.errors import SandboxSyntaxError
 from agex.sandbox import hints, ledger, nodes, patterns
 from agex.sandbox.formatting import is_plain_format
-from agex.sandbox.steady import STORE, Locals
+from agex.sandbox.plain import FIELDS
+from agex.sandbox.steady import STORE, Locals, target_names
 
 __all__ = ["HELPERS", "Rules", "rewrite"]
 
@@ -78,51 +79,6 @@ def rewrite_expression(tree: ast.Expression, rules: Rules) -> ast.Expression:
 # Scopes differ in where a temporary may live: only a function has locals of its own.
 _MODULE, _CLASS, _FUNCTION = "module", "class", "function"
 
-_PLAIN: dict[str, tuple[str, ...]] = {
-    # statements
-    "Return": ("value",),
-    "Assign": ("targets", "value"),
-    "AugAssign": ("target", "value"),
-    "Delete": ("targets",),
-    "Raise": ("exc", "cause"),
-    "Assert": ("test", "msg"),
-    "Expr": ("value",),
-    "Pass": (),
-    "Break": (),
-    "Continue": (),
-    # expressions
-    "BoolOp": ("values",),
-    "NamedExpr": ("target", "value"),
-    "UnaryOp": ("operand",),
-    "IfExp": ("test", "body", "orelse"),
-    "Dict": ("keys", "values"),
-    "Set": ("elts",),
-    "Await": ("value",),
-    "Yield": ("value",),
-    "YieldFrom": ("value",),
-    "Compare": ("left", "comparators"),
-    "Call": ("func", "args", "keywords"),
-    "keyword": ("value",),
-    "FormattedValue": ("value", "format_spec"),
-    "JoinedStr": ("values",),
-    "Constant": (),
-    "Subscript": ("value", "slice"),
-    "Starred": ("value",),
-    "List": ("elts",),
-    "Tuple": ("elts",),
-    "Slice": ("lower", "upper", "step"),
-    "withitem": ("context_expr", "optional_vars"),
-    # patterns
-    "MatchValue": ("value",),
-    "MatchSingleton": (),
-    "MatchSequence": ("patterns",),
-    "MatchOr": ("patterns",),
-    # template strings, Python 3.14: a value object, rendered by whoever reads it
-    "TemplateStr": ("values",),
-    "Interpolation": ("value", "format_spec"),
-}
-"""Node types that are allowed as they are, with the fields that hold children."""
-
 
 class Rewriter:
     """Rewrites one program."""
@@ -131,6 +87,7 @@ class Rewriter:
         self.rules = rules
         self.scope = _MODULE
         self.bare = 0  # > 0 where a walrus is a syntax error or would leak: comprehensions, annotations
+        self.targets: frozenset[str] = frozenset()  # what the innermost comprehension binds, and only it can
         self.classes: list[str] = []  # enclosing class names, for private name mangling
         self.cases = 0
         self.locals: Locals | None = None  # of the innermost function
@@ -152,7 +109,7 @@ class Rewriter:
         visit = _VISITS.get(kind)
         if visit is not None:
             return visit(self, node)
-        fields = _FIELDS.get(kind)
+        fields = FIELDS.get(kind)
         if fields is None:
             self.refuse(node, f"{kind.__name__} is not supported here", "use plainer Python")
         for field in fields:
@@ -225,9 +182,13 @@ class Rewriter:
     # -- names ---------------------------------------------------------------------
 
     def bind(self, node: Any, name: str | None) -> None:
-        """Refuse to bind a dunder that means something to the interpreter."""
+        """Note that a name is bound, and refuse one that cannot be."""
         if name is not None and self.locals is not None and not self.bare:
-            self.locals.bind(name)
+            self.locals.bind(self.mangle(name))
+        self.check_definable(node, name)
+
+    def check_definable(self, node: Any, name: str | None) -> None:
+        """Refuse to bind a dunder that means something to the interpreter."""
         if name is not None and ledger.is_dunder(name) and name not in ledger.DEFINABLE:
             self.refuse(
                 node, f"the name '{name}' cannot be defined", "choose a name without the double underscores"
@@ -248,12 +209,20 @@ class Rewriter:
             self.refuse(node, f"the name '{node.id}' is not available", "choose another name")
         return node
 
+    def walrus(self, node: ast.NamedExpr) -> ast.NamedExpr:
+        """Allow; in a comprehension it binds a name of the function around."""
+        if self.locals is not None:
+            self.locals.bind(self.mangle(node.target.id))
+        node.target = self.expr(node.target)
+        node.value = self.expr(node.value)
+        return node
+
     def global_(self, node: ast.Global | ast.Nonlocal) -> Any:
         """Allow ``global`` and ``nonlocal`` of names that may be bound."""
         for name in node.names:
             self.bind(node, name)
         for each in self.around:
-            each.share(node.names)
+            each.share(map(self.mangle, node.names))
         return node
 
     def import_(self, node: ast.Import | ast.ImportFrom) -> Any:
@@ -271,6 +240,8 @@ class Rewriter:
         receiver = node.value
         node.value = self.expr(receiver)
         name = node.attr
+        if self.is_open(name) and isinstance(node.ctx, ast.Load):  # most are: spared the questions below
+            return node
         if ledger.is_denied(name):
             self.refuse(node, f"attribute '{name}' is not accessible", "use the object's public methods")
         if isinstance(node.ctx, ast.Load):
@@ -278,6 +249,11 @@ class Rewriter:
         else:
             self.store(node)
         return node
+
+    def is_open(self, name: str) -> bool:
+        """Tell whether anything may be asked for *name*."""
+        rules = self.rules
+        return not (name[0] == "_" or name in rules.contested or name in ledger.DENIED or rules.strict)
 
     def load(self, node: ast.Attribute, receiver: ast.expr) -> None:
         name, rules = node.attr, self.rules
@@ -320,14 +296,17 @@ class Rewriter:
 
     def guard(self, trusted: str, check: str, node: ast.Attribute, name: str) -> ast.expr:
         """Build ``(r if type!(r) in trusted else check(r, name))`` for the receiver of *node*."""
-        receiver = node.value
-        if self.bare or self.locals is None or self.scope is not _FUNCTION:  # no temporary may live here
-            return nodes.call(check, node, receiver, nodes.text(name, node))
-        guard = nodes.guard(node, receiver, trusted, check, name)
-        if isinstance(receiver, ast.Name):
-            self.locals.rest(guard, receiver.id)
+        receiver, here = node.value, self.locals
+        steady = self.bare and isinstance(receiver, ast.Name) and receiver.id in self.targets
+        if not steady and (self.bare or here is None or self.scope is not _FUNCTION):
+            return nodes.call(check, node, receiver, nodes.text(name, node))  # no temporary may live here
+        guard = nodes.guard(node, receiver, check, name)
+        if steady or here is None:
+            nodes.look(guard, trusted)
+        elif isinstance(receiver, ast.Name):
+            here.rest(guard, trusted, self.mangle(receiver.id))
         else:
-            nodes.look_once(guard)
+            nodes.look_once(guard, trusted)
         return guard
 
     def call(self, node: ast.Call) -> ast.Call:
@@ -341,14 +320,23 @@ class Rewriter:
 
     # -- blocks --------------------------------------------------------------------
 
-    def loop(self, node: ast.For | ast.AsyncFor | ast.While) -> Any:
+    def while_(self, node: ast.While) -> ast.While:
         """Allow with a stop check at the head of the body."""
-        if isinstance(node, ast.While):
-            node.test = self.expr(node.test)
-        else:
-            node.iter = self.expr(node.iter)
-            node.target = self.expr(node.target)
+        node.test = self.expr(node.test)
         node.body = [nodes.stop_check(node), *self.statements(node.body)]
+        node.orelse = self.statements(node.orelse)
+        return node
+
+    def for_(self, node: ast.For | ast.AsyncFor) -> ast.For | ast.AsyncFor:
+        """Allow with a stop check at the head of the body."""
+        node.iter = self.expr(node.iter)
+        node.target = self.expr(node.target)
+        targets = list(map(self.mangle, target_names(node.target)))
+        if self.locals:
+            self.locals.enter(node, targets)
+        node.body = [nodes.stop_check(node), *self.statements(node.body)]
+        if self.locals:
+            self.locals.leave(targets)
         node.orelse = self.statements(node.orelse)
         return node
 
@@ -390,14 +378,16 @@ class Rewriter:
         node.returns = self.annotation(node.returns)
         self.type_params(node)
         hints.decorate(node, notes)
-        outer = self.enter(node.args)
+        outer = self.enter(node.args, node)
         node.body = self.body(_FUNCTION, node.body, node)
         self.leave(outer)
         return node
 
-    def enter(self, args: ast.arguments) -> Locals | None:
+    def enter(
+        self, args: ast.arguments, owner: ast.FunctionDef | ast.AsyncFunctionDef | None
+    ) -> Locals | None:
         """Enter a function; return what to leave it with."""
-        outer, self.locals = self.locals, Locals(args)
+        outer, self.locals = self.locals, Locals(map(self.mangle, _parameters(args)), owner)
         self.around.append(self.locals)
         return outer
 
@@ -411,7 +401,7 @@ class Rewriter:
         self.signature(node.args)
         outer, bare = self.scope, self.bare
         self.scope, self.bare = _FUNCTION, 0
-        around = self.enter(node.args)
+        around = self.enter(node.args, None)
         body = self.expr(node.body)
         self.leave(around)
         self.scope, self.bare = outer, bare
@@ -425,7 +415,7 @@ class Rewriter:
         for arg in (*args.posonlyargs, *args.args, args.vararg, *args.kwonlyargs, args.kwarg):
             if arg is None:
                 continue
-            self.bind(arg, arg.arg)
+            self.check_definable(arg, arg.arg)
             if arg.annotation is not None and hints.are_taken(self):
                 notes.append(hints.take(self, self.mangle(arg.arg), arg.annotation))
                 arg.annotation = None
@@ -508,16 +498,20 @@ class Rewriter:
     def comprehension(self, node: Any) -> Any:
         """Allow with a stop check for each element."""
         self.bare += 1
-        for field in ("elt", "key", "value"):
-            if hasattr(node, field):
-                setattr(node, field, self.expr(getattr(node, field)))
+        first, around = node.generators[0], self.targets
+        first.iter = self.expr(first.iter)  # a matter of the code around
+        self.targets = frozenset(name for each in node.generators for name in target_names(each.target))
         for generator in node.generators:
-            generator.iter = self.expr(generator.iter)
+            if generator is not first:
+                generator.iter = self.expr(generator.iter)
             generator.target = self.expr(generator.target)
             if generator.ifs:
                 self.children(generator.ifs)
+        for field in ("elt", "key", "value"):
+            if hasattr(node, field):
+                setattr(node, field, self.expr(getattr(node, field)))
+        self.targets = around
         self.bare -= 1
-        first = node.generators[0]
         running = ast.UnaryOp(ast.Not(), ast.Name("stop!", nodes.LOAD, **nodes.at(node)), **nodes.at(node))
         first.ifs.insert(0, ast.BoolOp(ast.Or(), [running, nodes.call("trip!", node)], **nodes.at(node)))
         return node
@@ -555,6 +549,11 @@ class Rewriter:
             tree.body.insert(start, self.helpers(tree.body[0]))
 
 
+def _parameters(args: ast.arguments) -> list[str]:
+    given = (*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg)
+    return [arg.arg for arg in given if arg is not None]
+
+
 _OWN_ANSWER = frozenset({"__class__", "__init__"})
 """Names of the ledger that objects of guest classes answer by themselves; names of a policy they all do."""
 _READABLE = ledger.NAMES | ledger.DEFINABLE
@@ -565,15 +564,16 @@ _SPECIAL: dict[str, Callable[[Rewriter, Any], Any]] = {
     "If": Rewriter.if_,
     "BinOp": Rewriter.bin_op,
     "Name": Rewriter.name,
+    "NamedExpr": Rewriter.walrus,
     "Attribute": Rewriter.attribute,
     "Call": Rewriter.call,
     "Global": Rewriter.global_,
     "Nonlocal": Rewriter.global_,
     "Import": Rewriter.import_,
     "ImportFrom": Rewriter.import_,
-    "For": Rewriter.loop,
-    "AsyncFor": Rewriter.loop,
-    "While": Rewriter.loop,
+    "For": Rewriter.for_,
+    "AsyncFor": Rewriter.for_,
+    "While": Rewriter.while_,
     "With": Rewriter.with_,
     "AsyncWith": Rewriter.with_,
     "Try": Rewriter.try_,
@@ -593,4 +593,3 @@ _SPECIAL: dict[str, Callable[[Rewriter, Any], Any]] = {
 """Node types that get more than a look at their children."""
 
 _VISITS = {getattr(ast, name): visit for name, visit in _SPECIAL.items() if hasattr(ast, name)}
-_FIELDS = {getattr(ast, name): fields for name, fields in _PLAIN.items() if hasattr(ast, name)}

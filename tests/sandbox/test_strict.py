@@ -1,0 +1,157 @@
+"""A strict policy decides about every attribute when it is read, also where nobody could foresee its name."""
+
+import abc
+import collections
+import datetime as dt
+import logging
+import os
+import sys
+import types
+from typing import Any
+
+import pytest
+
+from agex.errors import SandboxError
+from agex.sandbox import Policy, Sandbox
+
+
+class Vault:
+    """Has members that show in no code of its own."""
+
+    def __init__(self) -> None:
+        vars(self)["tok" + "en"] = "secret"
+
+    def open(self) -> str:
+        return "opened"
+
+    def __getattr__(self, name: str) -> str:
+        if name.startswith("account_"):
+            return "secret"
+        raise AttributeError(name)
+
+
+class Abstract(abc.ABC):
+    @abc.abstractmethod
+    def open(self) -> str:
+        return "opened"
+
+
+class Other(abc.ABC):
+    token = "open to all"
+
+    @abc.abstractmethod
+    def close(self) -> None: ...
+
+
+class Held:
+    __class_getitem__ = classmethod(types.GenericAlias)
+
+
+Abstract.token = Held.token = "secret"  # type: ignore[attr-defined]
+
+
+class Service:
+    """Leads to modules, as objects of large libraries do."""
+
+    def __init__(self) -> None:
+        self.os = os
+        self.started = dt.datetime(2026, 1, 2, tzinfo=dt.UTC)
+        self.parts = [types.SimpleNamespace(home=os, name="part")]
+        self.log = logging.getLogger("service")
+
+
+def strict() -> Policy:
+    policy = Policy.default(strict=True)
+    for class_ in (Vault, Abstract, Held):
+        policy.cls(class_, include=["open"])
+    policy.cls(Other)
+    return policy
+
+
+def given() -> dict[str, Any]:
+    return {"vault": Vault(), "service": Service(), "system": sys}
+
+
+UNFORESEEN = {
+    "in the instance": "vault.token",
+    "from __getattr__": "vault.account_1",
+    "getattr": "getattr(vault, 'account_1')",
+    "getattr with a default": "getattr(vault, 'token', None)",
+    "in a comprehension": "[each.token for each in [vault]]",
+    "in a loop": "def f(vaults):\n    for each in vaults:\n        each.token\nf([vault])",
+    "twice": "def f(vault):\n    vault.open()\n    vault.token\nf(vault)",
+    "in a format": "'{0.token}'.format(vault)",
+    "attrgetter": "import operator\noperator.attrgetter('token')(vault)",
+    "a pattern": "match vault:\n    case Vault(token=found): pass",
+    "of a new one": "Vault().token",
+    "an own class over it": "class Own(Vault): pass\nOwn().account_1",
+    "an own class, read inside": "class Own(Vault):\n    def f(self): return self.account_1\nOwn().f()",
+    "super": "class Own(Vault):\n    def f(self): return super().account_1\nOwn().f()",
+    "behind a name of its own": "class Own(Vault):\n    token = None\nOwn().token",
+    "of a class": "Abstract.token",
+    "of a class, after another": "Other.token\nAbstract.token",
+    "of an alias, after another": "list[int].append\nHeld[int].token",
+    "after another passed": "class Own(Vault):\n    token = None\n    open\nOwn().open()\nOwn().token",
+}
+MODULES = {
+    "an attribute": "service.os.environ",
+    "getattr": "getattr(service.os, 'environ')",
+    "vars": "vars(service.os)",
+    "a call": "service.os.getpid()",
+    "further on": "service.parts[0].home.environ",
+    "given itself": "system.modules",
+    "in a comprehension": "[each.environ for each in [service.os]]",
+    "in a format": "'{0.os.environ}'.format(service)",
+    "attrgetter": "import operator\noperator.attrgetter('os.environ')(service)",
+    "methodcaller": "import operator\noperator.methodcaller('getpid')(service.os)",
+    "a pattern": "match service:\n    case object(os=object(environ=found)): pass",
+    "a dotted pattern": "match 1:\n    case service.os.environ: pass",
+}
+
+
+@pytest.mark.parametrize("name", UNFORESEEN)
+def test_an_include_list_holds_for_names_nobody_could_foresee(name: str) -> None:
+    result = Sandbox(strict()).exec(UNFORESEEN[name], namespace=given())
+    assert isinstance(result.error, SandboxError), result
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_a_module_that_an_object_leads_to_answers_nothing(name: str) -> None:
+    result = Sandbox(strict()).exec(MODULES[name], namespace=given())
+    assert isinstance(result.error, SandboxError), result
+
+
+def test_what_is_registered_while_a_session_lives_holds_from_then_on() -> None:
+    class Late:
+        def __init__(self) -> None:
+            self.shown = 1
+
+    policy = strict()
+    session = Sandbox(policy).session()
+    session.add({"late": Late()})
+    assert session.run("def read(x): return x.shown\nread(late)").value == 1
+    policy.cls(Late, exclude=["shown"])
+    assert isinstance(session.run("read(late)").error, SandboxError)
+
+
+@pytest.mark.parametrize(
+    ("program", "value"),
+    [
+        ("vault.open()", "opened"),
+        ("Vault().open()", "opened"),
+        ("class Own(Vault):\n    def f(self): return self.open() + self.g()\n    def g(self): return '!'\nOwn().f()", "opened!"),
+        ("class Own(Vault):\n    limit = 3\nOwn().limit, Own.limit", (3, 3)),
+        ("service.started.year, service.parts[0].name, service.log.name", (2026, "part", "service")),
+        ("import math, collections\nmath.floor(2.5), collections.Counter('aab').most_common(1)", (2, [("a", 2)])),
+        ("import re\n[m.group() for m in re.finditer('a.', 'abac')]", ["ab", "ac"]),
+        ("from dataclasses import dataclass\n@dataclass\nclass P:\n    x: int\n    def d(self): return self.x * 2\nP(2).d()", 4),
+        ("list[int].__origin__ is list, list[int].mro is not None", (True, True)),
+        ("class M(type):\n    def f(cls): return cls.__name__\nclass C(metaclass=M): pass\nC.f()", "C"),
+        ("points.x, points._asdict()", (1, {"x": 1})),
+    ],
+)  # fmt: skip
+def test_what_nothing_excludes_is_read_as_ever(program: str, value: object) -> None:
+    points = collections.namedtuple("points", "x")(1)  # noqa: PYI024 - of the kind that hosts hand over
+    result = Sandbox(strict()).exec(program, namespace={**given(), "points": points})
+    assert result.error is None
+    assert result.value == value
