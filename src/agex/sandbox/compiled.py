@@ -25,22 +25,28 @@ _lock = threading.Lock()
 
 
 def compile_module(
-    source: str, filename: str, rules: Rules, *, echo: bool = True, top_level_await: bool = False
+    source: str,
+    filename: str,
+    rules: Rules,
+    *,
+    echo: bool = True,
+    flat: bool = False,
+    top_level_await: bool = False,
 ) -> types.CodeType:
-    """Compile a program for a session.
+    """Compile a program for a session; a *flat* one for a single namespace.
 
     Raises:
         SyntaxError: it is not Python.
         SandboxSyntaxError: it is, but something in it is not allowed.
     """
-    key = (source, filename, rules, echo, top_level_await)
+    key = (source, filename, rules, echo, flat, top_level_await)
     with _lock:
         if key in _cache:
             _cache.move_to_end(key)
             return _cache[key]
     # A tree is no garbage, either: looking for some took a sixth of the time.
     code = parsing.undisturbed(
-        lambda: _compile(source, filename, rules, echo=echo, top_level_await=top_level_await)
+        lambda: _compile(source, filename, rules, echo=echo, flat=flat, top_level_await=top_level_await)
     )
     with _lock:
         _cache[key] = code
@@ -50,12 +56,12 @@ def compile_module(
 
 
 def _compile(
-    source: str, filename: str, rules: Rules, *, echo: bool, top_level_await: bool
+    source: str, filename: str, rules: Rules, *, echo: bool, flat: bool, top_level_await: bool
 ) -> types.CodeType:
     flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT if top_level_await else 0
     try:
         tree = compile(source, filename, "exec", flags | ast.PyCF_ONLY_AST, dont_inherit=True)
-        rewrite(tree, rules, echo=echo)
+        rewrite(tree, rules, echo=echo, flat=flat)
         code: types.CodeType = compile(tree, filename, "exec", flags, dont_inherit=True)
     except RecursionError:  # trees of more than about 900 levels
         raise SandboxSyntaxError("the program is nested too deeply; split it into smaller parts") from None

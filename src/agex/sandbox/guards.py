@@ -27,7 +27,7 @@ from agex.sandbox.context import CURRENT
 from agex.sandbox.flags import CO_OPTIMIZED
 from agex.sandbox.importer import Importer
 from agex.sandbox.imports import Compile, Imports
-from agex.sandbox.limits import RUNNING
+from agex.sandbox.limits import RUNNING, Stop
 from agex.sandbox.names import Names, Spaces, own_names, replace_names
 from agex.sandbox.output import CAPTURE
 from agex.sandbox.policy import Policy
@@ -106,6 +106,7 @@ class Guards:
         self.builtins: dict[str, Any] = {
             **_STATIC,
             "stop!": RUNNING,
+            "Stop!": Stop,
             "trip!": stop,
             "caught!": caught,
             "type!": type,

@@ -21,7 +21,6 @@ import heapq
 import importlib
 import itertools
 import os
-import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -154,7 +153,7 @@ class _Alarm:
 
     def add(self, deadline: Deadline) -> None:
         if not self._deadlines:
-            self._previous = _set_handler(signal.SIGALRM, self._ring)
+            self._previous = _signal.signal(_signal.SIGALRM, self._ring)
         self._deadlines.append(deadline)
         self._arm()
 
@@ -165,15 +164,15 @@ class _Alarm:
         if self._deadlines:
             self._arm()
         else:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            _set_handler(signal.SIGALRM, self._previous)
+            _signal.setitimer(_signal.ITIMER_REAL, 0)
+            _signal.signal(_signal.SIGALRM, self._previous)
 
     def owns(self) -> bool:
         return bool(self._deadlines)
 
     def _arm(self) -> None:
         due = min(deadline.due for deadline in self._deadlines)
-        signal.setitimer(signal.ITIMER_REAL, max(due - time.monotonic(), 1e-6), _REPEAT)
+        _signal.setitimer(_signal.ITIMER_REAL, max(due - time.monotonic(), 1e-6), _REPEAT)
 
     def _ring(self, signum: int, frame: object) -> None:
         now = time.monotonic()
@@ -308,17 +307,16 @@ def _may_use_alarm() -> bool:
     """Tell whether this is the main thread of a host that leaves SIGALRM alone."""
     if not threads.CAN_START:
         return False  # the timer is there, and never rings while Python runs
-    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
+    if threading.current_thread() is not threading.main_thread() or not hasattr(_signal, "setitimer"):
         return False
     if _alarm.owns():
         return True
-    free = _get_handler(signal.SIGALRM) in (signal.SIG_DFL, signal.SIG_IGN)
-    return free and signal.getitimer(signal.ITIMER_REAL)[0] == 0
+    free = _signal.getsignal(_signal.SIGALRM) in (_signal.SIG_DFL, _signal.SIG_IGN)
+    return free and _signal.getitimer(_signal.ITIMER_REAL)[0] == 0
 
 
-# `signal.signal` and `signal.getsignal` turn every handler into an enum member, or try to: 6 us a run.
+# What is behind `signal`, which turns every handler into an enum member, or tries to: 6 us a run.
 _signal = importlib.import_module("_signal")
-_set_handler, _get_handler = _signal.signal, _signal.getsignal
 
 _alarm = _Alarm()
 _watchdog = _Watchdog()

@@ -74,10 +74,9 @@ def no_arguments() -> ast.arguments:
 
 
 def stop_check(node: Any) -> ast.stmt:
-    """Build ``if stop!: trip!()`` at the position of *node*."""
+    """Build ``if stop!: raise Stop!`` at the position of *node*."""
     here = at(node)
-    trip = _put(ast.Call(_helper("trip!"), [], []), here)
-    return _put(ast.If(_helper("stop!"), [_put(ast.Expr(trip), here)], []), here)
+    return _put(ast.If(_helper("stop!"), [_put(ast.Raise(_helper("Stop!")), here)], []), here)
 
 
 def guard(node: Any, receiver: ast.expr, check: str, name: str) -> ast.IfExp:

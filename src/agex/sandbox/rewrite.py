@@ -1,7 +1,7 @@
 """Turn guest source into guarded source: one verdict for each kind of node.
 
 The tree is changed in place and stays ordinary Python: functions, classes and generators
-remain real ones, compiled by CPython. Four things are added:
+remain real ones, compiled by CPython. Five things are added:
 
 * **Receiver guards.** An attribute whose name says nothing is loaded natively. A store, a
   delete, a ``_private`` name or a contested name first looks at its receiver::
@@ -11,12 +11,14 @@ remain real ones, compiled by CPython. Four things are added:
   ``own!`` is the set of classes that the guest made, so the common case is one inline set
   lookup. The guard is an expression that yields the receiver: it serves loads, stores,
   deletes, ``+=``, tuple targets and loop targets alike, and evaluates the receiver once.
-* **Stop checks.** ``if stop!: trip!()`` at loop heads, function entries, comprehensions,
+* **Stop checks.** ``if stop!: raise Stop!`` at loop heads, function entries, comprehensions,
   exception handlers, ``finally`` blocks and behind ``with`` and ``try``. The flag stays
   set, so code that swallows the exception meets it again at once.
 * **Pattern guards.** A class pattern reads attributes by names that may only be known at
   run time (``__match_args__``); such a pattern is matched through a stand-in class.
 * **Echo.** The value of a last expression statement is kept in ``value!``.
+* **Declarations.** The helpers are global in every scope, and so are the names of the top level where its
+  locals are its globals: such a name is read faster.
 
 Helper names contain ``!``: no identifier can, so no guest can name them.
 
@@ -34,13 +36,13 @@ from agex.errors import SandboxSyntaxError
 from agex.sandbox import hints, ledger, nodes, patterns
 from agex.sandbox.formatting import is_plain_format
 from agex.sandbox.plain import FIELDS
-from agex.sandbox.steady import STORE, Locals, target_names
+from agex.sandbox.steady import Locals, target_names
 
 __all__ = ["HELPERS", "Rules", "rewrite"]
 
 HELPERS = (
-    "stop!", "trip!", "caught!", "type!", "super!", "own!", "ok!", "check!", "store!", "delete!", "value!",
-    "dressed!", *patterns.HELPERS, *hints.HELPERS,
+    "stop!", "Stop!", "trip!", "caught!", "type!", "super!", "own!", "ok!", "check!", "store!", "delete!",
+    "value!", "dressed!", *patterns.HELPERS, *hints.HELPERS,
 )  # fmt: skip
 """Every name the rewriting adds, apart from the temporaries ``tmp!`` and ``case!N``."""
 
@@ -58,13 +60,19 @@ class Rules(NamedTuple):
     """Check every receiver."""
 
 
-def rewrite(tree: ast.Module, rules: Rules, *, echo: bool = True) -> ast.Module:
+def rewrite(tree: ast.Module, rules: Rules, *, echo: bool = True, flat: bool = False) -> ast.Module:
     """Guard a parsed module, in place.
+
+    Args:
+        tree: the module.
+        rules: what the policy says about its text.
+        echo: whether the value of a last expression is kept.
+        flat: whether it will run in one namespace, whose names are globals then.
 
     Raises:
         SandboxSyntaxError: the program says something that is not allowed.
     """
-    Rewriter(rules).module(tree, echo=echo)
+    Rewriter(rules).module(tree, echo=echo, flat=flat)
     return tree
 
 
@@ -75,6 +83,9 @@ def rewrite_expression(tree: ast.Expression, rules: Rules) -> ast.Expression:
     tree.body = rewriter.expr(tree.body)
     return tree
 
+
+LOADED = ast.parse("_").body[0].value.ctx  # type: ignore[attr-defined]
+"""The context of every name that a parsed program reads: the parser has but one."""
 
 # Scopes differ in where a temporary may live: only a function has locals of its own.
 _MODULE, _CLASS, _FUNCTION = "module", "class", "function"
@@ -94,32 +105,33 @@ class Rewriter:
         self.around: list[Locals] = []  # of the functions around it, and its own
         self.texts = False  # whether annotations stay text: from __future__ import annotations
         self.notes = False  # whether a name of the present class or module is annotated
+        self.within: set[str] = set()  # names that may be read, seen inside of functions, classes and so on
+        self.known = self.within  # those of the present scope: most nodes are one
+        self.annotated: set[str] = set()  # names of the module that cannot be declared global
+        self.open: set[str] = set()  # attributes that may be asked of anything
 
     # -- walking -------------------------------------------------------------------
 
     def expr(self, node: Any) -> Any:
         """Rewrite a node that stays one node."""
         kind = type(node)
-        if kind is ast.Constant:
-            return node
-        if kind is ast.Name and node.id.isalnum():  # half of all nodes; no letter or digit makes a dunder
-            if node.ctx is STORE and self.locals is not None and not self.bare:
-                self.locals.bind(node.id)
-            return node
         visit = _VISITS.get(kind)
         if visit is not None:
             return visit(self, node)
         fields = FIELDS.get(kind)
         if fields is None:
             self.refuse(node, f"{kind.__name__} is not supported here", "use plainer Python")
+        known = self.known
         for field in fields:
             child = getattr(node, field)
-            if child is None or type(child) is ast.Constant:
-                continue
-            if type(child) is list:
+            kind = type(child)
+            if kind is ast.Name:
+                if child.id not in known or child.ctx is not LOADED:
+                    self.name(child)
+            elif kind is list:
                 if child:
                     self.children(child)
-            elif (new := self.expr(child)) is not child:
+            elif kind is not ast.Constant and child is not None and (new := self.expr(child)) is not child:
                 setattr(node, field, new)
         return node
 
@@ -128,8 +140,13 @@ class Rewriter:
         if isinstance(block[0], ast.stmt):
             block[:] = self.statements(block)
             return
+        known = self.known
         for i, child in enumerate(block):
-            if child is not None and type(child) is not ast.Constant:
+            kind = type(child)
+            if kind is ast.Name:
+                if child.id not in known or child.ctx is not LOADED:
+                    self.name(child)
+            elif kind is not ast.Constant and child is not None:
                 block[i] = self.expr(child)
 
     def statements(self, block: Sequence[ast.stmt]) -> list[ast.stmt]:
@@ -197,6 +214,8 @@ class Rewriter:
     def name(self, node: ast.Name) -> ast.Name:
         """Allow; dunder names only from the ledger."""
         if isinstance(node.ctx, ast.Load):
+            if node.id in self.known:
+                return node
             if ledger.is_dunder(node.id) and node.id not in _READABLE:
                 self.refuse(
                     node,
@@ -207,6 +226,8 @@ class Rewriter:
             self.bind(node, node.id)
         if node.id in ledger.DENIED and self.scope is not _FUNCTION:
             self.refuse(node, f"the name '{node.id}' is not available", "choose another name")
+        if node.id not in ledger.DENIED:
+            self.known.add(node.id)
         return node
 
     def walrus(self, node: ast.NamedExpr) -> ast.NamedExpr:
@@ -237,11 +258,15 @@ class Rewriter:
 
     def attribute(self, node: ast.Attribute) -> ast.Attribute:
         """Allow by name; guard the receiver where the name is contested."""
-        receiver = node.value
-        node.value = self.expr(receiver)
-        name = node.attr
-        if self.is_open(name) and isinstance(node.ctx, ast.Load):  # most are: spared the questions below
+        receiver, name = node.value, node.attr
+        if type(receiver) is not ast.Name or receiver.id not in self.known:
+            node.value = self.expr(receiver)
+        if name in self.open and node.ctx is LOADED:  # most are: spared the questions below
             return node
+        if self.is_open(name):
+            self.open.add(name)
+            if isinstance(node.ctx, ast.Load):
+                return node
         if ledger.is_denied(name):
             self.refuse(node, f"attribute '{name}' is not accessible", "use the object's public methods")
         if isinstance(node.ctx, ast.Load):
@@ -311,7 +336,8 @@ class Rewriter:
 
     def call(self, node: ast.Call) -> ast.Call:
         """Allow: a call is as safe as the function it reaches."""
-        node.func = self.expr(node.func)
+        if type(node.func) is not ast.Name or node.func.id not in self.known:
+            node.func = self.expr(node.func)
         if node.args:
             self.children(node.args)
         if node.keywords:
@@ -399,12 +425,12 @@ class Rewriter:
     def lambda_(self, node: ast.Lambda) -> ast.Lambda:
         """Allow with a stop check at entry."""
         self.signature(node.args)
-        outer, bare = self.scope, self.bare
-        self.scope, self.bare = _FUNCTION, 0
+        outer, bare, known = self.scope, self.bare, self.known
+        self.scope, self.bare, self.known = _FUNCTION, 0, self.within
         around = self.enter(node.args, None)
         body = self.expr(node.body)
         self.leave(around)
-        self.scope, self.bare = outer, bare
+        self.scope, self.bare, self.known = outer, bare, known
         stop = ast.Name("stop!", nodes.LOAD, **nodes.at(node.body))
         node.body = ast.IfExp(stop, nodes.call("trip!", node.body), body, **nodes.at(node.body))
         return node
@@ -428,9 +454,11 @@ class Rewriter:
     def annotation(self, node: ast.expr | None) -> ast.expr | None:
         if node is None or self.texts:
             return node
+        known, self.known = self.known, self.within
         self.bare += 1
         node = self.expr(node)
         self.bare -= 1
+        self.known = known
         return node
 
     def type_params(self, node: Any) -> None:
@@ -442,11 +470,11 @@ class Rewriter:
 
     def body(self, scope: str, block: list[ast.stmt], owner: ast.stmt) -> list[ast.stmt]:
         """Rewrite the body of a new scope, with a stop check behind its docstring."""
-        outer, bare, notes = self.scope, self.bare, self.notes
-        self.scope, self.bare, self.notes = scope, 0, False
+        outer, bare, notes, known = self.scope, self.bare, self.notes, self.known
+        self.scope, self.bare, self.notes, self.known = scope, 0, False, self.within
         out = self.statements(block)
         has_notes = self.notes
-        self.scope, self.bare, self.notes = outer, bare, notes
+        self.scope, self.bare, self.notes, self.known = outer, bare, notes, known
         start = 1 if nodes.is_docstring(block[0]) else 0
         if scope is _FUNCTION:
             out.insert(start, nodes.stop_check(owner))
@@ -457,7 +485,7 @@ class Rewriter:
             out.insert(start, self.helpers(out[0]))
         return out
 
-    def helpers(self, node: ast.stmt) -> ast.stmt:
+    def helpers(self, node: ast.stmt) -> ast.Global:
         """Build the declaration that the helper names are globals, never names of this scope."""
         return ast.Global([*HELPERS, *(f"case!{i}" for i in range(self.cases))], **nodes.at(node))
 
@@ -483,6 +511,8 @@ class Rewriter:
 
     def ann_assign(self, node: ast.AnnAssign) -> ast.AnnAssign:
         """Allow annotated assignments."""
+        if isinstance(node.target, ast.Name):
+            self.annotated.add(node.target.id)
         node.target = self.expr(node.target)
         node.annotation = self.annotation(node.annotation)  # type: ignore[assignment]
         node.value = self.optional(node.value)
@@ -500,6 +530,7 @@ class Rewriter:
         self.bare += 1
         first, around = node.generators[0], self.targets
         first.iter = self.expr(first.iter)  # a matter of the code around
+        known, self.known = self.known, self.within
         self.targets = frozenset(name for each in node.generators for name in target_names(each.target))
         for generator in node.generators:
             if generator is not first:
@@ -510,7 +541,7 @@ class Rewriter:
         for field in ("elt", "key", "value"):
             if hasattr(node, field):
                 setattr(node, field, self.expr(getattr(node, field)))
-        self.targets = around
+        self.targets, self.known = around, known
         self.bare -= 1
         running = ast.UnaryOp(ast.Not(), ast.Name("stop!", nodes.LOAD, **nodes.at(node)), **nodes.at(node))
         first.ifs.insert(0, ast.BoolOp(ast.Or(), [running, nodes.call("trip!", node)], **nodes.at(node)))
@@ -534,7 +565,8 @@ class Rewriter:
 
     # -- the whole -----------------------------------------------------------------
 
-    def module(self, tree: ast.Module, *, echo: bool) -> None:
+    def module(self, tree: ast.Module, *, echo: bool, flat: bool) -> None:
+        names = self.known = set[str]()
         last = tree.body[-1] if tree.body else None
         if echo and isinstance(last, ast.Expr):
             target = ast.Name("value!", ast.Store(), **nodes.at(last))
@@ -546,7 +578,15 @@ class Rewriter:
             tree.body.insert(start, hints.start(tree.body[0]))
         # LOAD_GLOBAL is specialised, LOAD_NAME is not: module-level loops pay for the difference.
         if tree.body:
-            tree.body.insert(start, self.helpers(tree.body[0]))
+            declared = self.helpers(tree.body[0])
+            if flat:
+                fixed = self.annotated.union(*map(_imported, tree.body[:start]))
+                declared.names += sorted(name for name in names - fixed if not name.startswith("__"))
+            tree.body.insert(start, declared)
+
+
+def _imported(node: ast.stmt) -> list[str]:
+    return [alias.asname or alias.name for alias in node.names] if isinstance(node, ast.ImportFrom) else []
 
 
 def _parameters(args: ast.arguments) -> list[str]:

@@ -347,13 +347,15 @@ class Session:
         self, source: str, filename: str, *, echo: bool, top_level_await: bool = False
     ) -> types.CodeType:
         self._sources[filename] = source.splitlines()
-        code = compile_module(source, filename, self._policy.text, echo=echo, top_level_await=top_level_await)
+        code = compile_module(
+            source, filename, self._policy.text, echo=echo, flat=True, top_level_await=top_level_await
+        )
         self.defined = frozenset(_defined(code))
         return code
 
     def _compile_file(self, source: str, filename: str) -> types.CodeType:
         self._sources[filename] = source.splitlines()
-        return compile_module(source, filename, self._policy.text, echo=False)
+        return compile_module(source, filename, self._policy.text, echo=False, flat=True)
 
     def _take_value(self, result: Result) -> None:
         result.value = self.globals.pop("value!", None)

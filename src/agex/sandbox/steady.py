@@ -21,10 +21,7 @@ from typing import NamedTuple
 
 from agex.sandbox import nodes
 
-__all__ = ["STORE", "Locals", "target_names"]
-
-STORE = ast.parse("_ = 0").body[0].targets[0].ctx  # type: ignore[attr-defined]
-"""The context of every name that a parsed program binds: the parser has but one."""
+__all__ = ["Locals", "target_names"]
 
 Owner = ast.FunctionDef | ast.AsyncFunctionDef | ast.For | ast.AsyncFor
 
