@@ -92,3 +92,92 @@ def test_names_of_an_earlier_run_and_of_the_host_are_found() -> None:
     assert session.run("[b, given]").value == [6, 3]
     error = session.run("a").error
     assert "name 'a' is not defined" in str(error)
+
+
+MEMBERS = [
+    "x = 1",
+    "x = y = math.pi",
+    "x: int = 1",
+    "x: Seen._private_ = 1" if sys.version_info >= (3, 14) else "x: Seen.format = 1",
+    "x = [n for n in range(2)]",
+    "for x in range(2): pass",
+    "while True: break",
+    "try: x = 1\n    except Exception: pass",
+    "try: x = 1\n    finally: pass",
+    "with contextlib.suppress(ValueError): x = 1",
+    "x = lambda: 1",
+    "x = a.b = 1",
+    "a.b = x = 1",
+    "a.b, x = 1, 2",
+    "del a.old",
+    "x = a.__class__",
+    "x = a._hidden",
+    "'{}'.format(1)",
+    "x = str.format",
+    "match 1:\n        case int(): pass",
+    "match 1:\n        case math.pi: pass",
+    "def f(self): return self._x",
+    "def f(self, x=a._hidden): return x",
+    "def f(self, *, x=a.__class__): return x",
+    "def f(self, x: a.__class__): return x",
+    "def f(self) -> a._hidden: return x",
+    "def f(self, *x: a._hidden): pass",
+    "@a._decorate\n    def f(self): pass",
+    "@a.decorate\n    def f(self): pass",
+    "@property\n    def f(self): return 1\n    @f.setter\n    def f(self, v): self._v = v",
+    "@contextlib.contextmanager\n    def f(self): yield",
+    "async def f(self, x=1): pass",
+    "class D: x = 1",
+    "class D(a.__class__): pass",
+    "@a.decorate\n    class D: pass",
+    "lambda: a._hidden",
+    "global z\n    z = 1",
+    "import math as m",
+    "if a._hidden: pass",
+    "x = f'{a._hidden}'",
+    "assert a._hidden",
+]
+
+SEEN = """
+import contextlib, math
+
+class Seen:
+    old, _hidden = 1, 2
+    def decorate(self, value): return value
+    _decorate = decorate
+    format = 3
+
+a = Seen()
+a.old = 1
+asked = []
+
+class Space(dict):
+    def __getitem__(self, name):
+        asked.append(name)
+        return dict.__getitem__(self, name)
+    def __setitem__(self, name, value):
+        asked.append(name)
+        dict.__setitem__(self, name, value)
+
+class Meta(type):
+    @classmethod
+    def __prepare__(meta, name, bases): return Space()
+    def __new__(meta, name, bases, space): return type.__new__(meta, name, bases, dict(space))
+
+class C(metaclass=Meta):
+    {member}
+
+asked
+"""
+
+
+@pytest.mark.parametrize("member", MEMBERS)
+def test_no_helper_is_asked_of_the_namespace_of_a_class(member: str) -> None:
+    for program in (
+        SEEN.replace("{member}", member),
+        SEEN.replace("{member}", "def g(self): pass\n    " + member),
+    ):
+        result = Sandbox().exec(program)
+        assert result.error is None
+        assert result.value[0] == "__name__"
+        assert not [name for name in result.value if "!" in name]

@@ -5,7 +5,7 @@ import types
 
 import pytest
 
-from agex.errors import SandboxError
+from agex.errors import SandboxAttributeError, SandboxError
 from agex.sandbox import Policy, Sandbox
 
 BINDINGS = {
@@ -258,3 +258,72 @@ Own(1).seen, said
     value = Sandbox(Policy.default()).exec(program).value
     assert value[0] == (names, names, names)
     assert "'own'" in value[1]
+
+
+@pytest.mark.parametrize("use", ["v._hidden, v._hidden", "v.open = v.other = 1", "del v.open, v.other"])
+def test_an_error_shows_the_object_itself(thing: Thing, use: str) -> None:
+    program = f"def attack(v):\n    {use}\nattack(host)"
+    error = Sandbox(Policy.default()).exec(program, namespace={"host": thing}).error
+    assert isinstance(error, SandboxAttributeError)
+    assert error.obj in (None, thing)  # not what stands for it
+    assert "'Thing'" in str(error)
+
+
+KINDS = {
+    "a class of the guest": ("class C: old = 1", "C"),
+    "its object": ("class C:\n    def __init__(self): self.old = 1", "C()"),
+    "its error": ("class C(Exception):\n    def __init__(self): self.old = 1", "C()"),
+    "an error": ("C = ValueError()\nC.old = 1", "C"),
+    "a function": ("def C(): pass\nC.old = 1", "C"),
+    "an object with slots": (
+        "class C:\n    __slots__ = ('new', 'old', '_p', '_D__m', 'seen')\n    def __init__(self): self.old = 1",
+        "C()",
+    ),
+    "an object of a class with a metaclass": (
+        """
+class M(type):
+    def __hash__(cls): return 1
+    def __eq__(cls, other): return True
+class C(metaclass=M):
+    def __init__(self): self.old = 1
+""",
+        "C()",
+    ),
+    "an object that answers by itself": (
+        """
+class C:
+    def __init__(self): self.__dict__.update(old=1)
+    def __getattr__(self, name): return name + '?'
+    def __setattr__(self, name, value): object.__setattr__(self, name, (name, value))
+    def __delattr__(self, name): print('gone:', name)
+""",
+        "C()",
+    ),
+    "a number": ("", "3"),
+    "a module": ("import math", "math"),
+    "a builtin class": ("", "dict"),
+}
+WHAT = [
+    "v.new = 1; v.new += 2; print(v.new)",
+    "v._p = 1; print(v._p, v._p)",
+    "del v.old; print(hasattr(v, 'old'))\n    v.seen = 1",
+    "v.__m = [1]; v.__m += [2]; print(v.__m)",
+    "print(v.__class__.__name__, v.__class__.__name__)",
+    "(v.new, v._p), v.seen = (1, 2), 3; print(v.new, v._p)",
+    "v.new = 1\n    for v.seen in range(3): pass\n    print(v.seen)",
+    "v._nowhere(); v._nowhere()",
+]
+
+
+@pytest.mark.parametrize("use", WHAT)
+@pytest.mark.parametrize("kind", KINDS)
+def test_asked_often_is_asked_each_time(kind: str, use: str) -> None:
+    before, value = KINDS[kind]
+    often = f"class D:\n  def f(self, v):\n    {use}\nD().f({value})"
+    # Here the parameter may be bound anew, so each use is looked at by itself.
+    each = often.replace("\nD()", "\n    v = 1\nD()")
+    # In a class D, v.__m is v._D__m in both.
+    found = [Sandbox(Policy.default()).exec(f"{before}\n{program}") for program in (often, each)]
+    assert found[0].stdout == found[1].stdout
+    assert type(found[0].error) is type(found[1].error)
+    assert str(found[0].error) == str(found[1].error)

@@ -10,12 +10,12 @@ import ast
 import threading
 import types
 from collections import OrderedDict
-from collections.abc import Iterator
 
 from agex import parsing
 from agex.errors import SandboxSyntaxError
 from agex.sandbox import ledger, origins
-from agex.sandbox.rewrite import HELPERS, Rules, rewrite, rewrite_expression
+from agex.sandbox.rewrite import rewrite, rewrite_expression
+from agex.sandbox.rules import HELPERS, Rules
 
 __all__ = ["compile_expression", "compile_module"]
 
@@ -65,8 +65,7 @@ def _compile(
         code: types.CodeType = compile(tree, filename, "exec", flags, dont_inherit=True)
     except RecursionError:  # trees of more than about 900 levels
         raise SandboxSyntaxError("the program is nested too deeply; split it into smaller parts") from None
-    _inspect(code)
-    origins.note_source(code, source)
+    _inspect(code, source)
     return code
 
 
@@ -74,8 +73,7 @@ def compile_expression(source: str, rules: Rules) -> types.CodeType:
     """Compile an expression for a guest's own ``eval``."""
     tree = parsing.parse_expression(source.strip(" \t"))
     code: types.CodeType = compile(rewrite_expression(tree, rules), "<string>", "eval", dont_inherit=True)
-    _inspect(code)
-    origins.note_source(code, source)
+    _inspect(code, source)
     return code
 
 
@@ -93,16 +91,12 @@ _COMPILER = frozenset(
 _SAYABLE = _COMPILER | frozenset(HELPERS) | ledger.DUNDERS | ledger.DEFINABLE | ledger.NAMES | ledger.STORABLE
 
 
-def _inspect(code: types.CodeType) -> None:
-    """Refuse code that mentions a name no guest may say."""
-    for each in _all_code(code):
-        dunders = {name for name in each.co_names if name[-2:] == "__" and ledger.is_dunder(name)}
-        for name in (dunders - _SAYABLE) | ledger.DENIED.intersection(each.co_names):
-            raise SandboxSyntaxError(f"the name '{name}' is not available")
-
-
-def _all_code(code: types.CodeType) -> Iterator[types.CodeType]:
-    yield code
+def _inspect(code: types.CodeType, source: str) -> None:
+    """Refuse code that mentions a name no guest may say; note what the rest was compiled from."""
+    dunders = {name for name in code.co_names if name[:2] == "__" and ledger.is_dunder(name)}
+    for name in (dunders - _SAYABLE) | ledger.DENIED.intersection(code.co_names):
+        raise SandboxSyntaxError(f"the name '{name}' is not available")
+    origins.note_source(code, source)
     for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            yield from _all_code(constant)
+        if type(constant) is types.CodeType:
+            _inspect(constant, source)

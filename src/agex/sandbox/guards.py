@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from agex.errors import SandboxAttributeError, SandboxError, SandboxTypeError
 from agex.sandbox import classes, compiled, doors, hints, hostclass, lazies, ledger, page, patterns, rawmemory
+from agex.sandbox.asked import Asked
 from agex.sandbox.builtin import as_builtin
 from agex.sandbox.context import CURRENT
 from agex.sandbox.flags import CO_OPTIMIZED
@@ -31,7 +32,7 @@ from agex.sandbox.limits import RUNNING, Stop
 from agex.sandbox.names import Names, Spaces, own_names, replace_names
 from agex.sandbox.output import CAPTURE
 from agex.sandbox.policy import Policy
-from agex.sandbox.rewrite import Rules
+from agex.sandbox.rules import Rules
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -113,6 +114,7 @@ class Guards:
             "super!": super,
             "own!": self.classes.own,
             "ok!": self.classes.trusted,
+            "asked!": functools.partial(Asked, self),
             "check!": self.check,
             "store!": self.check_store,
             "delete!": self.check_delete,

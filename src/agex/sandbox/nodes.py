@@ -4,24 +4,31 @@ from __future__ import annotations
 
 import ast
 import functools
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 __all__ = [
     "LOAD",
+    "Look",
     "at",
     "call",
-    "guard",
+    "imported",
     "is_docstring",
     "is_future",
     "is_narrow",
+    "is_plain_member",
     "is_super",
+    "know",
     "look",
     "look_ahead",
     "look_once",
     "no_arguments",
+    "parameters",
     "prelude_length",
     "shared",
+    "stop_before",
     "stop_check",
+    "stop_condition",
+    "take",
     "text",
     "trust_super",
 ]
@@ -30,7 +37,7 @@ N = TypeVar("N", bound=ast.AST)
 
 LOAD = ast.Load()
 _STORE = ast.Store()
-_IN = ast.In()
+_IN, _NOT, _OR = ast.In(), ast.Not(), ast.Or()
 
 
 def at(node: Any) -> Any:
@@ -43,9 +50,11 @@ def at(node: Any) -> Any:
     }
 
 
-def _put(node: N, here: dict[str, int]) -> N:
-    """Give a new node a position; as keyword arguments it would take a third longer."""
-    node.__dict__.update(here)
+def _new(kind: type[N], here: dict[str, int], /, **fields: Any) -> N:
+    """Build a node; the constructor, which looks at each field, takes more than twice as long."""
+    node = kind.__new__(kind)
+    fields.update(here)
+    node.__dict__ = fields
     return node
 
 
@@ -64,8 +73,29 @@ def text(value: str, node: Any) -> ast.Constant:
 
 def call(helper: str, node: Any, *args: ast.expr) -> ast.Call:
     """Build a call of a helper."""
-    here = at(node)
-    return _put(ast.Call(_helper(helper), list(args), []), here)
+    return _call(helper, at(node), *args)
+
+
+def _call(helper: str, here: dict[str, int], *args: ast.expr) -> ast.Call:
+    return _new(ast.Call, here, func=_helper(helper), args=[*args], keywords=[])
+
+
+def _name(name: str, context: ast.expr_context, here: dict[str, int]) -> ast.Name:
+    return _new(ast.Name, here, id=name, ctx=context)
+
+
+def parameters(args: ast.arguments) -> list[ast.arg]:
+    """Give the parameters of a signature, in the order in which CPython evaluates their annotations."""
+    starred, named = args.vararg, args.kwarg
+    if starred is None and named is None and not args.posonlyargs and not args.kwonlyargs:
+        return args.args
+    given = (*args.posonlyargs, *args.args, starred, *args.kwonlyargs, named)
+    return [arg for arg in given if arg is not None]
+
+
+def imported(node: ast.stmt) -> list[str]:
+    """Give the names that a statement ``from ... import`` binds; none for any other."""
+    return [alias.asname or alias.name for alias in node.names] if isinstance(node, ast.ImportFrom) else []
 
 
 def no_arguments() -> ast.arguments:
@@ -76,41 +106,75 @@ def no_arguments() -> ast.arguments:
 def stop_check(node: Any) -> ast.stmt:
     """Build ``if stop!: raise Stop!`` at the position of *node*."""
     here = at(node)
-    return _put(ast.If(_helper("stop!"), [_put(ast.Raise(_helper("Stop!")), here)], []), here)
+    stop = _new(ast.Raise, here, exc=_helper("Stop!"), cause=None)
+    return _new(ast.If, here, test=_helper("stop!"), body=[stop], orelse=[])
 
 
-def guard(node: Any, receiver: ast.expr, check: str, name: str) -> ast.IfExp:
-    """Build ``(r if ... else check(r, name))`` at the position of *node*; the test is still to come."""
+def stop_before(value: ast.expr, node: Any) -> ast.IfExp:
+    """Build ``(trip!() if stop! else value)`` at the position of *node*."""
     here = at(node)
-    asked = ast.Call(_helper(check), [receiver, _put(ast.Constant(name), here)], [])
-    return _put(ast.IfExp(None, receiver, _put(asked, here)), here)  # type: ignore[arg-type]
+    return _new(ast.IfExp, here, test=_helper("stop!"), body=_call("trip!", here), orelse=value)
 
 
-def look(guard: ast.IfExp, trusted: str) -> None:
-    """Let a guard look at the type of its receiver: ``type!(r) in trusted``."""
-    guard.test = _is_trusted(guard.body, trusted, at(guard))
-
-
-def look_once(guard: ast.IfExp, trusted: str) -> None:
-    """Let a guard look likewise, and keep its receiver in the temporary ``tmp!`` of the function."""
-    here = at(guard)
-    receiver, kept = guard.body, _put(ast.Name("tmp!", LOAD), here)
-    guard.test = _is_trusted(
-        _put(ast.NamedExpr(_put(ast.Name("tmp!", _STORE), here), receiver), here), trusted, here
-    )
-    guard.body = guard.orelse.args[0] = kept  # type: ignore[attr-defined]
-
-
-def look_ahead(node: ast.stmt, trusted: str, name: str) -> ast.stmt:
-    """Build ``trusted+name = type!(name) in trusted`` at the position of *node*."""
+def stop_condition(node: Any) -> ast.BoolOp:
+    """Build ``(not stop! or trip!())`` at the position of *node*."""
     here = at(node)
-    test = _is_trusted(_put(ast.Name(name, LOAD), here), trusted, here)
-    return _put(ast.Assign([_put(ast.Name(trusted + name, _STORE), here)], test), here)
+    running = _new(ast.UnaryOp, here, op=_NOT, operand=_helper("stop!"))
+    return _new(ast.BoolOp, here, op=_OR, values=[running, _call("trip!", here)])
+
+
+class Look(NamedTuple):
+    """What a guard asks: is the type of the receiver in the set *trusted*, or else *check* it for *name*."""
+
+    trusted: str
+    check: str
+    name: str
+
+
+def look(receiver: ast.expr, node: ast.Attribute, asks: Look) -> ast.IfExp:
+    """Build ``(r if type!(r) in trusted else check(r, name))`` at the position of *node*."""
+    here = at(node)
+    return _guard(_is_trusted(receiver, asks.trusted, here), receiver, asks, here)
+
+
+def look_once(receiver: ast.expr, node: ast.Attribute, asks: Look) -> ast.IfExp:
+    """Build the like, which keeps its receiver in the temporary ``tmp!`` of the function."""
+    here = at(node)
+    taken = _new(ast.NamedExpr, here, target=_name("tmp!", _STORE, here), value=receiver)
+    return _guard(_is_trusted(taken, asks.trusted, here), _name("tmp!", LOAD, here), asks, here)
+
+
+def know(flag: ast.expr, receiver: ast.expr, node: ast.Attribute, asks: Look) -> ast.IfExp:
+    """Build the like where the answer is in a variable."""
+    return _guard(flag, receiver, asks, at(node))
+
+
+def _guard(test: ast.expr, receiver: ast.expr, asks: Look, here: dict[str, int]) -> ast.IfExp:
+    asked = _call(asks.check, here, receiver, _new(ast.Constant, here, value=asks.name, kind=None))
+    return _new(ast.IfExp, here, test=test, body=receiver, orelse=asked)
+
+
+def look_ahead(node: ast.stmt, trusted: str, name: str, flag: str) -> ast.stmt:
+    """Build ``flag = type!(name) in trusted`` at the position of *node*."""
+    here = at(node)
+    return _assign(flag, _is_trusted(_name(name, LOAD, here), trusted, here), here)
+
+
+def take(node: ast.stmt, trusted: str, name: str, taken: str) -> ast.stmt:
+    """Build ``taken = name if type!(name) in trusted else asked!(name)`` at the position of *node*."""
+    here = at(node)
+    receiver = _name(name, LOAD, here)
+    test, asked = _is_trusted(receiver, trusted, here), _call("asked!", here, receiver)
+    return _assign(taken, _new(ast.IfExp, here, test=test, body=receiver, orelse=asked), here)
+
+
+def _assign(name: str, value: ast.expr, here: dict[str, int]) -> ast.Assign:
+    return _new(ast.Assign, here, targets=[_name(name, _STORE, here)], value=value, type_comment=None)
 
 
 def _is_trusted(receiver: ast.expr, trusted: str, here: dict[str, int]) -> ast.expr:
-    kind = _put(ast.Call(_helper("type!"), [receiver], []), here)
-    return _put(ast.Compare(kind, [_IN], [_helper(trusted)]), here)
+    kind = _call("type!", here, receiver)
+    return _new(ast.Compare, here, left=kind, ops=[_IN], comparators=[_helper(trusted)])
 
 
 def is_narrow(node: ast.ExceptHandler) -> bool:
@@ -155,6 +219,26 @@ def is_docstring(node: ast.stmt) -> bool:
         isinstance(node, ast.Expr)
         and isinstance(node.value, ast.Constant)
         and isinstance(node.value.value, str)
+    )
+
+
+def is_plain_member(node: ast.stmt) -> bool:
+    """Tell whether a statement of a class body, rewritten, uses no helper in the scope of the class."""
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        signature = node.args
+        notes = [parameter.annotation for parameter in parameters(signature)]
+        parts = [*node.decorator_list, *signature.defaults, *signature.kw_defaults, *notes, node.returns]
+        return all(map(_is_plain, parts)) and not getattr(node, "type_params", None)
+    if isinstance(node, ast.Assign):
+        return _is_plain(node.value) and all(isinstance(target, ast.Name) for target in node.targets)
+    return isinstance(node, ast.Pass) or is_docstring(node)
+
+
+def _is_plain(node: ast.expr | None) -> bool:
+    while isinstance(node, ast.Attribute):  # a guarded receiver is none, and no name
+        node = node.value
+    return (
+        node is None or isinstance(node, ast.Constant) or (isinstance(node, ast.Name) and "!" not in node.id)
     )
 
 

@@ -52,11 +52,8 @@ _registries: _Notes[weakref.ref[ClassRegistry]] = _Notes()
 
 
 def note_source(code: types.CodeType, source: str) -> None:
-    """Note the program that a code object and those in it were compiled from."""
+    """Note the program that a code object was compiled from."""
     _sources.set(code, source)
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            note_source(constant, source)
 
 
 def source_of(code: types.CodeType) -> str | None:

@@ -24,7 +24,7 @@ from agex.sandbox import doors, hostclass, ledger, libraries, page
 from agex.sandbox.libraries.homes import Guard, homes
 from agex.sandbox.libraries.lookup import DENIED, Shelf, member_door, named, open_guard, unsealed
 from agex.sandbox.modules import ModuleGrant, Pattern, matches, open_while
-from agex.sandbox.rewrite import Rules
+from agex.sandbox.rules import Rules
 
 if TYPE_CHECKING:
     from agex.sandbox.libraries.library import Library

@@ -30,44 +30,20 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 from agex.errors import SandboxSyntaxError
 from agex.sandbox import hints, ledger, nodes, patterns
 from agex.sandbox.formatting import is_plain_format
 from agex.sandbox.plain import FIELDS
+from agex.sandbox.rules import HELPERS, Rules
 from agex.sandbox.steady import Locals, target_names
 
-__all__ = ["HELPERS", "Rules", "rewrite"]
-
-HELPERS = (
-    "stop!", "Stop!", "trip!", "caught!", "type!", "super!", "own!", "ok!", "check!", "store!", "delete!",
-    "value!", "dressed!", *patterns.HELPERS, *hints.HELPERS,
-)  # fmt: skip
-"""Every name the rewriting adds, apart from the temporaries ``tmp!`` and ``case!N``."""
-
-
-class Rules(NamedTuple):
-    """What a policy means for the text of a program. Hashable: part of the cache key."""
-
-    contested: frozenset[str] = ledger.CONTESTED
-    """Names whose receiver is checked."""
-    only_elsewhere: frozenset[str] = frozenset()
-    """Those that are harmless on a builtin class, and taken on trust there."""
-    hot: frozenset[str] = frozenset()
-    """Private names that host classes use, which a guest may inherit from: never taken on trust."""
-    strict: bool = False
-    """Check every receiver."""
+__all__ = ["rewrite", "rewrite_expression"]
 
 
 def rewrite(tree: ast.Module, rules: Rules, *, echo: bool = True, flat: bool = False) -> ast.Module:
-    """Guard a parsed module, in place.
-
-    Args:
-        tree: the module.
-        rules: what the policy says about its text.
-        echo: whether the value of a last expression is kept.
-        flat: whether it will run in one namespace, whose names are globals then.
+    """Guard a parsed module, in place; a *flat* one for a single namespace, where its names are globals.
 
     Raises:
         SandboxSyntaxError: the program says something that is not allowed.
@@ -105,7 +81,7 @@ class Rewriter:
         self.around: list[Locals] = []  # of the functions around it, and its own
         self.texts = False  # whether annotations stay text: from __future__ import annotations
         self.notes = False  # whether a name of the present class or module is annotated
-        self.within: set[str] = set()  # names that may be read, seen inside of functions, classes and so on
+        self.within: set[str] = set()  # names like any other, seen inside of functions, classes and so on
         self.known = self.within  # those of the present scope: most nodes are one
         self.annotated: set[str] = set()  # names of the module that cannot be declared global
         self.open: set[str] = set()  # attributes that may be asked of anything
@@ -206,27 +182,27 @@ class Rewriter:
 
     def check_definable(self, node: Any, name: str | None) -> None:
         """Refuse to bind a dunder that means something to the interpreter."""
-        if name is not None and ledger.is_dunder(name) and name not in ledger.DEFINABLE:
+        if name and name[0] == "_" and ledger.is_dunder(name) and name not in ledger.DEFINABLE:
             self.refuse(
                 node, f"the name '{name}' cannot be defined", "choose a name without the double underscores"
             )
 
     def name(self, node: ast.Name) -> ast.Name:
         """Allow; dunder names only from the ledger."""
+        if node.id in self.known:
+            if not isinstance(node.ctx, ast.Load) and self.locals is not None and not self.bare:
+                self.locals.bind(node.id)
+            return node
         if isinstance(node.ctx, ast.Load):
-            if node.id in self.known:
-                return node
             if ledger.is_dunder(node.id) and node.id not in _READABLE:
                 self.refuse(
-                    node,
-                    f"the name '{node.id}' is not available",
-                    "use an import or a builtin by its plain name",
+                    node, f"the name '{node.id}' is not available", "use an import or a builtin's plain name"
                 )
         else:
             self.bind(node, node.id)
         if node.id in ledger.DENIED and self.scope is not _FUNCTION:
             self.refuse(node, f"the name '{node.id}' is not available", "choose another name")
-        if node.id not in ledger.DENIED:
+        if node.id not in ledger.DENIED and not node.id.startswith("__"):
             self.known.add(node.id)
         return node
 
@@ -261,24 +237,22 @@ class Rewriter:
         receiver, name = node.value, node.attr
         if type(receiver) is not ast.Name or receiver.id not in self.known:
             node.value = self.expr(receiver)
-        if name in self.open and node.ctx is LOADED:  # most are: spared the questions below
-            return node
-        if self.is_open(name):
-            self.open.add(name)
-            if isinstance(node.ctx, ast.Load):
-                return node
-        if ledger.is_denied(name):
-            self.refuse(node, f"attribute '{name}' is not accessible", "use the object's public methods")
-        if isinstance(node.ctx, ast.Load):
-            self.load(node, receiver)
-        else:
+        if name not in self.open:
+            if self.is_open(name):
+                self.open.add(name)
+            elif ledger.is_denied(name):
+                self.refuse(node, f"attribute '{name}' is not accessible", "use the object's public methods")
+        if not isinstance(node.ctx, ast.Load):
             self.store(node)
+        elif name not in self.open:
+            self.load(node, receiver)
         return node
 
     def is_open(self, name: str) -> bool:
-        """Tell whether anything may be asked for *name*."""
+        """Tell whether anything may be asked for *name*, and there is nothing special about storing it."""
         rules = self.rules
-        return not (name[0] == "_" or name in rules.contested or name in ledger.DENIED or rules.strict)
+        special = name[0] == "_" or name in rules.contested or name in rules.hot or name in ledger.DENIED
+        return not (special or rules.strict)
 
     def load(self, node: ast.Attribute, receiver: ast.expr) -> None:
         name, rules = node.attr, self.rules
@@ -303,10 +277,13 @@ class Rewriter:
 
     def store(self, node: ast.Attribute) -> None:
         name = node.attr
+        check = "store!" if isinstance(node.ctx, ast.Store) else "delete!"
+        if name in self.open:
+            node.value = self.guard("own!", check, node, name)
+            return
         if ledger.is_dunder(name) and name not in ledger.STORABLE:
             self.refuse(node, f"attribute '{name}' cannot be changed", "define it in the class body")
         mangled = self.mangle(name)
-        check = "store!" if isinstance(node.ctx, ast.Store) else "delete!"
         if name in self.rules.hot or mangled in self.rules.hot or ledger.is_dunder(name):
             node.value = nodes.call(check, node, node.value, nodes.text(mangled, node))
         else:
@@ -320,19 +297,21 @@ class Rewriter:
         return f"_{owner}{name}" if owner else name
 
     def guard(self, trusted: str, check: str, node: ast.Attribute, name: str) -> ast.expr:
-        """Build ``(r if type!(r) in trusted else check(r, name))`` for the receiver of *node*."""
+        """Give what stands for the receiver of *node*: ``(r if type!(r) in trusted else check(r, name))``.
+
+        Where that is a variable the function settles it when all of it has been seen.
+        """
         receiver, here = node.value, self.locals
         steady = self.bare and isinstance(receiver, ast.Name) and receiver.id in self.targets
         if not steady and (self.bare or here is None or self.scope is not _FUNCTION):
             return nodes.call(check, node, receiver, nodes.text(name, node))  # no temporary may live here
-        guard = nodes.guard(node, receiver, check, name)
+        asks = nodes.Look(trusted, check, name)
         if steady or here is None:
-            nodes.look(guard, trusted)
-        elif isinstance(receiver, ast.Name):
-            here.rest(guard, trusted, self.mangle(receiver.id))
-        else:
-            nodes.look_once(guard, trusted)
-        return guard
+            return nodes.look(receiver, node, asks)
+        if isinstance(receiver, ast.Name):
+            here.rest(node, receiver, asks, self.mangle(receiver.id))
+            return receiver
+        return nodes.look_once(receiver, node, asks)
 
     def call(self, node: ast.Call) -> ast.Call:
         """Allow: a call is as safe as the function it reaches."""
@@ -413,7 +392,8 @@ class Rewriter:
         self, args: ast.arguments, owner: ast.FunctionDef | ast.AsyncFunctionDef | None
     ) -> Locals | None:
         """Enter a function; return what to leave it with."""
-        outer, self.locals = self.locals, Locals(map(self.mangle, _parameters(args)), owner)
+        names = [self.mangle(each.arg) for each in nodes.parameters(args)]
+        outer, self.locals = self.locals, Locals(names, owner)
         self.around.append(self.locals)
         return outer
 
@@ -431,21 +411,19 @@ class Rewriter:
         body = self.expr(node.body)
         self.leave(around)
         self.scope, self.bare, self.known = outer, bare, known
-        stop = ast.Name("stop!", nodes.LOAD, **nodes.at(node.body))
-        node.body = ast.IfExp(stop, nodes.call("trip!", node.body), body, **nodes.at(node.body))
+        node.body = nodes.stop_before(body, node.body)
         return node
 
     def signature(self, args: ast.arguments) -> list[ast.expr]:
         """Rewrite parameters; return the notes of their annotations, in CPython's order."""
         notes: list[ast.expr] = []
-        for arg in (*args.posonlyargs, *args.args, args.vararg, *args.kwonlyargs, args.kwarg):
-            if arg is None:
-                continue
+        for arg in nodes.parameters(args):
             self.check_definable(arg, arg.arg)
             if arg.annotation is not None and hints.are_taken(self):
                 notes.append(hints.take(self, self.mangle(arg.arg), arg.annotation))
                 arg.annotation = None
-            arg.annotation = self.annotation(arg.annotation)
+            elif arg.annotation is not None:
+                arg.annotation = self.annotation(arg.annotation)
         for defaults in (args.defaults, args.kw_defaults):
             if defaults:
                 self.children(defaults)
@@ -482,7 +460,8 @@ class Rewriter:
             if has_notes:
                 out.insert(start, hints.start(owner))
             # A metaclass may prepare any mapping as namespace: the helpers must not be asked of it.
-            out.insert(start, self.helpers(out[0]))
+            if not all(map(nodes.is_plain_member, out)):
+                out.insert(start, self.helpers(out[0]))
         return out
 
     def helpers(self, node: ast.stmt) -> ast.Global:
@@ -543,15 +522,10 @@ class Rewriter:
                 setattr(node, field, self.expr(getattr(node, field)))
         self.targets, self.known = around, known
         self.bare -= 1
-        running = ast.UnaryOp(ast.Not(), ast.Name("stop!", nodes.LOAD, **nodes.at(node)), **nodes.at(node))
-        first.ifs.insert(0, ast.BoolOp(ast.Or(), [running, nodes.call("trip!", node)], **nodes.at(node)))
+        first.ifs.insert(0, nodes.stop_condition(node))
         return node
 
     # -- match ---------------------------------------------------------------------
-
-    def match(self, node: ast.Match) -> ast.Match:
-        """Allow; see `patterns`."""
-        return patterns.match(self, node)
 
     def new_case(self) -> str:
         """Give a name for one more stand-in of a class pattern."""
@@ -580,18 +554,9 @@ class Rewriter:
         if tree.body:
             declared = self.helpers(tree.body[0])
             if flat:
-                fixed = self.annotated.union(*map(_imported, tree.body[:start]))
-                declared.names += sorted(name for name in names - fixed if not name.startswith("__"))
+                fixed = self.annotated.union(*map(nodes.imported, tree.body[:start]))
+                declared.names += sorted(names - fixed)
             tree.body.insert(start, declared)
-
-
-def _imported(node: ast.stmt) -> list[str]:
-    return [alias.asname or alias.name for alias in node.names] if isinstance(node, ast.ImportFrom) else []
-
-
-def _parameters(args: ast.arguments) -> list[str]:
-    given = (*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg)
-    return [arg.arg for arg in given if arg is not None]
 
 
 _OWN_ANSWER = frozenset({"__class__", "__init__"})
@@ -628,7 +593,7 @@ _SPECIAL: dict[str, Callable[[Rewriter, Any], Any]] = {
     "SetComp": Rewriter.comprehension,
     "DictComp": Rewriter.comprehension,
     "GeneratorExp": Rewriter.comprehension,
-    "Match": Rewriter.match,
+    "Match": patterns.match,
 }
 """Node types that get more than a look at their children."""
 

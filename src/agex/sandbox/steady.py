@@ -4,11 +4,17 @@
 a metaclass of the guest for a hash. So ``v`` must be a variable that this code cannot bind anew: a
 local one that no nested function declares ``nonlocal``. Any other is put into a temporary first.
 
-Where a variable keeps its value for a whole block, a parameter in its function or a target in its
-loop, the type is looked at once, at the start of the block::
+Where a variable keeps its value for a whole block, the type is looked at once, at the start of it.
+A parameter keeps it for the whole function, and what is asked of it then is what was taken of it there::
 
-    own!self = type!(self) in own!
-    (self if own!self else store!(self, 'x')).x = 1
+    own!self = self if type!(self) in own! else asked!(self)
+    own!self.x = 1
+
+where ``asked!`` gives an object that asks the guards and hands on (see :mod:`agex.sandbox.asked`). The target
+of a loop keeps it for the body, and may be deleted behind that, so nothing else holds its object::
+
+    own!?p = type!(p) in own!
+    (p if own!?p else store!(p, 'x')).x = 1
 
 An object's type stays what it is: guest code cannot assign ``__class__``.
 """
@@ -17,27 +23,22 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from agex.sandbox import nodes
 
 __all__ = ["Locals", "target_names"]
 
-Owner = ast.FunctionDef | ast.AsyncFunctionDef | ast.For | ast.AsyncFor
-
-
-class _Guard(NamedTuple):
-    node: ast.IfExp
-    trusted: str
-    name: str
-    block: _Block | None
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
+_Loop = ast.For | ast.AsyncFor
+_Use = tuple[ast.Attribute, ast.Name, nodes.Look]
+"""An attribute, its receiver, which is a variable, and what is to be asked of that."""
 
 
 class _Block:
-    """A stretch of code at whose start a variable has its value."""
+    """The body of a loop, at whose start a target has its value."""
 
-    def __init__(self, owner: Owner, around: _Block | None) -> None:
-        self.owner = owner
+    def __init__(self, loop: _Loop, around: _Block | None) -> None:
+        self.loop = loop
         self.around = around
         self.keeps = True
         """Whether nothing in it binds the variable anew."""
@@ -53,18 +54,16 @@ class Locals:
         owner: the function; None for a lambda, whose body has no place for a statement.
     """
 
-    def __init__(
-        self, parameters: Iterable[str], owner: ast.FunctionDef | ast.AsyncFunctionDef | None
-    ) -> None:
-        self._bound = set(parameters)
+    def __init__(self, parameters: list[str], owner: _Function | None) -> None:
+        self._parameters = parameters
+        self._owner = owner
+        self._bound: set[str] = set()
         self._shared: set[str] = set()
-        self._guards: list[_Guard] = []
+        self._guards: list[tuple[_Use, str, _Block | None]] = []
         self._blocks: dict[str, _Block | None] = {}
-        if owner is not None:
-            self._blocks.update((name, _Block(owner, None)) for name in self._bound)
 
     def bind(self, name: str) -> None:
-        """Note a name that the function binds."""
+        """Note a name that the function binds in its body."""
         self._bound.add(name)
         block = self._blocks.get(name)
         while block is not None:
@@ -75,7 +74,7 @@ class Locals:
         """Note names that are not the function's own, or that a function in it binds."""
         self._shared.update(names)
 
-    def enter(self, loop: ast.For | ast.AsyncFor, targets: list[str]) -> None:
+    def enter(self, loop: _Loop, targets: list[str]) -> None:
         """Enter the body of a loop, at whose start its targets have their values."""
         for name in targets:
             self._blocks[name] = _Block(loop, self._blocks.get(name))
@@ -86,30 +85,44 @@ class Locals:
             block = self._blocks[name]
             self._blocks[name] = None if block is None else block.around
 
-    def rest(self, guard: ast.IfExp, trusted: str, name: str) -> None:
-        """Note a guard, without its test yet, that looks at a name."""
-        self._guards.append(_Guard(guard, trusted, name, self._blocks.get(name)))
+    def rest(self, node: ast.Attribute, receiver: ast.Name, asks: nodes.Look, name: str) -> None:
+        """Note an attribute whose receiver, a variable of that name, is to be looked at."""
+        self._guards.append(((node, receiver, asks), name, self._blocks.get(name)))
 
     def settle(self) -> None:
-        """Give each guard its test. The whole function has been seen."""
-        alike: dict[tuple[str, str, _Block], list[ast.IfExp]] = {}
-        for node, trusted, name, block in self._guards:
-            if name not in self._bound or name in self._shared:
-                nodes.look_once(node, trusted)
-            elif block is None or not block.keeps:
-                nodes.look(node, trusted)
+        """Guard what was noted. The whole function has been seen."""
+        alike: dict[tuple[str, str, _Block | None], list[_Use]] = {}
+        for use, name, block in self._guards:
+            node, receiver, asks = use
+            if name in self._shared or not (name in self._bound or name in self._parameters):
+                node.value = nodes.look_once(receiver, node, asks)
+            elif (self._owner is not None and name not in self._bound) or (block is not None and block.keeps):
+                alike.setdefault((asks.trusted, name, block), []).append(use)
             else:
-                alike.setdefault((trusted, name, block), []).append(node)
-        for (trusted, name, block), guards in alike.items():
-            if len(guards) == 1:
-                nodes.look(guards[0], trusted)
+                node.value = nodes.look(receiver, node, asks)
+        for (trusted, name, block), uses in alike.items():
+            if len(uses) == 1:
+                node, receiver, asks = uses[0]
+                node.value = nodes.look(receiver, node, asks)
             else:
-                body = block.owner.body
-                # behind the docstring and the stop check
-                body.insert(2 if nodes.is_docstring(body[0]) else 1, nodes.look_ahead(body[0], trusted, name))
-                known = nodes.shared(trusted + name)
-                for guard in guards:
-                    guard.test = known
+                self._look_ahead(trusted, name, block, uses)
+
+    def _look_ahead(self, trusted: str, name: str, block: _Block | None, uses: list[_Use]) -> None:
+        """Guard what asks the same of a variable that keeps its value."""
+        if block is not None:
+            known = nodes.shared(f"{trusted}?{name}")
+            _insert(block.loop, nodes.look_ahead(block.loop.body[0], trusted, name, known.id))
+            for node, receiver, asks in uses:
+                node.value = nodes.know(known, receiver, node, asks)
+        elif self._owner is not None:
+            _insert(self._owner, nodes.take(self._owner.body[0], trusted, name, trusted + name))
+            for _, receiver, _ in uses:
+                receiver.id = trusted + name
+
+
+def _insert(owner: _Function | _Loop, node: ast.stmt) -> None:
+    """Put a statement at the start of a body, behind the docstring and the stop check."""
+    owner.body.insert(2 if nodes.is_docstring(owner.body[0]) else 1, node)
 
 
 def target_names(target: ast.expr) -> Iterable[str]:

@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from agex.sandbox import Policy, classes, guards, limits, output, rewrite, sandbox, session
+from agex.sandbox import Policy, classes, guards, limits, output, rules, sandbox, session
 from agex.sandbox import hooks as session_hooks
 from agex.sandbox import modules as grants
 from agex.sandbox.names import Names
@@ -137,7 +137,7 @@ class Oracle:
         if id(namespace) in self._dicts and namespace is not self._globals:
             return f"a view of {self._dicts[id(namespace)]}"
         if any(
-            value is self._builtins.get(name) for name in rewrite.HELPERS if name not in {"stop!", "value!"}
+            value is self._builtins.get(name) for name in rules.HELPERS if name not in {"stop!", "value!"}
         ):
             return "a helper of the guarded code"
         return None

@@ -1,0 +1,28 @@
+"""What a policy means for the text of a program, and the names that guarded text has more than its source."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from agex.sandbox import hints, ledger, patterns
+
+__all__ = ["HELPERS", "Rules"]
+
+HELPERS = (
+    "stop!", "Stop!", "trip!", "caught!", "type!", "super!", "own!", "ok!", "check!", "store!", "delete!",
+    "asked!", "value!", "dressed!", *patterns.HELPERS, *hints.HELPERS,
+)  # fmt: skip
+"""Every name the rewriting adds, apart from variables of a function and ``case!N``."""
+
+
+class Rules(NamedTuple):
+    """What a policy means for the text of a program. Hashable: part of the cache key."""
+
+    contested: frozenset[str] = ledger.CONTESTED
+    """Names whose receiver is checked."""
+    only_elsewhere: frozenset[str] = frozenset()
+    """Those that are harmless on a builtin class, and taken on trust there."""
+    hot: frozenset[str] = frozenset()
+    """Private names that host classes use, which a guest may inherit from: never taken on trust."""
+    strict: bool = False
+    """Check every receiver."""
