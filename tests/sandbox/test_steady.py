@@ -84,6 +84,21 @@ def attack_in_loop(host, given):
 """
 
 
+METHOD = (
+    PROGRAM.partition("def attack")[0]
+    + """
+class Method:
+    def attack(v, host):
+        v._a = v._b
+        v.open = v._hidden
+        {binding_in_loop}
+        {use_in_loop}
+
+Method.{attack}(*{arguments})
+"""
+)
+
+
 PRIVATE = """
 class C:
     def attack(self, {looked_at}, host):
@@ -124,19 +139,19 @@ def refuses(sandbox: Sandbox, program: str, thing: Thing) -> bool:
     return isinstance(result.error, SandboxError) and vars(thing) == {"open": "host", "_hidden": "secret"}
 
 
-@pytest.mark.parametrize("in_loop", [False, True], ids=["parameter", "loop"])
+@pytest.mark.parametrize("where", ["parameter", "self", "loop"])
 @pytest.mark.parametrize("use", USES)
 @pytest.mark.parametrize("binding", BINDINGS)
 def test_a_variable_bound_anew_is_looked_at_again(
-    sandbox: Sandbox, thing: Thing, binding: str, use: str, in_loop: bool
+    sandbox: Sandbox, thing: Thing, binding: str, use: str, where: str
 ) -> None:
-    program = PROGRAM.format(
+    program = (METHOD if where == "self" else PROGRAM).format(
         binding=BINDINGS[binding],
         use=USES[use],
         binding_in_loop=BINDINGS[binding].replace("\n", "\n    "),
         use_in_loop=USES[use].replace("\n", "\n    "),
-        attack="attack_in_loop" if in_loop else "attack",
-        arguments="(host, Own())" if in_loop else "(Own(), host)",
+        attack="attack_in_loop" if where == "loop" else "attack",
+        arguments="(host, Own())" if where == "loop" else "(Own(), host)",
     )
     assert refuses(sandbox, program, thing)
 
@@ -262,11 +277,14 @@ Own(1).seen, said
 
 @pytest.mark.parametrize("use", ["v._hidden, v._hidden", "v.open = v.other = 1", "del v.open, v.other"])
 def test_an_error_shows_the_object_itself(thing: Thing, use: str) -> None:
-    program = f"def attack(v):\n    {use}\nattack(host)"
-    error = Sandbox(Policy.default()).exec(program, namespace={"host": thing}).error
-    assert isinstance(error, SandboxAttributeError)
-    assert error.obj in (None, thing)  # not what stands for it
-    assert "'Thing'" in str(error)
+    for program in (
+        f"def attack(v):\n    {use}\nattack(host)",
+        f"class C:\n  def attack(v):\n    {use}\nC.attack(host)",
+    ):
+        error = Sandbox(Policy.default()).exec(program, namespace={"host": thing}).error
+        assert isinstance(error, SandboxAttributeError)
+        assert error.obj in (None, thing)  # not what stands for it
+        assert "'Thing'" in str(error)
 
 
 KINDS = {
@@ -319,11 +337,14 @@ WHAT = [
 @pytest.mark.parametrize("kind", KINDS)
 def test_asked_often_is_asked_each_time(kind: str, use: str) -> None:
     before, value = KINDS[kind]
+    as_self = f"class D:\n  def f(v):\n    {use}\nD.f({value})"
     often = f"class D:\n  def f(self, v):\n    {use}\nD().f({value})"
     # Here the parameter may be bound anew, so each use is looked at by itself.
     each = often.replace("\nD()", "\n    v = 1\nD()")
-    # In a class D, v.__m is v._D__m in both.
-    found = [Sandbox(Policy.default()).exec(f"{before}\n{program}") for program in (often, each)]
-    assert found[0].stdout == found[1].stdout
-    assert type(found[0].error) is type(found[1].error)
-    assert str(found[0].error) == str(found[1].error)
+    first, *others = [
+        Sandbox(Policy.default()).exec(f"{before}\n{program}") for program in (each, often, as_self)
+    ]
+    for other in others:
+        assert other.stdout == first.stdout
+        assert type(other.error) is type(first.error)
+        assert str(other.error) == str(first.error)

@@ -1,4 +1,4 @@
-"""What stands for an object of the host's where a function uses one of its parameters often."""
+"""What stands for the ``self`` of a guest's method that was given an object of the host's."""
 
 from __future__ import annotations
 

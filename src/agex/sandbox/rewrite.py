@@ -393,7 +393,7 @@ class Rewriter:
     ) -> Locals | None:
         """Enter a function; return what to leave it with."""
         names = [self.mangle(each.arg) for each in nodes.parameters(args)]
-        outer, self.locals = self.locals, Locals(names, owner)
+        outer, self.locals = self.locals, Locals(names, owner, in_class=self.scope is _CLASS)
         self.around.append(self.locals)
         return outer
 

@@ -4,17 +4,19 @@
 a metaclass of the guest for a hash. So ``v`` must be a variable that this code cannot bind anew: a
 local one that no nested function declares ``nonlocal``. Any other is put into a temporary first.
 
-Where a variable keeps its value for a whole block, the type is looked at once, at the start of it.
-A parameter keeps it for the whole function, and what is asked of it then is what was taken of it there::
+Where a variable keeps its value for a whole block, a parameter in its function or a target in its
+loop, the type is looked at once, at the start of the block::
+
+    own!?p = type!(p) in own!
+    (p if own!?p else store!(p, 'x')).x = 1
+
+The ``self`` of a method is an object of the guest's but for the odd call. What is asked of it is asked
+of what was taken of it at the start::
 
     own!self = self if type!(self) in own! else asked!(self)
     own!self.x = 1
 
-where ``asked!`` gives an object that asks the guards and hands on (see :mod:`agex.sandbox.asked`). The target
-of a loop keeps it for the body, and may be deleted behind that, so nothing else holds its object::
-
-    own!?p = type!(p) in own!
-    (p if own!?p else store!(p, 'x')).x = 1
+where ``asked!`` gives an object that asks the guards and hands on (see :mod:`agex.sandbox.asked`).
 
 An object's type stays what it is: guest code cannot assign ``__class__``.
 """
@@ -52,11 +54,13 @@ class Locals:
     Args:
         parameters: their names.
         owner: the function; None for a lambda, whose body has no place for a statement.
+        in_class: whether it is defined in the body of a class.
     """
 
-    def __init__(self, parameters: list[str], owner: _Function | None) -> None:
+    def __init__(self, parameters: list[str], owner: _Function | None, *, in_class: bool) -> None:
         self._parameters = parameters
         self._owner = owner
+        self._in_class = in_class
         self._bound: set[str] = set()
         self._shared: set[str] = set()
         self._guards: list[tuple[_Use, str, _Block | None]] = []
@@ -109,20 +113,31 @@ class Locals:
 
     def _look_ahead(self, trusted: str, name: str, block: _Block | None, uses: list[_Use]) -> None:
         """Guard what asks the same of a variable that keeps its value."""
-        if block is not None:
-            known = nodes.shared(f"{trusted}?{name}")
-            _insert(block.loop, nodes.look_ahead(block.loop.body[0], trusted, name, known.id))
-            for node, receiver, asks in uses:
-                node.value = nodes.know(known, receiver, node, asks)
-        elif self._owner is not None:
-            _insert(self._owner, nodes.take(self._owner.body[0], trusted, name, trusted + name))
+        owner = self._owner if block is None else block.loop
+        assert owner is not None
+        first = owner.body[0]
+        if block is None and self._in_class and name == self._parameters[0] and _is_method(owner):
+            ahead: ast.stmt = nodes.take(first, trusted, name, trusted + name)
             for _, receiver, _ in uses:
                 receiver.id = trusted + name
+        else:
+            known = nodes.shared(f"{trusted}?{name}")
+            ahead = nodes.look_ahead(first, trusted, name, known.id)
+            for node, receiver, asks in uses:
+                node.value = nodes.know(known, receiver, node, asks)
+        owner.body.insert(2 if nodes.is_docstring(first) else 1, ahead)  # behind the stop check
 
 
-def _insert(owner: _Function | _Loop, node: ast.stmt) -> None:
-    """Put a statement at the start of a body, behind the docstring and the stop check."""
-    owner.body.insert(2 if nodes.is_docstring(owner.body[0]) else 1, node)
+def _is_method(owner: _Function | _Loop) -> bool:
+    """Tell whether a function of a class reads as one whose first parameter is an object of the class."""
+    return (
+        isinstance(owner, _Function)
+        and owner.name not in {"__new__", "__init_subclass__", "__class_getitem__"}
+        and not any(isinstance(each, ast.Name) and each.id in _NO_METHODS for each in owner.decorator_list)
+    )
+
+
+_NO_METHODS = frozenset({"classmethod", "staticmethod"})
 
 
 def target_names(target: ast.expr) -> Iterable[str]:
