@@ -24,7 +24,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from agex import threads
 from agex.errors import IsolationUnavailable
@@ -95,7 +95,7 @@ class Deadline:
         if self._left is not None:
             self._clock().remove(self)
 
-    def _clock(self) -> _Clock:
+    def _clock(self) -> _Alarm | _Watchdog | _Asked:
         return _alarm if self.by_signal else _background
 
     def pause(self) -> None:
@@ -130,14 +130,6 @@ class Deadline:
         """Set the sticky flag; the caller raises."""
         self.fired = True
         self._expire()
-
-
-class _Clock(Protocol):
-    """What fires deadlines when they are due."""
-
-    def add(self, deadline: Deadline) -> None: ...
-
-    def remove(self, deadline: Deadline) -> None: ...
 
 
 # Signals interrupt until the guest gives in: code between two stop checks may swallow one.
@@ -321,7 +313,7 @@ _signal = importlib.import_module("_signal")
 _alarm = _Alarm()
 _watchdog = _Watchdog()
 _asked = _Asked()
-_background: _Clock = _watchdog if threads.CAN_START else _asked
+_background: _Watchdog | _Asked = _watchdog if threads.CAN_START else _asked
 
 RUNNING: object = False if threads.CAN_START else _asked
 """The flag of a run that is not to stop; of one that is, it is True."""
