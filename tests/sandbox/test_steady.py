@@ -6,7 +6,7 @@ import types
 import pytest
 
 from agex.errors import SandboxAttributeError, SandboxError
-from agex.sandbox import Policy, Sandbox
+from agex.sandbox import Policy, Sandbox, rules
 
 BINDINGS = {
     "assignment": "v = host",
@@ -317,6 +317,11 @@ class C:
 """,
         "C()",
     ),
+    "an object of a class that inherits from the host's": (
+        "class C(Base):\n    def __init__(self): self.old = self.kept = 1",
+        "C()",
+    ),
+    "an object of the host's": ("", "Base()"),
     "a number": ("", "3"),
     "a module": ("import math", "math"),
     "a builtin class": ("", "dict"),
@@ -330,7 +335,16 @@ WHAT = [
     "(v.new, v._p), v.seen = (1, 2), 3; print(v.new, v._p)",
     "v.new = 1\n    for v.seen in range(3): pass\n    print(v.seen)",
     "v._nowhere(); v._nowhere()",
+    "v.kept = 1; v.kept += 1; v.left_out = 1; v.left_out += 1; print(v.kept, v.left_out)",
+    "v.open = 1; v.own = 2; v.own += v.open; print(v.own)",
 ]
+
+
+class Base:
+    """What the host lets a guest inherit from, and says some members of."""
+
+    kept = 0
+    left_out = 0
 
 
 @pytest.mark.parametrize("use", WHAT)
@@ -341,10 +355,46 @@ def test_asked_often_is_asked_each_time(kind: str, use: str) -> None:
     often = f"class D:\n  def f(self, v):\n    {use}\nD().f({value})"
     # Here the parameter may be bound anew, so each use is looked at by itself.
     each = often.replace("\nD()", "\n    v = 1\nD()")
-    first, *others = [
-        Sandbox(Policy.default()).exec(f"{before}\n{program}") for program in (each, often, as_self)
-    ]
+    policy = Policy.default()
+    policy.cls(Base, include=["kept", "own"])
+    first, *others = [Sandbox(policy).exec(f"{before}\n{program}") for program in (each, often, as_self)]
     for other in others:
         assert other.stdout == first.stdout
         assert type(other.error) is type(first.error)
         assert str(other.error) == str(first.error)
+
+
+def test_what_stands_for_an_object_is_never_a_value(thing: Thing) -> None:
+    program = """
+class C:
+    def attack(v):
+        for use in (lambda: v._a, lambda: v._b):
+            try: use()
+            except AttributeError: pass
+        try:
+            v.other = v.open = 1
+        except AttributeError as error:
+            said = error
+        found = [v, *locals().values(), *vars().values(), *error_parts(said), eval("v"), (lambda: v)()]
+        for inner in (n for n in [v]): found.append(inner)
+        exec("found.append(v)")
+        return [type(each).__name__ for each in found]
+
+def error_parts(error):
+    return [*error.args, error.__cause__, error.__context__]
+
+C.attack(host)
+"""
+    value = Sandbox(Policy.default()).exec(program, namespace={"host": thing}).value
+    assert value.count("Thing") >= 5
+    assert "Asked" not in value
+    assert vars(thing) == {"open": "host", "_hidden": "secret"}
+
+
+@pytest.mark.parametrize("helper", rules.HELPERS)
+def test_no_helper_can_be_named(helper: str) -> None:
+    ways = ["globals()[{0!r}]", "locals()[{0!r}]", "vars()[{0!r}]", "eval({0!r})", "getattr(print, {0!r})"]
+    for way in [*ways, "exec({0!r})", "__import__('builtins').__dict__[{0!r}]", "(lambda: eval({0!r}))()"]:
+        result = Sandbox(Policy.default()).exec(way.format(helper))
+        assert result.error is not None, way
+        assert result.value is None
