@@ -45,6 +45,8 @@ def test_nothing_of_the_page_is_loaded_from_elsewhere(name):
 
 @needs_chromium
 async def test_a_state_is_shown_stepped_back_and_forked(serve, tmp_path):
+    from playwright.async_api import expect
+
     state = make_state(tmp_path / "state")
     client = serve(state, "demo")
     async with chromium() as browser:
@@ -66,10 +68,9 @@ async def test_a_state_is_shown_stepped_back_and_forked(serve, tmp_path):
         await page.keyboard.press("ArrowLeft")  # by keyboard
         await page.keyboard.press("ArrowLeft")
         await page.wait_for_selector("#where.past")
-        await page.wait_for_selector(".item[data-name=total]", state="detached")
-        assert await page.locator("#panel .item .name").all_inner_texts() == ["rows"]
-        assert await page.locator("#activity .card").count() == 1
-        assert await page.locator("#activity .shown td").all_inner_texts() == ["Ulm", "1", "Bern", "2"]
+        await expect(page.locator("#panel .item .name")).to_have_text(["rows"])
+        await expect(page.locator("#activity .card")).to_have_count(1)
+        await expect(page.locator("#activity .shown td")).to_have_text(["Ulm", "1", "Bern", "2"])
 
         await page.click("#forward")
         await page.click("#tab-files")
@@ -177,7 +178,8 @@ async def test_nothing_that_an_agent_made_runs_in_the_page(serve, tmp_path):
         await page.wait_for_selector("#activity iframe.guest >> nth=1")
         for tab in ("variables", "files"):
             await page.click(f"#tab-{tab}")
-            await page.wait_for_selector("#panel .item")
+            # Not before: a click on what is about to be replaced would be lost.
+            await page.wait_for_selector("#panel[aria-busy=false] .item")
             for summary in await page.locator("#panel .item > summary").all():
                 await summary.click()
             for body in await page.locator("#panel .body").all():

@@ -59,12 +59,14 @@ export class Inspector {
   async #fill() {
     const turn = ++this.asked;
     const commit = this.commits[this.at];
+    this.place.setAttribute("aria-busy", "true"); // what is shown until then is of another commit or panel
     const late = setTimeout(() => turn === this.asked && fill(this.place, el("p", { class: "empty" }, "Reading…")), 300);
     let parts;
     try {
       parts = commit ? await this[`_${this.panel}`](commit) : el("p", { class: "empty" }, "Nothing is kept yet.");
     } finally {
       clearTimeout(late);
+      if (turn === this.asked) this.place.setAttribute("aria-busy", "false");
     }
     if (turn !== this.asked) return; // somebody went on meanwhile
     const { scrollTop } = this.place;
