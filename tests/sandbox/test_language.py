@@ -1,6 +1,7 @@
 """What the sandbox runs, it runs as CPython does."""
 
 import asyncio
+import decimal
 import io
 import textwrap
 from contextlib import redirect_stdout
@@ -302,6 +303,16 @@ def test_names_live_on_in_a_session_and_functions_see_later_values() -> None:
 
     assert session.run("scale(3)").value == 30
     assert sorted(session.namespace) == ["factor", "scale"]
+
+
+def test_a_decimal_context_lives_on_in_a_session_and_is_none_of_the_hosts() -> None:
+    session = SANDBOX.session()
+    for source in ("import decimal\ncontext = decimal.getcontext()", "context.prec = 5"):
+        assert session.run(source).error is None
+        assert decimal.getcontext().prec == 28
+
+    assert session.run("decimal.Decimal(1) / 3").echo == "Decimal('0.33333')"
+    assert SANDBOX.exec("import decimal\ndecimal.Decimal(1) / 3").echo == f"Decimal('0.{'3' * 28}')"
 
 
 def test_a_sandbox_keeps_no_names_between_programs() -> None:

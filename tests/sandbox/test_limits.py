@@ -1,7 +1,9 @@
 """A run ends at its limit, whatever it does, and the host can tell why."""
 
 import asyncio
+import contextlib
 import gc
+import io
 import os
 import signal
 import subprocess
@@ -240,6 +242,23 @@ def test_what_host_code_prints_for_a_guest_goes_to_the_guest(capsys: pytest.Capt
 
     assert result.stdout == "from the host\nmine\n"
     assert capsys.readouterr().out == "outside\n"
+
+
+def test_what_another_thread_prints_goes_to_the_stream_that_the_host_has_then() -> None:
+    def elsewhere() -> None:
+        thread = threading.Thread(target=print, args=("from a thread",))
+        thread.start()
+        thread.join()
+
+    session = Sandbox().session({"elsewhere": elsewhere})
+    printed = []
+    for _ in range(3):
+        with contextlib.redirect_stdout(io.StringIO()) as stream:
+            assert session.run("elsewhere()\nprint('mine')").stdout == "mine\n"
+            assert sys.stdout is stream
+        printed.append(stream.getvalue())
+
+    assert printed == ["from a thread\n"] * 3
 
 
 def test_an_error_whose_text_never_ends_is_shown_without_it() -> None:

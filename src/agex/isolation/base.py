@@ -36,7 +36,9 @@ class GuestSession(Protocol):
 
     packs: bool
     """Whether variables are given back as `agex.values.Packed`."""
-    defined: frozenset[str]
+
+    @property
+    def defined(self) -> frozenset[str]: ...
 
     @property
     def namespace(self) -> dict[str, Any]: ...

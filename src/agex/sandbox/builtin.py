@@ -9,10 +9,21 @@ from typing import Any, NoReturn
 __all__ = ["as_builtin"]
 
 
+def _absent(name: str) -> property:
+    def read(self: object) -> NoReturn:
+        raise AttributeError(f"'builtin_function_or_method' object has no attribute '{name}'")
+
+    return property(read)
+
+
 class _Builtin(functools.partial[Any]):
-    """A callable that shows itself as a builtin function. A ``partial``, for its speed."""
+    """A callable that shows itself as a builtin function. A ``partial``, for its speed.
+
+    Each session has its own: what a guest might do to one by way of the ``partial`` stays with that guest.
+    """
 
     __name__: str
+    func, args, keywords = _absent("func"), _absent("args"), _absent("keywords")
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         raise TypeError("cannot create 'builtin_function_or_method' instances")
@@ -20,9 +31,15 @@ class _Builtin(functools.partial[Any]):
     def __init_subclass__(cls, **kwargs: Any) -> NoReturn:
         raise TypeError("type 'builtin_function_or_method' is not an acceptable base type")
 
-    @property
-    def func(self) -> Any:
-        raise AttributeError("'builtin_function_or_method' object has no attribute 'func'")
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        if name in vars(self):
+            raise AttributeError(
+                f"attribute '{name}' of 'builtin_function_or_method' objects is not writable"
+            )
+        raise AttributeError(f"'builtin_function_or_method' object has no attribute '{name}'")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        self.__setattr__(name, None)
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         return self

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from agex.errors import SandboxAttributeError, SandboxTypeError
-from agex.sandbox import classes, formatting, instead, lazies
+from agex.sandbox import classes, formatting, hostclass, instead, lazies
 
 if TYPE_CHECKING:
     from agex.sandbox.guards import Guards
@@ -184,11 +184,38 @@ def _dict_door(guards: Guards, receiver: Any, name: str) -> Any:
 
 
 def _init_door(guards: Guards, receiver: Any, name: str) -> Any:
-    if isinstance(receiver, type) and issubclass(receiver, types.ModuleType):
+    """``__init__`` once more would change an object of the host, even a frozen one."""
+    if not issubclass(type(receiver), type):
+        subject = super_self(receiver) if type(receiver) is super else receiver
+        if issubclass(type(subject), type) or guards.classes.is_guest(type(subject)):
+            return receiver
+        raise refusal(receiver, name)
+    if issubclass(receiver, types.ModuleType):
         raise refusal(receiver, name)  # it would name a module anew that all sessions share
-    if type(receiver) is super or isinstance(receiver, type) or guards.classes.is_guest(type(receiver)):
+    real = host.getattr(receiver, name)
+    if real is object.__init__ or guards.is_guest_function(real):
         return receiver
-    raise refusal(receiver, name)
+
+    def init(subject: Any, /, *args: Any, **kwargs: Any) -> None:
+        if not _is_guests(guards, subject) and not _begins_anew(type(subject)):
+            raise refusal(subject, name)
+        real(subject, *args, **kwargs)
+
+    return _Door(init)
+
+
+def _is_guests(guards: Guards, subject: Any) -> bool:
+    """Tell whether *subject* is a class of the guest's or an object of one; its own code is not asked."""
+    class_ = type(subject)
+    return guards.classes.is_guest(subject if issubclass(class_, type) else class_)
+
+
+_REFILLED = classes.PLAIN | {bytearray, super}
+
+
+def _begins_anew(class_: type) -> bool:
+    """Tell whether ``__init__`` does to an object of *class_* nothing that its other methods would not."""
+    return class_ in _REFILLED or (issubclass(class_, BaseException) and hostclass.is_static(class_))
 
 
 def _own_door(guards: Guards, receiver: Any, name: str) -> Any:
@@ -288,6 +315,10 @@ def _accessor_door(guards: Guards, receiver: Any, name: str) -> Any:
     def access(*args: Any) -> Any:
         target, key, *rest = args if is_unbound else (subject, *args)
         key = exact_name(key)
+        if _goes_round(guards, target, name, real):
+            raise SandboxAttributeError(
+                f"{described(target)} decides itself about its attributes; write x.{key}, not {name}()"
+            )
         if name == "__getattribute__":
             if guards.readable(target, key) is not target:
                 return guards.getattr(target, key)
@@ -297,6 +328,16 @@ def _accessor_door(guards: Guards, receiver: Any, name: str) -> Any:
         return real(target, key, *rest) if is_unbound else real(key, *rest)
 
     return _Door(access)
+
+
+def _goes_round(guards: Guards, target: Any, name: str, real: Any) -> bool:
+    """Tell whether *real* is not what the class of the host has for this: a frozen one would not be asked."""
+    if _is_guests(guards, target):
+        return False
+    spaces = map(classes.namespace_of, classes.mro_of(type(target)))
+    found = next(space[name] for space in spaces if name in space)
+    # What is written in C the interpreter guards itself, and it has no rules of a program.
+    return type(found) is not types.WrapperDescriptorType and found is not getattr(real, "__func__", real)
 
 
 DOORS: dict[str, Callable[[Guards, Any, str], Any]] = {
@@ -375,9 +416,8 @@ _ORIGIN = vars(types.GenericAlias)["__origin__"].__get__
 _TYPING_ALIAS: type = typing._BaseGenericAlias  # type: ignore[attr-defined]  # what all of them derive from
 
 
-def super_self(receiver: Any) -> Any:
-    """Give the object that a ``super`` object speaks for."""
-    return super.__dict__["__self__"].__get__(receiver)
+super_self: Callable[[Any], Any] = super.__dict__["__self__"].__get__
+"""Gives the object that a ``super`` object speaks for."""
 
 
 def exact_name(name: Any) -> str:

@@ -103,6 +103,8 @@ class Guards:
         self._passed_under: Rules | None = None
         self.files: GuestFiles | None = None
         """The workspace, if the session has one."""
+        self.program: types.CodeType | None = None
+        """What the session runs, or ran last."""
         self.classes = classes.ClassRegistry()
         self.builtins: dict[str, Any] = {
             **_STATIC,
@@ -112,6 +114,7 @@ class Guards:
             "caught!": caught,
             "type!": type,
             "super!": super,
+            "subject!": doors.super_self,
             "own!": self.classes.own,
             "ok!": self.classes.trusted,
             "asked!": functools.partial(Asked, self),

@@ -297,9 +297,7 @@ def _take_pending() -> None:
 
 def _may_use_alarm() -> bool:
     """Tell whether this is the main thread of a host that leaves SIGALRM alone."""
-    if not threads.CAN_START:
-        return False  # the timer is there, and never rings while Python runs
-    if threading.current_thread() is not threading.main_thread() or not hasattr(_signal, "setitimer"):
+    if not _HAS_TIMER or threading.get_ident() != threading.main_thread().ident:
         return False
     if _alarm.owns():
         return True
@@ -309,6 +307,9 @@ def _may_use_alarm() -> bool:
 
 # What is behind `signal`, which turns every handler into an enum member, or tries to: 6 us a run.
 _signal = importlib.import_module("_signal")
+
+# Where no thread can start, a browser tab, the timer is there and never rings while Python runs.
+_HAS_TIMER = threads.CAN_START and hasattr(_signal, "setitimer")
 
 _alarm = _Alarm()
 _watchdog = _Watchdog()

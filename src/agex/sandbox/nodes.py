@@ -37,7 +37,7 @@ N = TypeVar("N", bound=ast.AST)
 
 LOAD = ast.Load()
 _STORE = ast.Store()
-_IN, _NOT, _OR = ast.In(), ast.Not(), ast.Or()
+_AND, _IN, _IS, _NOT, _OR = ast.And(), ast.In(), ast.Is(), ast.Not(), ast.Or()
 
 
 def at(node: Any) -> Any:
@@ -207,10 +207,13 @@ def is_super(node: ast.expr) -> bool:
 
 
 def trust_super(guard: ast.IfExp) -> None:
-    """Let a guard pass a super object, which may always be asked for ``__init__``."""
-    test = guard.test
-    assert isinstance(test, ast.Compare)
-    test.ops, test.comparators = [ast.Is()], [ast.Name("super!", LOAD, **at(guard))]
+    """Let a guard pass a super object of an object of the guest's: it may be asked for ``__init__``."""
+    here = at(guard)
+    taken = guard.test
+    assert isinstance(taken, ast.Compare)
+    is_super = _new(ast.Compare, here, left=taken.left, ops=[_IS], comparators=[_helper("super!")])
+    subject = _call("subject!", here, _name("tmp!", LOAD, here))
+    guard.test = _new(ast.BoolOp, here, op=_AND, values=[is_super, _is_trusted(subject, "own!", here)])
 
 
 def is_docstring(node: ast.stmt) -> bool:

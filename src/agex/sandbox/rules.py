@@ -9,8 +9,8 @@ from agex.sandbox import hints, ledger, patterns
 __all__ = ["HELPERS", "Rules"]
 
 HELPERS = (
-    "stop!", "Stop!", "trip!", "caught!", "type!", "super!", "own!", "ok!", "check!", "store!", "delete!",
-    "asked!", "value!", "dressed!", *patterns.HELPERS, *hints.HELPERS,
+    "stop!", "Stop!", "trip!", "caught!", "type!", "super!", "subject!", "own!", "ok!", "check!", "store!",
+    "delete!", "asked!", "value!", "dressed!", *patterns.HELPERS, *hints.HELPERS,
 )  # fmt: skip
 """Every name the rewriting adds, apart from variables of a function and ``case!N``."""
 

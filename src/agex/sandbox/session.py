@@ -45,6 +45,9 @@ class Enforcement(NamedTuple):
     """What else holds the code in, each with its version; nothing in process."""
 
 
+_NOT_ENFORCED = Enforcement()
+
+
 class Result:
     """What a run came to. Never holds a live frame of the guest unless an error does."""
 
@@ -75,7 +78,7 @@ class Result:
         """The guest's names after the run."""
         self.duration = 0.0
         """Seconds of wall clock."""
-        self.enforcement = Enforcement() if enforcement is None else enforcement
+        self.enforcement = _NOT_ENFORCED if enforcement is None else enforcement
 
     def __repr__(self) -> str:
         # Without the objects: their own repr would be code of the guest's.
@@ -121,8 +124,6 @@ class Session:
         self._stopped: list[dict[str, Any]] = []  # builtins of other sessions that were stopped with this one
         self._runs = 0  # nested: a host function that the guest called may call the guest
         self._raises = True  # whether a deadline may raise in this thread: not beside an event loop
-        self.defined: frozenset[str] = frozenset()
-        """Names that the last run bound by ``def`` or ``class`` at its top level."""
         self.globals: dict[str, Any] = {
             "__name__": self._guards.classes.module_name,
             "__doc__": None,
@@ -160,6 +161,12 @@ class Session:
     def _check_name(self, name: str) -> None:
         if not is_bindable(name):
             raise SandboxError(f"{name!r} cannot be a variable of guest code; choose another name")
+
+    @property
+    def defined(self) -> frozenset[str]:
+        """Names that the last run bound by ``def`` or ``class`` at its top level."""
+        program = self._guards.program
+        return frozenset() if program is None else frozenset(_defined(program))
 
     @property
     def guest_files(self) -> GuestFiles | None:
@@ -315,13 +322,12 @@ class Session:
         """
 
         def work(result: Result) -> None:
+            namespace.update(__builtins__=self._builtins, __name__=self.globals["__name__"])
             if main:
-                namespace.update(__builtins__=self._builtins, __name__=self.globals["__name__"])
-                exec(self._compile_file(source, filename), namespace)  # noqa: S102 - rewritten code
-                return
-            namespace["__builtins__"] = self._builtins
-            namespace["__name__"] = self.globals["__name__"]
-            exec(self._compile(source, filename, echo=False), namespace)  # noqa: S102 - rewritten code
+                code = self._compile_file(source, filename)
+            else:
+                code = self._compile(source, filename, echo=False)
+            exec(code, namespace)  # noqa: S102 - rewritten code
 
         return self._guarded(work)
 
@@ -350,7 +356,7 @@ class Session:
         code = compile_module(
             source, filename, self._policy.text, echo=echo, flat=True, top_level_await=top_level_await
         )
-        self.defined = frozenset(_defined(code))
+        self._guards.program = code
         return code
 
     def _compile_file(self, source: str, filename: str) -> types.CodeType:
@@ -418,10 +424,18 @@ class Session:
         start = time.perf_counter()
         self._enter()
         try:
-            with resource_limits(self._limits), self._inside(output):
-                yield result, self._deadline
-                if self._was_swallowed(result):
-                    self._settle(result, Stop())
+            with resource_limits(self._limits):
+                # This context is the guest's from here: output is caught, the second wall stands.
+                capture, guest, own = CAPTURE.set(output), CURRENT.set(self._guards), self._take_decimals()
+                try:
+                    with self._own_files():
+                        yield result, self._deadline
+                        if self._was_swallowed(result):
+                            self._settle(result, Stop())
+                finally:
+                    self._give_decimals_back(own)
+                    CURRENT.reset(guest)
+                    CAPTURE.reset(capture)
         finally:
             try:
                 self._leave()
@@ -465,17 +479,6 @@ class Session:
             raise result.error
         return result.value
 
-    @contextlib.contextmanager
-    def _inside(self, output: Output) -> Iterator[None]:
-        """Mark this context as the guest's: output is caught, the second wall stands."""
-        capture, guest = CAPTURE.set(output), CURRENT.set(self._guards)
-        try:
-            with self._own_files(), self._own_decimals():
-                yield
-        finally:
-            CURRENT.reset(guest)
-            CAPTURE.reset(capture)
-
     def _own_files(self) -> contextlib.AbstractContextManager[None]:
         """Have libraries meet the guest's workspace, if it has one."""
         if self._guards.files is None:
@@ -484,20 +487,19 @@ class Session:
 
         return inside(self._guards.files)
 
-    @contextlib.contextmanager
-    def _own_decimals(self) -> Iterator[None]:
-        """Keep the guest's decimal context apart from the host's, and from run to run."""
+    def _take_decimals(self) -> Any:
+        """Set the guest's own decimal context, which it has from run to run; return the host's, if any."""
         decimal = sys.modules.get("decimal")
         if decimal is None:
-            yield  # what the guest imports now has a context of its own, until the next line
-            if "decimal" in sys.modules:
-                decimal = sys.modules["decimal"]
-                self._decimals = decimal.getcontext().copy()
-                decimal.setcontext(decimal.Context())
-            return
-        with decimal.localcontext(self._decimals):
-            yield
-            self._decimals = decimal.getcontext().copy()
+            return None  # what the guest imports now has a context of its own
+        host = decimal.getcontext()
+        decimal.setcontext(host.copy() if self._decimals is None else self._decimals)
+        return host
+
+    def _give_decimals_back(self, host: Any) -> None:
+        if (decimal := sys.modules.get("decimal")) is not None:
+            self._decimals = decimal.getcontext()
+            decimal.setcontext(decimal.Context() if host is None else host)
 
     def _was_swallowed(self, result: Result) -> bool:
         return self._ending is not None and result.error is None and result.stopped is None
@@ -567,7 +569,6 @@ _TEXT_SECONDS = 1.0
 _MODULE_NAMES = frozenset(
     {"__name__", "__doc__", "__builtins__", "__annotations__", "__conditional_annotations__"}
 )
-
 
 _TRACEBACK: Callable[[BaseException], types.TracebackType | None] = vars(BaseException)[
     "__traceback__"

@@ -1,0 +1,159 @@
+"""Objects of the host whose class says how they are changed: there is no way round what it says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from agex.errors import SandboxSyntaxError
+from agex.sandbox import Policy, Sandbox
+
+
+@dataclass(frozen=True)
+class Frozen:
+    x: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class FrozenSlots:
+    x: int = 0
+
+
+class Closed:
+    hidden = "secret"
+
+    def __init__(self) -> None:
+        object.__setattr__(self, "x", 0)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise TypeError("closed")
+
+    def __delattr__(self, name: str) -> None:
+        raise TypeError("closed")
+
+    def __getattribute__(self, name: str) -> Any:
+        if name == "hidden":
+            raise AttributeError(name)
+        return object.__getattribute__(self, name)
+
+
+class ClosedOtherwise(Closed):
+    def __setattr__(self, name: str, value: object) -> None:
+        raise TypeError("closed otherwise")
+
+
+class Checked:
+    """Says what may be stored, and stores it."""
+
+    def __init__(self) -> None:
+        self.x = 0
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if type(value) is not int:
+            raise TypeError(f"{name} is a number")
+        object.__setattr__(self, name, value)
+
+
+HOST = (Frozen, FrozenSlots, Closed, ClosedOtherwise, Checked)
+
+ATTACKS = {
+    "assign": "frozen.x = 1",
+    "object's": "object.__setattr__(frozen, 'x', 1)",
+    "object's, with slots": "object.__setattr__(slots, 'x', 1)",
+    "object's, in a name": "f = getattr(object, '__setattr__')\nf(frozen, 'x', 1)",
+    "object's, bound": "import functools\nfunctools.partial(object.__setattr__, frozen)('x', 1)",
+    "object's, mapped": "list(map(object.__setattr__, [frozen], ['x'], [1]))",
+    "object's, by a pattern": "match object:\n  case type(__setattr__=f): f(frozen, 'x', 1)",
+    "an error's": "Exception.__setattr__(frozen, 'x', 1)",
+    "past a program": "object.__setattr__(closed, 'x', 1)",
+    "past a check": "object.__setattr__(checked, 'x', 'text')",
+    "a base's": "Closed.__setattr__(otherwise, 'x', 1)",
+    "object's, to delete": "object.__delattr__(closed, 'x')",
+    "object's, to read": "leak = object.__getattribute__(closed, 'hidden')",
+    "super's": "super(Frozen, frozen).__setattr__('x', 1)",
+    "super's, of its type": "super(type(frozen), frozen).__setattr__('x', 1)",
+    "super's, to read": "leak = super(Closed, closed).__getattribute__('hidden')",
+    "super's, in a method": "class D(Frozen):\n  def m(self, o): super(Frozen, o).__setattr__('x', 1)\nD().m(frozen)",
+    "super's, by a caller": "import operator\noperator.methodcaller('__setattr__', 'x', 1)(super(Frozen, frozen))",
+    "a slot": "FrozenSlots.x.__set__(slots, 1)",
+    "namespace": "vars(frozen)['x'] = 1",
+    "namespace, updated": "frozen.__dict__.update(x=1)",
+    "state": "frozen.__setstate__({'x': 1})",
+    "state of slots": "slots.__setstate__([1])",
+    "its class": "frozen.__class__ = Closed",
+    "__init__": "frozen.__init__(1)",
+    "__init__ of slots": "slots.__init__(1)",
+    "__init__ of the class": "Frozen.__init__(frozen, 1)",
+    "__init__, bound": "import functools\nfunctools.partial(Frozen.__init__, frozen)(1)",
+    "__init__, mapped": "list(map(Frozen.__init__, [frozen], [1]))",
+    "__init__, by a caller": "import operator\noperator.methodcaller('__init__', 1)(frozen)",
+    "__init__ of super": "super(Frozen, frozen).__init__(1)",
+    "__init__ of super under its name": "S = super\ndef f():\n  super = lambda: S(Frozen, frozen)\n  super().__init__(1)\nf()",
+    "__init__ under super's name": "def f():\n  super = lambda: frozen\n  super().__init__(1)\nf()",
+    "__init__ that a class inherits": "class D(Frozen): pass\nD.__init__(frozen, 1)",
+    "__init__ that a metaclass hands on": "class M(type): pass\nclass D(Frozen, metaclass=M): pass\nD.__init__(frozen, 1)",
+    "a class that says it is the guest's": "class D: pass\nclass C(Frozen):\n  __class__ = D\nC.__init__(frozen, 1)",
+}
+
+
+def run(source: str, *, strict: bool) -> tuple[Any, dict[str, Any]]:
+    policy = Policy.default(strict=strict)
+    for class_ in HOST:
+        policy.cls(class_)
+    names = {
+        "frozen": Frozen(), "slots": FrozenSlots(), "closed": Closed(), "otherwise": ClosedOtherwise(),
+        "checked": Checked(),
+    }  # fmt: skip
+    return Sandbox(policy).exec(source, {**names, **{class_.__name__: class_ for class_ in HOST}}), names
+
+
+@pytest.mark.parametrize("strict", [False, True], ids=["default", "strict"])
+@pytest.mark.parametrize("source", ATTACKS.values(), ids=ATTACKS)
+def test_it_is_changed_and_read_by_its_own_rules_only(source: str, strict: bool) -> None:
+    result, names = run(source, strict=strict)
+    assert isinstance(result.error, (AttributeError, TypeError, SandboxSyntaxError))
+    assert "leak" not in result.namespace
+    assert [held.x for held in names.values()] == [0] * len(names)
+
+
+ALLOWED = {
+    "its own rule, called": "checked.__setattr__('x', 0)",
+    "its own rule, of its class": "type(checked).__setattr__(checked, 'x', 0)",
+    "a list filled again": "x = [1]\nlist.__init__(x, [2])\nassert x == [2]",
+    "an error told again": "e = ValueError(1)\nException.__init__(e, 2)\nassert e.args == (2,)",
+    "a base of the host begun": "class D(Closed):\n  def __init__(self): Closed.__init__(self)\nassert D().x == 0",
+    "super of the host begun": "class D(Frozen):\n  def __init__(self): super().__init__(3)\nassert D().x == 3",
+    "super by name": "class D(Frozen):\n  def __init__(self): super(D, self).__init__(3)\nassert D().x == 3",
+    "a frozen one of its own": "from dataclasses import dataclass\n@dataclass(frozen=True)\nclass D:\n  x: int\n"
+    "  def __post_init__(self): object.__setattr__(self, 'x', 5)\nassert D(1).x == 5",
+    "one that inherits from a frozen one": "class D(Frozen):\n  def set(self): object.__setattr__(self, 'x', 5)\n"
+    "d = D()\nd.set()\nassert d.x == 5",
+    "begun later": "class D:\n  def __init__(self, x): self.x = x\nd = D.__new__(D)\nD.__init__(d, 5)\nassert d.x == 5",
+    "a metaclass begun": "class M(type):\n  def __init__(c, *a, **k): type.__init__(c, *a, **k)\nclass D(metaclass=M): pass",
+}
+
+
+@pytest.mark.parametrize("strict", [False, True], ids=["default", "strict"])
+@pytest.mark.parametrize("source", ALLOWED.values(), ids=ALLOWED)
+def test_what_is_meant_for_it_works(source: str, strict: bool) -> None:
+    result, names = run(source, strict=strict)
+    assert result.error is None
+    assert [held.x for held in names.values()] == [0] * len(names)
+
+
+BUILTINS = [
+    "print.x = 1", "print.__name__ = 'x'", "del print.__name__", "del print.x", "setattr(getattr, 'x', 1)", "print.func",
+    "print.keywords", "print.args", "print.keywords['end'] = 'x'",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("source", BUILTINS)
+def test_a_builtin_of_the_sandbox_is_no_more_open_than_cpythons(source: str) -> None:
+    with pytest.raises(AttributeError):
+        exec(source, {})
+    sandbox = Sandbox()
+    session = sandbox.session()
+    assert isinstance(session.run(source).error, AttributeError)
+    assert session.run("print(1)").stdout == "1\n"
