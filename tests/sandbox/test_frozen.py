@@ -157,3 +157,41 @@ def test_a_builtin_of_the_sandbox_is_no_more_open_than_cpythons(source: str) -> 
     session = sandbox.session()
     assert isinstance(session.run(source).error, AttributeError)
     assert session.run("print(1)").stdout == "1\n"
+
+
+class Base:
+    """A class of the host that guests build on; what it keeps in ``_count`` is its own."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def hello(self) -> str:
+        return "hello"
+
+
+TWICE = {
+    "a method of the host's": "d.hello = 1",
+    "a private name of the host's": "d._count = 1",
+    "a private name of the host's, read": "leak = d._count",
+    "a private name of the host's, deleted": "del d._count",
+    "its own name over a method, deleted": "D.over = D.hello\nD.hello = 5\nd.hello = 1\ndel d.hello\ndel D.hello\nd.hello = 2",
+    "its own name over a method, deleted by delattr": "D.hello = 5\nd.hello = 1\ndelattr(D, 'hello')\nd.hello = 2",
+    "its own name over a method, deleted by type": "D.hello = 5\nd.hello = 1\ntype.__delattr__(D, 'hello')\nd.hello = 2",
+    "in a class over it": "class E(D): hello = 5\ne = E()\ne.hello = 1\ndel E.hello\ne.hello = 2",
+    "of a class over it": "class E(D): pass\nD.hello = 5\ne = E()\ne.hello = 1\ndel D.hello\ne.hello = 2",
+}
+
+
+@pytest.mark.parametrize("source", TWICE.values(), ids=TWICE)
+def test_what_was_found_out_about_a_class_over_one_of_the_hosts_holds_for_what_was_asked(source: str) -> None:
+    policy = Policy.default()
+    policy.cls(Base)
+    session = Sandbox(policy).session({"Base": Base})
+    begin = "class D(Base):\n  def own(self): self.n = self._n = 1; self.n += self._n; return self.n\nd = D()"
+    assert session.run(begin).error is None
+    for _ in range(2):
+        assert session.run("d.own()").value == 2
+        result = session.run(source)
+        assert isinstance(result.error, AttributeError)
+        assert "leak" not in result.namespace
+        assert session.run("Base().hello() + type(d)().hello()").value == "hellohello"

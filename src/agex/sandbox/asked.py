@@ -23,9 +23,11 @@ class Asked:
         _SET(self, "_receiver", receiver)
 
     def __getattribute__(self, name: str) -> Any:
-        receiver = _RECEIVER(self)
+        receiver, guards = _RECEIVER(self), _GUARDS(self)
         try:
-            return getattr(_GUARDS(self).check(receiver, name), name)
+            return getattr(
+                guards.check(receiver, name) if guards.policy.text.asks_for(name) else receiver, name
+            )
         except AttributeError as error:
             if error.name is None and error.obj is None:
                 # The interpreter would say that it was this object that lacks it, and show it to the guest.

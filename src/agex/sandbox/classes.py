@@ -205,6 +205,9 @@ class ClassRegistry:
         self._pure: dict[int, type] = {}
         self._mixed: dict[int, type] = {}
         self._statements: dict[int, Statement] = {}
+        # By the id of a class over host classes: found out once, not with each use.
+        self.readable: dict[int, set[str]] = {}  # private names that its objects may be asked for
+        self.storable: dict[int, set[str]] = {}  # names that may be set on them, until a class is altered
 
     def made(self) -> list[type]:
         """Give the classes of the guest."""
@@ -304,6 +307,7 @@ class ClassRegistry:
 
     def alter(self, class_: type, name: str) -> None:
         """Note that an attribute of a class of the guest's is set or deleted."""
+        self.storable.clear()
         statement = self.statement_of(class_)
         if statement is not None:
             statement.altered.add(name)
@@ -534,9 +538,10 @@ class ClassRegistry:
             if self._mixed:  # it could be the metaclass of one
                 return False
             self._tell_by_identity()
-        if not self._has_mixed(class_):
+        family = self._family(class_)
+        if not any(map(self.is_mixed, family)):
             return True
-        return name not in _HOOKS and name not in self.host_names(*self._family(class_))
+        return name not in _HOOKS and name not in self.host_names(*family)
 
     def _family(self, class_: type) -> list[type]:
         family = [class_]
@@ -544,9 +549,6 @@ class ClassRegistry:
         for child in type.__subclasses__(class_):
             family += self._family(child)
         return family
-
-    def _has_mixed(self, class_: type) -> bool:
-        return any(self.is_mixed(each) for each in self._family(class_))
 
 
 _SAID_OF_CLASSES = ("__name__", "__qualname__", "__module__", "__doc__")
@@ -568,9 +570,8 @@ def _closed_part(class_: type) -> type | None:
 _STDLIB_BASES = frozenset(
     {
         "abc", "argparse", "ast", "collections", "collections.abc", "contextlib", "csv", "dataclasses",
-        "decimal",
-        "enum", "fractions", "functools", "html.parser", "io", "json.decoder", "json.encoder", "numbers",
-        "operator", "queue", "random", "re", "statistics", "string", "textwrap", "types", "typing",
+        "decimal", "enum", "fractions", "functools", "html.parser", "io", "json.decoder", "json.encoder",
+        "numbers", "operator", "queue", "random", "re", "statistics", "string", "textwrap", "types", "typing",
         "typing_extensions", "weakref", "datetime", "_collections_abc", "asyncio", "uuid", "graphlib",
     }
 )  # fmt: skip

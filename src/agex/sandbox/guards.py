@@ -165,6 +165,8 @@ class Guards:
     def check(self, receiver: Any, name: str) -> Any:
         """Decide about reading *name*, a private or contested one, of *receiver*; for a strict policy any."""
         class_, rules = type(receiver), self.policy.text
+        if name in self.classes.readable.get(id(class_), ()):
+            return receiver
         # Another metaclass could be the guest's, and define __hash__ and __eq__.
         if rules is self._passed_under and type(class_) is type:
             key = receiver if class_ is types.ModuleType else class_
@@ -183,6 +185,8 @@ class Guards:
         if private:
             if not self._owns_private(receiver, name):
                 raise doors.refusal(receiver, name)
+            if self.classes.is_mixed(class_) and not page.IS_HERE:
+                self.classes.readable.setdefault(id(class_), set()).add(name)
             return receiver
         self._check_rules(receiver, name)
         door = doors.DOORS.get(name)
@@ -266,6 +270,9 @@ class Guards:
 
     def check_store(self, receiver: Any, name: str) -> Any:
         """Decide about assigning *name* on *receiver*."""
+        class_ = type(receiver)
+        if name in self.classes.storable.get(id(class_), ()):
+            return receiver
         if not self._may_write(receiver, name):
             raise SandboxAttributeError(
                 f"attribute '{name}' of {doors.described(receiver)} cannot be changed; "
@@ -273,6 +280,8 @@ class Guards:
             )
         if isinstance(receiver, type):
             self.classes.alter(receiver, name)
+        elif self.classes.is_mixed(class_):
+            self.classes.storable.setdefault(id(class_), set()).add(name)
         return receiver
 
     check_delete = check_store

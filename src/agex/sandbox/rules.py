@@ -26,3 +26,7 @@ class Rules(NamedTuple):
     """Private names that host classes use, which a guest may inherit from: never taken on trust."""
     strict: bool = False
     """Check every receiver."""
+
+    def asks_for(self, name: str) -> bool:
+        """Tell whether the receiver of an attribute that is read is looked at."""
+        return self.strict or name in self.contested or ledger.is_private(name)
