@@ -195,3 +195,46 @@ def test_what_was_found_out_about_a_class_over_one_of_the_hosts_holds_for_what_w
         assert isinstance(result.error, AttributeError)
         assert "leak" not in result.namespace
         assert session.run("Base().hello() + type(d)().hello()").value == "hellohello"
+
+
+def test_what_is_registered_later_holds_for_what_was_asked_before() -> None:
+    class Other:
+        address = 1
+
+    policy = Policy.default()
+    policy.cls(Base)
+    policy.cls(Other)
+    session = Sandbox(policy).session({"other": Other(), "base": Base()})
+    for name in ("address", "hello"):  # the first is looked at anyway, for a library's sake
+        assert session.run(f"other.{name} = 1\nother.{name} += 1\nother.{name}").value == 2
+    policy.cls(Other, exclude=["address", "hello"])
+
+    for name in ("address", "hello"):
+        for source in (
+            f"other.{name} = 1",
+            f"other.{name}",
+            f"getattr(other, '{name}')",
+            f"del other.{name}",
+        ):
+            assert isinstance(session.run(source).error, AttributeError), source
+    assert session.run("base.hello()").value == "hello"
+
+
+def test_what_may_be_set_on_one_function_module_or_alias_says_nothing_of_another() -> None:
+    import math
+
+    def host_function() -> None: ...
+
+    session = Sandbox().session({"host_function": host_function, "host_module": math})
+    own = (
+        "def f(): pass\nf.note = f._note = 1\nf._note\n"
+        "from typing import Generic, TypeVar\nT = TypeVar('T')\nclass G(Generic[T]): pass\nG[int].note = 1"
+    )
+    assert session.run(own).error is None
+    for source in (
+        "host_function.note = 1", "host_function._note = 1", "host_function._note", "host_module.note = 1",
+        "import collections\ncollections.deque[int].note = 1", "list[int].note = 1",
+    ):  # fmt: skip
+        assert isinstance(session.run(source).error, AttributeError | TypeError), source
+    assert not vars(host_function)
+    assert not hasattr(math, "note")

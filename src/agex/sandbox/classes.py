@@ -205,9 +205,6 @@ class ClassRegistry:
         self._pure: dict[int, type] = {}
         self._mixed: dict[int, type] = {}
         self._statements: dict[int, Statement] = {}
-        # By the id of a class over host classes: found out once, not with each use.
-        self.readable: dict[int, set[str]] = {}  # private names that its objects may be asked for
-        self.storable: dict[int, set[str]] = {}  # names that may be set on them, until a class is altered
 
     def made(self) -> list[type]:
         """Give the classes of the guest."""
@@ -307,7 +304,6 @@ class ClassRegistry:
 
     def alter(self, class_: type, name: str) -> None:
         """Note that an attribute of a class of the guest's is set or deleted."""
-        self.storable.clear()
         statement = self.statement_of(class_)
         if statement is not None:
             statement.altered.add(name)

@@ -28,11 +28,12 @@ from agex.sandbox.context import CURRENT
 from agex.sandbox.flags import CO_OPTIMIZED
 from agex.sandbox.importer import Importer
 from agex.sandbox.imports import Compile, Imports
+from agex.sandbox.libraries.lookup import member_door
 from agex.sandbox.limits import RUNNING, Stop
 from agex.sandbox.names import Names, Spaces, own_names, replace_names
 from agex.sandbox.output import CAPTURE
 from agex.sandbox.policy import Policy
-from agex.sandbox.rules import Rules
+from agex.sandbox.verdicts import Verdicts
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -98,9 +99,7 @@ class Guards:
         self._importer = Importer(policy, lambda: CURRENT.get() is self)
         self._spaces = Spaces()
         self._patterns: dict[tuple[Any, ...], _PatternMeta] = {}
-        self._passed: dict[type | types.ModuleType, set[str]] = {}
-        """What a strict policy lets pass: members of modules, and of the objects of classes."""
-        self._passed_under: Rules | None = None
+        self._verdicts = Verdicts()
         self.files: GuestFiles | None = None
         """The workspace, if the session has one."""
         self.program: types.CodeType | None = None
@@ -165,18 +164,13 @@ class Guards:
     def check(self, receiver: Any, name: str) -> Any:
         """Decide about reading *name*, a private or contested one, of *receiver*; for a strict policy any."""
         class_, rules = type(receiver), self.policy.text
-        if name in self.classes.readable.get(id(class_), ()):
+        if self._verdicts.may_read(rules, receiver, name):
             return receiver
-        # Another metaclass could be the guest's, and define __hash__ and __eq__.
-        if rules is self._passed_under and type(class_) is type:
-            key = receiver if class_ is types.ModuleType else class_
-            if name in self._passed.get(key, ()):
-                return receiver
         if page.IS_HERE and page.belongs_to_it(receiver, name):
             raise doors.refusal(receiver, name)
         private = ledger.is_private(name)
         if not private and name not in rules.contested:
-            return self._check_strictly(receiver, name, rules)
+            return self._check_strictly(receiver, name)
         if type(class_) is type and class_ in classes.PLAIN and name in rules.only_elsewhere:
             return receiver
         origin = receiver if name in doors.ALIAS_OWN else doors.origin_of(receiver)
@@ -185,26 +179,22 @@ class Guards:
         if private:
             if not self._owns_private(receiver, name):
                 raise doors.refusal(receiver, name)
-            if self.classes.is_mixed(class_) and not page.IS_HERE:
-                self.classes.readable.setdefault(id(class_), set()).add(name)
+            if self.classes.is_guest(class_):
+                self._verdicts.let_read(receiver, name)
             return receiver
         self._check_rules(receiver, name)
         door = doors.DOORS.get(name)
-        return receiver if door is None else door(self, receiver, name)
+        given = receiver if door is None else door(self, receiver, name)
+        if given is receiver and door is member_door:
+            self._verdicts.let_read(receiver, name)
+        return given
 
-    def _check_strictly(self, receiver: Any, name: str, rules: Rules) -> Any:
-        """Decide about a name that no registration is known to deny: a strict policy asks for every one.
-
-        What a class says of it holds for all its objects, and is asked once.
-        """
-        if rules is not self._passed_under:  # something was registered
-            self._passed_under = rules
-            self._passed.clear()
+    def _check_strictly(self, receiver: Any, name: str) -> Any:
+        """Decide about a name that no registration is known to deny: a strict policy asks for every one."""
         class_ = type(receiver)
         if issubclass(class_, types.ModuleType):
             self._check_module(receiver)
-            if class_ is types.ModuleType:
-                self._passed.setdefault(receiver, set()).add(name)
+            self._verdicts.let_read(receiver, name)
             return receiver
         origin = doors.super_self(receiver) if class_ is super else doors.origin_of(receiver)
         if origin is not receiver:
@@ -212,8 +202,8 @@ class Guards:
             return receiver
         if not self._defines(receiver, name):
             self._check_rules(receiver, name)
-        if type(class_) is type and not issubclass(class_, type) and not self.classes.is_mixed(class_):
-            self._passed.setdefault(class_, set()).add(name)
+        if not self.classes.is_mixed(class_):
+            self._verdicts.let_read(receiver, name)
         return receiver
 
     def _defines(self, receiver: Any, name: str) -> bool:
@@ -270,8 +260,7 @@ class Guards:
 
     def check_store(self, receiver: Any, name: str) -> Any:
         """Decide about assigning *name* on *receiver*."""
-        class_ = type(receiver)
-        if name in self.classes.storable.get(id(class_), ()):
+        if self._verdicts.may_store(self.policy.text, receiver, name):
             return receiver
         if not self._may_write(receiver, name):
             raise SandboxAttributeError(
@@ -279,10 +268,15 @@ class Guards:
                 "keep your own value in a variable or on an object of a class of your own"
             )
         if isinstance(receiver, type):
-            self.classes.alter(receiver, name)
-        elif self.classes.is_mixed(class_):
-            self.classes.storable.setdefault(id(class_), set()).add(name)
+            self.alter(receiver, name)
+        else:
+            self._verdicts.let_store(receiver, name)
         return receiver
+
+    def alter(self, class_: type, name: str) -> None:
+        """Note that an attribute of a class of the guest's is set or deleted."""
+        self._verdicts.forget_stores()
+        self.classes.alter(class_, name)
 
     check_delete = check_store
 

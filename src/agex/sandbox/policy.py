@@ -320,7 +320,8 @@ class Policy:
         configured = frozenset(configure)
         rule = _ClassRule(include, exclude, configured)
         self._rules[class_] = rule
-        self._contest_of(class_, (m for m in hostclass.public_names(class_) if rule.denies(m)))
+        said = {name for name in named(exclude) if not name.startswith("_")}  # the class may not show it
+        self._contest_of(class_, said | {m for m in hostclass.public_names(class_) if rule.denies(m)})
         vars(self).pop("text", None)
 
     # -- deciding ------------------------------------------------------------------

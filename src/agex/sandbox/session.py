@@ -465,7 +465,7 @@ class Session:
 
     def store_on_class(self, class_: type, name: str, value: Any) -> None:
         """Give a class of the guest an attribute that its code gave it after the class statement."""
-        self._guards.classes.alter(class_, name)
+        self._guards.alter(class_, name)
         type.__setattr__(class_, name, value)
         if self._runs == 0:
             self._hooks.shut_one(class_, name, value)
