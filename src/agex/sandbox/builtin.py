@@ -23,7 +23,6 @@ class _Builtin(functools.partial[Any]):
     """
 
     __name__: str
-    func, args, keywords = _absent("func"), _absent("args"), _absent("keywords")
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         raise TypeError("cannot create 'builtin_function_or_method' instances")
@@ -56,6 +55,8 @@ class _Builtin(functools.partial[Any]):
 
 _Builtin.__name__ = _Builtin.__qualname__ = "builtin_function_or_method"
 _Builtin.__module__ = "builtins"
+for _part in ("func", "args", "keywords"):
+    setattr(_Builtin, _part, _absent(_part))
 
 
 def as_builtin(name: str, function: Callable[..., Any]) -> Callable[..., Any]:

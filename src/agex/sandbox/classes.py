@@ -155,6 +155,8 @@ def real_metaclass(class_: type) -> type:
 def type_of(value: object) -> type:
     """Do what ``type(value)`` does, without handing out a metaclass or a sealed class."""
     found = type(value)
+    if type(found) is type and found in PLAIN:
+        return found
     if issubclass(found, type):
         if issubclass(type(found), _StandInMeta):
             return found  # the guest's own: the metaclass of one of its metaclasses
