@@ -19,7 +19,8 @@ def _absent(name: str) -> property:
 class _Builtin(functools.partial[Any]):
     """A callable that shows itself as a builtin function. A ``partial``, for its speed.
 
-    Each session has its own: what a guest might do to one by way of the ``partial`` stays with that guest.
+    A session has its own of those that do something: what a guest might do to one by way of the ``partial``
+    stays with that guest.
     """
 
     __name__: str

@@ -133,7 +133,6 @@ class Guards:
             "__name__": self.classes.builtins_name,
             **{name: as_builtin(name, getattr(self, name)) for name in _NAMED},
             "print": as_builtin("print", _print),
-            **{name: as_builtin(name, refuse) for name, refuse in _REFUSED.items()},
         }
         self.classes.builtins = self.builtins
         self.builtins.update(self._shown(policy.names))
@@ -573,8 +572,8 @@ def _refusing(name: str, why: str) -> Callable[..., NoReturn]:
     return refuse
 
 
-_REFUSED = {
-    name: _refusing(name, why)
+_STATIC |= {  # the same for all sessions: whatever became of one of these, it would refuse
+    name: as_builtin(name, _refusing(name, why))
     for name, why in {
         "open": "this sandbox has no file system; work with the values and text you were given",
         "input": "nobody is there to answer; use the values you were given",
