@@ -165,6 +165,14 @@ class Base:
     def __init__(self) -> None:
         self._count = 0
 
+    @property
+    def count(self) -> int:
+        return self._count
+
+    @count.setter
+    def count(self, value: int) -> None:
+        self._count = value
+
     def hello(self) -> str:
         return "hello"
 
@@ -195,6 +203,28 @@ def test_what_was_found_out_about_a_class_over_one_of_the_hosts_holds_for_what_w
         assert isinstance(result.error, AttributeError)
         assert "leak" not in result.namespace
         assert session.run("Base().hello() + type(d)().hello()").value == "hellohello"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "Base.count.fset(other, 5)",
+        "leak = Base.count.fget(other)",
+        "leak = getattr(Base.count, 'fget')(other)",
+        "import operator\nleak = operator.attrgetter('count.fget')(Base)(other)",
+        "match Base.count:\n  case property(fget=f): leak = f(other)",
+        "import csv\ncsv.DictReader.fieldnames.fset(other, 5)",
+    ],
+)
+def test_a_property_of_the_hosts_is_for_objects_of_its_class(source: str) -> None:
+    class Other:
+        _count = 0
+
+    other = Other()
+    result = Sandbox().exec(source, {"Base": Base, "other": other})
+    assert isinstance(result.error, AttributeError)
+    assert "leak" not in result.namespace
+    assert not vars(other)
 
 
 def test_what_is_registered_later_holds_for_what_was_asked_before() -> None:

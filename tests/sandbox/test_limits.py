@@ -94,6 +94,27 @@ sys.settrace(None)
     subprocess.run([sys.executable, "-c", code], timeout=60, check=True)
 
 
+def test_the_process_outlives_runs_that_the_watchdog_ends_deep_in_a_recursion() -> None:
+    """Python 3.11 dies of it when another thread follows ``f_back`` meanwhile: in five of six such processes."""
+    code = """
+import threading
+from agex.sandbox import Limits, Sandbox
+
+sandbox, ended = Sandbox(limits=Limits(seconds=0.02)), []
+
+def run():
+    ended.append(sandbox.exec("def f(n):\\n  try: f(n)\\n  except RecursionError: f(n)\\nf(1)").error)
+
+for _ in range(150):
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+assert len(ended) == 150 and all("TimeoutError" in str(error) for error in ended)
+"""
+
+    subprocess.run([sys.executable, "-c", code], timeout=120, check=True)
+
+
 @pytest.mark.parametrize(
     "source",
     ["import time\ntime.sleep(60)", "10**10**8", "import re\nre.match('(a+)+$', 'a' * 50 + 'b')",

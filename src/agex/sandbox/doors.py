@@ -218,6 +218,16 @@ def _begins_anew(class_: type) -> bool:
     return class_ in _REFILLED or (issubclass(class_, BaseException) and hostclass.is_static(class_))
 
 
+def _function_door(guards: Guards, receiver: Any, name: str) -> Any:
+    """``property.fset`` and its kin: a function of the host's would take any object for one of its class."""
+    if not issubclass(type(receiver), property):
+        return receiver
+    value = host.getattr(receiver, name)
+    if isinstance(value, types.FunctionType) and not guards.is_guest_function(value):
+        raise refusal(receiver, name)
+    return _Door(value)
+
+
 def _own_door(guards: Guards, receiver: Any, name: str) -> Any:
     """Names that only the guest's own classes and objects, or ``super()`` in them, may answer."""
     subject = super_self(receiver) if type(receiver) is super else receiver
@@ -346,6 +356,9 @@ DOORS: dict[str, Callable[[Guards, Any, str], Any]] = {
     "vformat": _formatter_door,
     "get_field": _formatter_door,
     "obj": _obj_door,
+    "fget": _function_door,
+    "fset": _function_door,
+    "fdel": _function_door,
     "mro": _graph_door,
     "register": _register_door,
     "__mro__": _graph_door,

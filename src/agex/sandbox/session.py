@@ -22,6 +22,7 @@ from agex.sandbox.modules import explained, refused_member
 from agex.sandbox.names import is_bindable
 from agex.sandbox.output import CAPTURE, Output, capture_stdout, release_stdout
 from agex.sandbox.policy import Policy
+from agex.sandbox.stacks import builtins_inside
 from agex.sandbox.tracebacks import format_error
 
 if TYPE_CHECKING:
@@ -233,19 +234,9 @@ class Session:
 
     def _stop_others(self) -> None:
         """Stop code of other sessions that this run has called: functions that an earlier task left."""
-        if self._base is None:
-            return
-        called: list[dict[str, Any]] = []
-        frames = sys._current_frames()  # pyright: ignore[reportPrivateUsage] - another thread's
-        frame = frames.get(self._thread)
-        while frame is not None and frame is not self._base:
-            if "stop!" in frame.f_builtins:
-                called.append(frame.f_builtins)
-            frame = frame.f_back
-        if frame is None:
-            return  # an event loop is at something else
-        for builtins in called:
-            if builtins["stop!"] is RUNNING:
+        base = self._base
+        for builtins in [] if base is None else builtins_inside(self._thread, base):
+            if builtins.get("stop!") is RUNNING:
                 builtins["stop!"] = True
                 self._stopped.append(builtins)
 

@@ -1,0 +1,38 @@
+"""The calls that a thread is in, seen from another one."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import operator
+import sys
+import types
+from typing import Any
+
+from agex import parsing
+
+__all__ = ["builtins_inside"]
+
+
+def builtins_inside(thread: int, base: types.FrameType) -> list[dict[str, Any]]:
+    """Give the builtins of each call that a thread is in, the innermost first, up to the frame *base*.
+
+    Nothing, where the thread is not in that frame: an event loop is at something else.
+
+    Following ``f_back`` while the thread runs on ends the process now and then: seen on Python 3.11. So the
+    whole walk is one call into C, with no collection in it that could let another thread run.
+    """
+    found: list[Any] = []
+
+    def walk() -> None:
+        frames: Any = sys._current_frames  # pyright: ignore[reportPrivateUsage] - not called yet
+        first = map(operator.itemgetter(thread), itertools.starmap(frames, [()]))
+        found.extend(itertools.accumulate(itertools.chain(first, itertools.repeat("f_back")), getattr))
+
+    try:
+        # The outermost frame has None behind it, which has no f_back; and the thread may be over.
+        with contextlib.suppress(AttributeError, KeyError):
+            parsing.undisturbed(walk)
+        return [frame.f_builtins for frame in found[: found.index(base)]] if base in found else []
+    finally:
+        found.clear()  # of this very thread, they hold this list
