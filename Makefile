@@ -93,7 +93,7 @@ $(BROWSER)/.installed: tests/browser/node/requirements.txt constraints.txt
 	@command -v npm >/dev/null || { apt-get update -qq && apt-get install -qq -y --no-install-recommends nodejs npm; }
 	@echo "installing Pyodide into $(BROWSER)"
 	@rm -rf $(BROWSER)/wheels && mkdir -p $(BROWSER)/wheels
-	@npm install --silent --no-save --no-package-lock --prefix $(BROWSER) pyodide@314
+	@npm install --loglevel=error --no-save --no-package-lock --prefix $(BROWSER) pyodide@314
 	@$(PYTHON) -m pip download --quiet --disable-pip-version-check $(EMSCRIPTEN) --constraint constraints.txt \
 		--requirement tests/browser/node/requirements.txt --dest $(BROWSER)/wheels
 	@touch $@

@@ -56,6 +56,22 @@ class Checked:
         object.__setattr__(self, name, value)
 
 
+class Noting(type):
+    """A metaclass that notes something about each class that it makes."""
+
+    def __init__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> None:
+        super().__init__(name, bases, namespace)
+        cls.made = [*getattr(cls, "made", ()), name]
+
+
+class Marking(Noting):
+    pass
+
+
+class Marked(metaclass=Marking):
+    made: list[str]
+
+
 HOST = (Frozen, FrozenSlots, Closed, ClosedOtherwise, Checked)
 
 ATTACKS = {
@@ -94,6 +110,9 @@ ATTACKS = {
     "__init__ under super's name": "def f():\n  super = lambda: frozen\n  super().__init__(1)\nf()",
     "__init__ that a class inherits": "class D(Frozen): pass\nD.__init__(frozen, 1)",
     "__init__ that a metaclass hands on": "class M(type): pass\nclass D(Frozen, metaclass=M): pass\nD.__init__(frozen, 1)",
+    "__init__ of a metaclass": "type(frozen).__class__.__init__(Frozen, 'F', (), {})",
+    "__init__ of a metaclass, by super": "super(Marking, Marked).__init__('Marked', (), {})",
+    "__init__ of a metaclass, unbound": "Marking.__init__(Marked, 'Marked', (), {})",
     "a class that says it is the guest's": "class D: pass\nclass C(Frozen):\n  __class__ = D\nC.__init__(frozen, 1)",
 }
 
@@ -106,7 +125,8 @@ def run(source: str, *, strict: bool) -> tuple[Any, dict[str, Any]]:
         "frozen": Frozen(), "slots": FrozenSlots(), "closed": Closed(), "otherwise": ClosedOtherwise(),
         "checked": Checked(),
     }  # fmt: skip
-    return Sandbox(policy).exec(source, {**names, **{class_.__name__: class_ for class_ in HOST}}), names
+    given = {class_.__name__: class_ for class_ in (*HOST, Marking, Marked)}
+    return Sandbox(policy).exec(source, {**names, **given}), names
 
 
 @pytest.mark.parametrize("strict", [False, True], ids=["default", "strict"])
@@ -116,6 +136,7 @@ def test_it_is_changed_and_read_by_its_own_rules_only(source: str, strict: bool)
     assert isinstance(result.error, (AttributeError, TypeError, SandboxSyntaxError))
     assert "leak" not in result.namespace
     assert [held.x for held in names.values()] == [0] * len(names)
+    assert Marked.made == ["Marked"]
 
 
 ALLOWED = {

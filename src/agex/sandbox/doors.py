@@ -187,7 +187,7 @@ def _init_door(guards: Guards, receiver: Any, name: str) -> Any:
     """``__init__`` once more would change an object of the host, even a frozen one."""
     if not issubclass(type(receiver), type):
         subject = super_self(receiver) if type(receiver) is super else receiver
-        if issubclass(type(subject), type) or guards.classes.is_guest(type(subject)):
+        if _is_guests(guards, subject):
             return receiver
         raise refusal(receiver, name)
     if issubclass(receiver, types.ModuleType):
