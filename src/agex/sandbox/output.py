@@ -83,6 +83,9 @@ class _Router(io.TextIOBase):
         if CAPTURE.get() is None:
             self.original.flush()
 
+    def close(self) -> None:
+        """Do nothing: the stream is the host's to close. It would be flushed when this object goes."""
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self.original, name)
 
@@ -92,18 +95,14 @@ class _Users:
 
     lock = threading.Lock()
     count = 0
-    idle: _Router | None = None
-    """The last one, which the next run can have if the host's stream is still the same."""
 
 
 def capture_stdout() -> None:
     """Route ``sys.stdout`` by context until `release_stdout`. Calls nest and may come from any thread."""
     with _Users.lock:
         _Users.count += 1
-        stdout: Any = sys.stdout
-        if not isinstance(stdout, _Router):
-            idle = _Users.idle
-            sys.stdout = _Router(stdout) if idle is None or idle.original is not stdout else idle
+        if not isinstance(sys.stdout, _Router):
+            sys.stdout = _Router(sys.stdout)
 
 
 def release_stdout() -> None:
@@ -111,5 +110,4 @@ def release_stdout() -> None:
     with _Users.lock:
         _Users.count -= 1
         if _Users.count == 0 and isinstance(sys.stdout, _Router):
-            _Users.idle = sys.stdout
             sys.stdout = sys.stdout.original
