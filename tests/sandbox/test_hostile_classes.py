@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import collections
 import sys
 from typing import Any
 
 import pytest
 from fuzz import attack
+
+from agex.errors import SandboxAttributeError
+from agex.sandbox import Policy, Sandbox
 
 
 def cases(attacks: dict[str, str]) -> list[Any]:
@@ -150,3 +154,25 @@ def test_a_class_gives_no_way_to_the_host(source: str) -> None:
 
     assert done.findings == []
     assert done.result.namespace.get("leak") is None
+
+
+@pytest.mark.parametrize("answer", ["()", "(object,)", "(cls, dict, object)", "None"])
+def test_a_metaclass_that_lies_about_the_bases_does_not_open_what_the_host_left_out(answer: str) -> None:
+    policy = Policy.default()
+    policy.cls(collections.Counter, exclude=("most_common",))
+
+    done = (
+        Sandbox(policy)
+        .session()
+        .run(
+            "from collections import Counter\n"
+            "class M(type):\n"
+            "  def __getattribute__(cls, name):\n"
+            f"    return {answer} if name in ('__mro__', '__bases__') else super().__getattribute__(name)\n"
+            "class C(Counter, metaclass=M): pass\n"
+            "leak = C('aab').most_common()"
+        )
+    )
+
+    assert isinstance(done.error, SandboxAttributeError)
+    assert "most_common" in str(done.error)

@@ -27,6 +27,7 @@ from agex.errors import DefinitionError
 from agex.isolation.declarations import Declaration, declared
 from agex.sandbox import Session
 from agex.sandbox.context import CURRENT
+from agex.typeslots import module_of
 
 if TYPE_CHECKING:
     from agex.isolation.remote import RemoteSession
@@ -204,13 +205,12 @@ class BuiltAgent:
         packages = {one.name.partition(".")[0] for one in self._maker.registrations if one.kind == "module"}
 
         def may(cls: type) -> bool:
-            home = _HOME(cls)
+            home = module_of(cls)
             return cls in classes or (type(home) is str and home.partition(".")[0] in packages)
 
         return may
 
 
-_HOME = vars(type)["__module__"].__get__
 """A class's module, without asking a metaclass of the agent's code."""
 
 

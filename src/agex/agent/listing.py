@@ -14,6 +14,7 @@ from types import ModuleType
 from typing import Any
 
 from agex.agent.registration import Pattern, Registration
+from agex.typeslots import mro_of
 
 __all__ = ["documentation", "listing", "overview", "tokens"]
 
@@ -154,7 +155,7 @@ def _static_names(target: Any) -> set[str]:
     """Return the attribute names of *target* without running any code of its class."""
     if isinstance(target, ModuleType):
         return {name for name, value in vars(target).items() if not isinstance(value, ModuleType)}
-    classes = target.__mro__ if isinstance(target, type) else type(target).__mro__
+    classes = mro_of(target if isinstance(target, type) else type(target))
     names = {name for cls in classes if cls is not object for name in vars(cls)}
     names.update(name for cls in classes for name in inspect.get_annotations(cls))
     own = vars(target) if hasattr(target, "__dict__") and not isinstance(target, type) else {}

@@ -19,6 +19,7 @@ from typing import Any
 from agex.agent.observation import exact
 from agex.errors import DefinitionError
 from agex.isolation.declarations import ALIASES, ATOMS, Declaration
+from agex.typeslots import module_of
 
 __all__ = ["passed_on", "stub_of"]
 
@@ -30,7 +31,6 @@ _PLAIN = frozenset(
 _STDLIB = frozenset({"datetime", "decimal", "fractions", "uuid"})
 """Modules whose classes are values."""
 _SPECIAL = (Any, typing.Callable, typing.Literal, typing.Union, typing.Optional, Ellipsis, None)
-_MODULE = vars(type)["__module__"].__get__
 
 
 def stub_of(written: Declaration, may_be_named: Callable[[type], bool]) -> types.FunctionType:
@@ -181,5 +181,5 @@ def _annotation(written: Any, may_be_named: Callable[[type], bool]) -> Any:
 
 
 def _is_value(cls: type) -> bool:
-    home = _MODULE(cls)
+    home = module_of(cls)
     return type(home) is str and home in _STDLIB and type(cls) is type

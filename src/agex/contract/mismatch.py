@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from agex.contract.preview import short_repr
+from agex.typeslots import name_of
 
 __all__ = ["ContractError", "Mismatch", "Problem", "Tally", "attribute", "item"]
 
@@ -65,7 +66,7 @@ def _got(value: object) -> str:
     if type(value) is type:
         return f"the class {value.__name__}"
     text = short_repr(value)
-    name = type.__dict__["__name__"].__get__(type(value))
+    name = name_of(type(value))
     return text if text.startswith((f"{name}(", f"{name}.", "<", "np.")) else f"{name} {text}"
 
 

@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from types import GetSetDescriptorType, MemberDescriptorType
 from typing import Any
 
+from agex.typeslots import module_of, mro_of, name_of, namespace_of
+
 __all__ = [
     "class_attribute",
     "class_name",
@@ -28,10 +30,6 @@ __all__ = [
 ]
 
 _derives = type.__subclasscheck__
-_mro = type.__dict__["__mro__"].__get__
-_namespace = type.__dict__["__dict__"].__get__
-_name = type.__dict__["__name__"].__get__
-_module = type.__dict__["__module__"].__get__
 
 
 def is_subclass(kind: type, cls: type) -> bool:
@@ -64,9 +62,9 @@ def is_known(kind: type, *bases: type) -> bool:
     """
     if not any(is_subclass(kind, base) for base in bases):
         return False
-    module = _module(kind)
+    module = module_of(kind)
     home = sys.modules.get(module) if type(module) is str else None
-    return kind in bases or getattr(home, _name(kind), None) is kind
+    return kind in bases or getattr(home, name_of(kind), None) is kind
 
 
 def numpy_number(value: object) -> bool | int | float | complex | None:
@@ -113,24 +111,24 @@ def real_items(value: Any) -> list[tuple[Any, Any]]:
 
 def class_name(kind: type, *, dotted: bool = False) -> str:
     """Return a class's own name, with its module where *dotted* and it is not a builtin."""
-    module = _namespace(kind).get("__module__")
+    module = namespace_of(kind).get("__module__")
     if dotted and type(module) is str and module not in ("builtins", "__main__"):
-        return f"{module}.{_name(kind)}"
-    return str(_name(kind))
+        return f"{module}.{name_of(kind)}"
+    return str(name_of(kind))
 
 
 def class_attribute(kind: type, name: str) -> Any:
     """Return what a class or its bases hold under *name*, not bound to anything; None if nothing."""
-    for cls in _mro(kind):
-        if name in _namespace(cls):
-            return _namespace(cls)[name]
+    for cls in mro_of(kind):
+        if name in namespace_of(cls):
+            return namespace_of(cls)[name]
     return None
 
 
 def own_attributes(value: object) -> dict[str, Any]:
     """Return the instance's attribute dict; empty where it has none."""
-    for cls in _mro(type(value)):
-        getter = _namespace(cls).get("__dict__")
+    for cls in mro_of(type(value)):
+        getter = namespace_of(cls).get("__dict__")
         if type(getter) is GetSetDescriptorType:
             return dict(getter.__get__(value))
     return {}
@@ -142,10 +140,10 @@ def real_attribute(value: object, name: str) -> Any:
     Raises:
         AttributeError: there is none.
     """
-    for cls in _mro(type(value)):
-        if name not in _namespace(cls):
+    for cls in mro_of(type(value)):
+        if name not in namespace_of(cls):
             continue
-        found = _namespace(cls)[name]
+        found = namespace_of(cls)[name]
         if type(found) is MemberDescriptorType:
             return found.__get__(value)
         if hasattr(type(found), "__get__"):

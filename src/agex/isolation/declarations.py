@@ -25,6 +25,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from agex import typeslots
 from agex.isolation.faults import ProtocolError
 from agex.sandbox import Policy, Session
 from agex.sandbox.compiled import compile_module
@@ -172,16 +173,13 @@ def _told_form(form: Any, session: Session) -> Any:
 def _name(form: Any, session: Session) -> str | None:
     name = name_of(session, form)
     if name is None and isinstance(form, type):  # a library may show its classes elsewhere than they live
-        home, own = _HOME(form), type.__dict__["__name__"].__get__(form)
+        home, own = typeslots.module_of(form), typeslots.name_of(form)
         shown = f"{str(home).partition('.')[0]}:{own}"
         try:
             return shown if named(session, shown) is form else None
         except KeyError:
             return None
     return name
-
-
-_HOME = vars(type)["__module__"].__get__
 
 
 def read(found: Any, session: Session) -> Declaration:

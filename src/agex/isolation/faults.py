@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from agex import errors
+from agex.typeslots import module_of, mro_of, qualname_of
 
 __all__ = ["ProtocolError", "WorkerGone", "WorkerLost", "pack_error", "unpack_error"]
 
@@ -46,9 +47,6 @@ def _known() -> dict[str, type[Exception]]:
 
 
 _KNOWN = _known()
-_MRO: Callable[[type], tuple[type, ...]] = vars(type)["__mro__"].__get__
-_MODULE: Callable[[type], Any] = vars(type)["__module__"].__get__
-_NAME: Callable[[type], str] = vars(type)["__qualname__"].__get__
 _FILENAME: Callable[[BaseException], Any] = vars(OSError)["filename"].__get__
 _ARGUMENTS: Callable[[BaseException], tuple[Any, ...]] = vars(BaseException)["args"].__get__
 
@@ -64,7 +62,7 @@ def pack_error(error: BaseException, text: str) -> dict[str, Any]:
     is_plain = len(args) <= _ARGS and all(_is_plain(each) for each in args)
     cause = error.__cause__ if type(error) is errors.EvalError else None
     return {
-        "mro": [_full_name(base) for base in _MRO(type(error))[:_BASES]],
+        "mro": [_full_name(base) for base in mro_of(type(error))[:_BASES]],
         "args": [_bounded(each) for each in args] if is_plain else [_bounded(text)],
         "text": _bounded(text),
         "fields": _fields(error),
@@ -121,7 +119,7 @@ def _bounded(value: Any) -> Any:
 
 
 def _full_name(cls: type) -> str:
-    module, name = _MODULE(cls), _NAME(cls)
+    module, name = module_of(cls), qualname_of(cls)
     return f"{module if type(module) is str else 'unknown'}.{name}"[:200]
 
 
@@ -147,10 +145,10 @@ def _unpacked(packed: Any, find: Finder) -> Exception:
             break
     else:
         cls = _made(name, Exception, text)
-    shaped = next((base for base in _MRO(cls) if base in _SHAPED), None)
+    shaped = next((base for base in mro_of(cls) if base in _SHAPED), None)
     if shaped is not None:  # what it says is not its arguments: only its constructor knows how they are kept
         return _constructed(cls, shaped, args, text, fields)
-    solid: Any = next(base for base in _MRO(cls) if _MODULE(base) == "builtins")
+    solid: Any = next(base for base in mro_of(cls) if module_of(base) == "builtins")
     error: Exception = solid.__new__(cls, *args)
     error.__dict__.update(fields)
     return error

@@ -11,6 +11,7 @@ from typing import Any
 from agex.isolation import signatures
 from agex.isolation.stubs import LiveStub, Stubs
 from agex.sandbox import KeptCode, Sandbox, Session
+from agex.typeslots import name_of
 
 __all__ = ["Given", "Stored", "Taken"]
 
@@ -102,7 +103,7 @@ class Taken(KeptCode):
 def _shown(value: Any) -> str:
     """Give the text of a default or annotation without asking a class of the guest for it."""
     if isinstance(value, type):
-        return type.__dict__["__name__"].__get__(value)  # type: ignore[no-any-return]
+        return name_of(value)
     return repr(value)[:_CHARS] if type(value) in _PLAIN else "..."
 
 

@@ -6,6 +6,8 @@ import base64
 import math
 from typing import TYPE_CHECKING, Any
 
+from agex.typeslots import name_of
+
 if TYPE_CHECKING:
     from mcp.types import CallToolResult, ContentBlock
 
@@ -34,7 +36,6 @@ def to_json(arguments: dict[str, Any]) -> dict[str, Any]:
     return {name: allowance.copy(value, name, 0) for name, value in arguments.items()}
 
 
-_NAME = vars(type)["__name__"].__get__
 """Gives the name of a class, whose metaclass may be the caller's and answer for itself."""
 
 
@@ -62,7 +63,7 @@ class _Allowance:
         if kind is dict:
             return {self._key(key, where): self.copy(item, where, depth + 1) for key, item in value.items()}
         raise TypeError(
-            f"{where}: a tool takes JSON data, not {_NAME(kind)}; "
+            f"{where}: a tool takes JSON data, not {name_of(kind)}; "
             "give text, numbers, True, False, None, lists and dicts."
         )
 

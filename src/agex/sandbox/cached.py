@@ -15,11 +15,9 @@ from typing import Any
 from agex.errors import SandboxTypeError
 from agex.sandbox import instead
 from agex.sandbox.context import CURRENT
+from agex.typeslots import mro_of, namespace_of
 
 __all__ = ["CachedProperty"]
-
-_MRO = type.__dict__["__mro__"].__get__
-_NAMESPACE = type.__dict__["__dict__"].__get__
 
 
 class CachedProperty:
@@ -62,7 +60,7 @@ class CachedProperty:
             return self
         if self._name is None:
             raise TypeError("Cannot use cached_property instance without calling __set_name__ on it.")
-        if not self._belongs_to(type(instance)):
+        if not self._belongs_to(type(instance), self._name):
             raise SandboxTypeError(
                 f"cached_property {self._name!r} belongs to no class of this object; read it as an attribute"
             )
@@ -85,10 +83,10 @@ class CachedProperty:
                 ) from None
         return value
 
-    def _belongs_to(self, class_: type) -> bool:
-        """Tell whether reading the name on objects of *class_* comes here, or the class is the guest's."""
-        for base in _MRO(class_) or ():
-            found = _NAMESPACE(base).get(self._name, _MISSING)
+    def _belongs_to(self, class_: type, name: str) -> bool:
+        """Tell whether reading *name* on objects of *class_* comes here, or the class is the guest's."""
+        for base in mro_of(class_):
+            found = namespace_of(base).get(name, _MISSING)
             if found is not _MISSING:
                 if found is self:
                     return True

@@ -23,13 +23,12 @@ from agex.errors import SandboxTypeError
 from agex.sandbox import hostclass, instead, origins, rawmemory
 from agex.sandbox.context import CURRENT
 from agex.sandbox.lazies import LazyMeta
+from agex.typeslots import bases_of, mro_of, namespace_of, worked_out_mro
 
 __all__ = [
     "ClassRegistry",
     "GuestType",
     "Statement",
-    "mro_of",
-    "namespace_of",
     "real_metaclass",
     "stand_in",
     "without_metaclasses",
@@ -46,21 +45,6 @@ _IDENTITY = frozenset({"__hash__", "__eq__"})
 _PLAIN = (int, float, complex, bool, str, bytes, list, tuple, dict, set, frozenset, range, type(None))
 """Types whose uncontested members are known to be harmless."""
 PLAIN = frozenset(_PLAIN)
-
-_NAMESPACE = type.__dict__["__dict__"].__get__
-"""A class's namespace, without asking a metaclass of the guest."""
-_MRO: Callable[[type], tuple[type, ...] | None] = type.__dict__["__mro__"].__get__
-"""A class's bases in order; None while its metaclass still works them out."""
-
-
-def mro_of(class_: type) -> tuple[type, ...]:
-    """Give a class's bases in order, without asking a metaclass of the guest."""
-    return _MRO(class_) or ()
-
-
-def namespace_of(class_: type) -> types.MappingProxyType[str, Any]:
-    """Give what ``vars(class_)`` gives, without asking a metaclass of the guest."""
-    return _NAMESPACE(class_)  # type: ignore[no-any-return]
 
 
 def _items(bases: Any) -> tuple[Any, ...]:
@@ -226,7 +210,7 @@ class ClassRegistry:
         for register in (self._pure, self._mixed):
             if register.get(id(class_)) is class_:
                 return register
-        if not self._is_marked(class_) or _MRO(class_) is None:
+        if not self._is_marked(class_) or worked_out_mro(class_) is None:
             return None
         self.adopt(class_)
         return self._known(class_)
@@ -242,12 +226,12 @@ class ClassRegistry:
             statement = Statement(function, bases, dict(kwargs))
             if not bases and not kwargs:
                 made = real(function, name)
-                self._check_namespace(_NAMESPACE(made), name)
+                self._check_namespace(namespace_of(made), name)
                 self.adopt(made)
             elif self._is_plain(bases) and self.makes_new(kwargs.get("metaclass", type), *map(type, bases)):
                 self.reconcile(kwargs.get("metaclass"), bases)
                 made = real(function, name, *bases, **kwargs)
-                self._check_namespace(_NAMESPACE(made), name)
+                self._check_namespace(namespace_of(made), name)
                 self.adopt(made)
             else:
                 made = self._build_checked(real, function, name, bases, kwargs)
@@ -278,7 +262,7 @@ class ClassRegistry:
         return all(isinstance(maker, type) and not any(map(self.is_guest, mro_of(maker))) for maker in makers)
 
     def _is_marked(self, class_: type) -> bool:
-        return self._is_mark(_NAMESPACE(class_).get("__module__"))
+        return self._is_mark(namespace_of(class_).get("__module__"))
 
     def _is_mark(self, module: object) -> bool:
         if module is self.module_name or module is self.builtins_name:
@@ -364,13 +348,13 @@ class ClassRegistry:
             if isinstance(each, type) and is_meta and self.is_guest(each):
                 self._check_order(each)
                 if not issubclass(each, _StandInMeta):
-                    each.__bases__ = (*type.__dict__["__bases__"].__get__(each), _StandInMeta)
+                    each.__bases__ = (*bases_of(each), _StandInMeta)
 
     def _check_order(self, metaclass: type) -> None:
         """Refuse a metaclass that orders the bases of metaclasses: their graph holds what is ours."""
         while self.is_guest(metaclass):
             for part in mro_of(metaclass):
-                if self.is_guest(part) and "mro" in _NAMESPACE(part):
+                if self.is_guest(part) and "mro" in namespace_of(part):
                     raise SandboxTypeError(
                         f"{metaclass.__name__} defines mro() and cannot be the metaclass of a metaclass; "
                         "define it on a metaclass of ordinary classes"
@@ -423,7 +407,7 @@ class ClassRegistry:
         """Let a metaclass order bases, but put no class of the host among them."""
         plain = [part for base in bases for part in mro_of(base) if not issubclass(part, type)]
         order = dict.get(namespace, "mro")
-        is_inherited = any(self.is_guest(part) and "mro" in _NAMESPACE(part) for part in plain)
+        is_inherited = any(self.is_guest(part) and "mro" in namespace_of(part) for part in plain)
         if is_inherited or (order is not None and type(order) is not types.FunctionType):
             raise SandboxTypeError(
                 f"metaclass {name} needs an mro() that is a method of its own; define it in its class body"
@@ -465,7 +449,7 @@ class ClassRegistry:
         """Refuse a metaclass of the guest that would see a host class's private state pass by."""
         for part in mro_of(metaclass):
             if self.is_guest(part):
-                for hook in (_HOOKS | _IDENTITY).intersection(_NAMESPACE(part)):
+                for hook in (_HOOKS | _IDENTITY).intersection(namespace_of(part)):
                     raise SandboxTypeError(
                         f"class {name} cannot have a metaclass that defines {hook}: it inherits from a class "
                         "of the host; keep the host object in an attribute instead"
@@ -502,7 +486,7 @@ class ClassRegistry:
         guest_parts = [dict(dict.items(namespace))]
         for base in bases:
             if isinstance(base, type):
-                guest_parts += [dict(_NAMESPACE(part)) for part in mro_of(base) if self.is_guest(part)]
+                guest_parts += [dict(namespace_of(part)) for part in mro_of(base) if self.is_guest(part)]
         for part in guest_parts:
             for member in part:
                 if member in _HOOKS or member in private:

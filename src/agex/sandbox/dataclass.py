@@ -26,6 +26,7 @@ from agex.sandbox import classes, hostclass, instead, ledger
 from agex.sandbox.context import CURRENT
 from agex.sandbox.memo import Memo
 from agex.sandbox.names import is_bindable
+from agex.typeslots import mro_of, namespace_of
 
 if TYPE_CHECKING:
     from agex.sandbox.guards import Guards
@@ -51,7 +52,7 @@ def dataclass(cls: Any = None, /, **options: Any) -> Any:
         preparation.undo(made)
     if made is not cls:  # slots=True builds the class anew
         guards.classes.succeed(cls, made)
-    for each in classes.namespace_of(made)[_FIELDS].values():
+    for each in namespace_of(made)[_FIELDS].values():
         _make_exact(each)
     return made
 
@@ -69,20 +70,18 @@ class _Preparation:
         names = _annotations(cls)
         _check_names(guards, cls, names)
         _check_metaclass(guards, type(cls), names)
-        for base in {
-            id(part): part for each in classes.mro_of(cls) for part in classes.mro_of(each)
-        }.values():
+        for base in {id(part): part for each in mro_of(cls) for part in mro_of(each)}.values():
             if base is not cls:
                 _check_fields(guards, cls, base)
         _check_post_init(guards, cls)
         fields = {name: field for name in names if (field := self._field(name)) is not None}
-        if names or "__annotations__" in classes.namespace_of(cls):
+        if names or "__annotations__" in namespace_of(cls):
             self._put("__annotations__", _Annotations(names))
         for name, field in fields.items():
             self._put(name, field)
 
     def _put(self, name: str, value: Any) -> None:
-        self._before[name] = classes.namespace_of(self._cls).get(name, _NOTHING)
+        self._before[name] = namespace_of(self._cls).get(name, _NOTHING)
         type.__setattr__(self._cls, name, value)
 
     def undo(self, made: type) -> None:
@@ -90,7 +89,7 @@ class _Preparation:
         for name, value in self._before.items():
             was_field = type(value) is dataclasses.Field
             for class_ in {id(each): each for each in (self._cls, made)}.values():
-                now = classes.namespace_of(class_).get(name, _NOTHING)
+                now = namespace_of(class_).get(name, _NOTHING)
                 if now is _NOTHING or type(now) is types.MemberDescriptorType:
                     continue  # of the class with slots: the names of its fields are slots
                 if not was_field and value is not _NOTHING:
@@ -106,7 +105,7 @@ class _Preparation:
         if type(found) is dataclasses.Field:
             _make_exact(found)
             return None
-        if dataclasses.Field in classes.mro_of(type(found)):
+        if dataclasses.Field in mro_of(type(found)):
             raise SandboxTypeError(f"the field {name!r} must be made by field()")
         try:
             value = self._guards.getattr(self._cls, name)
@@ -133,7 +132,7 @@ def _is_plain(value: object) -> bool:
 
 
 def _annotations(cls: type) -> dict[Any, Any]:
-    found = classes.namespace_of(cls).get("__annotations__")
+    found = namespace_of(cls).get("__annotations__")
     if found is None and sys.version_info >= (3, 14):
         found = inspect.get_annotations(cls)
     if found is not None and not isinstance(found, dict):
@@ -143,8 +142,8 @@ def _annotations(cls: type) -> dict[Any, Any]:
 
 def _raw(cls: type, name: str) -> Any:
     """Give what is bound to a name in a class or its bases, unasked."""
-    for base in classes.mro_of(cls):
-        found = classes.namespace_of(base).get(name, _NOTHING)
+    for base in mro_of(cls):
+        found = namespace_of(base).get(name, _NOTHING)
         if found is not _NOTHING:
             return found
     return _NOTHING
@@ -172,10 +171,10 @@ def _check_name(name: Any) -> None:
 
 def _check_metaclass(guards: Guards, metaclass: type, names: Iterable[str]) -> None:
     """Refuse a metaclass that answers for the class what the real ``dataclass`` asks of it."""
-    for part in classes.mro_of(metaclass):
+    for part in mro_of(metaclass):
         if not guards.classes.is_guest(part):
             continue
-        namespace = classes.namespace_of(part)
+        namespace = namespace_of(part)
         for name in (*_ASKED, *names):
             if name in namespace:
                 raise SandboxTypeError(
@@ -190,7 +189,7 @@ def _check_metaclass(guards: Guards, metaclass: type, names: Iterable[str]) -> N
 
 def _check_fields(guards: Guards, cls: type, base: type) -> None:
     """See to it that the fields a base brings are what ``dataclass`` made."""
-    namespace = classes.namespace_of(base)
+    namespace = namespace_of(base)
     found = namespace.get(_FIELDS)
     if found is None:
         return

@@ -22,6 +22,7 @@ from agex.sandbox.cached import CachedProperty
 from agex.sandbox.context import CURRENT
 from agex.sandbox.doors import exact_name
 from agex.sandbox.names import is_bindable
+from agex.typeslots import mro_of
 
 if typing.TYPE_CHECKING:
     from agex.sandbox.guards import Guards
@@ -163,7 +164,7 @@ def get_type_hints(obj: Any, globalns: Any = None, localns: Any = None, include_
     """Do what ``typing.get_type_hints`` does, where no annotation is text."""
     hints: dict[str, Any] = {}
     if isinstance(obj, type):
-        for owner in reversed(obj.__mro__):
+        for owner in reversed(mro_of(obj)):
             hints |= getattr(owner, "__annotations__", {}) if owner is obj else inspect.get_annotations(owner)
     else:
         hints = _hints_of_object(obj)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from agex.errors import SandboxAttributeError, SandboxTypeError
 from agex.sandbox import classes, formatting, hostclass, instead, lazies
+from agex.typeslots import mro_of, namespace_of
 
 if TYPE_CHECKING:
     from agex.sandbox.guards import Guards
@@ -121,7 +122,7 @@ def _graph_door(guards: Guards, receiver: Any, name: str) -> Any:
     subject = origin_of(super_self(receiver) if type(receiver) is super else receiver)
     if _is_metaclass(subject):
         raise refusal(receiver, name)
-    if isinstance(subject, type) and any(_is_stand_in(part) for part in classes.mro_of(subject)):
+    if isinstance(subject, type) and any(_is_stand_in(part) for part in mro_of(subject)):
         raise refusal(receiver, name)
     return receiver
 
@@ -144,7 +145,7 @@ def _loop_door(guards: Guards, receiver: Any, name: str) -> Any:
     if isinstance(receiver, types.ModuleType):
         modules = [receiver.__name__]
     else:  # an event loop may have futures of a class of its own
-        modules = [str(part.__module__) for part in classes.mro_of(subject)]
+        modules = [str(part.__module__) for part in mro_of(subject)]
     if not guards.is_own(receiver) and any(_is_asyncio(module) for module in modules):
         raise refusal(receiver, name)
     return receiver
@@ -157,7 +158,7 @@ def _is_asyncio(module: str) -> bool:
 def _cache_door(guards: Guards, receiver: Any, name: str) -> Any:
     """``ZoneInfo.clear_cache``: the cache is the host's."""
     subject = receiver if isinstance(receiver, type) else type(receiver)
-    if any(part.__module__.startswith("zoneinfo") for part in classes.mro_of(subject)):
+    if any(part.__module__.startswith("zoneinfo") for part in mro_of(subject)):
         raise refusal(receiver, name)
     return receiver
 
@@ -238,8 +239,8 @@ def _own_door(guards: Guards, receiver: Any, name: str) -> Any:
 
 def _is_defined(guards: Guards, class_: type, name: str) -> bool:
     """Tell whether the guest wrote what *class_* answers: ``object.__getstate__`` takes any object."""
-    for base in classes.mro_of(class_):
-        if name in classes.namespace_of(base):
+    for base in mro_of(class_):
+        if name in namespace_of(base):
             return guards.classes.is_guest(base)
     return True
 
@@ -344,7 +345,7 @@ def _goes_round(guards: Guards, target: Any, name: str, real: Any) -> bool:
     """Tell whether *real* is not what the class of the host has for this: a frozen one would not be asked."""
     if _is_guests(guards, target):
         return False
-    spaces = map(classes.namespace_of, classes.mro_of(type(target)))
+    spaces = map(namespace_of, mro_of(type(target)))
     found = next(space[name] for space in spaces if name in space)
     # What is written in C the interpreter guards itself, and it has no rules of a program.
     return type(found) is not types.WrapperDescriptorType and found is not getattr(real, "__func__", real)

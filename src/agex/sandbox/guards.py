@@ -34,6 +34,7 @@ from agex.sandbox.names import Names, Spaces, own_names, replace_names
 from agex.sandbox.output import CAPTURE
 from agex.sandbox.policy import Policy
 from agex.sandbox.verdicts import Verdicts
+from agex.typeslots import mro_of, namespace_of
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -210,10 +211,10 @@ class Guards:
         class_ = receiver if isinstance(receiver, type) else type(receiver)
         if not self.classes.is_mixed(class_):
             return False
-        parts = filter(self.classes.is_guest, classes.mro_of(class_))
+        parts = filter(self.classes.is_guest, mro_of(class_))
         # What the host's part put into an object itself goes first.
         shadowed = class_ is not receiver and name in getattr(receiver, "__dict__", ())
-        return not shadowed and any(name in classes.namespace_of(part) for part in parts)
+        return not shadowed and any(name in namespace_of(part) for part in parts)
 
     def _check_module(self, module: types.ModuleType) -> None:
         """Refuse a module of the interpreter's own, which an object led to: what is imported is a copy."""
@@ -226,7 +227,7 @@ class Guards:
     def _check_rules(self, receiver: Any, name: str) -> None:
         """Refuse a member that a registration leaves out."""
         class_ = type(receiver)
-        is_class = issubclass(class_, type) and classes.GuestType not in classes.mro_of(class_)
+        is_class = issubclass(class_, type) and classes.GuestType not in mro_of(class_)
         subject = receiver if is_class else class_
         if self.policy.denies(subject, name) and not self.classes.is_pure(subject):
             raise doors.refusal(receiver, name)
@@ -308,9 +309,9 @@ class Guards:
 
     def _hides_method(self, class_: type, name: str) -> bool:
         """Tell whether *name* is a method of a host class among the bases."""
-        for base in classes.mro_of(class_):
-            if name in classes.namespace_of(base):
-                return not self.classes.is_guest(base) and callable(classes.namespace_of(base)[name])
+        for base in mro_of(class_):
+            if name in namespace_of(base):
+                return not self.classes.is_guest(base) and callable(namespace_of(base)[name])
         return False
 
     # -- builtins that take names ----------------------------------------------------
@@ -375,7 +376,7 @@ class Guards:
             names = {
                 # __dict__ and __weakref__ of one class answer on the instances of others
                 k: doors.Inert(v) if type(v) is types.GetSetDescriptorType else v
-                for k, v in classes.namespace_of(value).items()
+                for k, v in namespace_of(value).items()
                 if k not in rawmemory.NAMES
             }
             if type(fields := names.get("__dataclass_fields__")) is dict:

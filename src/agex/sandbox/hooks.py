@@ -15,6 +15,7 @@ from typing import Any
 
 from agex.sandbox import ledger
 from agex.sandbox.flags import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
+from agex.typeslots import namespace_of
 
 __all__ = ["HOOKS", "Hooks", "written"]
 
@@ -56,7 +57,7 @@ class Hooks:
     def shut(self, classes: Iterable[type]) -> None:
         """Put the guarded ones in place."""
         for class_ in classes:
-            for name, value in list(_NAMESPACE(class_).items()):
+            for name, value in list(namespace_of(class_).items()):
                 self.shut_one(class_, name, value)
 
     def shut_one(self, class_: type, name: Any, value: Any) -> None:
@@ -127,6 +128,5 @@ def _get(value: Any, instance: Any) -> Any:
     return value if get is None else get(value, instance, type(instance))
 
 
-_NAMESPACE: Callable[[type], Any] = vars(type)["__dict__"].__get__
 _ASYNC = CO_COROUTINE | CO_ASYNC_GENERATOR
 """What a call of does not run yet, and is awaited on purpose."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from agex.sandbox import ledger
+from agex.typeslots import mro_of
 
 __all__ = ["is_static", "private_names", "public_names"]
 
@@ -36,11 +37,11 @@ def public_names(class_: type) -> frozenset[str]:
 
 
 def _attributes(class_: type) -> frozenset[str]:
-    return frozenset(n for base in class_.__mro__ for n in vars(base) if not n.startswith("_"))
+    return frozenset(n for base in mro_of(class_) for n in vars(base) if not n.startswith("_"))
 
 
 def _names(class_: type) -> Iterator[str]:
-    for base in class_.__mro__:
+    for base in mro_of(class_):
         if is_static(base):
             continue
         yield from vars(base)

@@ -12,10 +12,9 @@ from __future__ import annotations
 
 import sys
 import types
-from collections.abc import Callable
 from typing import Any
 
-from agex.sandbox import classes
+from agex.typeslots import module_of, mro_of, namespace_of
 
 __all__ = ["IS_HERE", "belongs_to_it"]
 
@@ -31,9 +30,9 @@ def belongs_to_it(receiver: Any, name: str) -> bool:
     if issubclass(type(receiver), types.ModuleType):
         return _package(types.ModuleType.__getattribute__(receiver, "__dict__").get("__name__")) in PACKAGES
     subject = receiver if issubclass(type(receiver), type) else type(receiver)
-    for base in classes.mro_of(subject):
-        space = classes.namespace_of(base)
-        if _package(_MODULE(base)) in PACKAGES:
+    for base in mro_of(subject):
+        space = namespace_of(base)
+        if _package(module_of(base)) in PACKAGES:
             if name in space or not _ANSWERS_ITSELF.isdisjoint(space):
                 return True
         elif name in space and base is not object:
@@ -42,7 +41,6 @@ def belongs_to_it(receiver: Any, name: str) -> bool:
 
 
 # As the type itself says it: a class of C has it nowhere else, and a metaclass of the guest is not asked.
-_MODULE: Callable[[type], object] = vars(type)["__module__"].__get__
 _ANSWERS_ITSELF = frozenset({"__getattribute__", "__getattr__"})
 
 

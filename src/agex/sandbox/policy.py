@@ -25,6 +25,7 @@ from agex.sandbox.libraries.homes import Guard, homes
 from agex.sandbox.libraries.lookup import DENIED, Shelf, member_door, named, open_guard, unsealed
 from agex.sandbox.modules import ModuleGrant, Pattern, matches, open_while
 from agex.sandbox.rules import Rules
+from agex.typeslots import mro_of
 
 if TYPE_CHECKING:
     from agex.sandbox.libraries.library import Library
@@ -342,7 +343,7 @@ class Policy:
         if name not in self._contested and not self.strict:
             return False
         class_ = unsealed(class_)
-        if any(rule.denies(name) for base in class_.__mro__ if (rule := self._rules.get(base))):
+        if any(rule.denies(name) for base in mro_of(class_) if (rule := self._rules.get(base))):
             return True
         return self._shelf.verdict(class_, name) is DENIED
 
@@ -352,7 +353,7 @@ class Policy:
         said = self._shelf.verdict(class_, name)
         if said is not None:
             return said
-        opened = next((self._open[base] for base in class_.__mro__ if base in self._open), ())
+        opened = next((self._open[base] for base in mro_of(class_) if base in self._open), ())
         return open_guard(opened)
 
     def imports(self, name: str, value: Any) -> bool:
@@ -370,7 +371,7 @@ class Policy:
         """Tell whether public data attributes of instances of *class_* may be assigned."""
         if (said := self._shelf.is_writable(class_)) is not None:
             return said
-        for base in class_.__mro__:
+        for base in mro_of(class_):
             if base in self._writable:
                 return True
             root = str(getattr(base, "__module__", "")).partition(".")[0]

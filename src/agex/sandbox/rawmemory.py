@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 from agex.errors import SandboxTypeError
 from agex.sandbox import instead
 from agex.sandbox.memo import shut
+from agex.typeslots import mro_of, namespace_of
 
 __all__ = ["NAMES", "NOWHERE", "SimpleNamespace", "keep_from"]
 
@@ -33,17 +34,16 @@ class _Nowhere:
 
 NOWHERE = _Nowhere()
 _UNANSWERED = frozenset({*NAMES, "__deepcopy__", "__setstate__"})
-_NAMESPACE = type.__dict__["__dict__"].__get__
 
 
 def keep_from(class_: type) -> None:
     """See to it that instances of a class answer no such name."""
     if issubclass(class_, type):
         return  # on a metaclass it would stand before the classes' own
-    namespace = _NAMESPACE(class_)
+    namespace = namespace_of(class_)
     metaclass: type = type(class_)
     if metaclass is not type and any(
-        name in _NAMESPACE(part) for part in metaclass.__mro__ for name in NAMES
+        name in namespace_of(part) for part in mro_of(metaclass) for name in NAMES
     ):
         raise SandboxTypeError(
             f"the metaclass of class {class_.__name__} cannot also be a subclass of an ordinary class; "
@@ -54,7 +54,7 @@ def keep_from(class_: type) -> None:
             type.__setattr__(class_, hook, _filtered(namespace[hook]))
     if type(deepcopy := namespace.get("__deepcopy__")) is types.FunctionType:
         type.__setattr__(class_, "__deepcopy__", _without_memo(deepcopy))
-    if typing.Protocol in class_.__mro__:
+    if typing.Protocol in mro_of(class_):
         _leave_out_of_protocols()
     for name in NAMES:
         type.__setattr__(class_, name, NOWHERE)

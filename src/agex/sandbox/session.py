@@ -24,6 +24,7 @@ from agex.sandbox.output import CAPTURE, Output, capture_stdout, release_stdout
 from agex.sandbox.policy import Policy
 from agex.sandbox.stacks import builtins_inside
 from agex.sandbox.tracebacks import format_error
+from agex.typeslots import name_of
 
 if TYPE_CHECKING:
     import asyncio
@@ -564,12 +565,11 @@ _MODULE_NAMES = frozenset(
 _TRACEBACK: Callable[[BaseException], types.TracebackType | None] = vars(BaseException)[
     "__traceback__"
 ].__get__
-_NAME: Callable[[type], str] = vars(type)["__name__"].__get__
 
 
 def _name(kind: type) -> str:
     """Give the name of a class, whose metaclass may be the guest's and answer for itself."""
-    return _NAME(kind)
+    return name_of(kind)
 
 
 def _wrapped(cause: BaseException) -> EvalError:

@@ -11,6 +11,7 @@ import pickle
 from collections.abc import Callable
 from typing import Any
 
+from agex.typeslots import mro_of, name_of
 from agex.values.library import library
 from agex.values.sharing import array_root
 
@@ -304,7 +305,7 @@ def find_kind(cls: type) -> Callable[[Any, Any], Any] | None:
     found = _BY_NAME.get(f"{cls.__module__}.{cls.__qualname__}")
     if found is not None:
         return found
-    bases = {base.__name__ for base in cls.__mro__}
+    bases = {name_of(base) for base in mro_of(cls)}
     if "generic" in bases:
         return take_scalar
     if "dtype" in bases:

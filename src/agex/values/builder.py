@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from agex.errors import StateCorrupt
+from agex.typeslots import bases_of, mro_of, qualname_of
 from agex.values import instances
 from agex.values.allow import Allow
 from agex.values.guest import GuestCode
@@ -357,7 +358,7 @@ class Builder:
 
     def _rename(self, cls: type, qualified: str) -> None:
         """Give a class, and what its statement made in it, the names that they had."""
-        before = f"{_qualified_name(cls)}."
+        before = f"{qualname_of(cls)}."
         type.__setattr__(cls, "__qualname__", qualified)
         for function in functions_of(cls):
             is_own = self._guest is not None and self._guest.is_guest_function(function)
@@ -365,7 +366,7 @@ class Builder:
                 function.__qualname__ = f"{qualified}.{function.__qualname__.removeprefix(before)}"
         for inner in list(vars(cls).values()):
             if is_class(inner) and _is_guests(self._guest, inner):
-                name = _qualified_name(inner)
+                name = qualname_of(inner)
                 if name.startswith(before):
                     self._rename(inner, f"{qualified}.{name.removeprefix(before)}")
 
@@ -382,7 +383,7 @@ class Builder:
         cls = unwrapped(cls)
         if type(cls) is NotKept:
             return cls
-        if not (is_class(cls) and cls.__bases__ == (tuple,)):
+        if not (is_class(cls) and bases_of(cls) == (tuple,)):
             raise StateCorrupt("a stored named tuple is of something else")
         return tuple.__new__(cls, items)
 
@@ -403,7 +404,6 @@ def may_store(guest: GuestCode | None, cls: type, name: str, value: Any) -> bool
     return not is_special or (is_function(value) and guest.is_guest_function(value))
 
 
-_qualified_name: Callable[[type], str] = type.__dict__["__qualname__"].__get__
 """Without asking a metaclass of the guest."""
 
 
@@ -443,7 +443,7 @@ def _is_guests(guest: GuestCode | None, value: Any) -> bool:
 
 
 def _mro(owner: Any) -> tuple[type, ...]:
-    return (owner if is_class(owner) else type(owner)).__mro__
+    return mro_of(owner if is_class(owner) else type(owner))
 
 
 def _missing(name: str, kind: str, reason: str) -> NotKept:

@@ -16,6 +16,7 @@ import types
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from agex.typeslots import bases_of, mro_of
 from agex.values import definitions, plain
 from agex.values.allow import Allow, class_name
 from agex.values.builder import Builder, may_store
@@ -99,7 +100,7 @@ class Captures:
 
     def is_named_tuple(self, cls: type) -> bool:
         """Tell whether ``collections.namedtuple`` made a class, and nobody says more of it."""
-        if type.__dict__["__bases__"].__get__(cls) != (tuple,) or "_fields" not in vars(cls):
+        if bases_of(cls) != (tuple,) or "_fields" not in vars(cls):
             return False
         has_statement = self._is_guests(cls) and self._body(cls) is not None
         return not has_statement and not self.allow.is_registered(cls)
@@ -107,7 +108,7 @@ class Captures:
     def successors(self, value: Any) -> Iterator[Any]:
         """Give what a function or class of the guest refers to."""
         if is_class(value):
-            yield from (*value.__bases__, type(value), self._outer_of(value), *functions_of(value))
+            yield from (*bases_of(value), type(value), self._outer_of(value), *functions_of(value))
             yield from self._changed(value).values()
             yield from self._inner(value)
             body = self._body(value)
@@ -329,7 +330,7 @@ class Captures:
 
     def _before(self, cls: type, values: dict[str, Any]) -> dict[str, Any]:
         """Give those values that can be made before a class: its bases, and what does not need it."""
-        bases = [*cls.__bases__, type(cls)]
+        bases = [*bases_of(cls), type(cls)]
         return {
             name: value
             for name, value in values.items()
@@ -384,7 +385,7 @@ class Captures:
                     found[name] = value
             elif name == "_abc_impl" or (name.startswith("__") and name.endswith("__")):
                 continue
-            elif not any("__get__" in vars(base) for base in type(value).__mro__) and not is_code(value):
+            elif not any("__get__" in vars(base) for base in mro_of(type(value))) and not is_code(value):
                 found[name] = value
         return found
 
@@ -473,7 +474,7 @@ class Captures:
     def _needed(self, value: Any) -> list[Any]:
         """Give what a function or class refers to, apart from globals."""
         if is_class(value):
-            code = [*value.__bases__, type(value), self._outer_of(value), *functions_of(value)]
+            code = [*bases_of(value), type(value), self._outer_of(value), *functions_of(value)]
             return [*code, *self._changed(value).values()]
         contents = [each for cell in value.__closure__ or () for each in _content(cell)]
         return [value.__defaults__, value.__kwdefaults__, value.__dict__, self._outer_of(value), *contents]
@@ -519,7 +520,7 @@ def _plain(text: Any) -> str | None:
 
 def _is_its_own(method: types.MethodType) -> bool:
     owner = method.__self__
-    mro = (owner if is_class(owner) else type(owner)).__mro__
+    mro = mro_of(owner if is_class(owner) else type(owner))
     name = getattr(method.__func__, "__name__", "")
     found = next((vars(cls)[name] for cls in mro if name in vars(cls)), None)
     return plain_function(found) is method.__func__

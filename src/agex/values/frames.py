@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from agex.typeslots import mro_of, name_of
 from agex.values import scalars
 from agex.values.arrays import alone
 from agex.values.library import library
@@ -270,7 +271,7 @@ _BY_NAME: dict[str, Kind] = {
 def find_kind(cls: type) -> Kind | None:
     """Find how instances of a class of pandas' are taken apart."""
     found = _BY_NAME.get(cls.__name__)
-    if found is None and any(base.__name__ == "BaseOffset" for base in cls.__mro__):
+    if found is None and any(name_of(base) == "BaseOffset" for base in mro_of(cls)):
         return scalars.take_offset
     return found
 

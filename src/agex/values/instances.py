@@ -17,6 +17,7 @@ import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from agex.typeslots import mro_of
 from agex.values.handle import unwrapped
 
 __all__ = ["attributes_of", "blank", "fill", "has_only_attributes", "has_own_pickling", "take_apart"]
@@ -70,7 +71,7 @@ _SOLID = frozenset({*_TAKE, *_ITEMS, object})
 
 def _solid(cls: type) -> type:
     """Give the builtin class that an instance is one of underneath."""
-    return next((base for base in cls.__mro__ if base in _SOLID), object)
+    return next((base for base in mro_of(cls) if base in _SOLID), object)
 
 
 def _require_open(cls: type, solid: type) -> None:
@@ -101,7 +102,7 @@ def has_own_pickling(cls: type) -> bool:
         "__getnewargs__",
         "__getnewargs_ex__",
     )
-    for base in cls.__mro__:
+    for base in mro_of(cls):
         if base in _SOLID or base.__module__ == "enum":
             return False
         if any(name in vars(base) for name in own):
@@ -161,7 +162,7 @@ def _attributes(value: Any) -> dict[str, Any] | None:
 
 def _slots(cls: type) -> Iterator[tuple[str, Any]]:
     seen: set[str] = set()
-    for base in type.__dict__["__mro__"].__get__(cls):
+    for base in mro_of(cls):
         names = vars(base)
         if "__slots__" in names:
             for name, slot in names.items():

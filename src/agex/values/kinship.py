@@ -10,6 +10,8 @@ import sys
 import types
 from typing import TypeGuard
 
+from agex.typeslots import name_of
+
 __all__ = ["is_a", "is_class", "is_exactly", "is_function", "is_made_of", "package_of", "type_name"]
 
 
@@ -26,7 +28,7 @@ def package_of(cls: type) -> str:
 
 def type_name(value: object) -> str:
     """Give the name of a value's class, whose metaclass may be a guest's and answer for itself."""
-    return str(type.__dict__["__name__"].__get__(type(value)))
+    return name_of(type(value))
 
 
 def is_made_of(kind: type, module: str, name: str) -> bool:

@@ -23,6 +23,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from agex.typeslots import mro_of, name_of
 from agex.values.kinship import is_a, is_class, is_function, is_made_of, package_of
 
 __all__ = ["ATOMS", "Cluster", "Code", "array_root", "clusters"]
@@ -216,4 +217,4 @@ _ATOMIC = {
 
 def _is_atomic(kind: type) -> bool:
     wanted = _ATOMIC.get(package_of(kind))
-    return wanted is not None and any(base.__name__ in wanted for base in kind.__mro__)
+    return wanted is not None and any(name_of(base) in wanted for base in mro_of(kind))

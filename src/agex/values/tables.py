@@ -11,6 +11,7 @@ import pickle
 from collections.abc import Callable
 from typing import Any
 
+from agex.typeslots import module_of, mro_of, name_of
 from agex.values.library import library
 
 __all__ = ["CONSTRUCTORS", "find_kind"]
@@ -177,11 +178,11 @@ def make_figure(form: dict[str, Any]) -> Any:
 
 def find_kind(cls: type) -> Kind | None:
     """Find how instances of a class of these libraries are taken apart."""
-    package, names = cls.__module__.partition(".")[0], {base.__name__ for base in cls.__mro__}
+    package, names = str(module_of(cls)).partition(".")[0], {name_of(base) for base in mro_of(cls)}
     if package == "plotly":
         return take_figure if "BaseFigure" in names else None
     if package == "polars":
-        return {"DataFrame": take_polars, "Series": take_polars_series}.get(cls.__name__)
+        return {"DataFrame": take_polars, "Series": take_polars_series}.get(name_of(cls))
     for name, kind in _ARROW.items():
         if name in names:
             return kind

@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
+from agex.typeslots import module_of, mro_of, qualname_of
+
 __all__ = ["Guard", "homes"]
 
 Guard: TypeAlias = Callable[..., Any]
 """Called as ``guard(real, *args, **kwargs)``; checks the arguments and calls *real*, or raises."""
 
-_MODULE = type.__dict__["__module__"].__get__
-_QUALNAME = type.__dict__["__qualname__"].__get__
-
 
 def homes(class_: type) -> Iterator[tuple[str, str]]:
     """Give, for a class and its bases, the library and the class's name in it."""
     # By name, not by identity: no library has to be imported, and a class keeps its name when it moves.
-    for base in type.__dict__["__mro__"].__get__(class_):
-        module = _MODULE(base)
+    for base in mro_of(class_):
+        module = module_of(base)
         if type(module) is str:
-            yield module.partition(".")[0].lstrip("_"), _QUALNAME(base)
+            yield module.partition(".")[0].lstrip("_"), qualname_of(base)

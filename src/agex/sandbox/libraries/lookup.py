@@ -11,6 +11,7 @@ from agex.errors import SandboxError
 from agex.sandbox import doors
 from agex.sandbox.libraries.homes import Guard, homes
 from agex.sandbox.modules import open_while
+from agex.typeslots import namespace_of
 
 if TYPE_CHECKING:
     from agex.sandbox.guards import Guards
@@ -26,7 +27,7 @@ def DENIED(real: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N802 - a verdi
 
 def unsealed(class_: type) -> type:
     """Give what the stand-in of a sealed class stands for; any other class as it is."""
-    real = type.__dict__["__dict__"].__get__(class_).get("_real") if type(class_) in _STAND_INS else None
+    real = namespace_of(class_).get("_real") if type(class_) in _STAND_INS else None
     return real if isinstance(real, type) else class_
 
 
