@@ -20,7 +20,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from agex.errors import SandboxTypeError
-from agex.sandbox import hostclass, instead, origins, rawmemory
+from agex.sandbox import hostclass, instead, members, origins, rawmemory
 from agex.sandbox.context import CURRENT
 from agex.sandbox.lazies import LazyMeta
 from agex.typeslots import bases_of, mro_of, namespace_of, worked_out_mro
@@ -50,10 +50,6 @@ PLAIN = frozenset(_PLAIN)
 def _items(bases: Any) -> tuple[Any, ...]:
     """Give the bases that the interpreter will see: a tuple of the guest may iterate over others."""
     return tuple(tuple.__iter__(bases)) if isinstance(bases, tuple) else ()
-
-
-_NEVER = frozenset({"__del__", "__reduce__", "__reduce_ex__", *rawmemory.NAMES})
-"""What no class of a guest may define, however it is made."""
 
 
 class _StandInMeta(type):
@@ -177,7 +173,8 @@ class Statement:
 class ClassRegistry:
     """The classes of one session."""
 
-    def __init__(self) -> None:
+    def __init__(self, restricts: Callable[[type], bool] = lambda class_: False) -> None:
+        self._restricts = restricts  # tells whether a registration says something of a class of the host's
         self.module_name = str(b"__main__", "ascii")
         """``__name__`` in guest code: a string equal to others and identical to none. A class body stores
         this very object as ``__module__``; no host class can have it, so new classes are known by it."""
@@ -226,12 +223,12 @@ class ClassRegistry:
             statement = Statement(function, bases, dict(kwargs))
             if not bases and not kwargs:
                 made = real(function, name)
-                self._check_namespace(namespace_of(made), name)
+                members.check(namespace_of(made), name)
                 self.adopt(made)
             elif self._is_plain(bases) and self.makes_new(kwargs.get("metaclass", type), *map(type, bases)):
                 self.reconcile(kwargs.get("metaclass"), bases)
                 made = real(function, name, *bases, **kwargs)
-                self._check_namespace(namespace_of(made), name)
+                members.check(namespace_of(made), name)
                 self.adopt(made)
             else:
                 made = self._build_checked(real, function, name, bases, kwargs)
@@ -379,7 +376,8 @@ class ClassRegistry:
                 )
             if not dict.__contains__(namespace, "__module__"):  # else it is a class statement's, of any type
                 namespace = {**dict(dict.items(namespace)), "__module__": self.module_name}
-            self._check_namespace(namespace, name)
+            members.check(namespace, name)
+            members.check_dunders(namespace, name)
             self._check_bases(name, types.resolve_bases(_items(bases)), namespace)
         made = metaclass(name, bases, namespace, **kwargs)
         if isinstance(made, type) and (makes_new or self._is_marked(made)):
@@ -400,6 +398,8 @@ class ClassRegistry:
                     raise SandboxTypeError(
                         f"metaclass {name} cannot define {said}: it is asked for everywhere"
                     )
+        if any(issubclass(type(base), enum.EnumType) for base in classes):
+            members.check_enumeration(namespace, name, classes)
         if not all(map(self._is_harmless, bases)):
             self._check_mixed(name, bases, namespace)
 
@@ -440,6 +440,15 @@ class ClassRegistry:
             self._check_metaclass(type(class_), class_.__name__)
             self._mixed[id(class_)] = class_
 
+    def reconsider(self) -> None:
+        """Sort the classes anew: something was registered since, maybe about a class behind one of them."""
+        for class_ in list(self._pure.values()):
+            if not all(map(self._is_harmless, mro_of(class_)[1:])):
+                self._mixed[id(class_)] = self._pure.pop(id(class_))
+                if _is_told_by_identity(class_):
+                    self.own.discard(class_)
+                    self.trusted.discard(class_)
+
     def _tell_by_identity(self) -> None:
         """Let compiled code look for classes without their ``__hash__``; a set asks for it."""
         self.builtins["own!"] = _ByIdentity(self._pure)
@@ -463,23 +472,10 @@ class ClassRegistry:
     def _holds_no_secrets(self, part: type) -> bool:
         if self.is_guest(part):
             return self.is_pure(part)
-        is_stand_in = isinstance(part, _StandInMeta) or issubclass(part, _StandInMeta)
-        return is_stand_in or hostclass.is_static(part) or part.__module__ in _STDLIB_BASES
-
-    def _check_namespace(self, namespace: Any, name: Any) -> None:
-        is_dict = isinstance(namespace, dict)
-        members = dict.keys(namespace) if is_dict else namespace.keys()
-        odd = {*map(type, members)} - {str}
-        if odd:  # it may equal what it likes, when it likes
-            raise SandboxTypeError(
-                f"class {name} has a member named by a {odd.pop().__name__}; use a plain str"
-            )
-        for member in _NEVER.intersection(members):
-            value = dict.__getitem__(namespace, member) if is_dict else namespace[member]
-            if value is not rawmemory.NOWHERE:
-                raise SandboxTypeError(
-                    f"class {name} cannot define {member}; use a context manager or a plain method"
-                )
+        if isinstance(part, _StandInMeta) or issubclass(part, _StandInMeta):
+            return True
+        known = instead.is_ours(part) or hostclass.is_standard(part, _STDLIB_BASES)
+        return known and not self._restricts(part)
 
     def _check_mixed(self, name: Any, bases: tuple[Any, ...], namespace: dict[str, Any]) -> None:
         private = self.host_names(*(base for base in bases if isinstance(base, type)))
@@ -494,6 +490,9 @@ class ClassRegistry:
                         f"class {name} cannot define {member}: it inherits from a class of the host; "
                         "keep the host object in an attribute instead"
                     )
+            fields = part.get("__dataclass_fields__", {})
+            if not members.are_fields(fields) or private.intersection(fields):
+                raise SandboxTypeError(f"class {name} needs the fields that @dataclass gives it")
             slots = part.get("__slots__", ())
             named = (slots,) if isinstance(slots, str) else slots
             if type(named) not in {tuple, list} or not all(type(slot) is str for slot in named):

@@ -105,7 +105,8 @@ class Guards:
         """The workspace, if the session has one."""
         self.program: types.CodeType | None = None
         """What the session runs, or ran last."""
-        self.classes = classes.ClassRegistry()
+        self.classes = classes.ClassRegistry(policy.restricts)
+        self._registered = policy.text
         self.builtins: dict[str, Any] = {
             **_STATIC,
             "stop!": RUNNING,
@@ -226,11 +227,16 @@ class Guards:
 
     def _check_rules(self, receiver: Any, name: str) -> None:
         """Refuse a member that a registration leaves out."""
-        class_ = type(receiver)
-        is_class = issubclass(class_, type) and classes.GuestType not in mro_of(class_)
-        subject = receiver if is_class else class_
-        if self.policy.denies(subject, name) and not self.classes.is_pure(subject):
-            raise doors.refusal(receiver, name)
+        subject = doors.super_self(receiver) if issubclass(type(receiver), super) else receiver
+        for owner in (subject, type(subject)) if issubclass(type(subject), type) else (type(subject),):
+            if self.policy.denies(owner, name) and not self.classes.is_pure(owner):
+                raise doors.refusal(receiver, name)
+
+    def renew(self) -> None:
+        """Take over what was registered since the last run."""
+        if self._registered is not self.policy.text:
+            self._registered = self.policy.text
+            self.classes.reconsider()
 
     def _owns_private(self, receiver: Any, name: str) -> bool:
         """Tell whether a private name of *receiver* is the guest's own."""

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import sys
 import types
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from typing import Any
 
 from agex.sandbox import ledger
-from agex.typeslots import mro_of
+from agex.typeslots import module_of, mro_of, qualname_of
 
-__all__ = ["is_static", "private_names", "public_names"]
+__all__ = ["is_standard", "is_static", "private_names", "public_names"]
 
 _HEAPTYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE
 _FLAGS = type.__dict__["__flags__"].__get__
@@ -18,6 +22,22 @@ _FLAGS = type.__dict__["__flags__"].__get__
 def is_static(class_: type) -> bool:
     """Tell whether *class_* is built into the interpreter: it holds no secrets of a program."""
     return not _FLAGS(class_) & _HEAPTYPE
+
+
+def is_standard(class_: type, modules: frozenset[str]) -> bool:
+    """Tell whether *class_* is the interpreter's own, or is what one of *modules* calls by its name."""
+    home: object = module_of(class_)
+    if type(home) is not str:
+        return False
+    if is_static(class_):
+        return home.partition(".")[0] in _OF_THE_INTERPRETER
+    found: Any = sys.modules.get(home) if home in modules else None
+    for name in qualname_of(class_).split("."):
+        found = getattr(found, "__dict__", {}).get(name)
+    return found is class_
+
+
+_OF_THE_INTERPRETER = sys.stdlib_module_names | {"builtins"}
 
 
 @lru_cache(maxsize=1024)
@@ -54,17 +74,43 @@ def _names(class_: type) -> Iterator[str]:
 
 
 def _functions(member: object) -> Iterator[types.FunctionType]:
-    if isinstance(member, (staticmethod, classmethod)):
-        member = member.__func__
-    parts = (member.fget, member.fset, member.fdel) if isinstance(member, property) else (member,)
-    for part in parts:
-        function = getattr(part, "__wrapped__", part)
-        if isinstance(function, types.FunctionType):
-            yield function
+    """Give the functions of a member, and those behind it."""
+    waiting, seen = [member], set[int]()
+    while waiting:
+        part = waiting.pop()
+        if id(part) not in seen:
+            seen.add(id(part))
+            waiting += _behind(part)
+            if isinstance(part, types.FunctionType):
+                yield part
+
+
+def _behind(part: Any) -> Iterable[Any]:
+    if isinstance(part, property):
+        return part.fget, part.fset, part.fdel
+    if isinstance(part, (staticmethod, classmethod)):
+        return (part.__func__,)
+    if isinstance(part, (functools.partial, functools.partialmethod, functools.cached_property)):
+        return (part.func,)
+    held = list(getattr(part, "__dict__", {}).values()) if not isinstance(part, type) else []
+    for cell in getattr(part, "__closure__", None) or ():
+        with contextlib.suppress(ValueError):  # nothing is in it yet
+            held.append(cell.cell_contents)
+    return [each for each in held if isinstance(each, _OF_FUNCTIONS)]
+
+
+_OF_FUNCTIONS = (
+    types.FunctionType, property, staticmethod, classmethod, functools.partial, functools.partialmethod,
+    functools.cached_property,
+)  # fmt: skip
 
 
 def _code_names(code: types.CodeType) -> Iterator[str]:
+    """Give the names that code uses, and the words in it: ``setattr(self, "_x", 1)`` says one as a text."""
     yield from code.co_names
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
             yield from _code_names(constant)
+        for word in constant if isinstance(constant, tuple) else (constant,):
+            if isinstance(word, str) and ledger.is_private(word) and word.isidentifier():
+                yield word

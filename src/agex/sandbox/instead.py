@@ -14,11 +14,12 @@ from typing import Any, NoReturn
 
 from agex.errors import SandboxTypeError
 
-__all__ = ["closed", "is_stand_in", "shown", "stands_for"]
+__all__ = ["closed", "is_ours", "is_stand_in", "note_ours", "shown", "stands_for"]
 
 # By identity: a metaclass of the guest could define __hash__ and __eq__.
 _INSTEAD: dict[int, tuple[type, type]] = {}
 _STAND_INS: dict[int, type] = {}
+_OURS: dict[int, type] = {}
 
 
 def stands_for(real: type, instead: type) -> type:
@@ -39,6 +40,16 @@ def shown(class_: type) -> type:
 def is_stand_in(class_: type) -> bool:
     """Tell whether *class_* stands in for one of the standard library."""
     return id(class_) in _STAND_INS
+
+
+def note_ours(class_: type) -> None:
+    """Note a class of the sandbox's own that guests get as a member of the standard library."""
+    _OURS[id(class_)] = class_
+
+
+def is_ours(class_: type) -> bool:
+    """Tell whether *class_* is the sandbox's own: it holds no secrets, and says itself what it refuses."""
+    return id(class_) in _OURS or is_stand_in(class_)
 
 
 def _is_future(class_: type) -> bool:

@@ -25,6 +25,7 @@ __all__ = [
     "DENIED",
     "DUNDERS",
     "NAMES",
+    "NEVER_DEFINED",
     "PUBLIC_UNDERSCORE",
     "STORABLE",
     "is_denied",
@@ -125,7 +126,7 @@ STORABLE = frozenset(
      "__suppress_context__", "__notes__", "__wrapped__", "__isabstractmethod__", "__type_params__"}
 )  # fmt: skip
 
-_NEVER_DEFINED = frozenset(
+NEVER_DEFINED = frozenset(
     {
         "__del__",  # runs whenever the collector likes, outside every limit
         "__class__",  # would lie to isinstance in host code
@@ -135,6 +136,7 @@ _NEVER_DEFINED = frozenset(
         "__buffer__", "__release_buffer__",
     }
 )  # fmt: skip
+"""The dunders that no class of the guest has, however it is made."""
 
 DEFINABLE = (
     OPERATORS
@@ -151,7 +153,7 @@ DEFINABLE = (
             "__static_attributes__",
         }
     )
-) - _NEVER_DEFINED  # fmt: skip
+) - NEVER_DEFINED  # fmt: skip
 """The dunders that a class body, a function or a module of the guest may define."""
 
 STORABLE |= DEFINABLE - {"__getattr__", "__getattribute__", "__deepcopy__"}

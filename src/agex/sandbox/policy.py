@@ -65,7 +65,11 @@ class _ClassRule:
     def denies(self, name: str) -> bool:
         if name in self.configured or ledger.is_dunder(name):
             return False
-        return not matches(self.include, name) or matches(self.exclude, name)
+        if not matches(self.include, name):
+            return True
+        if name in ledger.PUBLIC_UNDERSCORE and not callable(self.exclude):
+            return name in named(self.exclude)  # public by its documentation: "_*" does not mean it
+        return matches(self.exclude, name)
 
 
 class Policy:
@@ -321,7 +325,7 @@ class Policy:
         configured = frozenset(configure)
         rule = _ClassRule(include, exclude, configured)
         self._rules[class_] = rule
-        said = {name for name in named(exclude) if not name.startswith("_")}  # the class may not show it
+        said = {name for name in named(exclude) if not ledger.is_private(name)}  # the class may not show it
         self._contest_of(class_, said | {m for m in hostclass.public_names(class_) if rule.denies(m)})
         vars(self).pop("text", None)
 
@@ -362,6 +366,11 @@ class Policy:
         root = home.partition(".")[0]
         grants = [grant for grant in list(self.modules.values()) if grant.root == root]
         return any(vars(grant.copy()).get(name, self) is value for grant in grants)
+
+    def restricts(self, class_: type) -> bool:
+        """Tell whether a registration, or a library in force, says something of a class's own members."""
+        said = class_ in self._rules or class_ in self._open or class_ in self._sealed
+        return said or self._shelf.restricts(class_)
 
     def is_sealed(self, class_: type) -> bool:
         """Tell whether guest code may not make instances of *class_*."""

@@ -444,6 +444,7 @@ class Session:
     def _enter(self) -> None:
         if self._runs == 0:
             self._hooks.open()
+            self._guards.renew()
             self._thread = threading.get_ident()
             # Past this method, `_prepared` and contextlib.
             self._base = sys._getframe(3)  # pyright: ignore[reportPrivateUsage]

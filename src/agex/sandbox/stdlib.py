@@ -16,7 +16,18 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from agex.errors import SandboxAttributeError
-from agex.sandbox import aliases, awaiting, copying, dataclass, decorators, enums, lazies, ledger, rawmemory
+from agex.sandbox import (
+    aliases,
+    awaiting,
+    copying,
+    dataclass,
+    decorators,
+    enums,
+    instead,
+    lazies,
+    ledger,
+    rawmemory,
+)
 from agex.sandbox.context import CURRENT
 from agex.sandbox.formatting import SafeFormatter
 from agex.sandbox.modules import ModuleGrant
@@ -114,8 +125,8 @@ _ONLY: dict[str, tuple[str, ...]] = {
 def grants() -> Mapping[str, ModuleGrant]:
     """Give the grants of the standard set. Nothing is imported before a guest asks for it."""
     replaced = _replacements()
-    for module, instead in replaced.items():
-        _name_after(module, instead)
+    for module, stand_ins in replaced.items():
+        _name_after(module, stand_ins)
     found = {"collections.abc": ModuleGrant("collections.abc", recursive=False)}
     replaced["collections"] = {"abc": found["collections.abc"].copy()}
     for name in _WHOLE:
@@ -172,6 +183,8 @@ def _name_after(module: str, members: Mapping[str, Any]) -> None:
         if isinstance(value, (types.FunctionType, type)) and value.__module__.startswith("agex."):
             value.__name__ = value.__qualname__ = name
             value.__module__ = module
+            if isinstance(value, type):
+                instead.note_ours(value)
 
 
 def _operator_dunders() -> dict[str, Any]:

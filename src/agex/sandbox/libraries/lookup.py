@@ -92,6 +92,17 @@ class Shelf:
                         found = _opened_guard(opened, found)
         return found
 
+    def restricts(self, class_: type) -> bool:
+        """Tell whether a library says something of members of a class: of this one, not of its bases."""
+        home, qualname = next(homes(class_), ("", ""))
+        library = self._libraries.get(home)
+        if library is None:
+            return False
+        return any(
+            not owner or owner == qualname
+            for owner, _, _ in (key.rpartition(".") for key in (*library.denied, *library.guarded))
+        )
+
     def is_writable(self, class_: type) -> bool | None:
         """Tell whether attributes of instances may be assigned; None where no library says."""
         said: bool | None = None

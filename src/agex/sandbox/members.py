@@ -1,0 +1,70 @@
+"""What the namespace of a class of the guest's may hold, however the class is made."""
+
+from __future__ import annotations
+
+import enum
+import sys
+import types
+from collections.abc import Iterable
+from typing import Any
+
+from agex.errors import SandboxTypeError
+from agex.sandbox import ledger, rawmemory
+from agex.typeslots import mro_of, namespace_of
+
+__all__ = ["are_fields", "check", "check_dunders", "check_enumeration"]
+
+_NEVER = ledger.NEVER_DEFINED.union(rawmemory.NAMES)
+_SAYABLE = ledger.DEFINABLE | {
+    "__abstractmethods__", "__annotate__", "__annotate_func__", "__annotations_cache__", "__classcell__",
+    "__classdictcell__", "__conditional_annotations__", "__dataclass_fields__", "__dataclass_params__",
+    "__parameters__", "__type_params__",
+}  # fmt: skip
+"""The dunders that a metaclass may be given: what may be defined, and what compilers and decorators add."""
+
+
+def check(namespace: Any, class_name: Any) -> None:
+    """Refuse names that no class of a guest has."""
+    is_dict = isinstance(namespace, dict)
+    members = dict.keys(namespace) if is_dict else namespace.keys()
+    odd = {*map(type, members)} - {str}
+    if odd:  # it may equal what it likes, when it likes
+        raise SandboxTypeError(
+            f"class {class_name} has a member named by a {odd.pop().__name__}; use a plain str"
+        )
+    for member in _NEVER.intersection(members):
+        value = dict.__getitem__(namespace, member) if is_dict else namespace[member]
+        if value is not rawmemory.NOWHERE and type(value) is not types.GetSetDescriptorType:
+            raise SandboxTypeError(
+                f"class {class_name} cannot define {member}; use a context manager or a plain method"
+            )
+
+
+def check_dunders(namespace: dict[str, Any], class_name: Any) -> None:
+    """Refuse dunders that a class statement could not say: ``type(name, bases, namespace)`` takes any."""
+    for member in dict.keys(namespace):
+        if ledger.is_dunder(member) and member not in _SAYABLE:
+            raise SandboxTypeError(f"class {class_name} cannot define {member}; give it another name")
+
+
+def check_enumeration(namespace: dict[str, Any], class_name: Any, bases: Iterable[type]) -> None:
+    """Refuse a member named as a method of a base: its members would look for it on their value."""
+    parts = [part for base in bases for part in mro_of(base) if not issubclass(type(part), enum.EnumType)]
+    for member, value in dict.items(namespace):
+        if ledger.is_dunder(member) or hasattr(type(value), "__get__"):
+            continue
+        for part in parts:
+            if part is not object and hasattr(type(namespace_of(part).get(member)), "__get__"):
+                raise SandboxTypeError(
+                    f"enumeration {class_name} cannot have a member named {member}, which {part.__name__} "
+                    "defines; choose another name"
+                )
+
+
+def are_fields(table: Any) -> bool:
+    """Tell whether this is what ``@dataclass`` makes: what reads the fields of an object believes it."""
+    dataclasses: Any = sys.modules.get("dataclasses")  # not imported for a table that may be there
+    return type(table) is dict and all(
+        type(key) is str and type(field) is dataclasses.Field and field.name == key
+        for key, field in table.items()
+    )
