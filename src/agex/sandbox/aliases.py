@@ -51,7 +51,7 @@ def get_args(tp: Any) -> tuple[Any, ...]:
 
 def _shown(value: Any) -> Any:
     """Give a metaclass as the guest may hold it, and anything else as it is."""
-    return classes.without_metaclasses(value)
+    return classes.as_shown(value)
 
 
 def _type_alias() -> Any:

@@ -29,9 +29,9 @@ __all__ = [
     "ClassRegistry",
     "GuestType",
     "Statement",
+    "as_shown",
     "real_metaclass",
     "stand_in",
-    "without_metaclasses",
 ]
 
 _HOOKS = frozenset(
@@ -111,12 +111,16 @@ def stand_in(metaclass: type) -> type:
     return found
 
 
-def without_metaclasses(value: Any) -> Any:
-    """Give a value as a guest may hold it: a metaclass by its stand-in, in a tuple too."""
+def as_shown(value: Any) -> Any:
+    """Give a value as a guest may hold it: a metaclass or a sealed class by its stand-in, in a tuple too."""
     if type(value) is tuple:
-        return tuple(map(without_metaclasses, value))
-    is_metaclass = issubclass(type(value), type) and issubclass(value, type)
-    return stand_in(value) if is_metaclass else value
+        return tuple(map(as_shown, value))
+    if not issubclass(type(value), type):
+        return value
+    guards = CURRENT.get()
+    if issubclass(value, type):
+        return stand_in(value)
+    return value if guards is None else guards.shown_class(value)
 
 
 def call(class_: Any, /, *args: Any, **kwargs: Any) -> Any:
@@ -245,6 +249,7 @@ class ClassRegistry:
         return all(
             isinstance(base, type)
             and not issubclass(base, type)
+            and not issubclass(type(base), enum.EnumType)
             and _closed_part(base) is None
             and self._is_harmless(base)
             for base in bases

@@ -247,7 +247,7 @@ def shown_field(field: dataclasses.Field[Any]) -> dataclasses.Field[Any]:
     made: Any = dataclasses.Field.__new__(dataclasses.Field)
     for slot in dataclasses.Field.__slots__:
         value = getattr(field, slot)
-        setattr(made, slot, classes.without_metaclasses(value))
+        setattr(made, slot, classes.as_shown(value))
     _make_exact(made)
     return made  # type: ignore[no-any-return]
 

@@ -173,7 +173,7 @@ def get_type_hints(obj: Any, globalns: Any = None, localns: Any = None, include_
     strip = typing._strip_annotations  # type: ignore[attr-defined]  # what the real one uses
     whole = {name: type(None) if hint is None else _spelled_out(hint) for name, hint in hints.items()}
     found = whole if include_extras else {name: strip(hint) for name, hint in whole.items()}
-    return {name: classes.without_metaclasses(hint) for name, hint in found.items()}
+    return {name: classes.as_shown(hint) for name, hint in found.items()}
 
 
 def _hints_of_object(obj: Any) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import builtins as host
 import functools
+import itertools
 import string
 import types
 import typing
@@ -122,8 +123,10 @@ def _graph_door(guards: Guards, receiver: Any, name: str) -> Any:
     subject = origin_of(super_self(receiver) if type(receiver) is super else receiver)
     if _is_metaclass(subject):
         raise refusal(receiver, name)
-    if isinstance(subject, type) and any(_is_stand_in(part) for part in mro_of(subject)):
-        raise refusal(receiver, name)
+    if isinstance(subject, type):
+        for part in mro_of(subject):
+            if _is_stand_in(part) or guards.shown_class(part) is not part:
+                raise refusal(receiver, name)
     return receiver
 
 
@@ -136,7 +139,7 @@ def _shown_door(guards: Guards, receiver: Any, name: str) -> Any:
     if guards.is_own(receiver):
         return receiver
     value = host.getattr(receiver, name)
-    return _Door(classes.without_metaclasses(value))
+    return _Door(classes.as_shown(value))
 
 
 def _loop_door(guards: Guards, receiver: Any, name: str) -> Any:
@@ -264,8 +267,42 @@ def _inherited_door(guards: Guards, receiver: Any, name: str) -> Any:
 
 
 def _get_door(guards: Guards, receiver: Any, name: str) -> Any:
+    """``__get__``: a property of the host's reads the private state of whatever object it is given."""
     if isinstance(receiver, (types.MemberDescriptorType, types.GetSetDescriptorType, Inert)):
         raise refusal(receiver, name)
+    descriptor: Any = super_self(receiver) if issubclass(type(receiver), super) else receiver
+    is_class = issubclass(type(descriptor), type)
+    if not issubclass(descriptor if is_class else type(descriptor), property):
+        return receiver
+    real = host.getattr(receiver, name)
+
+    def get(*args: Any) -> Any:
+        said = args if is_class else (descriptor, *args)
+        if len(said) > 1 and said[1] is not None and not _reads(guards, *said[:2]):
+            raise refusal(receiver, name)
+        return real(*args)
+
+    return _Door(get)
+
+
+def _reads(guards: Guards, descriptor: Any, instance: Any) -> bool:
+    """Tell whether a property is the guest's, or a member of the class of *instance*."""
+    if not issubclass(type(descriptor), property) or guards.is_guest_function(_FGET(descriptor)):
+        return True
+    spaces = map(namespace_of, mro_of(type(instance)))
+    return any(value is descriptor for space in spaces for value in space.values())
+
+
+_FGET: Callable[[Any], Any] = property.__dict__["fget"].__get__
+
+
+def _orig_door(guards: Guards, receiver: Any, name: str) -> Any:
+    """``__orig_class__`` and ``__orig_bases__``: an alias of a sealed class can be called."""
+    value = host.getattr(receiver, name, None)
+    for each in value if type(value) is tuple else (value,):
+        origin = origin_of(each)
+        if issubclass(type(origin), type) and guards.shown_class(origin) is not origin:
+            raise refusal(receiver, name)
     return receiver
 
 
@@ -283,7 +320,7 @@ def _annotations_door(guards: Guards, receiver: Any, name: str) -> Any:
     if guards.is_own(receiver) or guards.is_guest_function(receiver):
         return receiver
     found = dict(host.getattr(receiver, name))
-    return _Door({key: classes.without_metaclasses(value) for key, value in found.items()})
+    return _Door({key: classes.as_shown(value) for key, value in found.items()})
 
 
 def _new_door(guards: Guards, receiver: Any, name: str) -> Any:
@@ -387,6 +424,8 @@ DOORS: dict[str, Callable[[Guards, Any, str], Any]] = {
     "__annotations__": _annotations_door,
     "__origin__": _shown_door,
     "__args__": _shown_door,
+    "__orig_bases__": _orig_door,
+    "__orig_class__": _orig_door,
     "__bound__": _shown_door,
     "__constraints__": _shown_door,
     "__supertype__": _shown_door,
@@ -432,6 +471,16 @@ _TYPING_ALIAS: type = typing._BaseGenericAlias  # type: ignore[attr-defined]  # 
 
 super_self: Callable[[Any], Any] = super.__dict__["__self__"].__get__
 """Gives the object that a ``super`` object speaks for."""
+_SUPER_CLASS: Callable[[Any], type | None] = super.__dict__["__self_class__"].__get__
+_SUPER_PART: Callable[[Any], type] = super.__dict__["__thisclass__"].__get__
+
+
+def super_answers(receiver: Any, name: str) -> type:
+    """Give the class whose member a ``super`` object gives under *name*; ``object`` where none has it."""
+    owner = _SUPER_CLASS(receiver)
+    parts = () if owner is None else mro_of(owner)
+    behind = itertools.dropwhile(lambda part: part is not _SUPER_PART(receiver), parts)
+    return next((part for part in itertools.islice(behind, 1, None) if name in namespace_of(part)), object)
 
 
 def exact_name(name: Any) -> str:

@@ -158,7 +158,8 @@ class Guards:
 
     def shown_class(self, class_: type) -> type:
         """Give a class as the guest may hold it: a sealed one cannot be called."""
-        return doors.sealed(class_) if self.policy.is_sealed(class_) else class_
+        is_sealed = not self.classes.is_guest(class_) and self.policy.is_sealed(class_)
+        return doors.sealed(class_) if is_sealed else class_
 
     # -- loads ---------------------------------------------------------------------
 
@@ -197,7 +198,10 @@ class Guards:
             self._check_module(receiver)
             self._verdicts.let_read(receiver, name)
             return receiver
-        origin = doors.super_self(receiver) if class_ is super else doors.origin_of(receiver)
+        if issubclass(class_, super):
+            self._check_rules(receiver, name)
+            return receiver
+        origin = doors.origin_of(receiver)
         if origin is not receiver:
             self.check(origin, name)
             return receiver
@@ -212,10 +216,17 @@ class Guards:
         class_ = receiver if isinstance(receiver, type) else type(receiver)
         if not self.classes.is_mixed(class_):
             return False
-        parts = filter(self.classes.is_guest, mro_of(class_))
         # What the host's part put into an object itself goes first.
-        shadowed = class_ is not receiver and name in getattr(receiver, "__dict__", ())
-        return not shadowed and any(name in namespace_of(part) for part in parts)
+        if class_ is not receiver and name in getattr(receiver, "__dict__", ()):
+            return False
+        parts = mro_of(class_)
+        part = next((part for part in parts if name in namespace_of(part)), object)
+        if not self.classes.is_guest(part):
+            return False
+        # Where a property of the guest's fails, the host's __getattr__ is asked for the name.
+        hooked = any("__getattr__" in namespace_of(each) for each in parts if not self.classes.is_guest(each))
+        kind = type(namespace_of(part)[name])
+        return not hooked or kind is types.FunctionType or not hostclass.has(kind, "__get__")
 
     def _check_module(self, module: types.ModuleType) -> None:
         """Refuse a module of the interpreter's own, which an object led to: what is imported is a copy."""
@@ -227,7 +238,11 @@ class Guards:
 
     def _check_rules(self, receiver: Any, name: str) -> None:
         """Refuse a member that a registration leaves out."""
-        subject = doors.super_self(receiver) if issubclass(type(receiver), super) else receiver
+        subject = receiver
+        if issubclass(type(receiver), super):
+            subject = doors.super_self(receiver)
+            if self.classes.is_guest(doors.super_answers(receiver, name)):
+                return
         for owner in (subject, type(subject)) if issubclass(type(subject), type) else (type(subject),):
             if self.policy.denies(owner, name) and not self.classes.is_pure(owner):
                 raise doors.refusal(receiver, name)
@@ -317,7 +332,7 @@ class Guards:
         """Tell whether *name* is a method of a host class among the bases."""
         for base in mro_of(class_):
             if name in namespace_of(base):
-                return not self.classes.is_guest(base) and callable(namespace_of(base)[name])
+                return not self.classes.is_guest(base) and hostclass.is_method(namespace_of(base)[name])
         return False
 
     # -- builtins that take names ----------------------------------------------------
@@ -325,7 +340,14 @@ class Guards:
     def getattr(self, receiver: Any, name: str, /, *default: Any) -> Any:
         """Do what ``getattr`` does, for names that guest code could have written."""
         name = doors.exact_name(name)
-        return host.getattr(self.readable(receiver, name), name, *default)
+        try:
+            return host.getattr(self.readable(receiver, name), name, *default)
+        except SandboxAttributeError:
+            raise
+        except AttributeError:  # a door looked for it, and there is none
+            if not default:
+                raise
+            return default[0]
 
     def readable(self, receiver: Any, name: str) -> Any:
         if ledger.is_denied(name):
@@ -344,7 +366,12 @@ class Guards:
     def hasattr(self, receiver: Any, name: str, /) -> bool:
         """Do what ``hasattr`` does; a name that may not be asked for raises."""
         name = doors.exact_name(name)
-        return host.hasattr(self.readable(receiver, name), name)
+        try:
+            return host.hasattr(self.readable(receiver, name), name)
+        except SandboxAttributeError:
+            raise
+        except AttributeError:  # a door looked for it, and there is none
+            return False
 
     def setattr(self, receiver: Any, name: str, value: Any, /) -> None:
         """Do what ``setattr`` does, for names that guest code could have written."""

@@ -11,9 +11,9 @@ from functools import lru_cache
 from typing import Any
 
 from agex.sandbox import ledger
-from agex.typeslots import module_of, mro_of, qualname_of
+from agex.typeslots import module_of, mro_of, namespace_of, qualname_of
 
-__all__ = ["is_standard", "is_static", "private_names", "public_names"]
+__all__ = ["has", "is_method", "is_standard", "is_static", "private_names", "public_names"]
 
 _HEAPTYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE
 _FLAGS = type.__dict__["__flags__"].__get__
@@ -114,3 +114,15 @@ def _code_names(code: types.CodeType) -> Iterator[str]:
         for word in constant if isinstance(constant, tuple) else (constant,):
             if isinstance(word, str) and ledger.is_private(word) and word.isidentifier():
                 yield word
+
+
+def is_method(member: object) -> bool:
+    """Tell whether a member of a class makes something to call: a store in its place would be called."""
+    kind = type(member)
+    is_read = has(kind, "__get__") and not has(kind, "__set__") and kind is not functools.cached_property
+    return is_read or callable(member)
+
+
+def has(class_: type, name: str) -> bool:
+    """Tell whether objects of *class_* have *name*, by their class or its bases."""
+    return any(name in namespace_of(part) for part in mro_of(class_))

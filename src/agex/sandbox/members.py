@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from agex.errors import SandboxTypeError
-from agex.sandbox import ledger, rawmemory
+from agex.sandbox import hostclass, ledger, rawmemory
 from agex.typeslots import mro_of, namespace_of
 
 __all__ = ["are_fields", "check", "check_dunders", "check_enumeration"]
@@ -54,7 +54,8 @@ def check_enumeration(namespace: dict[str, Any], class_name: Any, bases: Iterabl
         if ledger.is_dunder(member) or hasattr(type(value), "__get__"):
             continue
         for part in parts:
-            if part is not object and hasattr(type(namespace_of(part).get(member)), "__get__"):
+            # A builtin's methods are no secrets, nor is what they give of a value.
+            if not hostclass.is_static(part) and hasattr(type(namespace_of(part).get(member)), "__get__"):
                 raise SandboxTypeError(
                     f"enumeration {class_name} cannot have a member named {member}, which {part.__name__} "
                     "defines; choose another name"

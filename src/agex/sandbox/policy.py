@@ -187,6 +187,7 @@ class Policy:
         self._writable.add(class_)
         if not constructable:
             self._sealed.add(class_)
+            self._contest_of(class_, _MAKING)
         self._grant(name or class_.__name__, class_, class_)
         return class_
 
@@ -347,6 +348,8 @@ class Policy:
         if name not in self._contested and not self.strict:
             return False
         class_ = unsealed(class_)
+        if name in _MAKING and any(base in self._sealed for base in mro_of(class_)):
+            return True
         if any(rule.denies(name) for base in mro_of(class_) if (rule := self._rules.get(base))):
             return True
         return self._shelf.verdict(class_, name) is DENIED
@@ -395,6 +398,9 @@ class Policy:
     def _covers(self, root: str) -> bool:
         return any(grant.root == root for grant in self.modules.values())
 
+
+_MAKING = frozenset({"_make", "_replace"})
+"""Public members of named tuples that make others."""
 
 _FREELY_WRITTEN = frozenset(
     {

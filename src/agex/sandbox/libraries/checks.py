@@ -8,6 +8,7 @@ import functools
 import io
 import os
 import pathlib
+import sys
 import types
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -236,7 +237,6 @@ _FUNCTIONS = (
     types.MethodType,
     types.MethodDescriptorType,
     functools.partial,
-    type,
 )
 
 
@@ -263,34 +263,42 @@ def named_functions(position: int, keyword: str, *, anywhere: bool = False) -> G
 
 def _column_and_function(value: Any) -> Any:
     """Settle what a keyword of ``agg`` says when no function stands before it."""
-    if isinstance(value, str):
+    kind = type(value)
+    if issubclass(kind, str):
         return _word(value)
-    if isinstance(value, (tuple, list)):
+    if issubclass(kind, (tuple, list)):
         return (value[0], *map(_settled, value[1:])) if value else value
-    if ("pandas", "NamedAgg") in homes(type(value)):  # a data class since pandas 3, a tuple before
-        return type(value)(value.column, _settled(value.aggfunc), *value.args, **value.kwargs)
-    return value
+    pandas: Any = sys.modules.get("pandas")
+    if pandas is not None and kind is pandas.NamedAgg:  # a data class since pandas 3, a tuple before
+        return kind(value.column, _settled(value.aggfunc), *value.args, **value.kwargs)
+    return value if kind in _PLAIN else _settled(value)
 
 
 def _settled(value: Any) -> Any:
     """Give a copy that cannot say something else when it is read again."""
-    if isinstance(value, str):
+    kind = type(value)  # not `isinstance`: an object may say of itself what it is
+    if issubclass(kind, str):
         return _known(value)
-    if isinstance(value, dict):
+    if issubclass(kind, dict):
         return {key: _settled(each) for key, each in dict.items(value)}
-    if isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], str):  # ("name", function)
-        return (value[0], _settled(value[1]))
-    if isinstance(value, (list, tuple, set, frozenset)):
-        return [_settled(each) for each in value]
-    if value is None or isinstance(value, _FUNCTIONS) or _is_numpy_function(value):
+    if issubclass(kind, (list, tuple, set, frozenset)):
+        found = list(_ITERATE[next(base for base in _ITERATE if issubclass(kind, base))](value))
+        if issubclass(kind, tuple) and len(found) == 2 and issubclass(type(found[0]), str):
+            return (str.__str__(found[0]), _settled(found[1]))  # ("name", function)
+        return [_settled(each) for each in found]
+    if value is None or kind in _FUNCTIONS or issubclass(kind, type) or _is_numpy_function(value):
         return value
     if not callable(value):
-        raise SandboxTypeError(f"a function, its name, or a list or dict of them, not {type(value).__name__}")
+        raise SandboxTypeError(f"a function, its name, or a list or dict of them, not {kind.__name__}")
 
     def call(*args: Any, **kwargs: Any) -> Any:  # the object itself could pass itself off as a list
         return value(*args, **kwargs)
 
     return call
+
+
+_PLAIN = (bool, int, float, type(None))
+_ITERATE: dict[type, Callable[[Any], Any]] = {each: each.__iter__ for each in (list, tuple, set, frozenset)}
 
 
 def _is_numpy_function(value: Any) -> bool:

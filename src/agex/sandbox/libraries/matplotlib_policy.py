@@ -7,6 +7,8 @@ from importlib import import_module
 from typing import Any
 
 from agex.errors import SandboxError
+from agex.sandbox.context import CURRENT
+from agex.sandbox.formatting import is_plain_format, safe_format
 from agex.sandbox.libraries.checks import Stream, guarded
 from agex.sandbox.libraries.library import Library, Replacements, less, only
 
@@ -107,6 +109,25 @@ def _replace(files: bool) -> Replacements:
     }
 
 
+def _prepare() -> None:
+    """Have the formatter that takes a format string read attributes as guest code may, while that runs.
+
+    It is made in many places, of any string that stands for a formatter, and objects lead to it.
+    """
+    formatter: Any = import_module("matplotlib.ticker").StrMethodFormatter
+    real = formatter.__call__
+    if getattr(real, "__module__", None) == __name__:
+        return
+
+    def call(self: Any, x: Any, pos: Any = None) -> str:
+        guards = CURRENT.get()
+        if guards is None or (type(self) is formatter and is_plain_format(self.fmt)):
+            return str(real(self, x, pos))
+        return safe_format(guards.getattr, self.fmt, x=x, pos=pos)
+
+    formatter.__call__ = call
+
+
 LIBRARIES = {
     "matplotlib": Library(
         name="matplotlib",
@@ -123,6 +144,7 @@ LIBRARIES = {
             "mpl_toolkits.mplot3d",
             "uuid",
         ),
+        prepare=_prepare,
         replace=_replace,
     ),
     "mpl_toolkits": Library(name="mpl_toolkits", denied=_DENIED, guarded={"savefig": _SAVEFIG}),

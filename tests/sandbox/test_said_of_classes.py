@@ -1,0 +1,406 @@
+"""What a registration says of a class holds by every way there is to its objects, its subclasses and its members."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import functools
+import types
+import typing
+from typing import Any
+
+import pytest
+
+from agex.errors import SandboxError
+from agex.sandbox import Policy, Sandbox
+
+SECRET = "told to nobody"
+KEPT_UNDER = "_token"
+
+
+class Vault:
+    label = "safe"
+
+    def __init__(self) -> None:
+        self._secret = SECRET
+
+    def size(self) -> int:
+        return 3
+
+    @classmethod
+    def make(cls) -> str:
+        return "made"
+
+    part = functools.partialmethod(size)
+
+
+class Register:
+    @classmethod
+    def register(cls, *args: object) -> str:
+        return SECRET
+
+    @classmethod
+    def clear_cache(cls, *args: object) -> str:
+        return SECRET
+
+    def format(self) -> str:
+        return SECRET
+
+
+class Answering:
+    label = "l"
+
+    def describe(self) -> str:
+        return "described"
+
+    def __getattr__(self, name: str) -> str:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return SECRET
+
+
+def late(self: object) -> str:
+    return SECRET
+
+
+Answering.late = late  # type: ignore[attr-defined]
+
+
+class Token:
+    def __init__(self) -> None:
+        self._token = "of another"
+
+    token = property(lambda self: self._token)
+
+
+class Holder:
+    def __init__(self) -> None:
+        self._token = SECRET
+
+
+class Sealed:
+    def __init__(self, role: str) -> None:
+        self.role = role
+
+
+class Opened(Sealed):
+    pass
+
+
+Item = typing.TypeVar("Item")
+
+
+class Generic(typing.Generic[Item]):
+    def __init__(self, role: str) -> None:
+        self.role = role
+
+
+class Ticket(typing.NamedTuple):
+    role: str = "guest"
+
+
+Listing = dataclasses.make_dataclass("Listing", [("item", Sealed)])
+
+
+def opened(role: str) -> Any:
+    return Sealed(role)
+
+
+opened.__annotations__["return"] = Sealed  # the class itself, not its name
+
+
+def dressed(function: Any) -> Any:
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return function(*args, **kwargs)
+
+    return call
+
+
+class TwiceDressed:
+    @dressed
+    @dressed
+    def __init__(self) -> None:
+        self._token = SECRET
+
+
+class Cached:
+    def __init__(self) -> None:
+        vars(self)[KEPT_UNDER] = SECRET
+
+    @functools.cached_property
+    def token(self) -> str:
+        return self._token  # type: ignore[attr-defined,no-any-return]
+
+
+class SaidAsText:
+    def __init__(self) -> None:
+        object.__setattr__(self, "_token", SECRET)
+
+
+class Updated:
+    def __init__(self) -> None:
+        self.__dict__.update(_token=SECRET)
+
+
+MADE = types.new_class("Made")  # its __module__ is "types"
+MADE._key = SECRET  # type: ignore[attr-defined]
+MADE.size = late  # type: ignore[attr-defined]
+
+
+def outcome(policy: Policy, source: str) -> Any:
+    return Sandbox(policy).session().run(source)
+
+
+def refused(policy: Policy, source: str) -> None:
+    done = outcome(policy, source)
+    assert done.namespace.get("leak") in (None, [])
+    assert isinstance(done.error, SandboxError)
+
+
+def vault(*, strict: bool = False) -> Policy:
+    policy = Policy.default(strict=strict)
+    policy.cls(Vault, exclude=("_*", "size"))
+    policy.module(Vault(), name="vault", exclude=("_*", "size"))
+    return policy
+
+
+COUNTED = {
+    "in a function": "def f(c): return c.most_common()\nleak = f(C('aab'))",
+    "in a lambda": "leak = (lambda c: c.most_common())(C('aab'))",
+    "by getattr": "leak = getattr(C('aab'), 'most_common')()",
+    "by super": "class D(C):\n  def f(self): return super().most_common()\nleak = D('aab').f()",
+    "of a class with another base": "class A: pass\nclass D(A, C): pass\ndef f(c): return c.most_common()\nleak = f(D('aab'))",
+}
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("source", [pytest.param(each, id=name) for name, each in COUNTED.items()])
+def test_what_is_left_out_of_a_class_of_the_standard_library_is_left_out_of_a_guests(
+    source: str, strict: bool
+) -> None:
+    policy = Policy.default(strict=strict)
+    policy.cls(collections.Counter, exclude=("most_common",))
+
+    refused(policy, f"from collections import Counter\nclass C(Counter): pass\n{source}")
+
+
+def test_a_registration_reaches_classes_that_the_guest_has_made_already() -> None:
+    policy = Policy.default()
+    session = Sandbox(policy).session()
+    session.run("from collections import Counter\nclass C(Counter): pass")
+    policy.cls(collections.Counter, exclude=("most_common",))
+
+    done = session.run("leak = C('aab').most_common()")
+
+    assert isinstance(done.error, SandboxError)
+
+
+@pytest.mark.parametrize("source", ["x._key", "x.size()"])
+def test_a_class_of_the_host_is_none_of_the_standard_library_whatever_its_module_says(source: str) -> None:
+    policy = Policy.default()
+    policy.cls(MADE, exclude=("_*", "size"))
+
+    refused(policy, f"class X(Made): pass\ndef f(x): return {source}\nleak = f(X())")
+
+
+NUMPY = {
+    "native functions": "class G(np.random.PCG64): pass\ndef f(g): return g.ctypes\nleak = f(G(1))",
+    "memory of a scalar": "class F(np.float64): pass\ndef f(x): return x.data\nleak = f(F(1))",
+    "a pickle": "class F(np.float64): pass\ndef f(x): return x.dumps()\nleak = f(F(1))",
+    "references made of bytes": "import io\nclass B(io.BytesIO): pass\na = np.array([None], dtype=object)\n"
+    "def f(b): return b.readinto(a)\nleak = f(B(b'12345678'))",
+}
+
+
+@pytest.mark.parametrize("source", [pytest.param(each, id=name) for name, each in NUMPY.items()])
+def test_what_numpys_policy_denies_is_denied_to_a_guests_subclass(source: str) -> None:
+    np = pytest.importorskip("numpy")
+    policy = Policy.default()
+    policy.module(np)
+
+    refused(policy, f"import numpy as np\n{source}")
+
+
+BY_OTHER_WAYS = {
+    "super": "class C(Register):\n  def f(self): return super().{call}\nleak = C().f()",
+    "a metaclass of the guest's": "class M(type): pass\nclass D(Register, metaclass=M): pass\nleak = D.{call}",
+}
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("call", ["register(1)", "clear_cache(1)"])
+@pytest.mark.parametrize("source", [pytest.param(each, id=name) for name, each in BY_OTHER_WAYS.items()])
+def test_a_name_with_a_rule_of_its_own_is_left_out_by_every_way(source: str, call: str, strict: bool) -> None:
+    policy = Policy.default(strict=strict)
+    policy.cls(Register, exclude=("_*", "register", "format", "clear_cache"))
+
+    refused(policy, source.format(call=call))
+
+
+def test_a_public_name_with_an_underscore_is_left_out_where_it_is_said_in_full() -> None:
+    policy = Policy.default()
+    policy.cls(Ticket, exclude=("_replace", "_asdict"))
+
+    refused(policy, "leak = Ticket('a')._replace(role='b')")
+    refused(policy, "leak = Ticket('a')._asdict()")
+    assert outcome(policy, "x = Ticket('a')._make(['b'])").namespace["x"] == Ticket("b")
+
+
+@pytest.mark.parametrize("class_", [TwiceDressed, Cached, SaidAsText, Updated])
+def test_a_private_name_is_the_hosts_wherever_its_code_says_it(class_: type) -> None:
+    policy = Policy.default()
+    policy.cls(class_, name="Host")
+
+    refused(policy, "class X(Host): pass\nleak = X()._token")
+
+
+MIXED = {
+    "a dict of its own": "import copy\ngot = []\nclass Spy:\n  def update(self, s): got.append(s)\n"
+    "X = type('X', (Vault,), {'__dict__': property(lambda self: Spy())})\ncopy.copy(X()); leak = got",
+    "fields of its own": "import dataclasses\ngot = []\nclass F: _field_type = None; init = True; name = '_secret'\n"
+    "X = type('X', (Vault,), {'__dataclass_fields__': {'a': F()}, '__init__': lambda self, **k: got.append(k)})\n"
+    "dataclasses.replace(X()); leak = got",
+    "fields of another class": "import dataclasses\n@dataclasses.dataclass\nclass D: _secret: int = 0\n"
+    "Mix = type('Mix', (), {'__dataclass_fields__': D.__dataclass_fields__})\nclass X(Mix, Vault): pass\nleak = X",
+    "a member of an enumeration": "import enum\nclass Mix:\n  def _secret(self): pass\n  def size(self): pass\n"
+    "class E(Mix, enum.Enum):\n  _secret = 1; size = 2; x = vault\nleak = E.x._secret",
+    "a class method put over": "vault.make = lambda: 'mine'\nleak = vault.make()",
+    "a partial method put over": "vault.part = lambda: 'mine'\nleak = vault.part()",
+    "a class that is not its own": "leak = type('C', (), {'__class__': property(lambda self: 1 / 0)})",
+}
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("source", [pytest.param(each, id=name) for name, each in MIXED.items()])
+def test_a_class_of_the_guest_does_not_see_the_hosts_state_pass_by(source: str, strict: bool) -> None:
+    refused(vault(strict=strict), source)
+
+
+STRICT = {
+    "super": "class C(Answering):\n  def late(self): return super().late()\nleak = C().late()",
+    "a property that fails": "class C(Answering):\n  @property\n  def anything(self): raise AttributeError\nleak = C().anything",
+    "a metaclass": "class M(type): pass\nclass C(Answering, metaclass=M): pass\nleak = C.late(answering)",
+}
+
+
+@pytest.mark.parametrize("source", [pytest.param(each, id=name) for name, each in STRICT.items()])
+def test_an_include_list_holds_under_a_strict_policy(source: str) -> None:
+    policy = Policy.default(strict=True)
+    policy.cls(Answering, include=("describe", "label"))
+    policy.module(Answering(), name="answering", include=("describe", "label"))
+
+    refused(policy, source)
+
+
+def test_a_guests_own_methods_are_its_own_under_a_strict_policy() -> None:
+    policy = Policy.default(strict=True)
+    policy.cls(Answering, include=("describe", "label"))
+    source = """
+class B(Answering):
+    def mine(self): return "mine"
+class C(B):
+    def mine(self): return super().mine() + "!"
+    def describe(self): return super().describe()
+found = C().mine(), C().describe(), C().label
+"""
+
+    assert outcome(policy, source).namespace["found"] == ("mine!", "described", "l")
+
+
+SEALED = [
+    "opened.__annotations__['return']('admin')",
+    "typing.get_type_hints(opened)['return']('admin')",
+    "dataclasses.fields(Listing)[0].type('admin')",
+    "Listing.__annotations__['item']('admin')",
+    "Opened.__bases__[0]('admin')",
+    "Opened.mro()[1]('admin')",
+    "generic.__orig_class__('admin')",
+    "ticket._replace(role='admin')",
+    "ticket._make(['admin'])",
+    "Ticket._make(['admin'])",
+]
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("source", SEALED)
+def test_a_sealed_class_is_not_handed_out_in_annotations_bases_and_methods(source: str, strict: bool) -> None:
+    policy = Policy.default(strict=strict)
+    for class_ in (Sealed, Generic, Ticket):
+        policy.cls(class_, constructable=False)
+    policy.cls(Opened)
+    policy.cls(Listing)
+    policy.fn(opened)
+    policy.module(Generic[int]("guest"), name="generic")
+    policy.module(Ticket(), name="ticket")
+
+    refused(policy, f"import typing, dataclasses\nleak = {source}")
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["Token.token.__get__(holder)", "property.__get__(Token.token, holder)", "type(Token.token).__get__(Token.token, holder)"],
+)  # fmt: skip
+def test_a_property_of_the_host_reads_objects_of_its_class_only(source: str) -> None:
+    policy = Policy.default()
+    policy.cls(Token)
+    policy.module(Holder(), name="holder")
+
+    refused(policy, f"leak = {source}")
+    assert outcome(policy, "x = Token.token.__get__(Token())").namespace["x"] == "of another"
+
+
+FORMATS = ["{x._secret}", "{x.__init__.__globals__[SECRET]}"]
+
+
+@pytest.mark.parametrize("text", FORMATS)
+def test_a_formatter_of_matplotlib_reads_what_guest_code_may(text: str) -> None:
+    policy = vault()
+    policy.module(pytest.importorskip("matplotlib"))
+
+    refused(policy, f"import matplotlib.ticker as t\nleak = t.StrMethodFormatter('{text}')(vault)")
+    refused(
+        policy,
+        "import matplotlib.pyplot as plt\nfig, ax = plt.subplots()\n"
+        f"ax.xaxis.set_major_formatter('{text}')\nleak = ax.xaxis.get_major_formatter()(vault)",
+    )
+    shown = outcome(policy, "import matplotlib.ticker as t\nx = t.StrMethodFormatter('{x:.1f} s')(2)")
+    assert shown.namespace["x"] == "2.0 s"
+
+
+POSING = {
+    "a name": "class ufunc:\n  __module__ = 'numpy'\n",
+    "a class": "class ufunc:\n  def __getattribute__(self, n):\n"
+    "    return type(len) if n == '__class__' else object.__getattribute__(self, n)\n",
+}
+
+
+@pytest.mark.parametrize("head", [pytest.param(each, id=name) for name, each in POSING.items()])
+def test_an_object_that_poses_as_a_function_names_no_method_of_pandas(head: str) -> None:
+    policy = vault()
+    policy.module(pytest.importorskip("pandas"))
+    source = f"""
+import io, pandas as pd
+{head}
+  def __iter__(self): yield "to_pickle"
+  def __call__(self, *args): return 1
+class Kept(io.BytesIO):
+  def close(self): pass
+kept = Kept()
+try: pd.Series([vault], dtype=object).agg(ufunc(), 0, kept)
+except Exception as error: print(error)
+leak = kept.getvalue()
+"""
+
+    assert SECRET.encode() not in (outcome(policy, source).namespace.get("leak") or b"")
+
+
+def test_a_class_of_the_guest_lifts_no_denial_by_its_name() -> None:
+    policy = Policy.default()
+    policy.module(pytest.importorskip("pandas"), include=("*", "DataFrame.to_pickle"))
+
+    refused(
+        policy,
+        "import pandas as pd\nclass X(pd.Series): __module__ = 'pandas'; __qualname__ = 'DataFrame'\n"
+        "leak = X([1]).to_pickle",
+    )
