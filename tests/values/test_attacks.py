@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import copyreg
 import functools
+import hashlib
 import io
 import operator
 import os
@@ -347,6 +349,80 @@ def test_a_damaged_table_is_corrupt() -> None:
         for args in ((tables.make_table, (data,)), (tables.make_polars, (data, bytes(16)))):
             with pytest.raises(StateCorrupt):
                 load(stored(Made(*args)))
+
+
+def arrow_stream(table: Any, **options: Any) -> bytes:
+    pa = pytest.importorskip("pyarrow")
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(**options)) as writer:
+        writer.write(table)
+    return bytes(sink.getvalue())
+
+
+def require_refused(reason: str, data: bytes) -> None:
+    """Require that a stream is refused however it is read, and that nothing is allocated for it."""
+    from agex.values import tables
+
+    pa = pytest.importorskip("pyarrow")
+    digest = hashlib.blake2b(data, digest_size=16).digest()
+    held = pa.default_memory_pool().bytes_allocated()
+    for args in (
+        *((make, (data,)) for make in (tables.make_table, tables.make_arrow_scalar, tables.make_chunked)),
+        *((make, (data, digest)) for make in (tables.make_polars, tables.make_polars_series)),
+    ):
+        with pytest.raises(StateCorrupt, match=reason):
+            load(stored(Made(*args)))
+    assert pa.default_memory_pool().bytes_allocated() == held
+
+
+@pytest.mark.parametrize("version", ["V4", "V5"])
+@pytest.mark.parametrize("codec", ["zstd", "lz4"])
+def test_a_compressed_table_is_refused_before_anything_is_allocated(codec: str, version: str) -> None:
+    pa = pytest.importorskip("pyarrow")
+    options = {"compression": codec, "metadata_version": pa.ipc.MetadataVersion[version]}
+    zeros = pa.table({"a": pa.array(np.zeros(1_000_000))})
+    require_refused("compressed", arrow_stream(zeros, **options))
+    words = pa.DictionaryArray.from_arrays(pa.array([0], pa.int8()), pa.array(["0" * 1_000_000]))
+    dictionary = arrow_stream(pa.table({"a": words}), **options)
+    assert len(dictionary) < 50_000
+    require_refused("compressed", dictionary)
+
+
+def test_a_table_with_a_batch_that_says_more_of_itself_is_refused() -> None:
+    pa = pytest.importorskip("pyarrow")
+    sink = pa.BufferOutputStream()
+    batch = pa.record_batch({"a": [1]})
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch, custom_metadata={"ARROW:experimental_compression": "zstd"})
+    require_refused("metadata", bytes(sink.getvalue()))
+
+
+def test_a_table_whose_columns_stand_on_the_same_bytes_is_refused() -> None:
+    pa = pytest.importorskip("pyarrow")
+    data = arrow_stream(pa.table({"a": np.arange(100), "b": np.arange(100)}))
+    places = struct.pack("<qq", 800, 0), struct.pack("<qq", 800, 800)
+    assert data.count(b"".join(places)) == 1
+    doubled = data.replace(b"".join(places), struct.pack("<qqqq", 0, 0, 0, 1600))
+    require_refused("more than its bytes", doubled)
+
+
+def test_a_damaged_message_of_a_table_is_corrupt_or_reads() -> None:
+    from agex.values.ipc import require_plain
+
+    pa = pytest.importorskip("pyarrow")
+    data = arrow_stream(pa.table({"a": [1, 2], "b": ["x", "y"]}))
+    whole = []
+    for n in range(len(data)):
+        for mask in (1, 0x80, 0xFF):
+            damaged = bytearray(data)
+            damaged[n] ^= mask
+            with contextlib.suppress(ValueError):
+                require_plain(damaged)
+        with contextlib.suppress(ValueError):
+            require_plain(data[:n])
+            whole.append(n)
+    (schema_end,) = set(whole) - {0, len(data) - 8}  # the last 8 bytes only say that it ends
+    assert data[schema_end : schema_end + 4] == b"\xff\xff\xff\xff"
 
 
 def test_a_frame_whose_blocks_do_not_fit_is_corrupt() -> None:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from agex.typeslots import module_of, mro_of, name_of
+from agex.values.ipc import require_plain
 from agex.values.library import library
 
 __all__ = ["CONSTRUCTORS", "find_kind"]
@@ -36,6 +37,7 @@ def _memory(data: Any) -> Any:
 
 def _table(data: Any) -> Any:
     pa = library("pyarrow")
+    require_plain(data)
     with pa.ipc.open_stream(pa.py_buffer(data)) as reader:
         table = reader.read_all()
     table.validate(full=True)  # an offset that leaves its buffer would be read past
@@ -132,6 +134,7 @@ def make_polars(data: Any, digest: bytes) -> Any:
     """Read a table of polars, which ends the process over some bytes that it did not write."""
     if _digest(data) != digest:
         raise ValueError("a table of polars whose bytes are damaged")
+    require_plain(data)  # the digest is the writer's own
     _checked(data)
     try:
         return library("polars").read_ipc_stream(io.BytesIO(data))
