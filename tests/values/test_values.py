@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+import pandas.tseries.holiday
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -445,6 +446,32 @@ SCALARS = [
 def test_a_scalar_of_pandas_comes_back(value: Any) -> None:
     got = again(value)
     assert (type(got), got, repr(got)) == (type(value), value, repr(value))
+
+
+BUSINESS = [
+    pd.offsets.CustomBusinessDay(holidays=["2024-01-01", "2024-01-03"]),
+    pd.offsets.CustomBusinessDay(2, weekmask="Sun Mon Wed"),
+    pd.offsets.CustomBusinessDay(calendar=np.busdaycalendar("1110000", ["2024-01-02"])),
+    pd.offsets.CustomBusinessDay(calendar=pandas.tseries.holiday.USFederalHolidayCalendar()),
+    pd.offsets.CustomBusinessHour(start=["09:30", "13:00"], end=["12:00", "17:00"], holidays=["2024-01-02"]),
+    pd.offsets.CustomBusinessMonthEnd(holidays=["2024-01-31"], weekmask="Mon Wed"),
+    pd.offsets.CustomBusinessMonthBegin(normalize=True, holidays=["2024-02-01"]),
+]
+
+
+@pytest.mark.parametrize("value", BUSINESS, ids=lambda value: type(value).__name__)
+def test_an_offset_of_business_days_counts_the_same_days_when_it_comes_back(value: Any) -> None:
+    days = pd.date_range("2023-12-29 10:00", periods=60, freq=value)
+    offset, index = again([value, days])
+    start = pd.Timestamp("2023-12-29 10:00")
+    assert (type(offset), offset, start + 7 * offset) == (type(value), value, start + 7 * value)
+    assert (list(index), index.freq) == (list(days), value)
+
+
+def test_an_offset_of_business_days_and_hours_comes_back() -> None:
+    value = pd.offsets.CustomBusinessDay(weekmask="Sun Mon Wed", offset=dt.timedelta(hours=1))
+    got = again(value)
+    assert (got, repr(got), pd.Timestamp("2024") + got) == (value, repr(value), pd.Timestamp("2024") + value)
 
 
 def test_zones_of_pytz_come_back() -> None:

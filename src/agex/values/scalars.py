@@ -117,6 +117,9 @@ def take_offset(_encoder: Any, value: Any) -> Any:
         for name in ("n", "normalize", *value._attributes)
         if name in value.kwds or name in {"n", "normalize"}
     }
+    if "calendar" in args:  # of numpy, made of the other two or given in their place
+        calendar = args["calendar"]
+        args["calendar"] = "".join("01"[int(day)] for day in calendar.weekmask), calendar.holidays
     return make_offset, (type(value).__name__, args)
 
 
@@ -125,7 +128,11 @@ def make_offset(kind: str, args: dict[str, Any]) -> Any:
     found = getattr(pd.offsets, kind, None)
     if not (isinstance(found, type) and issubclass(found, pd.offsets.BaseOffset)):
         raise TypeError(f"no offset is called {kind!r}")
-    return found(**{str(name): unwrapped(each) for name, each in args.items()})
+    given = {str(name): unwrapped(each) for name, each in args.items()}
+    if "calendar" in given:
+        week, holidays = given["calendar"]
+        given["calendar"] = library("numpy").busdaycalendar(week, holidays)
+    return found(**given)
 
 
 BY_NAME: dict[str, Kind] = {
