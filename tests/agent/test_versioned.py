@@ -10,7 +10,18 @@ import threading
 
 import pytest
 
-from agex import Disk, Live, Memory, StateConflict, TaskFail, TaskTimeout, Versioned, events, view
+from agex import (
+    Disk,
+    Live,
+    Memory,
+    StateConflict,
+    TaskFail,
+    TaskTimeout,
+    UnpicklableVariableError,
+    Versioned,
+    events,
+    view,
+)
 from agex.agent import ActionEvent, Agent, OutputEvent, SuccessEvent, TaskStartEvent
 from agex.testing import ScriptedModel, python_action
 
@@ -384,3 +395,65 @@ def test_what_a_later_task_does_to_a_class_is_kept_or_said_to_be_lost(tmp_path, 
     step("C.p = property(lambda self: 3)\ntask_success(None)")
     code = "try:\n    c.old()\nexcept Exception as error:\n    said = str(error)\ntask_success(said)"
     assert "its p was set or deleted after the class statement" in str(step(code))
+
+
+# -- values that cannot be read again ------------------------------------------------------------
+
+RAISES_WHEN_READ = """
+keep = 41
+class K:
+    ready = False
+    def __hash__(self):
+        if self.ready:
+            raise ValueError("no hash")
+        return 1
+    def __eq__(self, other):
+        return self is other
+k = K()
+{holder} = {{k: 1}}
+k.ready = True
+del k
+"""
+
+
+@pytest.mark.parametrize("isolation", ["none", "process"])
+def test_a_task_starts_beside_a_variable_that_cannot_be_read_and_may_replace_it(isolation):
+    store = Memory()
+    run(Versioned(store), RAISES_WHEN_READ.format(holder="x"), DONE)
+    use = "try:\n    len(x)\nexcept Exception as error:\n    said = str(error)\ntask_success([keep, said])"
+    keep, said = run(Versioned(store), use, isolation=isolation).value
+    assert keep == 41
+    assert "Variable 'x'" in said
+    assert "ValueError: no hash" in said
+    with pytest.raises(UnpicklableVariableError, match="'x' is stored, but cannot be read again"):
+        Versioned(store)["x"]  # the marker was not written over it
+    run(Versioned(store), "x = 5\ndel K\ndel said", DONE, isolation=isolation)
+    assert dict(Versioned(store)) == {"keep": 41, "x": 5}
+
+
+def test_the_host_takes_away_what_cannot_be_read_and_the_next_task_goes_on():
+    store = Memory()
+    run(Versioned(store), RAISES_WHEN_READ.format(holder="x"), DONE)
+    state = Versioned(store)
+    del state["x"]
+    state["K"] = None
+    state.commit()
+    assert dict(Versioned(store)) == {"keep": 41, "K": None}
+    assert run(Versioned(store), "task_success([keep, K])").value == [41, None]
+
+
+@pytest.mark.parametrize("isolation", ["none", "process"])
+def test_a_task_starts_with_a_cache_that_cannot_be_read(isolation):
+    store = Memory()
+    run(Versioned(store), RAISES_WHEN_READ.format(holder="cache['k']"), DONE)
+    use = (
+        "try:\n    cache['k']\nexcept Exception as error:\n    said = str(error)\ntask_success([keep, said])"
+    )
+    keep, said = run(Versioned(store), use, isolation=isolation).value
+    assert keep == 41
+    assert "Variable 'cache'" in said
+    assert "state.write_cache({})" in said
+    state = Versioned(store)
+    state.write_cache({})
+    state.commit()
+    assert run(Versioned(store), "cache['n'] = 1\ntask_success(len(cache))", isolation=isolation).value == 1

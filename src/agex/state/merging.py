@@ -12,6 +12,7 @@ from agex.errors import StateConflict
 from agex.state.files import FileSpace, content_of, entry_of, path_of, same_content
 from agex.state.history import Diff
 from agex.state.journal import Journal
+from agex.state.unreadable import Unreadable
 from agex.state.variables import CACHE, Codec, Stored, members, name_of
 
 __all__ = ["difference", "files_to_take", "merge_base", "take_files", "to_take"]
@@ -116,10 +117,16 @@ def _found(stored: Stored | None, name: str) -> values.Recipe | None:
 
 
 def _small(stored: Stored | None, recipe: values.Recipe | None, name: str) -> list[Any] | None:
-    """Return the value in a list, an empty one where there is none; None for one too large to show."""
+    """Return the value in a list, an empty one where there is none; None for one that is not shown.
+
+    It is too large, or cannot be read.
+    """
     if stored is None or recipe is None:
         return []
-    return [stored.group(recipe)[1][name]] if recipe.size <= SMALL else None
+    try:
+        return [stored.group(name, recipe)[1][name]] if recipe.size <= SMALL else None
+    except Unreadable:
+        return None
 
 
 def _text(was: list[Any] | None, now: list[Any] | None) -> str:

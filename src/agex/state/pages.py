@@ -10,6 +10,7 @@ from agex import values
 from agex.display import Page, Part, Table
 from agex.errors import UnpicklableVariableError
 from agex.state.history import COMMIT_HEAD, SHORT, commit_rows, when
+from agex.state.unreadable import Unreadable
 
 if TYPE_CHECKING:
     from agex.state.live import Live
@@ -23,6 +24,7 @@ FILES = 50
 COMMITS = 10
 """Of the newest."""
 NOT_KEPT = "(not kept: it cannot be written down)"
+UNREADABLE = "(kept, but it cannot be read again)"
 
 
 def live_page(state: Live) -> Page:
@@ -72,11 +74,16 @@ def _held(held: Mapping[str, Any], cache: Mapping[str, Any], files: Iterable[str
         )
         rows = [_variable(held, name) for name in names[:VARIABLES]]
         yield Table(head=("variable", "type", "value"), rows=rows, note=note)
-    if cache:
+    try:
+        size = len(cache)
+    except UnpicklableVariableError:
+        yield Table(head=("key", "type", "value"), rows=[("", "", UNREADABLE)], label="cache")
+        size = 0
+    if size:
         kept = [
             _described(str(key), value) for key, value in itertools.islice(_plain_items(cache), VARIABLES)
         ]
-        note = f"… of {len(cache):,}" if len(cache) > len(kept) else ""
+        note = f"… of {size:,}" if size > len(kept) else ""
         yield Table(head=("key", "type", "value"), rows=kept, label="cache", note=note)
     paths = list(itertools.islice(files, FILES + 1))
     if paths:
@@ -93,6 +100,8 @@ def _plain_items(cache: Mapping[Any, Any]) -> Iterator[tuple[str, Any]]:
 def _variable(held: Mapping[str, Any], name: str) -> tuple[str, str, str]:
     try:
         return _described(name, held[name])
+    except Unreadable:
+        return name, "", UNREADABLE
     except UnpicklableVariableError:
         return name, "", NOT_KEPT
 

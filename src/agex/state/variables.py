@@ -3,11 +3,13 @@
 Objects stay live between commits, so identity holds within a process and nothing is read
 again. Whether one was changed in place is seen by its fingerprint, taken of the live object.
 Variables that share objects are one group and stored together: its payload is under the key
-of its first name, the others point there.
+of its first name, the others point there. A group that cannot be read is under the first of those
+that are left, where some of its variables were deleted or bound anew: its names say more than there are.
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,6 +18,7 @@ from weakref import WeakValueDictionary
 from agex import values
 from agex.errors import StateCorrupt
 from agex.state.journal import Journal
+from agex.state.unreadable import Unreadable
 
 __all__ = ["CACHE", "Change", "Codec", "Stored", "Variables", "key_of", "members", "name_of", "variables_at"]
 
@@ -88,24 +91,40 @@ class Stored:
 
     def recipe(self, name: str) -> values.Recipe | None:
         """Return how the group is put together that a variable is in; None where there is none."""
+        found = self.found(name)
+        return None if found is None else found[1]
+
+    def found(self, name: str) -> tuple[str, values.Recipe] | None:
+        """Return the variable whose key holds the group that *name* is in, and its recipe."""
         found = self.home(name)
-        return None if found is None else values.read_recipe(found[1])
+        if found is None:
+            return None
+        home, recipe = found[0], values.read_recipe(found[1])
+        if name not in recipe.names:
+            raise StateCorrupt(f"The payload of variable {name!r} does not hold it")
+        return home, recipe
 
-    def group(self, recipe: values.Recipe) -> tuple[values.Group, dict[str, Any]]:
-        """Return a group as it is stored, and as fresh objects by name."""
-        group = values.put_together(recipe, self.journal.chunk)
-        return group, values.decode(group, allow=self.codec.allow, guest=self.codec.guest)
+    def belonging(self, home: str, recipe: values.Recipe) -> list[str]:
+        """Return the variables that a group, under the key of *home*, is read for.
 
-    def value(self, name: str) -> Any:
-        """Return a fresh object.
+        It may hold more: of a group that could not be read, some were deleted or bound anew since.
+        """
+        here = _ELSEWHERE + home.encode()
+        return [one for one in recipe.names if one == home or self._read(one) == here]
+
+    def group(self, name: str, recipe: values.Recipe) -> tuple[values.Group, dict[str, Any]]:
+        """Return the group of a variable as it is stored, and as fresh objects by name.
 
         Raises:
-            KeyError: there is no such variable.
+            StateCorrupt: its bytes are damaged.
+            Unreadable: they are whole, for each chunk is checked, but no objects are made of them here.
         """
-        recipe = self.recipe(name)
-        if recipe is None:
-            raise KeyError(name)
-        return self.group(recipe)[1][name]
+        group = values.put_together(recipe, self.journal.chunk)
+        try:
+            return group, values.decode(group, allow=self.codec.allow, guest=self.codec.guest)
+        except StateCorrupt as error:
+            home, _ = self.home(name) or (name, b"")
+            raise Unreadable(name, self.belonging(home, recipe), error) from error
 
     def _read(self, name: str) -> bytes | None:
         return self.journal.read(self.commit, key_of(name))
@@ -183,21 +202,63 @@ class Variables:
         recipe = None if stored is None or name in self._gone else stored.recipe(name)
         if stored is None or recipe is None or not (recipe.origin and recipe.has_code):
             return None
-        return [stored.group(recipe)[1][name]]
+        return [stored.group(name, recipe)[1][name]]
 
     def __setitem__(self, name: str, value: Any) -> None:
-        if name not in self._live and name not in self._gone and self._shares(name):
-            self._load(name)  # what shared objects with the old value is stored without it from now on
+        self._part(name)
         self._live[name] = value
         self._bound.add(name)
         self._gone.discard(name)
 
     def __delitem__(self, name: str) -> None:
-        if name not in self._live and not self._load(name):
+        if name not in self._live and (name in self._gone or not self._is_to_go(name)):
             raise KeyError(name)
-        del self._live[name]
+        self._part(name)
+        self._live.pop(name, None)
         self._bound.discard(name)
         self._gone.add(name)
+
+    def _part(self, name: str) -> None:
+        """Load what shares objects with a value that goes: it is stored without it from now on.
+
+        What cannot be read stays as it is stored: whoever gives up one variable is not asked for the others.
+        """
+        if name in self._live or name in self._gone:
+            return
+        with contextlib.suppress(StateCorrupt, Unreadable):
+            if self._shares(name):
+                self._load(name)
+
+    def all(self, *, packed: bool = False) -> dict[str, Any]:
+        """Return every variable but the cache; in the place of one that cannot be read, a marker.
+
+        Args:
+            packed: as they were packed, where that was at another level of isolation.
+
+        Raises:
+            StateCorrupt: the bytes of one are damaged.
+        """
+        found: dict[str, Any] = {}
+        names = self.names()
+        for name in names:
+            if name in found:
+                continue
+            try:
+                found[name] = self.packed(name) if packed else self[name]
+            except Unreadable as error:  # the whole group is, and is not tried again for each
+                found |= {one: error.marker(one) for one in error.names if self._is_as_stored(one)}
+        return {name: found[name] for name in names}
+
+    def cache(self, *, packed: bool = False) -> Any:
+        """Return the cache; a marker where it cannot be read, see `all`.
+
+        Raises:
+            KeyError: there is none.
+        """
+        try:
+            return self.packed(CACHE) if packed else self[CACHE]
+        except Unreadable as error:
+            return error.marker(CACHE, " (the host gives it up with state.write_cache({}))")
 
     def packed(self, name: str) -> Any:
         """Return a variable: as it was packed, if that was at another level of isolation.
@@ -206,13 +267,10 @@ class Variables:
             KeyError: there is no such variable.
         """
         stored = self._stored_at()
-        found = None if stored is None or name in self._live or name in self._gone else stored.home(name)
-        if found is None:
+        found = None if stored is None or name in self._live or name in self._gone else stored.found(name)
+        if found is None or not found[1].origin:
             return self[name]
-        home, payload = found
-        recipe = values.read_recipe(payload)
-        if not recipe.origin:
-            return self[name]
+        home, recipe = found
         group = self._packed.get(home)
         if group is None or group.names != recipe.names:
             group = self._packed[home] = values.put_together(recipe, self._journal.chunk)
@@ -224,14 +282,12 @@ class Variables:
 
     def _load(self, name: str) -> bool:
         stored = self._stored_at()
-        if stored is None or name in self._gone or (recipe := stored.recipe(name)) is None:
+        if stored is None or name in self._gone or (found := stored.found(name)) is None:
             return False
-        group, objects = stored.group(recipe)
-        if name not in objects:
-            raise StateCorrupt(f"The payload of variable {name!r} does not hold it")
-        fresh = {
-            one: value for one, value in objects.items() if one not in self._live and one not in self._gone
-        }
+        home, recipe = found
+        group, objects = stored.group(name, recipe)
+        rest = stored.belonging(home, recipe)
+        fresh = {one: objects[one] for one in rest if self._is_as_stored(one)}
         self._live.update(fresh)
         if fresh.keys() != objects.keys():
             self._bound |= fresh.keys()  # it was stored with what is gone or was bound anew since
@@ -281,15 +337,51 @@ class Variables:
             cut = values.cut(group, self._journal.address, now=now, before=before)
             self._write(change, group, now, cut)
         for name in self._gone:
-            if self._is_stored(name):
+            if self._is_to_go(name):
                 change.payloads[key_of(name)] = None
                 change.gone.add(name)
+        self._move(change)
         return change
+
+    def _is_to_go(self, name: str) -> bool:
+        """Tell whether something is stored of a variable that is given up, be it damaged."""
+        return self._given_up(name) != b""
+
+    def _given_up(self, name: str) -> bytes | None:
+        """Return what is stored of a variable that is given up: empty for nothing, None for damage.
+
+        Damage is no reason not to give it up. It stays in the commits before, where `fsck` finds it.
+        """
+        try:
+            return self._stored(name) or b""
+        except StateCorrupt:
+            return None
+
+    def _move(self, change: Change) -> None:
+        """Put groups that could not be read under the key of another of their variables.
+
+        They are under one that was deleted or bound anew; the others stay as they are stored.
+        """
+        stored = self._stored_at()
+        for home in self._bound | self._gone if stored is not None else ():
+            payload = self._given_up(home)
+            if stored is None or not payload or payload[:1] != _HERE:
+                continue
+            with contextlib.suppress(StateCorrupt):
+                recipe = values.read_recipe(payload[1:])
+                others = [one for one in stored.belonging(home, recipe) if self._is_as_stored(one)]
+                for one in others:
+                    change.payloads[key_of(one)] = _ELSEWHERE + others[0].encode()
+                if others:
+                    change.payloads[key_of(others[0])] = payload
+
+    def _is_as_stored(self, name: str) -> bool:
+        return name not in self._live and name not in self._gone
 
     def _write(self, change: Change, group: values.Group, now: values.Fingerprint, cut: values.Cut) -> None:
         first, *others = group.names
         payloads = {first: _HERE + cut.payload, **dict.fromkeys(others, _ELSEWHERE + first.encode())}
-        new = {name: payload for name, payload in payloads.items() if self._stored(name) != payload}
+        new = {name: payload for name, payload in payloads.items() if self._given_up(name) != payload}
         change.payloads.update({key_of(name): payload for name, payload in new.items()})
         if first in new:
             change.chunks.update(cut.chunks)

@@ -43,7 +43,7 @@ class Snapshot(Past):
     @property
     def cache(self) -> Mapping[str, Any]:
         """The state's ``cache`` then."""
-        return MappingProxyType(self._variables[CACHE]) if CACHE in self._variables else MappingProxyType({})
+        return MappingProxyType(self._variables.cache() if CACHE in self._variables else {})
 
     @property
     def files(self) -> Files:
@@ -187,7 +187,7 @@ class Versioned(State):
         with self._lock:
             if CACHE not in self._variables:
                 self._variables[CACHE] = {}
-            cache = self._variables[CACHE]
+            cache = self._variables.cache()
             if type(cache) is values.Packed:  # not committed yet
                 cache = self._variables[CACHE] = self._variables.opened({CACHE: cache})[CACHE]
             found: dict[str, Any] = cache
@@ -195,7 +195,7 @@ class Versioned(State):
 
     def packed_cache(self) -> Any:
         with self._lock:
-            return self._variables.packed(CACHE) if CACHE in self._variables else {}
+            return self._variables.cache(packed=True) if CACHE in self._variables else {}
 
     def write_cache(self, cache: Any) -> None:
         with self._lock:
@@ -223,10 +223,7 @@ class Versioned(State):
 
     def snapshot(self, *, packed: bool = False) -> dict[str, Any]:
         with self._lock:
-            names = self._variables.names()
-            if packed:
-                return {name: self._variables.packed(name) for name in names}
-            return {name: self._variables[name] for name in names}
+            return self._variables.all(packed=packed)
 
     def write_back(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
         with self._lock:
@@ -462,8 +459,9 @@ class Versioned(State):
             taken, gone = to_take(self._journal, base, mine, theirs)
             files = files_to_take(self._journal, base, mine, theirs)
             source = Variables(self._journal, self._codec, theirs)
-            for name in taken:
-                self._variables[name] = source[name]
+            found = {name: source[name] for name in taken}  # if one cannot be read, none is taken
+            for name, value in found.items():
+                self._variables[name] = value
             for name in gone:
                 if name in self._variables:
                     del self._variables[name]
