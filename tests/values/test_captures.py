@@ -40,6 +40,78 @@ PROGRAMS: dict[str, tuple[str, str, Any]] = {
         "f(0), g(0)",
         (1, 2),
     ),
+    "two equal lambdas on a line": (
+        """
+            f, g = (lambda x: x + 1), (lambda x: x + 1)
+        """,
+        "f(0), g(1), f is g",
+        (1, 2, False),
+    ),
+    "a lambda that gives a lambda": (
+        """
+            add = lambda a: lambda b: a + b
+            f = lambda: (lambda: 1)
+            k = lambda x: lambda: 5
+        """,
+        "add(1)(2), f()(), k(1)()",
+        (3, 1, 5),
+    ),
+    "a lambda in a lambda that gives a lambda": (
+        """
+            f = lambda a: lambda b: lambda c: [a, b, c]
+            g = lambda: lambda: lambda: 3
+            inner = g()
+        """,
+        "f(1)(2)(3), g()()(), inner()()",
+        ([1, 2, 3], 3, 3),
+    ),
+    "a lambda that gives a lambda, over several lines": (
+        """
+            f = (
+            lambda a: lambda b: (
+            a - b))
+            g = lambda: (
+            lambda: (
+            7))
+        """,
+        "f(5)(2), g()()",
+        (3, 7),
+    ),
+    "a lambda that gives lambdas beside each other": (
+        """
+            f = lambda: (lambda: 1, lambda: 1, lambda: lambda: 2)
+            a, b, c = f()
+            d = c()
+        """,
+        "[e() for e in f()[:2]], f()[2]()(), a(), b(), c()(), d()",
+        ([1, 1], 2, 1, 1, 2, 2),
+    ),
+    "a lambda whose default is a lambda": (
+        """
+            f = lambda x, y=(lambda: 4), *, z=lambda: (lambda: 5): lambda: (x, y(), z()())
+            g = lambda y=lambda: 7: y
+        """,
+        "f(1)(), g()()",
+        ((1, 4, 5), 7),
+    ),
+    "lambdas of a comprehension": (
+        """
+            a = [lambda: lambda: i for i in range(3)]
+            b = [lambda x, i=i: lambda: (x, i) for i in range(3)]
+            c = lambda n: [lambda: lambda: i + n for i in range(2)]
+        """,
+        "[each()() for each in a], [each(9)() for each in b], [each()() for each in c(10)]",
+        ([2, 2, 2], [(9, 0), (9, 1), (9, 2)], [11, 11]),
+    ),
+    "a lambda over a generator expression": (
+        """
+            f = lambda n: (lambda: sum(x * n for x in range(4)))
+            g = lambda: [*((lambda: x) for x in range(2))]
+            h = lambda: (yield)
+        """,
+        "f(2)(), [each() for each in g()], [*h()]",
+        (12, [1, 1], [None]),
+    ),
     "a lambda in a call": (
         """
             r = sorted([3, 1, 2], key=lambda v: -v); f = (lambda v: -v)

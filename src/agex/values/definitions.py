@@ -205,7 +205,7 @@ def _find_function(tree: ast.Module, code: types.CodeType) -> _Function | None:
         and code.co_firstlineno in {node.lineno, _first_line(node)}
         and (isinstance(node, ast.Lambda) or node.name == code.co_name)
     ]
-    if len(found) > 1:  # lambdas of one line: the one that the code's instructions are in
+    if len(found) > 1:  # lambdas of one line: the innermost whose body the code's instructions are in
         found = sorted(filter(functools.partial(_contains, code), found), key=_length)
     return found[0] if found else None
 
@@ -215,11 +215,23 @@ def _first_line(node: ast.AST) -> int:
 
 
 def _contains(code: types.CodeType, node: _Function) -> bool:
-    assert node.end_lineno is not None
-    assert node.end_col_offset is not None
-    start, end = (node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset)
-    places = [(line, column) for line, _, column, _ in code.co_positions() if line and column]
-    return all(start <= place < end for place in places)
+    """Tell whether the instructions of *code* are in the body of a lambda.
+
+    In its body, not just in the lambda: one that gives another lambda has all its instructions in that one.
+    """
+    body = node.body if isinstance(node, ast.Lambda) else node
+    assert isinstance(body, ast.expr | ast.stmt)
+    assert body.end_lineno is not None
+    assert body.end_col_offset is not None
+    start, end = (body.lineno, body.col_offset), (body.end_lineno, body.end_col_offset)
+    return all(start <= place < end for place in _places(code))
+
+
+def _places(code: types.CodeType) -> Iterator[tuple[int, int]]:
+    """Give where the instructions begin; what the compiler adds of its own is nowhere, or has no width."""
+    for line, end_line, column, end_column in code.co_positions():
+        if line is not None and column is not None and (line, column) != (end_line, end_column):
+            yield line, column
 
 
 def _length(node: _Function) -> int:
