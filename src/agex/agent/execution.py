@@ -24,7 +24,7 @@ from agex.agent.observation import cut_middle, exact, last_lines, result_text
 from agex.agent.pictures import MOST_PICTURES, encoded
 from agex.agent.registration import Registration
 from agex.agent.thread import in_thread, or_cancelled, turn_of
-from agex.contract import Example, TaskSignature, describe_failure, outcome_matches
+from agex.contract import Example, TaskSignature, describe_failure, outcome_matches, shown_repr
 from agex.errors import DefinitionError, EvalError, InputError, TaskCancelled
 from agex.models.actions import Action, EditFileAction, PythonAction, TerminalAction, WriteFileAction
 from agex.models.base import Image
@@ -343,8 +343,7 @@ class Execution:
             built = yield CallGuest(self.terms.signature.check_result, (outcome.value,), {})
             if built.error is None:
                 outcome.value = built.value
-            if example.around is not None:
-                outcome = yield CallGuest(example.seen, (outcome.value,), {})
+            outcome = yield CallGuest(example.seen, (outcome.value,), {})
         shown = yield from self._repr(outcome)
         verdict = yield CallGuest(_matches, (example, outcome, shown), {})
         if verdict.value is True:
@@ -355,7 +354,7 @@ class Execution:
     def _repr(self, outcome: Result) -> Generator[Step, Result, str]:
         if outcome.error is not None:
             return "".join(last_lines(outcome.traceback, 1))
-        shown = yield CallGuest(repr, (outcome.value,), {})
+        shown = yield CallGuest(shown_repr, (outcome.value,), {})
         if not isinstance(shown.value, str):
             return f"<{type(outcome.value).__name__} without a repr>"
         return exact(shown.value)

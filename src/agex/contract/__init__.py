@@ -15,6 +15,7 @@ from agex.contract.examples import (
     doc_examples,
     given_examples,
     outcome_matches,
+    shown_repr,
 )
 from agex.contract.mismatch import ContractError
 from agex.contract.names import annotation_names, is_record
@@ -36,4 +37,5 @@ __all__ = [
     "preview",
     "same_value",
     "short_repr",
+    "shown_repr",
 ]

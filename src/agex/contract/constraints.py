@@ -22,12 +22,15 @@ from pydantic import (
 )
 from pydantic.fields import FieldInfo
 
+from agex.contract.barevalue import bare, bare_scalar, is_guest_made
 from agex.contract.containers import size_check
 from agex.contract.mismatch import Mismatch
 from agex.contract.realtype import numpy_number
 from agex.contract.records import from_pydantic
 from agex.contract.walk import Check, Walk
 from agex.errors import DefinitionError
+from agex.sandbox import origins
+from agex.typeslots import mro_of, namespace_of
 
 __all__ = ["constrained_check", "has_validators", "pydantic_check"]
 
@@ -55,7 +58,8 @@ def constrained_check(
     """
     known = [each for each in _flat(metadata) if _constrains(each) and not isinstance(each, _MODES)]
     if any(_replaces(each) for each in known):
-        return pydantic_check(annotation, expected)
+        validate = pydantic_check(annotation, expected)
+        return lambda value, walk: validate(bare(value), walk)
     lengths = [each for each in known if isinstance(each, annotated_types.MinLen | annotated_types.MaxLen)]
     checks = [check, *map(_length_check, lengths)]
     others = [each for each in known if each not in lengths]
@@ -98,15 +102,37 @@ def _pydantic_constraints(base: Any, constraints: list[Any], expected: str) -> C
     known = base in _SCALARS or get_origin(base) in (Union, UnionType)
     parts: Any = (base if known else Any, *constraints)
     validate = pydantic_check(Annotated[parts], expected)
-    if any(type(each).__module__ != annotated_types.__name__ for each in constraints):
-        return validate  # One of pydantic's own, which may build another value.
+    builds = any(type(each).__module__ != annotated_types.__name__ for each in constraints)
+    compares = any(isinstance(each, _BOUNDS) for each in constraints)
 
     def check(value: Any, walk: Walk) -> Any:
-        number = numpy_number(value)
-        validate(value if number is None else number, walk)
-        return value
+        if compares and _compares_itself(bare_scalar(value)):
+            raise Mismatch.of(f"{expected} of a class without comparisons of its own", value)
+        number = None if builds else numpy_number(value)
+        result = validate(bare(value) if number is None else number, walk)
+        return result if builds else value
 
     return check
+
+
+_BOUNDS = (
+    annotated_types.Gt,
+    annotated_types.Ge,
+    annotated_types.Lt,
+    annotated_types.Le,
+    annotated_types.MultipleOf,
+)
+_COMPARISONS = {"__gt__", "__ge__", "__lt__", "__le__", "__mod__"}
+
+
+def _compares_itself(value: Any) -> bool:
+    """Tell whether a guest wrote how a value compares: it would be asked whether it is within its bounds."""
+    if not is_guest_made(type(value)):
+        return False
+    return any(
+        origins.is_guest_class(each) and not _COMPARISONS.isdisjoint(namespace_of(each))
+        for each in mro_of(type(value))
+    )
 
 
 def pydantic_check(annotation: Any, expected: str) -> Check:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
+from agex.contract.barevalue import SCALARS, bare
 from agex.contract.realtype import is_subclass, numpy_number, real_items, real_iter, real_len
 
 __all__ = ["same_value"]
@@ -22,7 +23,7 @@ def same_value(a: object, b: object) -> bool:
     decides. A class that a guest derived from ``str`` or the like is taken for what it derives
     from: Python would ask it first whether it equals *b*.
     """
-    return _same(a, b, frozenset())
+    return _same(bare(a), b, frozenset())
 
 
 def _same(a: Any, b: Any, above: frozenset[tuple[int, int]]) -> bool:
@@ -60,24 +61,13 @@ def _same_scalar(a: Any, b: Any) -> bool:
     return bool(b == a) or (_is_nan(a) and _is_nan(b))
 
 
-_BARE: dict[type, Any] = {
-    bool: bool.__bool__,
-    int: int.__int__,
-    float: float.__float__,
-    complex: complex.__complex__,
-    str: str.__str__,
-    bytes: bytes.__bytes__,
-    bytearray: lambda value: bytearray.__getitem__(value, slice(None)),
-}
-
-
 def _bare(value: Any) -> Any:
     """Return a scalar, or a tuple or frozenset of them, without what its class may override."""
     if numpy_number(value) is not None:
         return numpy_number(value)
-    for base, bare in _BARE.items():
+    for base, read in SCALARS.items():
         if is_subclass(type(value), base):
-            return bare(value)
+            return read(value)
     for collection in (tuple, frozenset):
         if is_subclass(type(value), collection):
             return collection(map(_bare, real_iter(value)))

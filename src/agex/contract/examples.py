@@ -14,6 +14,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from agex import parsing
+from agex.contract.barevalue import bare, holds_guest_made, shown_as
 from agex.contract.equality import same_value
 from agex.contract.preview import short_repr
 from agex.errors import DefinitionError
@@ -21,7 +22,7 @@ from agex.errors import DefinitionError
 if TYPE_CHECKING:
     import doctest  # it brings the debugger and unittest along, so it waits for the first example
 
-__all__ = ["Example", "describe_failure", "doc_examples", "given_examples", "outcome_matches"]
+__all__ = ["Example", "describe_failure", "doc_examples", "given_examples", "outcome_matches", "shown_repr"]
 
 
 class _Unset(Enum):
@@ -70,8 +71,12 @@ class Example:
         return found
 
     def seen(self, value: Any) -> Any:
-        """Return what is compared: *value*, or what the expression around the call makes of it."""
-        return value if self.around is None else _evaluate(self.around, "_", value)
+        """Return what is compared: *value*, or what the expression around the call makes of it.
+
+        Of a class that a guest derived from a builtin one it is the builtin's: ``round`` would ask the guest.
+        """
+        plain = bare(value)
+        return plain if self.around is None else bare(_evaluate(self.around, "_", plain))
 
 
 def _evaluate(source: str, name: str, value: Any) -> Any:
@@ -214,13 +219,25 @@ def outcome_matches(
         return False
     if not example.is_doctest:
         return same_value(value, example.expected)
-    if _text_matches(example, repr(value) if value_repr is None else value_repr):
+    expected = _literal(example.expected_text)
+    shown = shown_repr(value) if value_repr is None else value_repr
+    # Plain data is no object of the guest's, whatever its repr says.
+    if _text_matches(example, shown) and (expected is _UNSET or not holds_guest_made(value)):
         return True
+    return expected is not _UNSET and _is_plain(value) and same_value(value, expected)
+
+
+def shown_repr(value: Any) -> str:
+    """Return the repr that an example's text is compared with: never one that a guest gave plain data."""
+    return repr(shown_as(value))
+
+
+def _literal(text: str) -> Any:
+    """Return the plain data that *text* writes; ``_UNSET`` where it is anything else."""
     try:
-        expected = ast.literal_eval(example.expected_text)
+        return ast.literal_eval(text)
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-        return False
-    return _is_plain(value) and same_value(value, expected)
+        return _UNSET
 
 
 def _text_matches(example: Example, got: str) -> bool:

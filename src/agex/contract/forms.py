@@ -17,6 +17,7 @@ from pydantic import BaseModel, RootModel
 
 from agex.contract import containers, fields, records, scalars
 from agex.contract.annotations import Scope, Unresolved, describe, strip
+from agex.contract.barevalue import bare
 from agex.contract.constraints import constrained_check, pydantic_check
 from agex.contract.unions import union_check
 from agex.contract.walk import Check, Walk
@@ -264,9 +265,12 @@ class Forms:
         found = fields.of_model(cls, self._scope, self.check_for)
         if issubclass(cls, RootModel):
             return records.root_model_check(cls, found["root"])
-        if fields.reads_dicts_itself(cls):
-            return records.record_check(cls, found, cls.model_validate, extra=True, prechecked=False)
-        return records.record_check(cls, found, cls.model_validate, extra=True)
+        prechecked = not fields.reads_dicts_itself(cls)
+
+        def build(given: dict[str, Any]) -> Any:
+            return cls.model_validate(bare(given))
+
+        return records.record_check(cls, found, build, extra=True, prechecked=prechecked)
 
     def _plain_class(self, cls: type, expected: str) -> Check:
         """Make the check of any other class; one that derives from ``list[int]`` has its elements checked."""
