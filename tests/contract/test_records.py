@@ -1,5 +1,5 @@
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Generic, NamedTuple, NotRequired, Required, TypeVar
+from typing import Annotated, Any, Generic, NamedTuple, NotRequired, Required, Self, TypeVar
 
 import numpy as np
 import pytest
@@ -11,10 +11,12 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    PlainValidator,
     PositiveInt,
     RootModel,
     SecretStr,
     StringConstraints,
+    WrapValidator,
     field_validator,
     model_validator,
 )
@@ -272,6 +274,134 @@ def test_a_field_with_a_validator_is_left_to_it():
     assert (built.x, built.y) == (255, 3)
     assert Checker(Parsed).check(built) is built
     assert "result['x']" in failure(Parsed, {"x": [], "y": "abc"})
+
+
+def validated(mode):
+    """Make a model whose field has a validator that lets everything through."""
+
+    class Validated(BaseModel):
+        x: int = 1
+
+        @field_validator("x", mode=mode)
+        @classmethod
+        def same(cls, value):
+            return value
+
+    return Validated
+
+
+@pytest.mark.parametrize("mode", ["before", "after"])
+def test_a_validated_field_of_an_instance_holds_what_it_says(mode):
+    model = validated(mode)
+    changed = model(x=2)
+    changed.x = "bad"
+    for instance in (changed, model.model_construct(x="bad")):
+        assert failure(model, instance) == "result.x: expected int, got str 'bad'"
+        assert failure(list[model], [instance]) == "result[0].x: expected int, got str 'bad'"
+    good = model(x=2)
+    assert Checker(model).check(good) is good
+    assert Checker(model).check({"x": "3"}).x == 3
+
+
+def test_a_validator_in_place_of_the_type_may_put_another_there():
+    class Wrapped(BaseModel):
+        x: Annotated[int, WrapValidator(lambda value, handler: value)]
+
+    for model in (validated("plain"), Wrapped):
+        instance = model(x="other")
+        assert Checker(model).check(instance) is instance
+
+
+def test_a_field_whose_type_only_its_validator_knows_is_left_to_it():
+    def read(value: Any) -> Self:
+        return value
+
+    class Own(BaseModel):
+        x: Annotated[int, PlainValidator(read)]
+
+    instance = Own(x="any")
+    assert Checker(Own).check(instance) is instance
+
+
+def test_a_validator_that_says_what_it_returns_is_held_to_it():
+    def parts(text: str) -> list[str]:
+        return text.split()
+
+    class Said(BaseModel):
+        a: Annotated[str, AfterValidator(parts)]
+        b: int
+        c: Annotated[int, Field(ge=0), BeforeValidator(int)] = 0
+        d: str = ""
+
+        @field_validator("b", mode="wrap")
+        @classmethod
+        def same(cls, value: Any, handler: Any) -> int:
+            return handler(value)
+
+        @field_validator("d")
+        @classmethod
+        def counted(cls, value: str) -> int:
+            return len(value)
+
+    built = Checker(Said).check({"a": "x y", "b": "1", "c": "2", "d": "abc"})
+    assert (built.a, built.b, built.c, built.d) == (["x", "y"], 1, 2, 3)
+    assert Checker(Said).check(built) is built
+    wrong = Said.model_construct(a=3, b="bad", c=-1, d=None)
+    assert failure(Said, wrong).splitlines() == [
+        "result.a: expected str, got int 3",
+        "result.b: expected int, got str 'bad'",
+        "result.c: input should be greater than or equal to 0, got int -1",
+        "result.d: expected str, got None",
+    ]
+
+
+class Even(BaseModel):
+    least: int = 0
+    x: int = -1
+
+    @field_validator("x")
+    @classmethod
+    def even(cls, value: int, info: Any) -> int:
+        if value % 2 or value < info.data["least"]:
+            raise ValueError(f"must be even, and {info.data['least']} or more")
+        return value
+
+
+def test_a_validator_that_follows_the_type_looks_at_an_instance_too():
+    said = "value error, must be even, and 4 or more, got int"
+    wrong = Even(least=4, x=6)
+    wrong.x = 2
+    assert failure(Even, wrong) == f"result.x: {said} 2"
+    assert wrong == Even.model_construct(least=4, x=2)
+    assert failure(Even, Even.model_construct(least=4, x=7)) == f"result.x: {said} 7"
+    for good in (Even(least=4, x=6), Even(least=4)):
+        assert Checker(Even).check(good) is good
+
+
+def test_a_subclass_does_not_bring_validators_in_place_of_the_models_own():
+    class Lax(Even):
+        @field_validator("x")
+        @classmethod
+        def even(cls, value: int) -> int:
+            return value
+
+    assert failure(Even, Lax(least=4, x=7)) == "result.x: value error, must be even, and 4 or more, got int 7"
+
+
+def test_a_root_with_a_validator_is_checked_in_an_instance():
+    class Some(RootModel[list[int]]):
+        @field_validator("root")
+        @classmethod
+        def some(cls, value):
+            if not value:
+                raise ValueError("must have an element")
+            return value
+
+    assert failure(Some, Some.model_construct(["a"])) == "result.root[0]: expected int, got str 'a'"
+    empty = "result.root: value error, must have an element, got list []"
+    assert failure(Some, Some.model_construct([])) == empty
+    good = Some([1])
+    assert Checker(Some).check(good) is good
 
 
 def test_a_model_that_reads_dicts_itself_gets_them_as_they_are():

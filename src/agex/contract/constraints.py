@@ -32,17 +32,28 @@ from agex.errors import DefinitionError
 from agex.sandbox import origins
 from agex.typeslots import mro_of, namespace_of
 
-__all__ = ["constrained_check", "has_validators", "pydantic_check"]
+__all__ = ["constrained_check", "mode_of", "pydantic_check", "split_validators"]
 
 _SCALARS = (bool, int, float, complex, str, bytes)
 _MODES = (Strict, FailFast)
 """How pydantic checks, not what: ours is always strict."""
-_VALIDATORS = (BeforeValidator, AfterValidator, WrapValidator, PlainValidator)
+_VALIDATORS: dict[type, str] = {
+    BeforeValidator: "before",
+    AfterValidator: "after",
+    WrapValidator: "wrap",
+    PlainValidator: "plain",
+}
 
 
-def has_validators(metadata: Iterable[Any]) -> bool:
-    """Tell whether validators may have put another type in place of the annotated one."""
-    return any(isinstance(each, _VALIDATORS) for each in _flat(metadata))
+def mode_of(metadata: Any) -> str | None:
+    """Tell when a validator runs: ``before``, ``after``, ``wrap`` or ``plain``; None for other metadata."""
+    return next((mode for kind, mode in _VALIDATORS.items() if isinstance(metadata, kind)), None)
+
+
+def split_validators(metadata: Iterable[Any]) -> tuple[list[Any], list[Any]]:
+    """Return the validators that metadata brings, and the rest of it."""
+    flat = list(_flat(metadata))
+    return [each for each in flat if mode_of(each)], [each for each in flat if not mode_of(each)]
 
 
 def constrained_check(
@@ -87,7 +98,7 @@ def _constrains(metadata: Any) -> bool:
 def _replaces(metadata: Any) -> bool:
     if isinstance(metadata, AfterValidator | annotated_types.BaseMetadata):
         return False
-    return isinstance(metadata, _VALIDATORS) or hasattr(metadata, "__get_pydantic_core_schema__")
+    return mode_of(metadata) is not None or hasattr(metadata, "__get_pydantic_core_schema__")
 
 
 def _length_check(bound: annotated_types.MinLen | annotated_types.MaxLen) -> Check:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias, TypeVar
 
 import typing_extensions
 from pydantic import AliasChoices, BaseModel
 from pydantic.errors import PydanticUndefinedAnnotation, PydanticUserError
 
 from agex.contract.annotations import Scope, Unresolved, describe, strip
-from agex.contract.constraints import has_validators
-from agex.contract.records import UNSET, Field
+from agex.contract.constraints import mode_of, split_validators
+from agex.contract.records import UNSET, Field, validated_again
 from agex.contract.scalars import anything
+from agex.contract.unions import union_check
 from agex.contract.walk import Check
 from agex.errors import DefinitionError
 
@@ -70,21 +71,88 @@ def of_typed_dict(cls: Any, scope: Scope, check_for: CheckFor) -> dict[str, Fiel
     return found
 
 
+class _Validator(NamedTuple):
+    """One validator of a model's field."""
+
+    function: Any
+    mode: str
+    """``before`` the type's own check, ``after`` it, around (``wrap``) or instead of it (``plain``)."""
+    is_decorated: bool
+    """Whether it is a ``field_validator``, not part of the annotation."""
+
+    @property
+    def keeps_type(self) -> bool:
+        """Whether the field has its annotation's type after it, if the validator says no other."""
+        return self.mode == "before" or (self.mode == "after" and self.is_decorated)
+
+
 def of_model(cls: type[BaseModel], scope: Scope, check_for: CheckFor) -> dict[str, Field]:
-    """Read a pydantic model. A field with validators of its own is left to them."""
+    """Read a pydantic model. What a dict gives to a field with validators of its own is left to them."""
     _complete(cls, scope)
-    validated = _validated_names(cls)
+    decorated = _decorated(cls)
     found = {}
     for name, info in cls.model_fields.items():
-        own = name in validated or "*" in validated or has_validators(info.metadata)
+        annotated, metadata = split_validators(info.metadata)
+        parts: Any = (info.annotation, *metadata)
+        annotation = Annotated[parts] if metadata else info.annotation
+        own = [_Validator(each.func, mode_of(each) or "", False) for each in annotated]
+        own += [*decorated.get(name, ()), *decorated.get("*", ())]
         found[name] = Field(
-            check=anything if own else check_for(_annotation(info)),
+            check=anything if own else check_for(annotation),
             expected=describe(info.annotation),
             required=info.is_required(),
             keys=_keys(name, info, cls),
             default=info.default,
+            held=_held_check(info.annotation, annotation, own, check_for) if own else None,
+            validate=validated_again(cls, name) if _validates_again(cls, info.annotation, own) else None,
         )
     return found
+
+
+def _held_check(base: Any, annotation: Any, own: list[_Validator], check_for: CheckFor) -> Check:
+    """Make the check of what an instance holds in a field: what its validators may have left there.
+
+    A ``field_validator`` that follows the type keeps to it, unless it says that it returns another one.
+    Of the other kinds, one that does not say what it returns may return anything.
+    """
+    annotations = [annotation]
+    for each in own:
+        returned = UNSET if each.mode == "before" else _returned(each.function)
+        if returned is not UNSET and returned != base:
+            annotations.append(returned)
+        elif returned is UNSET and not each.keeps_type:
+            return anything
+    try:
+        checks = [*map(check_for, annotations)]
+    except DefinitionError:  # what cannot be checked here is for its validators alone
+        return anything
+    return checks[0] if len(checks) == 1 else union_check(frozenset(), checks, f"expected {describe(base)}")
+
+
+def _returned(function: Any) -> Any:
+    """Return the type that a function says it returns; ``UNSET`` where it says nothing."""
+    if isinstance(function, type):
+        return function
+    try:
+        hints = typing_extensions.get_type_hints(getattr(function, "__func__", function), include_extras=True)
+    except (NameError, TypeError, SyntaxError, AttributeError):  # names of another place, or no function
+        return UNSET
+    returned = hints.get("return", UNSET)
+    return UNSET if returned in (Any, object) or isinstance(returned, TypeVar) else returned
+
+
+def _validates_again(cls: type[BaseModel], base: Any, own: list[_Validator]) -> bool:
+    """Tell whether the validators of a field can look once more at what they let through.
+
+    Those that follow the type and keep to it can. Others read what is to become a value of the field,
+    which is no longer there; and to a frozen model nothing can be assigned.
+    """
+    if not own or reads_dicts_itself(cls) or cls.model_config.get("frozen"):
+        return False
+    return all(
+        each.mode == "after" and each.is_decorated and _returned(each.function) in (UNSET, base)
+        for each in own
+    )
 
 
 def reads_dicts_itself(cls: type[BaseModel]) -> bool:
@@ -92,15 +160,15 @@ def reads_dicts_itself(cls: type[BaseModel]) -> bool:
     return any(each.info.mode != "after" for each in cls.__pydantic_decorators__.model_validators.values())
 
 
-def _annotation(info: FieldInfo) -> Any:
-    parts: Any = (info.annotation, *info.metadata)
-    return Annotated[parts] if info.metadata else info.annotation
-
-
-def _validated_names(cls: type[BaseModel]) -> set[str]:
+def _decorated(cls: type[BaseModel]) -> dict[str, list[_Validator]]:
+    """Return the validators in the body of a model by the fields they are for; ``*`` for every field."""
     decorators = cls.__pydantic_decorators__
     both: tuple[Any, ...] = (*decorators.field_validators.values(), *decorators.validators.values())
-    return {name for each in both for name in each.info.fields}
+    found: dict[str, list[_Validator]] = {}
+    for each in both:
+        for name in each.info.fields:
+            found.setdefault(name, []).append(_Validator(each.func, each.info.mode, True))
+    return found
 
 
 def _keys(name: str, info: FieldInfo, cls: type[BaseModel]) -> tuple[str, ...]:

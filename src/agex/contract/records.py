@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import RootModel, ValidationError
+from pydantic import BaseModel, RootModel, ValidationError
 
+from agex.contract.barevalue import bare, copied_as
 from agex.contract.mismatch import Mismatch, Tally, attribute, item
 from agex.contract.realtype import is_subclass, real_attribute, real_items
 from agex.contract.walk import Check, Walk, once
@@ -22,6 +23,7 @@ __all__ = [
     "root_model_check",
     "typed_dict_check",
     "unchanged_check",
+    "validated_again",
 ]
 
 
@@ -40,6 +42,10 @@ class Field:
     """The keys it may have in a dict, aliases included; empty: it cannot be given."""
     default: Any = UNSET
     """Its default, which is never checked: ``x: int = None`` is the author's own business."""
+    held: Check | None = None
+    """The check of what an instance holds, where what a dict gives is left to validators first."""
+    validate: Callable[[Any, Any], None] | None = None
+    """Runs the validators that follow the type on an instance and what it holds there; raises `Mismatch`."""
 
 
 def record_check(
@@ -81,7 +87,7 @@ def _checked_instance(value: Any, cls: type, fields: Mapping[str, Field], walk: 
     for name, field in fields.items():
         try:
             old = read(value, name)
-            new = old if old is field.default else field.check(old, walk)
+            new = old if old is field.default else _held(field, value, old, walk)
         except AttributeError:
             tally.note(f"expected {field.expected}, found no value", path=attribute(name))
         except Mismatch as mismatch:
@@ -91,6 +97,30 @@ def _checked_instance(value: Any, cls: type, fields: Mapping[str, Field], walk: 
                 news[name] = new
     tally.settle()
     return _replaced(value, cls, news) if news else value
+
+
+def _held(field: Field, instance: Any, value: Any, walk: Walk) -> Any:
+    """Check what an instance holds. It may have been put there past every validator."""
+    checked = (field.held or field.check)(value, walk)
+    if field.validate is not None:
+        field.validate(instance, checked)
+    return checked
+
+
+def validated_again(cls: type[BaseModel], name: str) -> Callable[[Any, Any], None]:
+    """Make what runs the model's own validators of a field on what an instance holds in it.
+
+    On a copy: pydantic validates an assignment, and what the validators make of the value is left.
+    """
+    expected = f"expected {cls.__name__}"
+
+    def validate(instance: Any, value: Any) -> None:
+        copied = copied_as(cls, instance)
+        _built(
+            lambda: cls.__pydantic_validator__.validate_assignment(copied, name, bare(value)), expected, name
+        )
+
+    return validate
 
 
 def _replaced(value: Any, cls: Any, news: dict[str, Any]) -> Any:
@@ -129,21 +159,22 @@ def _checked_keys(
     return given
 
 
-def _built(build: Callable[[], Any], expected: str) -> Any:
-    """Call the host's own constructor; what its validation says is a mismatch."""
+def _built(build: Callable[[], Any], expected: str, within: str = "") -> Any:
+    """Call the host's own constructor; what its validation says, of the field *within*, is a mismatch."""
     try:
         return build()
     except ValidationError as error:
-        raise from_pydantic(error) from error
+        raise from_pydantic(error, within) from error
     except Exception as error:  # Any exception of the host's `__init__` means: not these values.
         raise Mismatch.of(f"{expected}, but building it raised {type(error).__name__}: {error}") from error
 
 
-def from_pydantic(error: ValidationError) -> Mismatch:
-    """Turn pydantic's errors into ours."""
+def from_pydantic(error: ValidationError, within: str = "") -> Mismatch:
+    """Turn pydantic's errors into ours, their paths from the field *within* on."""
     tally = Tally()
     for each in error.errors(include_url=False, include_context=False):
-        path = "".join(item(step) for step in each["loc"])
+        steps = each["loc"][1:] if within and each["loc"][:1] == (within,) else each["loc"]
+        path = "".join(map(item, steps))
         tally.note(_lowered(each["msg"]), each["input"], path)
     return Mismatch(tally.problems, tally.count)
 
