@@ -8,7 +8,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 import pytest
@@ -22,6 +22,7 @@ from agex.testing import ScriptedModel, python_action
 
 LIARS = """
 import datetime as dt
+import enum
 import numpy as np
 from collections import OrderedDict, defaultdict, deque
 from decimal import Decimal
@@ -69,6 +70,10 @@ class Moment(dt.datetime):
     def __repr__(self): return "datetime.datetime(2020, 1, 4, 0, 0)"
 class Span(dt.timedelta):
     def total_seconds(self): return 4.0
+class Level(enum.IntEnum):
+    LOW = 4
+    HIGH = 99
+    def __repr__(self): return "4"
 class Any4:
     def __repr__(self): return "4"
     def __eq__(self, other): return True
@@ -111,7 +116,19 @@ class Celsius(float):
         return f"{float(self)} degrees"
 
 
-CLASSES = (Point, Fixed, Named, Record, Colour, Celsius)
+class Priced(float):
+    def __new__(cls, amount: float, currency: str) -> Self:
+        made = super().__new__(cls, amount)
+        made.currency = currency
+        return made
+
+    currency: str
+
+    def __repr__(self) -> str:
+        return f"{float(self)} {self.currency}"
+
+
+CLASSES = (Point, Fixed, Named, Record, Colour, Celsius, Priced)
 
 
 def answered(annotation: Any, code: str, *, doc: str = "", examples: Any = ()) -> Any:
@@ -145,6 +162,7 @@ class Refused(Exception):
         (int, "work(2) == 4", "True", "S(99)"),
         (float, "work(2)", "4.0", "F(99)"),
         (float, "round(work(2), 1)", "4.0", "F(99)"),
+        (int, "work(2)", "4", "Level.HIGH"),
         (str, "work(2)", "'a'", "T('z')"),
         (str, "work(2).title()", "'A'", "T('z')"),
         (bytes, "work(2)", "b'a'", "B(b'z')"),
@@ -210,6 +228,10 @@ def test_a_given_example_does_not_ask_a_class_of_the_agents_for_equality(
     ("annotation", "call", "want", "answer"),
     [
         (int, "work(2)", "4", "S(4)"),
+        (int, "work(2)", "4", "enum.IntEnum('Own', {'A': 4}).A"),
+        (int, "work(2)", "4", "Level.LOW"),
+        (Celsius, "work(2)", "4.0 degrees", "type('Warm', (Celsius,), {})(4)"),
+        (Priced, "work(2)", "4.0 EUR", "type('Paid', (Priced,), {'__repr__': lambda self: '-'})(4, 'EUR')"),
         (float, "round(work(2), 1)", "4.1", "F(4.12)"),
         (list[int], "work(2)", "[4, 4]", "L([S(4), 4])"),
         (OrderedDict, "work(2)['a']", "4", "O(a=4)"),

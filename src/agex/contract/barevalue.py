@@ -13,6 +13,7 @@ import sys
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Collection, Iterable, Iterator
 from decimal import Decimal
+from enum import Enum
 from fractions import Fraction
 from types import FunctionType, MemberDescriptorType
 from typing import Any
@@ -90,7 +91,7 @@ def bare_scalar(value: Any) -> Any:
     for base, read in SCALARS.items():
         if is_subclass(kind, base):
             home = _home(kind, base)
-            return read(value) if home is base else _made(home, base, read(value))
+            return read(value) if home is base else _made(home, base, read(value), value)
     for base, build in _LIBRARY.items():
         if is_subclass(kind, base):
             return build(value)
@@ -99,16 +100,18 @@ def bare_scalar(value: Any) -> Any:
 
 
 def _home(kind: type, base: type) -> type:
-    """Return the nearest class of the host's that derives from *base*."""
-    return next(each for each in mro_of(kind) if is_subclass(each, base) and not is_guest_made(each))
+    """Return the nearest class of the host's that derives from *base*; *base* for an enumeration."""
+    home = next(each for each in mro_of(kind) if is_subclass(each, base) and not is_guest_made(each))
+    return base if is_subclass(home, Enum) else home
 
 
-def _made(home: type, base: Any, content: Any) -> Any:
+def _made(home: Any, base: Any, content: Any, value: Any) -> Any:
     """Make an instance of a class of the host's, past its constructor; the content where there is no way."""
     try:
-        return base.__new__(home, content)
+        made = base.__new__(home, content)
     except TypeError:  # of numpy's, which has a way of its own to make one
         return content
+    return _take_attributes(made, home, value)
 
 
 def bare(value: Any) -> Any:
@@ -257,10 +260,14 @@ def copied_as(cls: Any, value: Any) -> Any:
     Raises:
         TypeError: the class holds its contents in another way than as attributes.
     """
-    made = object.__new__(cls)
+    return _take_attributes(object.__new__(cls), cls, value)
+
+
+def _take_attributes(made: Any, cls: type, value: Any) -> Any:
+    """Give an instance of *cls* the attributes that *value* has."""
     for member, held in _slots(cls, value):
         member.__set__(made, held)
-    for name, held in own_attributes(value).items():
+    for name, held in own_attributes(value).items() if class_attribute(cls, "__dict__") else ():
         object.__getattribute__(made, "__dict__")[name] = held
     return made
 
