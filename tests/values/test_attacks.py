@@ -342,6 +342,46 @@ def test_a_view_cannot_leave_its_array() -> None:
             load(stored(Made(arrays.make_view, (base, dtype, (shape, strides, offset), True))))
 
 
+SEEDS: dict[str, tuple[Any, ...]] = {
+    "a large pool": (1, (), 40_000, 0),
+    "a long number": (1 << 1_000_000, (), 4, 0),
+    "many numbers": ([1] * 100_000, (), 4, 0),
+    "a long key": (1, (1,) * 100_000, 4, 0),
+    "numbers in numbers": (((1, 1), (1, 1)), (), 4, 0),
+    "a text": ("1", (), 4, 0),
+}
+
+
+@pytest.mark.parametrize("name", SEEDS)
+def test_a_generator_is_not_mixed_for_long(name: str) -> None:
+    from agex.values import arrays
+
+    state = np.random.PCG64(1).state
+    assert load(stored(Made(arrays.make_generator, ("PCG64", state, (1, (2,), 4, 0))))).random() < 1
+    with pytest.raises(StateCorrupt, match="seed"):
+        load(stored(Made(arrays.make_generator, ("PCG64", state, SEEDS[name]))))
+
+
+@pytest.mark.parametrize("place", [-1, 625, 1 << 20, 3.0])
+def test_a_generator_reads_only_numbers_that_it_made(place: Any) -> None:
+    from agex.values import arrays
+
+    twister, philox = np.random.MT19937(1).state, np.random.Philox(1).state
+    twister["state"] |= {"pos": place, "key": twister["state"]["key"].tolist()}
+    philox |= {
+        "buffer_pos": place,
+        "buffer": philox["buffer"].tolist(),
+        "state": {name: each.tolist() for name, each in philox["state"].items()},
+    }
+    for forged in (
+        Made(arrays.make_generator, ("MT19937", twister, (1, (), 4, 0))),
+        Made(arrays.make_generator, ("Philox", philox, (1, (), 4, 0))),
+        Made(arrays.make_random_state, ({**twister, "has_gauss": 0, "gauss": 0.0},)),
+    ):
+        with pytest.raises(StateCorrupt, match="not among those that it made"):
+            load(stored(forged))
+
+
 def test_a_damaged_table_is_corrupt() -> None:
     from agex.values import tables
 

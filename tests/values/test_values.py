@@ -234,6 +234,14 @@ def test_random_generators_go_on_where_they_were() -> None:
     assert got[1].spawn(1)[0].random() == made[1].spawn(1)[0].random()
 
 
+def test_a_generator_that_could_not_be_loaded_is_lost() -> None:
+    wide = np.random.Generator(np.random.PCG64(np.random.SeedSequence(1, pool_size=65)))
+    long = np.random.Generator(np.random.PCG64(1 << 5000))
+    other = np.random.RandomState(np.random.PCG64(1))
+    (group,) = encode({"x": [wide, long, other, np.random.default_rng([1, 2])]}, allow=ALLOW)
+    assert [lost.path for lost in group.lost["x"]] == ["x[0]", "x[1]", "x[2]"]
+
+
 def test_classes_of_the_host_may_say_how_they_are_pickled() -> None:
     got = again([Reduced(3), Stateful()])
     assert (got[0].size, got[0].cache, got[1].a, got[1].lock) == (3, "not kept", 1, None)

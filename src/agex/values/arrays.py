@@ -246,30 +246,56 @@ def make_scalar(description: Any, data: bytes) -> Any:
 
 
 _BIT_GENERATORS = ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
+_LARGEST_POOL = 64  # words; numpy's own is 4, and the work of mixing one grows with its square
+_MOST_NUMBERS, _MOST_BITS = 1024, 4096  # of a seed; numpy's own is one of 128 bits
 
 
 def take_generator(_encoder: Any, generator: Any) -> Any:
     bits = generator.bit_generator
     seed = bits.seed_seq
     sequence = (seed.entropy, tuple(seed.spawn_key), seed.pool_size, seed.n_children_spawned)
+    _require_small(*sequence)
     return make_generator, (type(bits).__name__, bits.state, sequence)
 
 
 def make_generator(kind: str, state: Any, sequence: tuple[Any, ...]) -> Any:
     np = library("numpy")
     entropy, spawn_key, pool_size, spawned = sequence
+    _require_small(*sequence)
     seed = np.random.SeedSequence(
         entropy, spawn_key=spawn_key, pool_size=pool_size, n_children_spawned=spawned
     )
     return np.random.Generator(_bits(kind, seed, state))
 
 
+def _require_small(entropy: Any, spawn_key: tuple[Any, ...], pool_size: int, _spawned: int) -> None:
+    """Check that a seed sequence is mixed in no time.
+
+    Raises:
+        ValueError: it is not.
+    """
+    np = library("numpy")
+    if type(pool_size) is not int or pool_size > _LARGEST_POOL:
+        raise ValueError(f"a seed sequence with a pool larger than {_LARGEST_POOL} words")
+    for numbers in ((entropy,) if type(entropy) is int else entropy, spawn_key):
+        if type(numbers) not in {tuple, list, np.ndarray} or len(numbers) > _MOST_NUMBERS:
+            raise ValueError("a seed of too many numbers")
+        for number in numbers:
+            is_number = type(number) is int or isinstance(number, np.integer)
+            if not is_number or int(number).bit_length() > _MOST_BITS:
+                raise ValueError("a seed of something else than short numbers")
+
+
 def take_random_state(_encoder: Any, generator: Any) -> Any:
-    return make_random_state, (generator.get_state(legacy=False),)
+    state = generator.get_state(legacy=False)
+    if state["bit_generator"] != "MT19937":
+        raise ValueError(f"a RandomState over {state['bit_generator']}")
+    return make_random_state, (state,)
 
 
 def make_random_state(state: Any) -> Any:
     np = library("numpy")
+    _require_inside(state)
     made = np.random.RandomState(0)
     made.set_state(state)
     return made
@@ -279,9 +305,24 @@ def _bits(kind: str, seed: Any, state: Any) -> Any:
     np = library("numpy")
     if kind not in _BIT_GENERATORS:
         raise ValueError(f"no bit generator is called {kind!r}")
+    _require_inside(state)
     made = getattr(np.random, kind)(seed)
     made.state = state
     return made
+
+
+def _require_inside(state: dict[str, Any]) -> None:
+    """Check the place of the next number among those made ahead: numpy reads there, wherever it is.
+
+    Raises:
+        ValueError: it is not among them.
+    """
+    ahead = {"MT19937": 624, "Philox": 4}.get(state["bit_generator"])
+    if ahead is None:
+        return
+    place = state["buffer_pos"] if ahead == 4 else state["state"]["pos"]
+    if type(place) is not int or not 0 <= place <= ahead:
+        raise ValueError("a generator whose next number is not among those that it made")
 
 
 # -- which kind ----------------------------------------------------------------------------------
