@@ -295,6 +295,7 @@ ARRAYS = {
     ),
     "texts of variable length": ("make_array", b"\x00" * 16, ("text", True, False), (1,), False, True),
     "a scalar of objects": ("make_scalar", "|O", b"\x00" * 8),
+    "a text from numbers": ("make_text", 5),
     "objects without end": ("make_object_array", "|O", (1 << 40,)),
 }
 

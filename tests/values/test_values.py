@@ -315,6 +315,64 @@ def test_an_array_of_texts_of_any_length_comes_back() -> None:
     assert again(missing).tolist() == ["a", None]
 
 
+@pytest.mark.parametrize("missing", [None, math.nan, "none", pd.NA], ids=repr)
+def test_a_missing_text_stays_what_it_is(missing: Any) -> None:
+    dtype = np.dtypes.StringDType(na_object=missing)
+    value = np.array(["a", missing], dtype)
+    got = again(value)
+    assert got.dtype == dtype
+    assert repr(got) == repr(value)
+    assert got[1] is missing or isinstance(missing, (str, float))
+
+
+def test_a_text_dtype_whose_missing_text_cannot_be_kept_is_lost() -> None:
+    value = np.array(["a"], np.dtypes.StringDType(na_object=object()))
+    (group,) = encode({"x": value}, allow=ALLOW)
+    assert [lost.path for lost in group.lost["x"]] == ["x"]
+
+
+DTYPES: dict[str, Any] = {
+    "titles": np.dtype({"names": ["a", "b"], "formats": ["i4", "f8"], "titles": ["T", None]}),
+    "metadata": np.dtype("i4", metadata={"unit": ("m", 1.5), "more": [None, {"a": b"b"}]}),
+    "metadata of a type": np.dtype("O", metadata={"vlen": str}),
+    "metadata of records": np.dtype([("a", np.dtype("i4", metadata={"u": 1}))], metadata={"v": 2}),
+    "records": np.dtype((np.record, [("a", "i4"), ("b", "S2")])),
+}
+
+
+def _told(dtype: np.dtype[Any]) -> Any:
+    fields = {name: (_told(part), *more) for name, (part, *more) in (dtype.fields or {}).items()}
+    return dtype, dtype.type, dtype.metadata and dict(dtype.metadata), fields
+
+
+@pytest.mark.parametrize("name", DTYPES)
+def test_a_dtype_keeps_what_it_says(name: str) -> None:
+    dtype = DTYPES[name]
+    value = np.zeros(2, dtype)
+    got = again([dtype, value])
+    assert _told(got[0]) == _told(got[1].dtype) == _told(dtype)
+    assert repr(got[1]) == repr(value)
+
+
+@pytest.mark.parametrize(
+    "dtype",
+    [np.dtype("i4", metadata={"a": object()}), np.dtype(("i4", {"low": ("u2", 0), "high": ("u2", 2)}))],
+    ids=str,
+)
+def test_an_array_whose_dtype_says_more_than_can_be_kept_is_lost(dtype: Any) -> None:
+    (group,) = encode({"x": np.zeros(2, dtype)}, allow=ALLOW)
+    assert [lost.path for lost in group.lost["x"]] == ["x"]
+
+
+def test_scalars_of_numpy_keep_their_type_and_length() -> None:
+    record = np.rec.array([(1, 2.0)], dtype=[("a", "i4"), ("b", "f8")])[0]
+    value = [record, np.str_("a\0"), np.str_("\ud800"), np.str_(""), np.bytes_(b"a\0"), np.bytes_(b"")]
+    got = again(value)
+    assert [type(each) for each in got] == [type(each) for each in value]
+    assert got == value
+    assert got[0].a == 1
+
+
 def test_objects_in_an_array_stay_the_same_objects() -> None:
     shared = [1]
     objects = np.array([None, None], object)
@@ -337,6 +395,8 @@ def test_records_and_masked_arrays_come_back() -> None:
     got = again([records, masked])
     assert got[0].a[0] == 1
     assert (got[1].mask.tolist(), got[1].filled().tolist()) == ([False, True, False], [1, 9, 3])
+    assert not got[1].hardmask
+    assert again(np.ma.array([1, 2], mask=[0, 1], hard_mask=True)).hardmask
 
 
 # -- frames --------------------------------------------------------------------------------------

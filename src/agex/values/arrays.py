@@ -1,8 +1,8 @@
-"""numpy's values: arrays and their views, scalars, dtypes and generators.
+"""numpy's values: arrays and their views, scalars and generators (see `dtypes` for the rest).
 
 Nothing here imports numpy until a value of it comes by. An array is its memory and a description of it
-in plain data; `numpy.dtype` and `numpy.ndarray` have a ``__setstate__`` that trusts what it is given, so
-neither is made by pickle's own means.
+in plain data; `numpy.ndarray` has a ``__setstate__`` that trusts what it is given, so none is made by
+pickle's own means.
 """
 
 from __future__ import annotations
@@ -12,65 +12,13 @@ from collections.abc import Callable
 from typing import Any
 
 from agex.typeslots import mro_of, name_of
+from agex.values.dtypes import describe, dtype_of, has_objects, make_dtype
 from agex.values.library import library
 from agex.values.sharing import array_root
 
-__all__ = ["CONSTRUCTORS", "find_kind", "make_array", "take_alone", "take_array"]
+__all__ = ["CONSTRUCTORS", "alone", "find_kind", "make_array", "take_alone", "take_array"]
 
 OUT_OF_BAND = 4096  # bytes from which an array's memory is not copied into the stream
-
-# -- dtypes --------------------------------------------------------------------------------------
-
-
-def describe(dtype: Any) -> Any:
-    """Describe a dtype in plain data.
-
-    Raises:
-        ValueError: it is one of those that only its own library can make.
-    """
-    if dtype.subdtype is not None:
-        base, shape = dtype.subdtype
-        return "sub", describe(base), shape
-    if dtype.names is not None:
-        fields = [(name, describe(dtype.fields[name][0]), dtype.fields[name][1]) for name in dtype.names]
-        return "fields", fields, dtype.itemsize, dtype.isalignedstruct
-    if dtype.kind == "T":
-        return "text", dtype.coerce, hasattr(dtype, "na_object")
-    if dtype.isbuiltin not in {0, 1} or dtype.kind not in "?bBiufcmMOSUV":
-        raise ValueError(f"the dtype {dtype} cannot be described")
-    return dtype.str
-
-
-def dtype_of(description: Any) -> Any:
-    """Make a dtype from its description.
-
-    Raises:
-        ValueError, TypeError: it is none.
-    """
-    np = library("numpy")
-    if isinstance(description, str):
-        return np.dtype(description)
-    kind, *rest = description
-    if kind == "sub":
-        return np.dtype((dtype_of(rest[0]), tuple(rest[1])))
-    if kind == "fields":
-        fields, itemsize, aligned = rest
-        parts = [(str(name), dtype_of(part), int(offset)) for name, part, offset in fields]
-        names, formats, offsets = (
-            (list(column) for column in zip(*parts, strict=True)) if parts else ([], [], [])
-        )
-        form: Any = {"names": names, "formats": formats, "offsets": offsets, "itemsize": itemsize}
-        return np.dtype(form, align=bool(aligned))
-    if kind == "text":
-        coerce, has_na = rest
-        missing = {"na_object": None} if has_na else {}
-        return np.dtypes.StringDType(coerce=bool(coerce), **missing)
-    raise ValueError(f"no dtype is {kind!r}")
-
-
-def make_dtype(description: Any) -> Any:
-    return dtype_of(description)
-
 
 # -- arrays --------------------------------------------------------------------------------------
 
@@ -208,12 +156,14 @@ def make_records(array: Any) -> Any:
 def take_masked(_encoder: Any, array: Any) -> Any:
     np = library("numpy")
     mask = None if array.mask is np.ma.nomask else _Alone(np.asarray(array.mask))
-    return make_masked, (_Alone(np.asarray(array.data)), mask, np.asarray(array.fill_value))
+    fill_value = np.asarray(array.fill_value)
+    return make_masked, (_Alone(np.asarray(array.data)), mask, fill_value, bool(array.hardmask))
 
 
-def make_masked(data: Any, mask: Any, fill_value: Any) -> Any:
+def make_masked(data: Any, mask: Any, fill_value: Any, hard: bool) -> Any:
     np = library("numpy")
-    return np.ma.MaskedArray(data, np.ma.nomask if mask is None else mask, fill_value=fill_value)
+    known = np.ma.nomask if mask is None else mask
+    return np.ma.MaskedArray(data, known, fill_value=fill_value, hard_mask=bool(hard))
 
 
 class _Alone:
@@ -231,18 +181,27 @@ def alone(array: Any) -> Any:
 
 
 def take_scalar(_encoder: Any, scalar: Any) -> Any:
-
     if scalar.dtype.hasobject:
         raise ValueError("a record of objects")
+    if scalar.dtype.kind in "SU":
+        return make_text, (str.__str__(scalar) if scalar.dtype.kind == "U" else bytes(scalar),)
     return make_scalar, (describe(scalar.dtype), scalar.tobytes())
 
 
 def make_scalar(description: Any, data: bytes) -> Any:
     np = library("numpy")
     dtype = dtype_of(description)
-    if dtype.hasobject or dtype.kind == "T" or dtype.itemsize != len(data):
+    if has_objects(dtype) or dtype.itemsize != len(data):
         raise ValueError("a scalar of another size")
     return np.ndarray((), dtype, buffer=bytearray(data))[()] if data else np.zeros((), dtype)[()]
+
+
+def make_text(text: str | bytes) -> Any:
+    """Make a scalar of a text; as an item of an array it would lose zeros at its end."""
+    np = library("numpy")
+    if type(text) not in {str, bytes}:
+        raise TypeError(f"a text of numpy's from a {type(text).__name__}")
+    return np.str_(text) if type(text) is str else np.bytes_(text)
 
 
 _BIT_GENERATORS = ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
@@ -356,5 +315,5 @@ def find_kind(cls: type) -> Callable[[Any, Any], Any] | None:
 
 CONSTRUCTORS: tuple[Callable[..., Any], ...] = (
     make_dtype, make_array, make_view, make_object_array, fill_object_array, make_records, make_masked,
-    make_scalar, make_generator, make_random_state,
+    make_scalar, make_text, make_generator, make_random_state,
 )  # fmt: skip
