@@ -312,6 +312,33 @@ def test_a_value_whose_hash_never_ends_does_not_hang_the_host():
     assert "sent what no worker sends" in refused(sends({**DONE, "v": 1}, b"", b"", b"", evil))
 
 
+def written(value) -> bytes:
+    """Write a value as a worker may: a text that begins with an @ is a constructor for arrays, called."""
+    if type(value) is tuple and value and type(value[0]) is str and value[0].startswith("@"):
+        names = ("agex.values.arrays", value[0][1:])
+        call = b"".join(b"\x8c" + bytes([len(name)]) + name.encode() for name in names) + b"\x93"
+        return call + written(value[1:]) + b"R"
+    if type(value) is tuple:
+        return b"(" + b"".join(map(written, value)) + b"t"
+    return pickle.dumps(value, 5)[2:-1].replace(b"\x94", b"")
+
+
+SLOW = {
+    "a seed that is mixed for seconds": ("@make_generator", "PCG64", 0, (1, (), 40_000, 0)),
+    "a long number as a seed": ("@make_generator", "PCG64", 0, (1 << 4_000_000, (), 4, 0)),
+    "objects in 2 GB": ("@make_object_array", "|O", (1 << 28,), False, bytearray(1)),
+    "objects in 2 GB, as they were once written": ("@make_object_array", "|O", (1 << 28,)),
+}
+
+
+@pytest.mark.parametrize("name", SLOW)
+def test_a_few_bytes_of_arrays_do_not_hold_the_host(name):
+    evil = b"\x80\x05" + written(SLOW[name]) + b"\x85)\x86."
+    started = time.monotonic()
+    assert "sent what no worker sends" in refused(sends({**DONE, "v": 1}, b"", b"", b"", evil))
+    assert time.monotonic() - started < 2
+
+
 _JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),

@@ -295,9 +295,20 @@ ARRAYS = {
     ),
     "texts of variable length": ("make_array", b"\x00" * 16, ("text", True, False), (1,), False, True),
     "a scalar of objects": ("make_scalar", "|O", b"\x00" * 8),
+    "objects without end": ("make_object_array", "|O", (1 << 40,), False, bytearray(1)),
+    "objects of great width": (
+        "make_object_array", ("fields", [("a", ("sub", "|O", (1 << 24,)), 0)], 1 << 27, False), (1,), False,
+        bytearray(1),
+    ),
     "a text from numbers": ("make_text", 5),
-    "objects without end": ("make_object_array", "|O", (1 << 40,)),
-}
+    "objects in too many dimensions": ("make_object_array", "|O", (0,) * 65, False, bytearray(1)),
+    "numbers in too many dimensions": ("make_array", b"", "<f8", (0,) * 65, tuple(range(65)), True),
+    "a shape that takes long to multiply": ("make_array", b"", "<f8", (1 << 80_000,) * 64, (), True),
+    "objects that no byte is for": ("make_object_array", "|O", (9,), False, bytearray(1)),
+    "objects in an order of no axes": ("make_object_array", "|O", (2, 2), (0, 0), bytearray(1)),
+    "numbers as objects": ("make_object_array", "<f8", (1,), False, bytearray(1)),
+    "numbers in an order of no axes": ("make_array", b"\x00" * 32, "<f8", (2, 2), (0, 2), True),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ARRAYS)
@@ -327,20 +338,63 @@ def test_a_view_cannot_leave_its_array() -> None:
     from agex.values import arrays
 
     root = Made(arrays.make_array, (bytes(80), "<f8", (10,), False, True))
-    objects = Made(arrays.make_object_array, ("|O", (4,)))
+    objects = Made(arrays.make_object_array, ("|O", (4,), False, bytearray(1)))
+    record = ("fields", [("o", "|O", 0), ("n", "<i8", 8)], 16, False)
+    records = Made(arrays.make_object_array, (record, (4,), False, bytearray(1)))
+    assert load(stored(Made(arrays.make_view, (records, ("n",), ((4,), (16,), 8), True)))).shape == (4,)
     for base, dtype, shape, strides, offset in [
         (root, "<f8", (11,), (8,), 0),
         (root, "<f8", (2,), (8,), 72),
         (root, "<f8", (2,), (-8,), 0),
         (root, "|O", (1,), (8,), 0),
         (objects, "<i8", (1,), (8,), 0),
-        (objects, "|O", (5,), (8,), 0),
-        (objects, "|O", (1,), (8,), 4),
-        (objects, "|O", (1,), (8,), -8),
-        (objects, "|O", (2,), (-8,), 0),
+        (objects, "|O", (1,), (8,), 0),
+        (objects, (), (5,), (8,), 0),
+        (objects, (), (1,), (8,), 4),
+        (objects, (), (1,), (8,), -8),
+        (objects, (), (2,), (-8,), 0),
+        (objects, (), (0,), (8,), 0),
+        (records, (), (4,), (16,), 8),
+        (records, ("o",), (4,), (16,), 8),
+        (records, ("n",), (4,), (8,), 8),
+        (records, ("n",), (5,), (16,), 8),
+        (records, ("n",), (1,), (16,), -8),
+        (records, ("x",), (1,), (16,), 0),
+        (records, "<i8", (1,), (16,), 0),
     ]:
         with pytest.raises(StateCorrupt):
             load(stored(Made(arrays.make_view, (base, dtype, (shape, strides, offset), True))))
+
+
+def test_the_room_of_an_array_of_objects_is_used_up() -> None:
+    from agex.values import arrays
+
+    room = _written(bytearray(1 << 10)) + b"\x94"  # noted as number 0
+    make = _written(arrays.make_object_array) + b"(" + b"".join(map(_written, ("|O", (1 << 13,), False)))
+    array = make + b"h\x00tR"
+    assert load(b"\x80\x05(" + room + array + b"t\x85)\x86.")[1].size == 1 << 13
+    with pytest.raises(StateCorrupt, match="than its stream has room for"):
+        load(b"\x80\x05(" + room + array + array + b"t\x85)\x86.")
+
+
+def test_the_items_of_an_array_of_objects_are_used_up() -> None:
+    from agex.values import arrays
+
+    items = _written([1, 2, 3]) + b"\x94"  # noted as number 0
+    array = _written(Made(arrays.make_object_array, ("|O", (3,), False, bytearray(1)))) + b"\x94"
+    fill = _written(arrays.fill_object_array) + b"h\x01h\x00\x88\x86\x86R"
+    assert load(b"\x80\x05(" + items + array + fill + b"t\x85)\x86.")[1].tolist() == [1, 2, 3]
+    with pytest.raises(StateCorrupt, match="another number of items"):
+        load(b"\x80\x05(" + items + array + fill + fill + b"t\x85)\x86.")
+
+
+def test_a_view_does_not_open_an_array_that_was_not_made_over_memory_of_the_load() -> None:
+    from agex.values import arrays
+
+    constant = np.arange(3)
+    constant.flags.writeable = False
+    view = arrays.make_view(constant, "<i8", ((3,), (8,), 0), True)
+    assert not view.flags.writeable
 
 
 SEEDS: dict[str, tuple[Any, ...]] = {

@@ -127,6 +127,127 @@ def test_a_view_sees_what_is_written_to_its_base(name: str, size: int) -> None:
     assert np.shares_memory(got["base"], got["view"][0])
 
 
+TEXTS = np.array(["ab", "cd" * 40, "e"], np.dtypes.StringDType())
+RECORDS = np.array([([1], 2, (3, None)), ("a", 5, (6, None))], "O, i4, 2O")
+ROOTS: dict[str, tuple[Any, Any]] = {
+    "an order of its own": (np.arange(24).reshape(2, 3, 4).transpose(1, 0, 2) * 2, lambda a: a[1]),
+    "an order of its own, and no stride": (
+        np.arange(24).reshape(4, 1, 6).transpose(1, 2, 0).copy("K").transpose(1, 0, 2),
+        lambda a: a[1:, :, ::2],
+    ),
+    "Fortran": (np.asfortranarray(np.arange(6).reshape(2, 3)), lambda a: a[:, 1:]),
+    "windows": (np.lib.stride_tricks.sliding_window_view(np.arange(8), 3), lambda a: a[1:]),
+    "objects in Fortran's order": (np.array([[1, "a"], [2, None]], object, order="F"), lambda a: a[0]),
+    "objects in an order of their own": (
+        np.arange(24).astype(object).reshape(2, 3, 4).transpose(1, 0, 2).copy("K"),
+        lambda a: a[1, ::-1],
+    ),
+    "texts": (TEXTS, lambda a: a[1:]),
+    "texts, backwards": (TEXTS, lambda a: a[::-2]),
+    "one text": (TEXTS, lambda a: a[1:2]),
+    "records with objects": (RECORDS, lambda a: a[1:]),
+    "numbers of records with objects": (RECORDS, lambda a: a["f1"]),
+    "objects of records": (RECORDS, lambda a: a["f0"][::-1]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("names", [("a", "b"), ("b", "a")])
+@pytest.mark.parametrize("name", ROOTS)
+def test_a_view_shows_the_same_of_a_base_of_any_form(name: str, names: tuple[str, str]) -> None:
+    base = ROOTS[name][0].copy("K")
+    if name == "windows":
+        base = ROOTS[name][0]
+    root, view = names
+    variables = {root: base, view: ROOTS[name][1](base)}
+    assert groups(**variables) == [("a", "b")]
+    for got in (stored(**variables), stored(**stored(**variables))):
+        for each, value in variables.items():
+            assert repr(got[each]) == repr(value)
+            assert (got[each].dtype, got[each].flags.writeable) == (value.dtype, value.flags.writeable)
+        assert np.shares_memory(got["a"], got["b"])
+    assert got[root].flags.owndata or name == "windows" or not base.dtype.hasobject
+
+
+UNSHARED: dict[str, tuple[Any, Any]] = {
+    "gaps between items": (np.ndarray((5,), "i4", bytearray(range(40)), strides=(8,)), lambda a: a[1:]),
+    "items that overlap": (np.ndarray((5,), "i4", bytearray(range(8)), strides=(1,)), lambda a: a[1:]),
+    "several fields of records": (RECORDS, lambda a: a[["f0", "f1"]]),
+    "a field of many objects": (RECORDS, lambda a: a["f2"]),
+    "none of the objects": (np.array([1, None], object), lambda a: a[2:]),
+    "nothing": (np.arange(3), lambda a: a[3:]),
+    "texts in two dimensions": (TEXTS, lambda a: a.reshape(3, 1)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("names", [("a", "b"), ("b", "a")])
+@pytest.mark.parametrize("name", UNSHARED)
+def test_what_a_view_cannot_be_written_as_is_kept_on_its_own(name: str, names: tuple[str, str]) -> None:
+    base, view = ROOTS.get(name, UNSHARED[name])
+    variables = dict(zip(names, (base, view(base)), strict=True))
+    got = stored(**variables)
+    for each, value in variables.items():
+        assert repr(got[each]) == repr(value)
+        assert (got[each].dtype, got[each].shape) == (value.dtype, value.shape)
+
+
+def test_a_view_that_leaves_its_base_is_kept_on_its_own() -> None:
+    base = np.arange(100)
+    inner = base[10:20]
+    outer = np.lib.stride_tricks.as_strided(inner[5:], (10,), (8,))
+    del base
+    got = stored(a=inner, b=outer, c=inner[1:])
+    assert got["b"].tolist() == [*range(15, 25)]
+
+
+def test_a_view_keeps_whether_it_can_be_written_to() -> None:
+    base = np.arange(3.0)
+    view, constant = base[1:], base[:2]
+    base.flags.writeable = constant.flags.writeable = False
+    got = stored(a=base, b=view, c=constant)
+    assert [got[name].flags.writeable for name in "abc"] == [False, True, False]
+    got["b"][0] = 9
+    assert (got["a"][1], got["c"][1]) == (9, 9)
+    objects = np.array([1, None], object)
+    objects_view = objects[1:]
+    objects.flags.writeable = False
+    got = stored(a=objects, b=objects_view)
+    assert [got[name].flags.writeable for name in "ab"] == [False, True]
+
+
+@pytest.mark.parametrize("names", ["abcd", "badc", "dcba", "cdab"])
+def test_objects_of_a_base_are_shared_whoever_is_met_first(names: str) -> None:
+    inner = [1]
+    base = np.empty(4, object)
+    base[0] = inner
+    values = dict(zip(names, (base[1:], base[2:], inner, [base]), strict=True))
+    assert groups(**values) == [("a", "b", "c", "d")]
+    got = stored(**values)
+    assert got[names[3]][0][0] is got[names[2]]
+    only = dict(zip(names, (base[1:], base[2:], inner), strict=False))
+    got = stored(**only)
+    assert got[names[0]].base is not None
+    assert np.shares_memory(got[names[0]], got[names[1]])
+
+
+def test_windows_are_stored_as_a_view_of_what_they_go_over() -> None:
+    base = np.arange(2000.0)
+    windows = np.lib.stride_tricks.sliding_window_view(base, 100)
+    (group,) = encode({"a": windows, "b": base}, allow=ALLOW)
+    assert group.size < 20_000
+    got = stored(a=windows, b=base)
+    got["b"][5] = -1
+    assert got["a"][5, 0] == -1
+
+
+def test_an_array_of_objects_may_hold_a_view_of_itself() -> None:
+    objects = np.empty(3, object)
+    objects[0] = objects[1:]
+    objects[1] = 5
+    got = stored(x=objects)["x"]
+    assert got[0][0] == 5
+    assert np.shares_memory(got[0], got)
+
+
 def test_views_without_their_base_share_memory() -> None:
     base = np.arange(1000.0)
     left, right = base[:600], base[400:]

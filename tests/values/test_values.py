@@ -337,6 +337,7 @@ DTYPES: dict[str, Any] = {
     "metadata of a type": np.dtype("O", metadata={"vlen": str}),
     "metadata of records": np.dtype([("a", np.dtype("i4", metadata={"u": 1}))], metadata={"v": 2}),
     "records": np.dtype((np.record, [("a", "i4"), ("b", "S2")])),
+    "records with objects": np.dtype([("a", "O", (2,)), ("b", [("c", "O"), ("d", "M8[ns]")])]),
 }
 
 
@@ -371,6 +372,38 @@ def test_scalars_of_numpy_keep_their_type_and_length() -> None:
     assert [type(each) for each in got] == [type(each) for each in value]
     assert got == value
     assert got[0].a == 1
+
+
+def test_arrays_of_records_with_objects_come_back() -> None:
+    value = np.zeros((2, 2), [("a", "O", (2,)), ("b", [("c", "O"), ("d", "M8[ns]")]), ("e", "i4")])
+    value[0, 1]["a"][1] = [value]
+    value["b"]["d"] = "2020-01-01T00:00:00.000000001"
+    value["e"][1] = 7, 8
+    got = again(value)
+    assert got[0, 1]["a"][1][0] is got
+    value[0, 1]["a"][1] = got[0, 1]["a"][1] = None
+    assert repr(got) == repr(value)
+
+
+def test_an_order_of_axes_comes_back() -> None:
+    for dtype in (float, object):
+        value = np.arange(24).astype(dtype).reshape(2, 3, 4).transpose(1, 2, 0)
+        got = again(value.copy("K"))
+        assert got.strides == value.strides
+        assert got.tolist() == value.tolist()
+
+
+def test_an_array_of_objects_that_cannot_be_written_to_comes_back_so() -> None:
+    value = np.array([1, None], object)
+    value.flags.writeable = False
+    assert not again(value).flags.writeable
+
+
+def test_an_array_that_numpy_warns_of_is_not_to_be_written_to() -> None:
+    value = np.broadcast_arrays(np.arange(3), np.zeros((2, 1)))[0]
+    got = again(value)
+    assert got.tolist() == value.tolist()
+    assert not got.flags.writeable
 
 
 def test_objects_in_an_array_stay_the_same_objects() -> None:

@@ -7,6 +7,7 @@ pickle's own means.
 
 from __future__ import annotations
 
+import math
 import pickle
 from collections.abc import Callable
 from typing import Any
@@ -20,106 +21,63 @@ __all__ = ["CONSTRUCTORS", "alone", "find_kind", "make_array", "take_alone", "ta
 
 OUT_OF_BAND = 4096  # bytes from which an array's memory is not copied into the stream
 
-# -- arrays --------------------------------------------------------------------------------------
+# -- memory --------------------------------------------------------------------------------------
+
+Order = bool | tuple[int, ...]
+"""How an array lies in memory: as in C, as in Fortran (True), or by its axes, the slowest first."""
 
 
-def take_array(encoder: Any, array: Any) -> Any:
-    """Take an array apart: as a view where what it is a view of is there too, else on its own."""
-    root = array_root(array)
-    if root is not array and id(root) in encoder.shared_arrays and type(root) is type(array):
-        offset = _address(array) - _address(root)
-        layout = (array.shape, array.strides, offset)
-        return make_view, (root, describe(array.dtype), layout, _writable(array))
-    return take_alone(encoder, array)
+def _order_of(array: Any) -> Order:
+    if array.flags.c_contiguous or array.flags.f_contiguous:
+        return not array.flags.c_contiguous
+    return _axes(array)
 
 
-def take_alone(_encoder: Any, array: Any) -> Any:
-    """Take an array apart as one that shares its memory with no other."""
+def _axes(array: Any) -> tuple[int, ...]:
+    """Give the axes in the order of their strides, the largest first; those of one item before all."""
+    keys = [(n > 1, -stride * (n > 1)) for n, stride in zip(array.shape, array.strides, strict=True)]
+    return tuple(sorted(range(array.ndim), key=keys.__getitem__))
+
+
+def _flat(array: Any) -> Any:
+    """View an array as its items in the order of memory; None for one with gaps or items that overlap."""
+    if array.flags.c_contiguous or array.flags.f_contiguous:
+        return array.reshape(-1, order="A")
+    laid = array.transpose(_axes(array))
+    return laid.reshape(-1) if laid.flags.c_contiguous else None
+
+
+_MOST_AXES, _MOST_ITEMS = 64, 1 << 62  # that numpy can count; longer numbers take long to multiply
+
+
+def _size(shape: tuple[int, ...]) -> int:
+    """Give the number of items of an array of a shape.
+
+    Raises:
+        ValueError: no array has it.
+    """
+    if len(shape) > _MOST_AXES or any(type(n) is not int or not 0 <= n < _MOST_ITEMS for n in shape):
+        raise ValueError("a shape that no array has")
+    return math.prod(shape)
+
+
+def _laid_out(shape: tuple[int, ...], dtype: Any, order: Order, **memory: Any) -> Any:
+    """Make an array that lies in memory in an order."""
     np = library("numpy")
-    plain = array.view(np.ndarray) if type(array) is not np.ndarray else array
-    description = describe(array.dtype)
-    if array.dtype.hasobject or array.dtype.kind == "T":
-        items = plain.ravel().tolist()
-        return make_object_array, (description, array.shape), items, None, None, fill_object_array
-    fortran = plain.flags.f_contiguous and not plain.flags.c_contiguous
-    if not fortran:
-        plain = np.ascontiguousarray(plain).reshape(array.shape)  # it makes one dimension of none
-    memory: Any = _raw(plain)
-    memory = pickle.PickleBuffer(memory) if plain.nbytes >= OUT_OF_BAND else memory.tobytes()
-    return make_array, (memory, description, array.shape, fortran, _writable(array))
+    if type(order) is bool:
+        return np.ndarray(tuple(shape), dtype, order="F" if order else "C", **memory)
+    if sorted(order) != list(range(len(shape))):
+        raise ValueError("an order that is not one of the axes")
+    strides, step = [0] * len(shape), dtype.itemsize
+    for axis in reversed(order):
+        strides[axis], step = step, step * shape[axis]
+    return np.ndarray(tuple(shape), dtype, strides=tuple(strides), **memory)
 
 
-def make_array(memory: Any, description: Any, shape: tuple[int, ...], fortran: bool, writable: bool) -> Any:
-    """Make an array of its memory, which is copied where it cannot be written to."""
+def _raw(flat: Any) -> Any:
+    """View items that lie one after the other as their bytes."""
     np = library("numpy")
-    dtype = dtype_of(description)
-    if dtype.hasobject or dtype.kind == "T":
-        raise ValueError("objects cannot be made from memory")
-    if any(n < 0 for n in shape):
-        raise ValueError("an array of negative length")
-    data = _own(memory)
-    made: Any = np.ndarray(tuple(shape), dtype, buffer=data, order="F" if fortran else "C")
-    if made.nbytes != data.nbytes:
-        raise ValueError(f"an array of {made.nbytes} bytes was given {data.nbytes}")
-    made.flags.writeable = bool(writable)
-    return made
-
-
-def make_view(root: Any, description: Any, layout: tuple[Any, Any, int], writable: bool) -> Any:
-    """Make an array that shares the memory of another, by shape, strides and offset; it stays inside."""
-    np = library("numpy")
-    dtype = dtype_of(description)
-    shape, strides, offset = layout
-    if dtype.hasobject or root.dtype.hasobject or "T" in {dtype.kind, root.dtype.kind}:
-        if not dtype == root.dtype == np.dtype("O"):
-            raise ValueError("memory of objects can only be seen as objects")
-        made = np.lib.stride_tricks.as_strided(*_checked(root, shape, strides, offset))
-    else:
-        made = np.ndarray(tuple(shape), dtype, buffer=_raw(root), offset=offset, strides=tuple(strides))
-    if not writable:
-        made.flags.writeable = False
-    return made
-
-
-def _checked(root: Any, shape: Any, strides: Any, offset: int) -> tuple[Any, Any, Any]:
-    """Give the arguments of a view of objects, after looking that it begins at objects and ends inside."""
-    size = root.itemsize
-    flat = root.reshape(-1, order="A")
-    ends = [(n - 1) * s for n, s in zip(shape, strides, strict=True) if n]
-    low, high = sum(e for e in ends if e < 0), sum(e for e in ends if e > 0)
-    aligned = offset % size == 0 and all(s % size == 0 for s in strides)
-    if not aligned or offset + low < 0 or offset + high + size > root.nbytes or 0 in shape:
-        raise ValueError("a view of objects leaves its array")
-    return flat[offset // size :], tuple(shape), tuple(strides)
-
-
-def make_object_array(description: Any, shape: tuple[int, ...]) -> Any:
-    np = library("numpy")
-    if np.prod([int(n) for n in shape], dtype=object) > _MOST_OBJECTS:
-        raise ValueError("an array of objects larger than any stream")
-    return np.empty(tuple(shape), dtype_of(description))
-
-
-_MOST_OBJECTS = 1 << 28  # their places alone are 2 GB; each needs a byte of the stream
-
-
-def fill_object_array(array: Any, items: list[Any]) -> None:
-    """Put the items into an array, each as one object, whatever it is."""
-    np = library("numpy")
-    if type(array) is not np.ndarray or type(items) is not list or array.size != len(items):
-        raise ValueError("an array of objects with another number of items")
-    flat = array.reshape(-1)
-    for i, item in enumerate(items):
-        flat[i] = item
-
-
-def _raw(array: Any) -> Any:
-    """View a contiguous array as its bytes, in the order they are in."""
-    np = library("numpy")
-    flat = array.reshape(-1, order="A")
-    if array.itemsize == 0:
-        return np.empty(0, np.uint8)
-    return flat.view(np.uint8)
+    return flat.view(np.uint8) if flat.itemsize else np.empty(0, np.uint8)
 
 
 def _address(array: Any) -> int:
@@ -128,7 +86,8 @@ def _address(array: Any) -> int:
 
 
 def _writable(array: Any) -> bool:
-    return bool(array.flags.writeable)
+    """Tell whether an array may be written to; ``flags`` warns of some before they are."""
+    return not array.__array_interface__["data"][1]
 
 
 def _own(memory: Any) -> memoryview:
@@ -138,6 +97,219 @@ def _own(memory: Any) -> memoryview:
     the stream refers to could be made shorter under it.
     """
     return memory if type(memory) is memoryview and not memory.readonly else memoryview(bytearray(memory))
+
+
+# -- arrays --------------------------------------------------------------------------------------
+
+
+def take_array(encoder: Any, array: Any) -> Any:
+    """Take an array apart: as a view where what it is a view of is there too, else on its own."""
+    root = array_root(array)
+    if root is not array and id(root) in encoder.shared_arrays and type(root) is type(array):
+        form, layout = _form_in(root, array), (array.shape, array.strides, _address(array) - _address(root))
+        if form is not None:
+            return make_view, (root, form, layout, _writable(array))
+    return take_alone(encoder, array)
+
+
+def take_alone(_encoder: Any, array: Any) -> Any:
+    """Take an array apart as one that shares its memory with no other."""
+    np = library("numpy")
+    plain = array.view(np.ndarray) if type(array) is not np.ndarray else array
+    if _flat(plain) is None:
+        plain = _copied(plain)
+    description, order = describe(array.dtype), _order_of(plain)
+    if has_objects(array.dtype):
+        room = bytearray(-(-plain.nbytes // _ROOM))
+        args, state = (description, array.shape, order, room), (_contents(plain), _writable(array))
+        return make_object_array, args, state, None, None, fill_object_array
+    memory: Any = _raw(_flat(plain))
+    memory = pickle.PickleBuffer(memory) if plain.nbytes >= OUT_OF_BAND else memory.tobytes()
+    return make_array, (memory, description, array.shape, order, _writable(array))
+
+
+def _copied(array: Any) -> Any:
+    np = library("numpy")
+    return np.ascontiguousarray(array).reshape(array.shape)  # it makes one dimension of none
+
+
+def make_array(memory: Any, description: Any, shape: tuple[int, ...], order: Order, writable: bool) -> Any:
+    """Make an array of its memory, which is copied where it cannot be written to."""
+    dtype = dtype_of(description)
+    if has_objects(dtype):
+        raise ValueError("objects cannot be made from memory")
+    size, data = _size(shape) * dtype.itemsize, _own(memory)
+    if size != data.nbytes:
+        raise ValueError(f"an array of {size} bytes was given {data.nbytes}")
+    made = _laid_out(shape, dtype, order, buffer=data)
+    made.flags.writeable = bool(writable)
+    return made
+
+
+# -- views ---------------------------------------------------------------------------------------
+
+
+def _form_in(root: Any, array: Any) -> Any:
+    """Describe what a view shows of each item of its root.
+
+    It is a dtype; of memory with objects, of which no other may be made, the names of the field.
+    None where the view cannot be made of what is written of the root.
+    """
+    offset = _address(array) - _address(root)
+    if _flat(root) is None or not _is_inside(root, array.itemsize, array.shape, array.strides, offset):
+        return None
+    if not has_objects(root.dtype):
+        return describe(array.dtype)
+    if any(stride % root.itemsize for stride in array.strides) or _writable(array) > _writable(root):
+        return None
+    if array.dtype.kind == "T" and not _is_slice(array.shape, array.strides):
+        return None
+    return _path(root.dtype, offset % root.itemsize, describe(array.dtype))
+
+
+def _is_inside(root: Any, size: int, shape: Any, strides: Any, offset: int) -> bool:
+    """Tell whether a view shows something, and all of it is memory of its root."""
+    ends = [(n - 1) * stride for n, stride in zip(shape, strides, strict=True)]
+    low, high = sum(each for each in ends if each < 0), sum(each for each in ends if each > 0)
+    return 0 not in shape and offset + low >= 0 and offset + high + size <= root.nbytes
+
+
+def _is_slice(shape: Any, strides: Any) -> bool:
+    return len(shape) == 1 and (strides[0] != 0 or shape[0] == 1)
+
+
+def _path(dtype: Any, offset: int, description: Any) -> tuple[str, ...] | None:
+    """Find the field that begins at an offset and has a dtype: the names that lead to it."""
+    if offset == 0 and describe(dtype) == description:
+        return ()
+    for name in dtype.names or ():
+        part, start = dtype.fields[name][:2]
+        if start <= offset < start + part.itemsize:
+            rest = _path(part, offset - start, description)
+            return None if rest is None else (name, *rest)
+    return None
+
+
+def make_view(root: Any, form: Any, layout: tuple[Any, Any, int], writable: bool) -> Any:
+    """Make an array that shares the memory of another, by shape, strides and offset; it stays inside.
+
+    A root that was made read-only after its view, which can be written to, is opened for a moment; only
+    one that was made here, over memory of the load.
+    """
+    np = library("numpy")
+    if type(root) is not np.ndarray or _flat(root) is None:
+        raise ValueError("a view of what is no memory")
+    is_over_memory = root.base is not None and not isinstance(root.base, np.ndarray)
+    if not (writable and not root.flags.writeable and is_over_memory):
+        made = _view(root, form, *layout)
+        if not writable:
+            made.flags.writeable = False
+        return made
+    root.flags.writeable = True
+    try:
+        return _view(root, form, *layout)
+    finally:
+        root.flags.writeable = False
+
+
+def _view(root: Any, form: Any, shape: Any, strides: Any, offset: int) -> Any:
+    np = library("numpy")
+    if has_objects(root.dtype):
+        return _view_of_objects(root, form, shape, strides, offset)
+    dtype = dtype_of(form)
+    if has_objects(dtype):
+        raise ValueError("memory cannot be seen as objects")
+    return np.ndarray(tuple(shape), dtype, buffer=_raw(_flat(root)), offset=offset, strides=tuple(strides))
+
+
+def _view_of_objects(root: Any, names: Any, shape: Any, strides: Any, offset: int) -> Any:
+    """Make a view of objects, or of one field of items with objects; it begins at items, and ends inside."""
+    np = library("numpy")
+    part, size = _flat(root), root.itemsize
+    if type(names) is not tuple:
+        raise ValueError("memory of objects can only be seen as objects")
+    for name in names:
+        offset -= part.dtype.fields[name][1]
+        part = part[name]
+    is_aligned = part.ndim == 1 and all(each % size == 0 for each in (offset, *strides))
+    if not is_aligned or not _is_inside(root, size, shape, strides, offset):
+        raise ValueError("a view of objects leaves its array")
+    if part.dtype.kind != "T":
+        return np.lib.stride_tricks.as_strided(part[offset // size :], tuple(shape), tuple(strides))
+    if not _is_slice(shape, strides):
+        raise ValueError("texts can only be seen in slices")
+    return part[offset // size :: strides[0] // size or 1][: shape[0]]
+
+
+# -- arrays of objects ---------------------------------------------------------------------------
+
+
+def _contents(array: Any) -> list[Any]:
+    """Give the objects in an array as a list, or one for each field; plain fields are arrays."""
+    if array.dtype.names is None:
+        items: list[Any] = array.ravel().tolist()
+        return items
+    columns = [array[name] for name in array.dtype.names]
+    return [_contents(each) if has_objects(each.dtype) else _Alone(each) for each in columns]
+
+
+_ROOM = 64
+"""Bytes of an array of objects for each byte of the stream that says there is room: it takes no more
+memory than a stream of as many empty dicts, and next to none of the stream."""
+
+
+def make_object_array(description: Any, shape: tuple[int, ...], order: Order, room: bytearray) -> Any:
+    """Make an array whose objects come later: they may lead back to it.
+
+    Its size must be paid for with bytes of the stream, and each pays once.
+    """
+    dtype = dtype_of(description)
+    if not has_objects(dtype):
+        raise ValueError(f"no objects are in an array of {dtype}")
+    if type(room) is not bytearray or _size(shape) * dtype.itemsize > len(room) * _ROOM:
+        raise ValueError("an array of objects larger than its stream has room for")
+    room.clear()
+    return _laid_out(shape, dtype, order)
+
+
+def fill_object_array(array: Any, state: tuple[list[Any], bool]) -> None:
+    """Put objects into an array, each as one, whatever it is."""
+    np = library("numpy")
+    contents, writable = state
+    if type(array) is not np.ndarray or not has_objects(array.dtype):
+        raise ValueError("objects for what has none")
+    _fill(array, contents)
+    if not writable:
+        array.flags.writeable = False
+
+
+def _fill(array: Any, contents: Any) -> None:
+    """Put in what `_contents` gave. The list is used up: a stream cannot have one item put in often."""
+    np = library("numpy")
+    if type(contents) is not list:
+        raise ValueError("an array of objects without its items")
+    if array.dtype.names is not None:
+        for name, each in zip(array.dtype.names, contents, strict=True):
+            _fill_field(array[name], each)
+        return
+    if array.size != len(contents):
+        raise ValueError("an array of objects with another number of items")
+    is_flat = array.flags.c_contiguous
+    flat = array.reshape(-1) if is_flat else np.empty(array.size, array.dtype)
+    for i, item in enumerate(contents):
+        flat[i] = item
+    if not is_flat:
+        array[...] = flat.reshape(array.shape)
+    contents.clear()
+
+
+def _fill_field(column: Any, contents: Any) -> None:
+    if has_objects(column.dtype):
+        _fill(column, contents)
+    elif (contents.dtype, contents.shape) != (column.dtype, column.shape):
+        raise ValueError("a field of another form")
+    else:
+        column[...] = contents
 
 
 # -- subclasses, scalars, generators -------------------------------------------------------------

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from agex.typeslots import mro_of, name_of
-from agex.values.kinship import is_a, is_class, is_function, is_made_of, package_of
+from agex.values.kinship import is_a, is_class, is_exactly, is_function, is_made_of, package_of
 
 __all__ = ["ATOMS", "Cluster", "Code", "array_root", "clusters"]
 
@@ -87,7 +87,7 @@ def clusters(variables: Mapping[str, Any], code: Code) -> list[Cluster]:
         found[walk.root(i)].code.append(each)
     for root, count in walk.arrays.items():
         if count > 1:
-            found[walk.root(walk.owner[root])].shared_arrays.add(root)
+            found[walk.root(walk.owner[_memory_of(root)])].shared_arrays.add(root)
     return list(found.values())
 
 
@@ -152,10 +152,13 @@ class _Walk:
         return [each for each in ids.values() if self._is_new(each, i)]
 
     def _is_new(self, each: Any, i: int) -> bool:
-        """Note that variable *i* reaches an object; where another did already, they are one."""
-        first = self.owner.get(id(each))
+        return self._is_new_id(id(each), i)
+
+    def _is_new_id(self, each: int, i: int) -> bool:
+        """Note that variable *i* reaches an object, by its id; where another did already, they are one."""
+        first = self.owner.get(each)
         if first is None:
-            self.owner[id(each)] = i
+            self.owner[each] = i
             return True
         one, other = self.root(first), self.root(i)
         self._joined[max(one, other)] = min(one, other)
@@ -191,19 +194,46 @@ class _Walk:
         return () if package_of(kind) in {"plotly", "polars"} else gc.get_referents(each)
 
     def _array(self, array: Any, i: int) -> Iterable[Any]:
+        """Join those who see the same memory, in whatever order they are met; give the objects in it.
+
+        Once a second one sees it, all of the memory is kept, and not only what they show.
+        """
         root = array_root(array)
         self.arrays[id(root)] += 1
-        if root is not array:
-            self._is_new(root, i)
-            self._alive.append(root)
-        return array.ravel().tolist() if array.dtype.hasobject else ()
+        count = self.arrays[id(root)]
+        self._is_new_id(_memory_of(id(root)), i)
+        self._alive.append(root)
+        return () if count > 2 else _objects_in(array if count == 1 else root)
+
+
+def _objects_in(array: Any) -> list[Any]:
+    """Give the objects in an array, those in its fields included."""
+    if not array.dtype.hasobject:
+        return []
+    if array.dtype.names is None:
+        items: list[Any] = array.ravel().tolist()
+        return items
+    return [each for name in array.dtype.names for each in _objects_in(array[name])]
+
+
+def _memory_of(root: int) -> int:
+    """Give what stands for the memory of an array, of which its id is given, among the ids of objects."""
+    return ~root
 
 
 def array_root(array: Any) -> Any:
     """Give the array that owns the memory of a numpy array."""
-    while isinstance(array.base, type(array)):
-        array = array.base
+    base = _base_of(array)
+    while is_a(base, type(array)):
+        array, base = base, _base_of(base)
     return array
+
+
+def _base_of(array: Any) -> Any:
+    """Give what a numpy array is a view of, beyond what ``as_strided`` puts between them."""
+    base = array.base
+    is_between = is_exactly(type(base), "numpy.lib._stride_tricks_impl", "DummyArray")
+    return base.base if is_between else base
 
 
 _ATOMIC = {
