@@ -86,7 +86,9 @@ def well(puppet: Puppet, frame) -> None:
     puppet.peer.send({**DONE}, [b"", b"fine", b""])
 
 
-def session_with(*acts, policy: Policy | None = None, seconds: float = 0.4, files=None, granted=("lookup",)):
+def session_with(
+    *acts, policy: Policy | None = None, seconds: float = 0.4, files=None, granted=("lookup",), classes=()
+):
     """Open a session whose workers act so, one after the other."""
     policy = policy or Policy.default()
     left = list(acts)
@@ -100,7 +102,7 @@ def session_with(*acts, policy: Policy | None = None, seconds: float = 0.4, file
         level="process",
         policy=policy,
         limits=Limits(seconds=seconds),
-        classes=(),
+        classes=classes,
         granted={name: policy.names[name] for name in granted if name in policy.names},
         start=start,
         files=files,
@@ -337,6 +339,38 @@ def test_a_few_bytes_of_arrays_do_not_hold_the_host(name):
     started = time.monotonic()
     assert "sent what no worker sends" in refused(sends({**DONE, "v": 1}, b"", b"", b"", evil))
     assert time.monotonic() - started < 2
+
+
+def named(text: str) -> bytes:
+    return b"\x8c" + bytes([len(text)]) + text.encode()
+
+
+@pytest.mark.parametrize(
+    ("method", "rest"),
+    [
+        ("construct", named("/etc/x") + b"\x85\x89\x87R"),
+        ("record", b")\x86R(K\x01K\x02e"),
+        ("record", b")\x86R(K\x01\x90"),
+        ("record", b")\x86R\x8c\x01kK\x01s"),
+    ],
+)
+def test_a_worker_runs_nothing_of_a_registered_class(method, rest):
+    ran = []
+
+    class Basket:
+        def __init__(self, *args):
+            ran.append(args)
+
+        extend = add = __setitem__ = __init__
+
+    constructor = named("agex.values.builder") + named(f"Builder.{method}") + b"\x93"
+    evil = constructor + named(f"{Basket.__module__}.{Basket.__qualname__}") + rest
+    act = sends({**DONE, "v": 1}, b"", b"", b"", b"\x80\x05((" + evil + b"t)t.")
+    session, made = session_with(act, classes=(Basket,))
+    assert "sent what no worker sends" in str(session.run("x").error)
+    assert made[0].killed
+    session.close()
+    assert ran == []
 
 
 _JSON = st.recursive(

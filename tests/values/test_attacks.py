@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import copyreg
+import fractions
 import functools
 import hashlib
 import io
 import operator
 import os
 import pickle
+import random
 import struct
+import time
 import types
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,7 +26,7 @@ import pandas as pd
 import pytest
 
 from agex.errors import StateCorrupt
-from agex.values import Allow, Group, NotKept, decode, decoder, encode
+from agex.values import Allow, Group, NotKept, decode, decoder, encode, plain
 from agex.values.audit import audit
 from agex.values.builder import Builder
 from agex.values.handle import Handle
@@ -63,7 +67,33 @@ class Caller:
         CALLED.append("call")
 
 
-ALLOW = Allow([Point, Caller])
+class Basket:
+    """One that takes items, and says nothing of how it is pickled."""
+
+    def __init__(self, *args: Any) -> None:
+        CALLED.append("init")
+
+    def extend(self, items: Any) -> None:
+        CALLED.append("extend")
+
+    def append(self, item: Any) -> None:
+        CALLED.append("append")
+
+    def add(self, item: Any) -> None:
+        CALLED.append("add")
+
+    def __setitem__(self, key: Any, item: Any) -> None:
+        CALLED.append("setitem")
+
+
+class Parcel(Basket):
+    """One that does."""
+
+    def __reduce__(self) -> Any:
+        return Parcel, ()
+
+
+ALLOW = Allow([Point, Caller, Basket, Parcel])
 
 
 class Made:
@@ -189,6 +219,82 @@ def test_a_constructor_takes_nothing_on_trust(name: str) -> None:
     else:  # what is not called is a marker, or a thing that cannot be used
         assert type(got).__name__ in {"NotKept", "function", "partial", "list", "method"}
     assert "call" not in CALLED
+
+
+ITEMS = {
+    "one appended": b"K\x01a",
+    "appended": b"(K\x01K\x02e",
+    "added": b"(K\x01K\x02\x90",
+    "one set": b"\x8c\x01kK\x01s",
+    "set": b"(\x8c\x01kK\x01u",
+    "taken from the memo and appended": b"\x940h\x00(K\x01K\x02e",
+}
+GIVEN_ITEMS: dict[str, Callable[[], Any]] = {
+    "an instance of a registered class": lambda: of("record", f"{__name__}.Basket", ()),
+    "one that says how it is pickled": lambda: of("construct", f"{__name__}.Parcel", (), False),
+    "a function that would be its own extend": lambda: of("host", "tool"),
+    "a text": lambda: "text",
+}
+
+
+@pytest.mark.parametrize("origin", ["", "kernel"])
+@pytest.mark.parametrize("items", ITEMS)
+@pytest.mark.parametrize("name", GIVEN_ITEMS)
+def test_items_are_given_to_containers_only(name: str, items: str, origin: str) -> None:
+    CALLED.clear()
+    stream = b"\x80\x05((" + _written(GIVEN_ITEMS[name]()) + ITEMS[items] + b"t)t."
+    with pytest.raises(StateCorrupt):
+        decode(Group(names=("x",), stream=stream, origin=origin), allow=ALLOW)
+    assert set(CALLED) <= {"init"} if "construct" in stream.decode("latin1") else CALLED == []
+
+
+@pytest.mark.parametrize("items", ITEMS)
+def test_an_attribute_of_an_instance_is_not_called_with_items(items: str, make_guest) -> None:
+    called: list[Any] = []
+    guest = make_guest(tool=lambda *args: called.append(args))
+    names = ("extend", "append", "add", "__setitem__")
+    target = Made(plain.make_simple)
+    filled = Made(plain.fill_attributes, (target, dict.fromkeys(names, of("real", of("host", "tool")))))
+    loader = decoder._Loader(guest.allow, guest)
+    simple, attributes = _written(target), _written(filled.args[1])
+    fill = _written(plain.fill_attributes) + b"h\x00" + attributes + b"\x86R0"
+    after = ITEMS[items].removeprefix(b"\x940h\x00")
+    with pytest.raises((StateCorrupt, TypeError, AttributeError)):
+        loader(b"\x80\x05((" + simple + b"\x94" + fill + after + b"t)t.", (), ())
+    assert called == []
+
+
+@pytest.mark.parametrize("origin", ["", "kernel"])
+@pytest.mark.parametrize("plainly", [True, False])
+def test_no_class_is_called_that_does_not_say_how_it_is_pickled(plainly: bool, origin: str) -> None:
+    for name in ("Basket", "Point"):
+        CALLED.clear()
+        stream = stored(of("construct", f"{__name__}.{name}", (1,), plainly))
+        with pytest.raises(StateCorrupt, match="how it is pickled"):
+            decode(Group(names=("x",), stream=stream, origin=origin), allow=ALLOW)
+        assert CALLED == []
+
+
+def test_no_state_is_set_that_a_class_does_not_say_it_has() -> None:
+    with pytest.raises(StateCorrupt):
+        load(stored(of("fill_constructed", of("record", f"{__name__}.Point", ()), {"x": 1})))
+
+
+def test_a_class_that_says_how_it_is_pickled_comes_back() -> None:
+    (group,) = encode({"x": Parcel()}, allow=ALLOW)
+    assert type(load(group.stream)) is Parcel
+
+
+def test_containers_of_the_standard_library_are_given_their_items() -> None:
+    value = [
+        collections.deque([1, [2]], 5),
+        collections.OrderedDict(a=1, b=Point(2)),
+        collections.Counter("aab"),
+        collections.defaultdict(list, a=[1]),
+        {1, "a"},
+    ]
+    (group,) = encode({"x": value}, allow=ALLOW)
+    assert load(group.stream) == value
 
 
 def test_a_record_comes_back_without_its_constructor() -> None:
@@ -435,6 +541,35 @@ def test_a_generator_reads_only_numbers_that_it_made(place: Any) -> None:
     ):
         with pytest.raises(StateCorrupt, match="not among those that it made"):
             load(stored(forged))
+
+
+def integer(number: int) -> bytes:
+    data = number.to_bytes(number.bit_length() // 8 + 1, "little")
+    return b"\x8b" + struct.pack("<I", len(data)) + data
+
+
+@pytest.mark.parametrize("origin", ["", "kernel"])
+def test_a_fraction_of_huge_integers_is_not_divided_out(origin: str) -> None:
+    seed = random.Random(1)
+    upper, lower = (integer(seed.getrandbits(3_200_000) | 1 << 3_200_000) for _ in range(2))
+    stream = b"\x80\x05((" + _written(plain.make_fraction) + upper + lower + b"\x86Rt)t."
+    started = time.monotonic()
+    got = decode(Group(names=("x",), stream=stream, origin=origin), allow=ALLOW)["x"]
+    assert time.monotonic() - started < 0.5
+    assert type(got) is fractions.Fraction
+
+
+def test_a_huge_fraction_comes_back_as_it_was() -> None:
+    value = fractions.Fraction(3**9000, -(2**9000))
+    (group,) = encode({"x": value}, allow=ALLOW)
+    got = load(group.stream)
+    assert (got, hash(got), got + 1) == (value, hash(value), value + 1)
+
+
+@pytest.mark.parametrize("args", [(1, 0), (1, -2), (1.5, 2), (1 << 5000, 0), (1 << 5000, -1), (True, 1)])
+def test_a_fraction_of_anything_but_integers_is_corrupt(args: tuple[Any, ...]) -> None:
+    with pytest.raises(StateCorrupt):
+        load(stored(Made(plain.make_fraction, args)))
 
 
 def test_a_damaged_table_is_corrupt() -> None:

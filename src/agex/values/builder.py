@@ -24,19 +24,13 @@ from agex.values.lost import NotKept
 from agex.values.wrappers import MANAGERS, functions_of, plain_function
 
 __all__ = [
-    "CAREFUL",
     "GIVEN",
     "MADE",
     "RUN",
     "Builder",
     "Namespace",
-    "NeedsCare",
     "may_store",
 ]
-
-
-class NeedsCare(BaseException):
-    """The stream puts something on the stack that could be called: it is to be read with care."""
 
 
 class Namespace:
@@ -56,7 +50,6 @@ class Builder:
         guest: makes the guest's code; None makes markers of it.
         thaw: loads a nested stream: its bytes, the handles that it refers to, its buffers.
         outer: those handles, in a nested stream.
-        careful: whether nothing but constructors is called.
     """
 
     def __init__(
@@ -65,14 +58,11 @@ class Builder:
         guest: GuestCode | None,
         thaw: Callable[..., dict[str, Any]],
         outer: Sequence[Any] = (),
-        *,
-        careful: bool = False,
     ) -> None:
         self._allow = allow
         self._guest = guest
         self._thaw = thaw
         self._outer = outer
-        self._careful = careful
         self._makers: dict[Any, Callable[[], Any]] = {}
         self._filled: dict[int, type] = {}
         self._dressed: dict[int, Any] = {}
@@ -150,7 +140,7 @@ class Builder:
 
     def _blank(self, key: Any, cls: type, args: tuple[Any, ...]) -> Any:
         """Make an empty instance, and note how to make more, and that they may be filled."""
-        made = self._guarded(instances.blank(cls, args))
+        made = instances.blank(cls, args)
         if not args and instances.has_only_attributes(cls):
             self._makers[key] = functools.partial(object.__new__, cls)
         self._filled[id(cls)] = cls
@@ -159,7 +149,9 @@ class Builder:
     def construct(self, name: str, args: tuple[Any, ...], plainly: bool) -> Any:
         """Make an instance of a registered class that says itself how it is pickled."""
         cls = self._registered(name)
-        return self._guarded(cls.__new__(cls, *args) if plainly else cls(*args))
+        if not instances.has_own_pickling(cls):
+            raise StateCorrupt(f"a stored value would call {name}, which does not say how it is pickled")
+        return cls.__new__(cls, *args) if plainly else cls(*args)
 
     def member(self, cls: Any, names: tuple[str, ...]) -> Any:
         """Give the member of an enumeration; of several names, the flag of them all."""
@@ -170,10 +162,10 @@ class Builder:
             raise StateCorrupt("a stored member of an enumeration is of something else")
         found = [cls._member_map_[name] for name in names]
         if len(found) == 1:
-            return self._guarded(found[0])
+            return found[0]
         if not issubclass(cls, enum.Flag):
             raise StateCorrupt(f"a stored member of {cls.__name__} has {len(found)} names")
-        return self._guarded(functools.reduce(operator.or_, found, cls(0)))
+        return functools.reduce(operator.or_, found, cls(0))
 
     def fill(self, value: Any, state: Any) -> None:
         """Give an instance its fields."""
@@ -197,20 +189,15 @@ class Builder:
 
     def fill_constructed(self, value: Any, state: Any) -> None:
         """Give an instance of a registered class the state that it pickled."""
-        if not self._allow.is_registered(type(value)):
-            raise _refused(type(value).__qualname__)
+        cls = type(value)
+        if not (self._allow.is_registered(cls) and instances.has_own_pickling(cls)):
+            raise _refused(cls.__qualname__)
         if hasattr(value, "__setstate__"):
             value.__setstate__(state)
             return
         attributes, slots = state if isinstance(state, tuple) else (state, None)
         for name, each in {**(attributes or {}), **(slots or {})}.items():
             object.__setattr__(value, name, each)
-
-    def _guarded(self, made: Any) -> Any:
-        """Give an instance; one that can be called asks for a careful reader."""
-        if callable(made) and not self._careful:
-            raise NeedsCare
-        return made
 
     def _registered(self, name: str) -> Any:
         found = self._allow.registered(name)
@@ -404,9 +391,6 @@ def may_store(guest: GuestCode | None, cls: type, name: str, value: Any) -> bool
     return not is_special or (is_function(value) and guest.is_guest_function(value))
 
 
-"""Without asking a metaclass of the guest."""
-
-
 def _exact(name: Any) -> str:
     """Give a name that is nothing but text: what a guest made of it would be asked by whoever reads it."""
     if type(name) is not str:
@@ -455,7 +439,3 @@ def _refused(name: str) -> StateCorrupt:
         f"a stored value is an instance of {name}, which is not a class that may be loaded; "
         f"if it is yours, register it: agent.cls({name.rpartition('.')[2]})"
     )
-
-
-CAREFUL = frozenset({"real"})
-"""Methods whose results can be called."""

@@ -5,9 +5,9 @@ Three walls, each enough for what it is for:
 * the stream is read through once before: it may use only the opcodes that the encoder writes, and every
   length in it must lie inside it (see `audit`);
 * a global is a constructor of this room or of `plain.NATIVE`, found in a table and never imported;
-* what can be called but is not a constructor (a class, a function of the guest or of the host) is not on
-  the unpickler's stack: it comes in a handle. Where it must, in a list of functions for example, the
-  stream is read by an unpickler in Python that calls nothing but constructors.
+* the stream is gone through once with nothing behind its names: it calls nothing but constructors, and gives
+  items to nothing but containers (see `rehearse`). What can be called and is no constructor (a class, a
+  function of the guest or of the host) comes in a handle, too, wherever somebody unwraps it.
 """
 
 from __future__ import annotations
@@ -15,17 +15,18 @@ from __future__ import annotations
 import io
 import pickle
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from agex.errors import StateCorrupt
 from agex.values import arrays, frames, plain, tables
 from agex.values.allow import Allow
 from agex.values.audit import audit
-from agex.values.builder import CAREFUL, Builder, NeedsCare
+from agex.values.builder import Builder
 from agex.values.group import Group
 from agex.values.guest import CodeElsewhere, GuestCode
 from agex.values.handle import unwrapped
 from agex.values.lost import NotKept
+from agex.values.rehearsal import rehearse
 from agex.values.weight import weigh
 
 __all__ = ["decode"]
@@ -65,6 +66,8 @@ _CONSTRUCTORS: Mapping[tuple[str, str], Any] = {
         for function in library.CONSTRUCTORS
     },
 }
+_INERT = frozenset((cls.__module__, cls.__qualname__) for cls in plain.NATIVE)
+"""Types whose instances can be neither called nor given items."""
 _METHODS = frozenset(name for name in vars(Builder) if not name.startswith("_"))
 
 
@@ -116,13 +119,10 @@ class _Loader:
         audit(stream)
         if not self._trusted:
             weigh(stream)
-        try:
-            return _Quick(stream, buffers, self.builder(outer)).load()
-        except NeedsCare:
-            return _Careful(stream, buffers, self.builder(outer, careful=True)).load()
+        return _Unpickler(stream, buffers, self.builder(outer)).load()
 
-    def builder(self, outer: Sequence[Any] = (), *, careful: bool = False) -> Builder:
-        return Builder(self._allow, self._guest, self, outer, careful=careful)
+    def builder(self, outer: Sequence[Any] = ()) -> Builder:
+        return Builder(self._allow, self._guest, self, outer)
 
 
 def _constructor(module: str, name: str, builder: Builder) -> Any:
@@ -138,44 +138,18 @@ def _constructor(module: str, name: str, builder: Builder) -> Any:
     )
 
 
-_PythonUnpickler: Any = pickle._Unpickler  # pyright: ignore[reportPrivateUsage] - the C one calls unasked
-
-
-class _Quick(pickle.Unpickler):
-    """The unpickler in C. What is on its stack can be called only if it is a constructor."""
+class _Unpickler(pickle.Unpickler):
+    """The unpickler in C. A stream that names more than native types is rehearsed before it goes on."""
 
     def __init__(self, stream: bytes, buffers: Sequence[Any], builder: Builder) -> None:
         super().__init__(io.BytesIO(stream), buffers=buffers)
+        self._whole = stream, buffers
+        self._rehearsed = False
         self._builder = builder
 
     def find_class(self, module: str, name: str) -> Any:
         found = _constructor(module, name, self._builder)
-        if name.rpartition(".")[2] in CAREFUL:
-            raise NeedsCare
+        if not self._rehearsed and (module, name) not in _INERT:
+            rehearse(*self._whole)
+            self._rehearsed = True
         return found
-
-
-class _Careful(_PythonUnpickler):  # type: ignore[misc]  # the one in Python, whose calls can be checked
-    """The unpickler in Python, some 20 times slower. It calls constructors only."""
-
-    def __init__(self, stream: bytes, buffers: Sequence[Any], builder: Builder) -> None:
-        super().__init__(io.BytesIO(stream), buffers=buffers)
-        self._builder = builder
-        self._constructors: list[Any] = []
-
-    def find_class(self, module: str, name: str) -> Any:
-        found = _constructor(module, name, self._builder)
-        self._constructors.append(found)
-        return found
-
-    def load_reduce(self) -> None:
-        args = self.stack.pop()
-        function = self.stack[-1]
-        if not any(function is each for each in self._constructors):
-            raise StateCorrupt(f"a stored value would call a {type(function).__name__}, which is not allowed")
-        self.stack[-1] = function(*args)
-
-    dispatch: ClassVar[dict[int, Callable[[Any], None]]] = {
-        **_PythonUnpickler.dispatch,
-        pickle.REDUCE[0]: load_reduce,
-    }

@@ -124,7 +124,7 @@ def _of_attributes(cls: type, make: Any, name: str | None) -> Kind:
 
 _WRAPPED = frozenset(
     {type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType, types.MethodType}
-)  # functions and classes of other types come back as well, by the slower reader
+)  # functions and classes of other types come back as well, by `Builder.real`
 
 
 def _take_constructed(encoder: Any, value: Any) -> Any:

@@ -43,7 +43,18 @@ def make_uuid(number: int) -> uuid.UUID:
 
 
 def make_fraction(numerator: int, denominator: int) -> fractions.Fraction:
-    return fractions.Fraction(numerator, denominator)
+    if not (type(numerator) is type(denominator) is int and denominator > 0):
+        raise ValueError("a fraction is of two integers, the lower one above zero")
+    if max(numerator.bit_length(), denominator.bit_length()) <= _QUICKLY_DIVIDED:
+        return fractions.Fraction(numerator, denominator)
+    made = object.__new__(fractions.Fraction)
+    made._numerator, made._denominator = numerator, denominator  # type: ignore[attr-defined]
+    return made
+
+
+_QUICKLY_DIVIDED = 1024
+"""Bits of integers that are brought to lowest terms again. The time of that grows with their square, to
+seconds for what a worker can send; larger ones are taken to be in lowest terms, as they were kept."""
 
 
 def make_zone(key: str) -> zoneinfo.ZoneInfo:
