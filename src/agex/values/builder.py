@@ -94,11 +94,21 @@ class Builder:
             raise _refused(name)
         return Handle(found)
 
-    def partial(self, function: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+    def partial(
+        self,
+        function: Any,
+        args: tuple[Any, ...],
+        keywords: dict[str, Any],
+        attributes: dict[str, Any] | None = None,
+    ) -> Any:
         """Make a `functools.partial`, in a handle."""
         given = [unwrapped(each) for each in args]
         named = {_exact(name): unwrapped(each) for name, each in keywords.items()}
-        return _of(function, lambda f: functools.partial(f, *given, **named))
+        made = _of(function, lambda f: functools.partial(f, *given, **named))
+        if attributes and type(made) is Handle:
+            own = {_exact(name): unwrapped(each) for name, each in attributes.items()}
+            vars(made.target).update(own)
+        return made
 
     def cached(self, function: Any, maxsize: int | None, typed: bool) -> Any:
         """Make what ``functools.lru_cache`` made of a function, with an empty cache."""
@@ -150,6 +160,10 @@ class Builder:
         """Make an instance of a registered class that says itself how it is pickled."""
         cls = self._registered(name)
         if not instances.has_own_pickling(cls):
+            if issubclass(cls, BaseException):  # so those of the interpreter's own pickling were kept once
+                made = self._blank(name, cls, args)
+                instances.fill(made, (None, None, {"args": args}, None))
+                return made
             raise StateCorrupt(f"a stored value would call {name}, which does not say how it is pickled")
         return cls.__new__(cls, *args) if plainly else cls(*args)
 
@@ -190,8 +204,13 @@ class Builder:
     def fill_constructed(self, value: Any, state: Any) -> None:
         """Give an instance of a registered class the state that it pickled."""
         cls = type(value)
-        if not (self._allow.is_registered(cls) and instances.has_own_pickling(cls)):
+        if not self._allow.is_registered(cls):
             raise _refused(cls.__qualname__)
+        if not instances.has_own_pickling(cls):
+            if issubclass(cls, BaseException):
+                instances.fill(value, (state, None, None, None))
+                return
+            raise StateCorrupt(f"a stored value sets the state of a {cls.__name__}, which pickles none")
         if hasattr(value, "__setstate__"):
             value.__setstate__(state)
             return
@@ -361,7 +380,10 @@ class Builder:
         """Make a class as ``collections.namedtuple`` does."""
         import collections
 
-        made: Any = collections.namedtuple(name, fields, defaults=[unwrapped(d) for d in defaults] or None)  # type: ignore[misc]  # noqa: PYI024
+        given: Any = [unwrapped(each) for each in defaults] or None
+        made: Any = collections.namedtuple(name, fields, rename=True, defaults=given)  # type: ignore[misc]  # noqa: PYI024
+        if made._fields != fields:  # those that were renamed once have the names that they would get
+            raise StateCorrupt("a stored named tuple has a field of a name that none has")
         made.__module__ = str(b"__main__", "ascii")
         return Handle(made)
 

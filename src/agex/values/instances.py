@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from agex.typeslots import mro_of
+from agex.values import exceptions
 from agex.values.handle import unwrapped
 
 __all__ = ["attributes_of", "blank", "fill", "has_only_attributes", "has_own_pickling", "take_apart"]
@@ -37,7 +38,6 @@ _TAKE: dict[type, Callable[[Any], tuple[Any, ...]]] = {
     decimal.Decimal: lambda value: (decimal.Decimal.__str__(value),),
     collections.deque: lambda value: ((), collections.deque.__dict__["maxlen"].__get__(value)),
     **{cls: lambda value, cls=cls: cls.__reduce_ex__(value, 5)[1] for cls in _DATES},  # type: ignore[misc]
-    BaseException: BaseException.__dict__["args"].__get__,
 }
 """What ``__new__`` of a builtin class is given to make an equal instance."""
 
@@ -66,11 +66,13 @@ _PUT: dict[type, Callable[[Any, Any], Any]] = {
     collections.defaultdict: dict.update,
 }
 
-_SOLID = frozenset({*_TAKE, *_ITEMS, object})
+_SOLID = frozenset({*_TAKE, *_ITEMS, *exceptions.BUILTIN.values(), object})
 
 
 def _solid(cls: type) -> type:
     """Give the builtin class that an instance is one of underneath."""
+    if issubclass(cls, BaseException):
+        return exceptions.builtin_of(cls)
     return next((base for base in mro_of(cls) if base in _SOLID), object)
 
 
@@ -85,7 +87,7 @@ def _require_open(cls: type, solid: type) -> None:
         size += _POINTER
     if solid.__dictoffset__ == 0 and (cls.__dictoffset__ > 0 or (cls.__dictoffset__ and cls.__itemsize__)):
         size += _POINTER  # else it is managed outside the structure
-    if cls.__basicsize__ > size and not issubclass(cls, BaseException):
+    if cls.__basicsize__ > size:
         raise TypeError(f"a {cls.__name__} holds what only its own library knows")
 
 
@@ -115,18 +117,19 @@ def has_own_pickling(cls: type) -> bool:
 State = tuple[dict[str, Any] | None, dict[str, Any] | None, Any, Any]
 
 
-def take_apart(value: Any, top: Callable[[Any], Any]) -> tuple[tuple[Any, ...], State]:
-    """Give the arguments of `blank` and of `fill` for an instance.
-
-    Args:
-        value: the instance.
-        top: wraps what may be a function or class.
-    """
+def take_apart(encoder: Any, value: Any) -> tuple[tuple[Any, ...], State]:
+    """Give the arguments of `blank` and of `fill` for an instance."""
     cls = type(value)
     solid = _solid(cls)
     _require_open(cls, solid)
-    args = _TAKE[solid](value) if solid in _TAKE else ()
-    items = _ITEMS[solid](value) if solid in _ITEMS else None
+    top: Callable[[Any], Any] = encoder.top
+    args: tuple[Any, ...]
+    items: Any
+    if issubclass(solid, BaseException):
+        args, items = exceptions.take(value, encoder.captures)
+    else:
+        args = _TAKE[solid](value) if solid in _TAKE else ()
+        items = _ITEMS[solid](value) if solid in _ITEMS else None
     factory = top(_FACTORY.__get__(value)) if solid is collections.defaultdict else None
     attributes = _attributes(value)
     slots = {name: top(slot.__get__(value)) for name, slot in _slots(cls) if _is_set(slot, value)}
@@ -192,6 +195,8 @@ def blank(cls: type, args: tuple[Any, ...]) -> Any:
         made = collections.deque.__new__(cls)
         collections.deque.__init__(made, *args)  # type: ignore[call-overload]
         return made
+    if issubclass(solid, BaseException):
+        return exceptions.blank(cls, args)
     return solid.__new__(cls, *args)
 
 
@@ -200,7 +205,9 @@ def fill(value: Any, state: State) -> None:
     attributes, slots, items, factory = state
     cls = type(value)
     solid = _solid(cls)
-    if items is not None:
+    if issubclass(solid, BaseException):
+        exceptions.fill(value, items or {})
+    elif items is not None:
         _PUT[solid](value, items)
     if solid is collections.defaultdict and factory is not None:
         _FACTORY.__set__(value, unwrapped(factory))

@@ -101,12 +101,12 @@ def _take_held(encoder: Any, held: Held) -> Any:
 
 
 def _take_instance(encoder: Any, value: Any) -> Any:
-    args, state = instances.take_apart(value, encoder.top)
+    args, state = instances.take_apart(encoder, value)
     return Builder.instance, (encoder.held(type(value)), args), state, None, None, Builder.fill
 
 
 def _take_record(encoder: Any, value: Any) -> Any:
-    args, state = instances.take_apart(value, encoder.top)
+    args, state = instances.take_apart(encoder, value)
     return Builder.record, (class_name(type(value)), args), state, None, None, Builder.fill
 
 

@@ -24,6 +24,7 @@ import zoneinfo
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from agex.values import exceptions
 from agex.values.handle import unwrapped
 from agex.values.lost import NotKept, make_not_kept, take_not_kept
 
@@ -149,10 +150,17 @@ def make_numbers(code: str, data: bytes) -> array.array[Any]:
     return made
 
 
-def make_text_buffer(text: str, position: int) -> io.StringIO:
-    made = io.StringIO(text, newline="")
-    made.seek(position)
+def make_text_buffer(text: str, position: int, newline: str | None = "") -> io.StringIO:
+    if newline not in {None, "", "\n", "\r", "\r\n"}:
+        raise ValueError("no lines end so")
+    made: Any = io.StringIO()
+    made.__setstate__((text, newline, position, None))  # the text as it is: its line ends were translated
     return made
+
+
+def take_text_buffer(_encoder: Any, buffer: Any) -> Any:
+    text, newline, position, _ = buffer.__getstate__()
+    return make_text_buffer, (text, position, newline)
 
 
 def make_byte_buffer(data: bytes, position: int) -> io.BytesIO:
@@ -161,20 +169,19 @@ def make_byte_buffer(data: bytes, position: int) -> io.BytesIO:
     return made
 
 
-_EXCEPTIONS = {
-    cls.__name__: cls
-    for cls in vars(__import__("builtins")).values()
-    if isinstance(cls, type) and issubclass(cls, BaseException)
-}
-
-
 def make_exception(name: str, args: tuple[Any, ...]) -> BaseException:
-    return _EXCEPTIONS[name](*args)
+    return exceptions.BUILTIN[name](*args)
 
 
-def take_exception(_encoder: Any, error: BaseException) -> Any:
-    args = error.__reduce__()[1]
-    return make_exception, (type(error).__name__, args), vars(error) or None, None, None, fill_attributes
+def take_exception(encoder: Any, error: BaseException) -> Any:
+    attributes = vars(error) or None
+    args, fields = exceptions.take(error, encoder.captures)
+    if fields.keys() == {"args"} and not isinstance(error, exceptions.STRUCTURED):
+        known = (type(error).__name__, fields["args"])
+        return make_exception, known, attributes, None, None, fill_attributes
+    state = (attributes, fields)
+    known = (type(error).__name__, args)
+    return exceptions.make_blank_exception, known, state, None, None, exceptions.fill_exception
 
 
 _FEATURES = {name: getattr(__future__, name) for name in __future__.all_feature_names}
@@ -212,14 +219,14 @@ KINDS: Mapping[type, Kind] = {
     types.SimpleNamespace: take_simple,
     random.Random: lambda _, value: (make_random, (value.getstate(),)),
     array.array: lambda _, value: (make_numbers, (value.typecode, value.tobytes())),
-    io.StringIO: lambda _, value: (make_text_buffer, (value.getvalue(), value.tell())),
+    io.StringIO: take_text_buffer,
     io.BytesIO: lambda _, value: (make_byte_buffer, (value.getvalue(), value.tell())),
-    **dict.fromkeys(_EXCEPTIONS.values(), take_exception),
+    **dict.fromkeys(exceptions.BUILTIN.values(), take_exception),
 }  # fmt: skip
 
 CONSTRUCTORS: tuple[Callable[..., Any], ...] = (
     make_not_kept, make_feature, make_uuid, make_fraction, make_zone, make_path, make_pattern, make_address,
     make_deque, make_ordered, make_counter, make_defaultdict, make_chain, make_simple, fill_attributes,
-    make_random, make_numbers, make_text_buffer, make_byte_buffer, make_exception,
+    make_random, make_numbers, make_text_buffer, make_byte_buffer, make_exception, *exceptions.CONSTRUCTORS,
 )  # fmt: skip
 """What the decoder may call."""
