@@ -992,6 +992,24 @@ PROGRAMS: dict[str, tuple[str, str, Any]] = {
         "run()",
         ["in", 2, "out"],
     ),
+    "a named tuple whose fields were renamed": (
+        """
+            from collections import namedtuple
+            Q = namedtuple("Q", "a class a", rename=True, defaults=[5])
+            y = Q(1, 2)
+        """,
+        "y._fields, tuple(y), Q(1, 2) == y",
+        (("a", "_1", "_2"), (1, 2, 5), True),
+    ),
+    "a partial with attributes": (
+        """
+            from functools import partial
+            p = partial(int, base=2)
+            p.note = len
+        """,
+        "p('11'), p.note('abc')",
+        (3, 3),
+    ),
     "attribute hooks": (
         """
             class C:
@@ -1096,6 +1114,13 @@ def test_a_live_generator_is_lost_and_its_function_is_not(make_guest) -> None:
     groups = {name: group for group in guest.groups() for name in group.names}
     assert dict(groups["g"].lost) == {}
     assert [lost.type for lost in groups["live"].lost["live"]] == ["generator"]
+
+
+def test_a_partial_of_a_class_of_the_guest_is_lost(make_guest) -> None:
+    guest = make_guest()
+    guest.run("from functools import partial\nclass P(partial): pass\nx = P(int, base=2)")
+    (lost,) = [lost for group in guest.groups("x") for lost in group.lost["x"]]
+    assert "functools.partial" in lost.reason
 
 
 def test_code_whose_source_is_unknown_is_lost(make_guest) -> None:

@@ -32,7 +32,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from agex.values import Allow, Group, cut, decode, encode, from_recipe
+from agex.values import Allow, Group, cut, decode, encode, from_recipe, plain
 
 
 class Color(enum.Enum):
@@ -218,6 +218,22 @@ def test_open_texts_in_memory_keep_their_place() -> None:
     data.read(1)
     got = again([text, data])
     assert (got[0].read(), got[1].read()) == ("two\n", b"bc")
+
+
+@pytest.mark.parametrize("newline", [None, "", "\n", "\r", "\r\n"])
+def test_open_texts_in_memory_keep_how_their_lines_end(newline: str | None) -> None:
+    def use(text: io.StringIO) -> tuple[str, ...]:
+        text.write("\r\nb")
+        text.seek(0)
+        return text.getvalue(), *text
+
+    value, other = (io.StringIO("a\rb\nc\r\n", newline=newline) for _ in range(2))
+    assert use(again(value)) == use(other)
+
+
+def test_open_texts_that_were_kept_without_their_line_ends_still_come_back() -> None:
+    made = plain.make_text_buffer("a\r\nb", 3)
+    assert (made.getvalue(), made.tell(), made.read()) == ("a\r\nb", 3, "b")
 
 
 def test_random_generators_go_on_where_they_were() -> None:

@@ -208,8 +208,16 @@ class Captures:
     def _take_wrapper(self, encoder: Any, value: Any) -> Any:
         """Take apart what is a function by what it holds; None for anything else."""
         if is_a(value, functools.partial):
+            if type(value) is not functools.partial:
+                raise CannotKeep("its class is over functools.partial")
             args = tuple([encoder.top(each) for each in value.args])
-            return Builder.partial, (encoder.top(value.func), args, _tops(encoder, value.keywords))
+            attributes = (_tops(encoder, vars(value)),) if vars(value) else ()
+            return Builder.partial, (
+                encoder.top(value.func),
+                args,
+                _tops(encoder, value.keywords),
+                *attributes,
+            )
         if is_a(value, types.MethodType) and self._is_of_guest(value) and _is_its_own(value):
             return Builder.method, (value.__func__.__name__, encoder.top(value.__self__))
         if hasattr(value, "cache_parameters"):
