@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from agex.errors import StateCorrupt
-from agex.typeslots import bases_of, mro_of, qualname_of
+from agex.typeslots import bases_of, mro_of, name_of, qualname_of
 from agex.values import instances
 from agex.values.allow import Allow
 from agex.values.guest import GuestCode
@@ -50,6 +50,7 @@ class Builder:
         guest: makes the guest's code; None makes markers of it.
         thaw: loads a nested stream: its bytes, the handles that it refers to, its buffers.
         outer: those handles, in a nested stream.
+        unhashed: why no instance is made of a class that hashes itself, if none is.
     """
 
     def __init__(
@@ -58,11 +59,13 @@ class Builder:
         guest: GuestCode | None,
         thaw: Callable[..., dict[str, Any]],
         outer: Sequence[Any] = (),
+        unhashed: str = "",
     ) -> None:
         self._allow = allow
         self._guest = guest
         self._thaw = thaw
         self._outer = outer
+        self._unhashed = unhashed
         self._makers: dict[Any, Callable[[], Any]] = {}
         self._filled: dict[int, type] = {}
         self._dressed: dict[int, Any] = {}
@@ -150,6 +153,8 @@ class Builder:
 
     def _blank(self, key: Any, cls: type, args: tuple[Any, ...]) -> Any:
         """Make an empty instance, and note how to make more, and that they may be filled."""
+        if self._unhashed and instances.hashes_itself(cls):
+            return _missing("", name_of(cls), self._unhashed)
         made = instances.blank(cls, args)
         if not args and instances.has_only_attributes(cls):
             self._makers[key] = functools.partial(object.__new__, cls)
@@ -165,6 +170,8 @@ class Builder:
                 instances.fill(made, (None, None, {"args": args}, None))
                 return made
             raise StateCorrupt(f"a stored value would call {name}, which does not say how it is pickled")
+        if self._unhashed and instances.hashes_itself(cls):
+            return _missing("", name_of(cls), self._unhashed)
         return cls.__new__(cls, *args) if plainly else cls(*args)
 
     def member(self, cls: Any, names: tuple[str, ...]) -> Any:
@@ -203,6 +210,8 @@ class Builder:
 
     def fill_constructed(self, value: Any, state: Any) -> None:
         """Give an instance of a registered class the state that it pickled."""
+        if type(value) is NotKept:
+            return
         cls = type(value)
         if not self._allow.is_registered(cls):
             raise _refused(cls.__qualname__)

@@ -25,7 +25,17 @@ from agex.values.kinship import is_a, is_class, is_function, package_of
 from agex.values.sharing import ATOMS
 from agex.values.wrappers import MANAGERS, functions_of, plain_function
 
-__all__ = ["CannotKeep", "Captured", "Captures", "Fillings", "Held", "is_code", "take_cell"]
+__all__ = [
+    "CannotKeep",
+    "Captured",
+    "Captures",
+    "Early",
+    "Filling",
+    "Fillings",
+    "Held",
+    "is_code",
+    "take_cell",
+]
 
 
 class CannotKeep(Exception):
@@ -43,6 +53,17 @@ class Held:
 
 class Fillings:
     """What is in the namespaces of an encoder's code; it is made when all else is encoded."""
+
+
+class Early:
+    """What is in the namespaces already when the first value is made: hashes of the guest read it."""
+
+
+class Filling:
+    """What is put into one of them."""
+
+    def __init__(self, *content: Any) -> None:
+        self.content = content
 
 
 class Captured:
@@ -108,7 +129,7 @@ class Captures:
     def successors(self, value: Any) -> Iterator[Any]:
         """Give what a function or class of the guest refers to."""
         if is_class(value):
-            yield from (*bases_of(value), type(value), self._outer_of(value), *functions_of(value))
+            yield from (*bases_of(value), type(value), self._outer_of(value), *self._functions_of(value))
             yield from self._changed(value).values()
             yield from self._inner(value)
             body = self._body(value)
@@ -120,6 +141,13 @@ class Captures:
         yield from (value.__defaults__, value.__kwdefaults__, value.__dict__, self._outer_of(value))
         yield from _captured_by(value, definitions.global_names(value.__code__))
 
+    def _functions_of(self, cls: type) -> list[types.FunctionType]:
+        """Give the functions in a class's namespace, as the guest wrote them."""
+        if self.guest is None:
+            return functions_of(cls)
+        found = [plain_function(self.guest.written(each)) for each in functions_of(cls)]
+        return [each for each in found if is_function(each)]
+
     # -- namespaces --------------------------------------------------------------------------
 
     def begin(self, code: list[Any]) -> None:
@@ -127,7 +155,7 @@ class Captures:
         self._open = {}
         self._of_classes = self._cells_of(code)
         for each in code:
-            for function in functions_of(each) if is_class(each) else [each]:
+            for function in self._functions_of(each) if is_class(each) else [each]:
                 if self.is_own(function):
                     self._captured(function)
 
@@ -171,6 +199,14 @@ class Captures:
                 names = sorted(captured.names - captured.done)
                 captured.done |= captured.names
                 yield self._filling(encoder, captured, names)
+
+    def early(self, encoder: Any) -> Iterator[Filling]:
+        """Give what is in the namespaces, first that which hashes nothing when it is made."""
+        copied: list[Filling] = []
+        for captured, direct, *rest in self.fillings(encoder):
+            yield Filling(captured, direct)
+            copied += [Filling(captured, {}, *rest)] if rest else []
+        yield from copied
 
     def _filling(self, encoder: Any, captured: Captured, names: list[str]) -> tuple[Any, ...]:
         """Give a namespace, what is referred to in it, and what is copied."""
@@ -288,7 +324,7 @@ class Captures:
         filled = [(variables[name], encoder.top(each)) for name, each in contents.items()]
         state = (str.__str__(cls.__qualname__), _tops(encoder, changed), filled)
         args = (statement.program, cls.__name__, given, captured, self._namespace(body.__globals__))
-        for function in functions_of(cls):
+        for function in self._functions_of(cls):
             if self.is_own(function):
                 self._captured(function)
         return Builder.class_, args, state, None, None, Builder.fill_class
@@ -303,7 +339,7 @@ class Captures:
         statement = None if body is None else self._statement(cls, body)
         if body is None or statement is None:
             raise CannotKeep("its source is not known")
-        if statement.is_bare and not all(map(self.is_own, functions_of(cls))):
+        if statement.is_bare and not all(map(self.is_own, self._functions_of(cls))):
             raise CannotKeep("a decorator of its class statement is a variable of the call that made it")
         return body, statement
 
@@ -453,7 +489,7 @@ class Captures:
                 continue
             seen.add(id(each))
             if is_class(each):
-                rest += functions_of(each)
+                rest += self._functions_of(each)
             elif is_function(each) and self.is_own(each):
                 found.append((each.__globals__, definitions.global_names(each.__code__)))
                 rest += [content for cell in each.__closure__ or () for content in _content(cell)]
@@ -482,7 +518,7 @@ class Captures:
     def _needed(self, value: Any) -> list[Any]:
         """Give what a function or class refers to, apart from globals."""
         if is_class(value):
-            code = [*bases_of(value), type(value), self._outer_of(value), *functions_of(value)]
+            code = [*bases_of(value), type(value), self._outer_of(value), *self._functions_of(value)]
             return [*code, *self._changed(value).values()]
         contents = [each for cell in value.__closure__ or () for each in _content(cell)]
         return [value.__defaults__, value.__kwdefaults__, value.__dict__, self._outer_of(value), *contents]

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import io
 import pickle
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -25,6 +26,7 @@ from agex.values.builder import Builder
 from agex.values.group import Group
 from agex.values.guest import CodeElsewhere, GuestCode
 from agex.values.handle import unwrapped
+from agex.values.kinship import type_name
 from agex.values.lost import NotKept
 from agex.values.rehearsal import rehearse
 from agex.values.weight import weigh
@@ -91,11 +93,7 @@ def decode(group: Group, *, allow: Allow, guest: GuestCode | None = None) -> dic
     if group.origin and guest is not None:
         guest = CodeElsewhere(guest, group.origin)
     try:
-        load = _Loader(allow, guest, trusted=not group.origin)
-        values, fillings = load(group.stream, (), group.buffers)
-        for filling in fillings:
-            load.builder().fill_namespace(*filling)
-        return dict(zip(group.names, map(unwrapped, values), strict=True))
+        return _variables(group, allow, guest)
     except StateCorrupt:
         raise
     except ModuleNotFoundError as error:
@@ -107,13 +105,45 @@ def decode(group: Group, *, allow: Allow, guest: GuestCode | None = None) -> dic
         ) from error
 
 
+def _variables(group: Group, allow: Allow, guest: GuestCode | None) -> dict[str, Any]:
+    """Make the variables of a group; instances that cannot be hashed are lost, and what holds them is not."""
+    reason = ""
+    for _ in range(2):
+        load = _Loader(allow, guest, trusted=not group.origin, unhashed=reason)
+        try:
+            *_, values, fillings = load(group.stream, (), group.buffers)
+            for filling in fillings:
+                load.builder().fill_namespace(*filling)
+            return dict(zip(group.names, map(unwrapped, values), strict=True))
+        except Exception as error:
+            if not _is_of_a_hash(error, guest):
+                raise
+            reason = f"its hash raised {type_name(error)} when it was loaded"
+    return {name: NotKept(name, "value", f"it holds an object, and {reason}") for name in group.names}
+
+
+def _is_of_a_hash(error: Exception, guest: GuestCode | None) -> bool:
+    """Tell whether code in Python that hashes or compares an instance raised an error.
+
+    All else of the guest's that runs here runs where a class is made again, and loses that.
+    """
+    codes = [frame.f_code for frame, _ in traceback.walk_tb(error.__traceback__)]
+    return any(
+        code.co_name in {"__hash__", "__eq__"} or (guest is not None and guest.source(code) is not None)
+        for code in codes
+    )
+
+
 class _Loader:
     """Loads a stream, and the ones nested in it."""
 
-    def __init__(self, allow: Allow, guest: GuestCode | None, *, trusted: bool = True) -> None:
+    def __init__(
+        self, allow: Allow, guest: GuestCode | None, *, trusted: bool = True, unhashed: str = ""
+    ) -> None:
         self._allow = allow
         self._guest = guest
         self._trusted = trusted
+        self._unhashed = unhashed
 
     def __call__(self, stream: bytes, outer: Sequence[Any], buffers: Sequence[Any]) -> Any:
         audit(stream)
@@ -122,7 +152,7 @@ class _Loader:
         return _Unpickler(stream, buffers, self.builder(outer)).load()
 
     def builder(self, outer: Sequence[Any] = ()) -> Builder:
-        return Builder(self._allow, self._guest, self, outer)
+        return Builder(self._allow, self._guest, self, outer, self._unhashed)
 
 
 def _constructor(module: str, name: str, builder: Builder) -> Any:

@@ -15,11 +15,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from agex.values import kinds, plain
+from agex.values import instances, kinds, plain
 from agex.values.allow import Allow, class_name
-from agex.values.capture import CannotKeep, Captures, Fillings, Held, is_code
+from agex.values.capture import CannotKeep, Captures, Early, Fillings, Held, is_code
 from agex.values.group import Group, Lost
 from agex.values.guest import GuestCode
+from agex.values.kinship import is_class
 from agex.values.lost import NotKept, make_not_kept
 from agex.values.paths import Paths
 from agex.values.sharing import Cluster, clusters
@@ -149,8 +150,10 @@ class Encoder(pickle.Pickler):
     def whole(self, values: list[Any]) -> bytes:
         """Give the stream: the values, and what is in the namespaces of their code."""
         self.captures.begin(self._cluster.code)
-        has_code = bool(self._cluster.code)
-        self.dump((tuple([self.top(value) for value in values]), Fillings() if has_code else ()))
+        code = self._cluster.code
+        has_code = bool(code)
+        early = (Early(),) if any(is_class(each) and instances.hashes_itself(each) for each in code) else ()
+        self.dump((*early, tuple([self.top(value) for value in values]), Fillings() if has_code else ()))
         if self.captures.is_behind and not has_code:
             raise ValueError("code of the guest stands where it is not looked for")
         return self._file.getvalue()

@@ -21,7 +21,15 @@ from agex.typeslots import mro_of
 from agex.values import exceptions
 from agex.values.handle import unwrapped
 
-__all__ = ["attributes_of", "blank", "fill", "has_only_attributes", "has_own_pickling", "take_apart"]
+__all__ = [
+    "attributes_of",
+    "blank",
+    "fill",
+    "has_only_attributes",
+    "has_own_pickling",
+    "hashes_itself",
+    "take_apart",
+]
 
 _DATES = (dt.datetime, dt.date, dt.time, dt.timedelta)
 
@@ -112,6 +120,16 @@ def has_own_pickling(cls: type) -> bool:
                 base.__module__ == "typing" or hasattr(cls, "_fields")
             )  # a named tuple's says nothing
     return False
+
+
+def hashes_itself(cls: type) -> bool:
+    """Tell whether code in Python runs when an instance is put into a dict or a set."""
+    hashes, compares = (
+        next((vars(base)[name] for base in mro_of(cls) if name in vars(base)), None)
+        for name in ("__hash__", "__eq__")
+    )
+    in_c = types.WrapperDescriptorType
+    return hashes is not None and not (type(hashes) is in_c and type(compares) is in_c)
 
 
 State = tuple[dict[str, Any] | None, dict[str, Any] | None, Any, Any]

@@ -11,7 +11,7 @@ from typing import Any
 from agex.values import arrays, frames, instances, plain, scalars, tables
 from agex.values.allow import class_name
 from agex.values.builder import Builder
-from agex.values.capture import CannotKeep, Captured, Captures, Fillings, Held, take_cell
+from agex.values.capture import CannotKeep, Captured, Captures, Early, Filling, Fillings, Held, take_cell
 from agex.values.kinship import package_of
 
 __all__ = ["Kind", "find", "native"]
@@ -180,6 +180,8 @@ _TABLE: dict[type, Kind] = {
     Held: _take_held,
     Captured: lambda _, __: (Builder.namespace, ()),
     Fillings: lambda encoder, _: (Builder.fillings, (), None, encoder.captures.fillings(encoder)),
+    Early: lambda encoder, _: (Builder.fillings, (), None, encoder.captures.early(encoder)),
+    Filling: lambda _, filling: (Builder.fill_namespace, filling.content),
     types.CellType: take_cell,
     types.FunctionType: _take_code,
     types.BuiltinFunctionType: _take_code,

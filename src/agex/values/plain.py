@@ -153,8 +153,9 @@ def make_numbers(code: str, data: bytes) -> array.array[Any]:
 def make_text_buffer(text: str, position: int, newline: str | None = "") -> io.StringIO:
     if newline not in {None, "", "\n", "\r", "\r\n"}:
         raise ValueError("no lines end so")
-    made: Any = io.StringIO()
-    made.__setstate__((text, newline, position, None))  # the text as it is: its line ends were translated
+    made = io.StringIO()
+    restore: Any = vars(io.StringIO)["__setstate__"]
+    restore(made, (text, newline, position, None))  # the text as it is: its line ends were translated
     return made
 
 
