@@ -15,11 +15,11 @@ from typing import Any
 
 from agex.errors import StateCorrupt
 from agex.typeslots import bases_of, mro_of, name_of, qualname_of
-from agex.values import instances
+from agex.values import instances, members
 from agex.values.allow import Allow
 from agex.values.guest import GuestCode
 from agex.values.handle import Handle, unwrapped
-from agex.values.kinship import is_class, is_function
+from agex.values.kinship import is_class, is_function, type_name
 from agex.values.lost import NotKept
 from agex.values.wrappers import MANAGERS, functions_of, plain_function
 
@@ -176,17 +176,38 @@ class Builder:
 
     def member(self, cls: Any, names: tuple[str, ...]) -> Any:
         """Give the member of an enumeration; of several names, the flag of them all."""
-        cls = self._registered(cls) if type(cls) is str else unwrapped(cls)
+        cls = self._enumeration(cls)
         if type(cls) is NotKept:
             return cls
-        if not (is_class(cls) and issubclass(cls, enum.Enum)):
-            raise StateCorrupt("a stored member of an enumeration is of something else")
         found = [cls._member_map_[name] for name in names]
         if len(found) == 1:
             return found[0]
         if not issubclass(cls, enum.Flag):
             raise StateCorrupt(f"a stored member of {cls.__name__} has {len(found)} names")
         return functools.reduce(operator.or_, found, cls(0))
+
+    def flag(self, cls: Any, value: int) -> Any:
+        """Give the flag of that value: several members of an enumeration, or bits that have no name."""
+        cls = self._enumeration(cls)
+        if type(cls) is NotKept:
+            return cls
+        if not (issubclass(cls, enum.Flag) and type(value) is int):
+            raise StateCorrupt(f"a stored flag of {name_of(cls)} is none")
+        found = cls._value2member_map_.get(value)
+        if found is not None:
+            return found
+        try:
+            made = vars(enum.Flag)["_missing_"].__func__(cls, value)
+        except Exception as error:  # noqa: BLE001 - what its own constructor says; else: no such flag by now
+            return _missing("", name_of(cls), f"{type_name(error)} when it was made from {value}")
+        return made if type(made) is cls else _missing("", name_of(cls), f"it has no flag {value} now")
+
+    def _enumeration(self, cls: Any) -> Any:
+        """Give an enumeration that is known by name or in a handle, or what stands for one that is lost."""
+        found = self._registered(cls) if type(cls) is str else unwrapped(cls)
+        if type(found) is not NotKept and not (is_class(found) and issubclass(found, enum.Enum)):
+            raise StateCorrupt("a stored member of an enumeration is of something else")
+        return found
 
     def fill(self, value: Any, state: Any) -> None:
         """Give an instance its fields."""
@@ -355,9 +376,9 @@ class Builder:
             for each in (MADE, GIVEN):
                 namespace.globals.pop(each, None)
 
-    def fill_class(self, handle: Any, state: tuple[str, dict[str, Any], list[tuple[Any, Any]]]) -> None:
+    def fill_class(self, handle: Any, state: tuple[Any, ...]) -> None:
         """Give a class the attributes, and the variables that it captured the values, that they had."""
-        qualified, attributes, cells = state
+        qualified, attributes, cells, *kept = state
         for cell, content in cells:  # of a class that is lost, too: functions share them
             _require_cell(cell).cell_contents = unwrapped(content)
         if type(handle) is NotKept:
@@ -370,6 +391,10 @@ class Builder:
                 raise StateCorrupt(f"a stored class has an attribute {name} that none may be given")
             assert self._guest is not None
             self._guest.store(cls, name, value)
+        if kept and issubclass(cls, enum.Enum):
+            reason = members.restore(cls, kept[0])
+            if reason:
+                handle.target = _missing(name_of(cls), "class", reason)
 
     def _rename(self, cls: type, qualified: str) -> None:
         """Give a class, and what its statement made in it, the names that they had."""

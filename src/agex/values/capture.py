@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from agex.typeslots import bases_of, mro_of
-from agex.values import definitions, plain
+from agex.values import definitions, members, plain
 from agex.values.allow import Allow, class_name
 from agex.values.builder import Builder, may_store
 from agex.values.guest import GuestCode
@@ -130,7 +130,7 @@ class Captures:
         """Give what a function or class of the guest refers to."""
         if is_class(value):
             yield from (*bases_of(value), type(value), self._outer_of(value), *self._functions_of(value))
-            yield from self._changed(value).values()
+            yield from (*self._changed(value).values(), *members.parts(value, self.leads_on))
             yield from self._inner(value)
             body = self._body(value)
             statement = None if body is None else self._statement(value, body)
@@ -322,7 +322,9 @@ class Captures:
         cells = (tuple(variables), tuple(variables.values()))
         captured = (statement.parameters, *cells, *self._parted(encoder, known))
         filled = [(variables[name], encoder.top(each)) for name, each in contents.items()]
-        state = (str.__str__(cls.__qualname__), _tops(encoder, changed), filled)
+        state: tuple[Any, ...] = (str.__str__(cls.__qualname__), _tops(encoder, changed), filled)
+        if is_a(cls, enum.EnumMeta):
+            state = (*state, members.take(cls, self.leads_on, encoder.top))
         args = (statement.program, cls.__name__, given, captured, self._namespace(body.__globals__))
         for function in self._functions_of(cls):
             if self.is_own(function):
@@ -519,7 +521,7 @@ class Captures:
         """Give what a function or class refers to, apart from globals."""
         if is_class(value):
             code = [*bases_of(value), type(value), self._outer_of(value), *self._functions_of(value)]
-            return [*code, *self._changed(value).values()]
+            return [*code, *self._changed(value).values(), *members.parts(value, self.leads_on)]
         contents = [each for cell in value.__closure__ or () for each in _content(cell)]
         return [value.__defaults__, value.__kwdefaults__, value.__dict__, self._outer_of(value), *contents]
 

@@ -146,13 +146,14 @@ def _take_constructed(encoder: Any, value: Any) -> Any:
 
 def _take_member(encoder: Any, value: Any) -> Any:
     cls = type(value)
-    names = tuple(
-        [cls._member_map_[each.name].name for each in value]
-        if value.name not in cls._member_map_
-        else [value.name]
-    )
-    allow = encoder.captures.allow
-    return Builder.member, (class_name(cls) if allow.is_registered(cls) else encoder.held(cls), names)
+    own = instances.attributes_of(value)
+    name = own.get("_name_")
+    known = class_name(cls) if encoder.captures.allow.is_registered(cls) else encoder.held(cls)
+    if cls._member_map_.get(name) is value:
+        return Builder.member, (known, (name,))
+    if not issubclass(cls, enum.Flag):
+        raise CannotKeep("it is no member of its enumeration")
+    return Builder.flag, (known, own["_value_"])
 
 
 def _take_tuple(encoder: Any, value: Any) -> Any:
