@@ -992,6 +992,22 @@ PROGRAMS: dict[str, tuple[str, str, Any]] = {
         "run()",
         ["in", 2, "out"],
     ),
+    "classes that register themselves": (
+        """
+            class P:
+                names = []
+                known = {}
+                def __init_subclass__(cls):
+                    P.names.append(cls.__name__)
+                    P.known[len(P.known)] = cls.__name__
+            class B(P): pass
+            class C(B): pass
+            names = P.names
+            P.names.append("last")
+        """,
+        "P.names, P.known, P.names is names",
+        (["B", "C", "last"], {0: "B", 1: "C"}, True),
+    ),
     "a named tuple whose fields were renamed": (
         """
             from collections import namedtuple

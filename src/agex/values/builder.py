@@ -50,6 +50,7 @@ class Builder:
         guest: makes the guest's code; None makes markers of it.
         thaw: loads a nested stream: its bytes, the handles that it refers to, its buffers.
         outer: those handles, in a nested stream.
+        later: is given what classes get when all of them are made.
         unhashed: why no instance is made of a class that hashes itself, if none is.
     """
 
@@ -59,12 +60,15 @@ class Builder:
         guest: GuestCode | None,
         thaw: Callable[..., dict[str, Any]],
         outer: Sequence[Any] = (),
+        *,
+        later: list[Callable[[], None]] | None = None,
         unhashed: str = "",
     ) -> None:
         self._allow = allow
         self._guest = guest
         self._thaw = thaw
         self._outer = outer
+        self._later = [] if later is None else later
         self._unhashed = unhashed
         self._makers: dict[Any, Callable[[], Any]] = {}
         self._filled: dict[int, type] = {}
@@ -389,12 +393,23 @@ class Builder:
             value = unwrapped(each)
             if not may_store(self._guest, cls, _exact(name), value):
                 raise StateCorrupt(f"a stored class has an attribute {name} that none may be given")
-            assert self._guest is not None
-            self._guest.store(cls, name, value)
+            self._store(cls, name, value)
         if kept and issubclass(cls, enum.Enum):
             reason = members.restore(cls, kept[0])
             if reason:
                 handle.target = _missing(name_of(cls), "class", reason)
+
+    def _store(self, cls: type, name: str, value: Any) -> None:
+        """Give a class of the guest an attribute.
+
+        The statements of classes below it run after that and may add to a container again, as those that
+        register themselves do. So until then it has a copy.
+        """
+        assert self._guest is not None
+        copied = type(value) in {list, dict, set}
+        self._guest.store(cls, name, value.copy() if copied else value)
+        if copied:
+            self._later.append(functools.partial(self._guest.store, cls, name, value))
 
     def _rename(self, cls: type, qualified: str) -> None:
         """Give a class, and what its statement made in it, the names that they had."""

@@ -114,6 +114,8 @@ def _variables(group: Group, allow: Allow, guest: GuestCode | None) -> dict[str,
             *_, values, fillings = load(group.stream, (), group.buffers)
             for filling in fillings:
                 load.builder().fill_namespace(*filling)
+            for each in load.later:
+                each()
             return dict(zip(group.names, map(unwrapped, values), strict=True))
         except Exception as error:
             if not _is_of_a_hash(error, guest):
@@ -144,6 +146,8 @@ class _Loader:
         self._guest = guest
         self._trusted = trusted
         self._unhashed = unhashed
+        self.later: list[Callable[[], None]] = []
+        """What is done when everything is made."""
 
     def __call__(self, stream: bytes, outer: Sequence[Any], buffers: Sequence[Any]) -> Any:
         audit(stream)
@@ -152,7 +156,7 @@ class _Loader:
         return _Unpickler(stream, buffers, self.builder(outer)).load()
 
     def builder(self, outer: Sequence[Any] = ()) -> Builder:
-        return Builder(self._allow, self._guest, self, outer, self._unhashed)
+        return Builder(self._allow, self._guest, self, outer, later=self.later, unhashed=self._unhashed)
 
 
 def _constructor(module: str, name: str, builder: Builder) -> Any:
