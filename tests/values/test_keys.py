@@ -128,6 +128,20 @@ def test_an_instance_of_the_hosts_that_is_a_key_in_its_own_field_is_lost_and_no_
     assert (type(got), other) == (NotKept, 5)
 
 
-def test_an_operator_finds_the_globals_that_it_reads(moved) -> None:
-    program = "def helper(): return 5\nclass K:\n    def __add__(self, other): return helper()\nk = K()"
-    assert moved(program, "k").run("got = k + 1")["got"] == 5
+@pytest.mark.parametrize(
+    ("method", "asked"),
+    [
+        ("def __add__(self, other): return helper(other)", "k + 'abc'"),
+        ("def __getattr__(self, name): return helper(name)", "k.abc"),
+        ("def __getattribute__(self, name): return helper(name)", "k.abc"),
+        ("@classmethod\n  def __class_getitem__(cls, name): return helper(name)", "type(k)['abc']"),
+        (
+            "@contextmanager\n  def opened(self): yield helper('abc')",
+            "[v for v in [k.opened()]][0].__enter__()",
+        ),
+    ],
+)
+def test_an_operator_finds_the_globals_that_it_reads(method: str, asked: str, moved) -> None:
+    before = "from contextlib import contextmanager\ndef helper(name): return name.upper()"
+    second = moved(f"{before}\nclass K:\n  {method}\nk = K()", "k")
+    assert second.run(f"got = {asked}")["got"] == "ABC"

@@ -143,10 +143,15 @@ class Captures:
 
     def _functions_of(self, cls: type) -> list[types.FunctionType]:
         """Give the functions in a class's namespace, as the guest wrote them."""
-        if self.guest is None:
-            return functions_of(cls)
-        found = [plain_function(self.guest.written(each)) for each in functions_of(cls)]
-        return [each for each in found if is_function(each)]
+        return [self._as_written(each) for each in functions_of(cls)]
+
+    def _as_written(self, function: types.FunctionType) -> types.FunctionType:
+        """Give the guest's function that one of the host's stands before; any other as it is."""
+        inner: Any = function
+        while self.guest is not None and is_function(inner) and not self.is_own(inner):
+            written = self.guest.written(inner)
+            inner = plain_function(vars(inner).get("__wrapped__") if written is inner else written)
+        return inner if is_function(inner) else function
 
     # -- namespaces --------------------------------------------------------------------------
 
