@@ -17,6 +17,7 @@ numpy call): it is reported when it returns. Only a worker process can be killed
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import heapq
 import importlib
 import itertools
@@ -24,7 +25,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from agex import threads
 from agex.errors import IsolationUnavailable
@@ -76,6 +77,8 @@ class Deadline:
         """Whether it has, at least once."""
         self.fired = False
         self.over = False
+        if seconds is not None and not self.by_signal:
+            _background.ready()  # here, where no limit of memory is in force yet
 
     def start(self) -> None:
         """Begin to count."""
@@ -190,14 +193,32 @@ class _Watchdog:
         self._count = itertools.count()
         self._thread: threading.Thread | None = None
 
+    def ready(self) -> None:
+        """Have the thread run, and all that it needs loaded: later the guest may have taken the memory.
+
+        Raises:
+            RuntimeError: no thread can be started.
+        """
+        if not self._is_on():
+            contextvars.Context().run(_bind)  # of no guest, whose wall would be asked about it
+            with self._lock:
+                self._begin()
+
+    def _is_on(self) -> bool:
+        return self._thread is not None and self._thread.is_alive()
+
+    def _begin(self) -> None:
+        if not self._is_on():
+            thread = threading.Thread(target=self._watch, name="agex-watchdog", daemon=True)
+            thread.start()
+            self._thread = thread  # not before: one that could not be started is tried again
+
     def add(self, deadline: Deadline) -> None:
         with self._lock:
             if deadline.over:
                 return  # of a run that has just ended: it would strike whatever thread comes next
             heapq.heappush(self._heap, (deadline.due, next(self._count), deadline))
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._watch, name="agex-watchdog", daemon=True)
-                self._thread.start()
+            self._begin()
             if self._heap[0][2] is deadline:
                 self._condition.notify()
 
@@ -215,19 +236,26 @@ class _Watchdog:
             self._heap = left
 
     def _watch(self) -> None:
-        with self._lock:
-            while True:
-                wait = self._heap[0][0] - time.monotonic() if self._heap else None
-                if wait is None or wait > 0:
-                    self._condition.wait(wait)
-                else:
-                    self._fire_first()
+        while True:
+            try:
+                with self._lock:
+                    self._turn()
+            except Exception:  # noqa: BLE001 - a guest that has the memory makes anything fail; all others need this thread
+                time.sleep(_REPEAT)
+
+    def _turn(self) -> None:
+        wait = self._heap[0][0] - time.monotonic() if self._heap else None
+        if wait is None or wait > 0:
+            self._condition.wait(wait)
+        else:
+            self._fire_first()
 
     def _fire_first(self) -> None:
-        deadline = heapq.heappop(self._heap)[2]
+        deadline = self._heap[0][2]  # stays there until it is done: what fails is tried again
         deadline.striking = True
         try:
             if not deadline.active:
+                heapq.heappop(self._heap)
                 return  # its run has ended and waits to remove it
             deadline.fire()
             # Not one that has seen the flag since: it is on its way out.
@@ -237,7 +265,7 @@ class _Watchdog:
         finally:
             deadline.striking = False
         deadline.due = time.monotonic() + _REPEAT
-        heapq.heappush(self._heap, (deadline.due, next(self._count), deadline))
+        heapq.heapreplace(self._heap, (deadline.due, next(self._count), deadline))
 
 
 _EVERY = 200
@@ -260,6 +288,9 @@ class _Asked:
             self._left = _EVERY
         return False
 
+    def ready(self) -> None:
+        """Do nothing: it is asked, and needs no thread."""
+
     def _look(self) -> None:
         now = time.monotonic()
         for deadline in [one for one in self._deadlines if one.due <= now]:
@@ -274,11 +305,19 @@ class _Asked:
             self._deadlines.remove(deadline)
 
 
-def _raise_in(thread: int, exception: type[BaseException]) -> None:
-    """Make *thread* raise at its next bytecode, in place of what it was to raise there before."""
+_raise_in: Callable[[int, type[BaseException]], Any]
+"""Makes a thread raise at its next bytecode, in place of what it was to raise there before."""
+
+
+def _bind() -> None:
+    """Load what the watchdog strikes with. It takes long, and a host may need no watchdog."""
+    global _raise_in  # noqa: PLW0603 - bound late
     import ctypes
 
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(exception))
+    # Not the attribute, which is everybody's: this one has argument types of its own.
+    function = ctypes.pythonapi["PyThreadState_SetAsyncExc"]
+    function.argtypes = (ctypes.c_ulong, ctypes.py_object)
+    _raise_in = function
 
 
 def _take_pending() -> None:
@@ -288,7 +327,9 @@ def _take_pending() -> None:
     before Python 3.13: every loop of the process would stop to look, and a traced function would never start.
     """
     try:
-        _raise_in(threading.get_ident(), TimeLimit)
+        # Without memory it fails, and then what is pending is raised below all the same.
+        with contextlib.suppress(Exception):
+            _raise_in(threading.get_ident(), TimeLimit)
         for _ in range(1_000):  # it strikes at the first turn, unless a finalizer meets it first and drops it
             pass
     except TimeLimit:
