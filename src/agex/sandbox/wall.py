@@ -29,7 +29,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from agex.errors import SandboxError
-from agex.sandbox import enums
+from agex.sandbox import enums, managers
 from agex.sandbox.context import CURRENT
 
 __all__ = ["DOORS", "install", "opened", "without_workspace"]
@@ -275,5 +275,6 @@ def install() -> None:
     if not _Installed.done:
         _Installed.roots = _roots()
         enums.install()
+        managers.install()
         sys.addaudithook(_hook)
         _Installed.done = True
