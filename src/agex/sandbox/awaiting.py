@@ -1,27 +1,48 @@
-"""``asyncio.gather`` of coroutines and asyncio's own futures.
+"""The members of ``asyncio`` that make tasks, and the end of the tasks that a run leaves behind.
 
-The real one takes whatever says that it is a future, asks it for its event loop and has
+The real ones take whatever says that it is a future, ask it for its event loop and have
 that loop call what waits for the result, in the context of the host: all of the sandbox's
-own variables are in it.
+own variables are in it. And what they make runs in the loop of the host for as long as it
+likes. So a guest's tasks are known here from when they are made, and end with its run,
+while its limits still hold.
 """
 
 from __future__ import annotations
 
+import functools
+import gc
 import inspect
+import sys
 import types
-from typing import Any
+import weakref
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["ASYNCIO"]
+from agex.sandbox import instead
+from agex.sandbox.context import CURRENT
+
+if TYPE_CHECKING:
+    from agex.sandbox.guards import Guards
+
+__all__ = ["ASYNCIO", "end_tasks", "late_members"]
+
+_made: weakref.WeakKeyDictionary[Guards, weakref.WeakSet[Any]] = weakref.WeakKeyDictionary()
+"""The tasks that guests made, by whose guest."""
 
 
-def gather(*coros_or_futures: Any, return_exceptions: bool = False) -> Any:
-    """Do what ``asyncio.gather`` does."""
+def _noted(task: Any) -> Any:
+    """Note that the guest made a task."""
+    guards = CURRENT.get()
+    if guards is not None:
+        _made.setdefault(guards, weakref.WeakSet()).add(task)
+    return task
+
+
+def _task(awaitable: Any) -> Any:
+    """Give a task or future of asyncio's own for what a guest would have one for."""
     import asyncio  # takes longer than the rest of this room; a guest that is here has imported it
 
-    native = {id(each): _native(each, asyncio.Future) for each in coros_or_futures}
-    return asyncio.gather(
-        *(native[id(each)] for each in coros_or_futures), return_exceptions=bool(return_exceptions)
-    )
+    native = _native(awaitable, asyncio.Future)
+    return native if isinstance(native, asyncio.Future) else _noted(asyncio.ensure_future(native))
 
 
 def _native(awaitable: Any, future: type) -> Any:
@@ -38,5 +59,147 @@ async def _awaited(awaitable: Any) -> Any:
     return await awaitable
 
 
-ASYNCIO: dict[str, Any] = {"gather": gather}
+def _coroutine(coro: Any) -> Any:
+    """Give a coroutine of ours in place of an object that is only like one."""
+    import asyncio
+
+    is_like_one = type(coro) is not types.CoroutineType and asyncio.iscoroutine(coro)
+    return _awaited(coro) if is_like_one else coro
+
+
+def gather(*coros_or_futures: Any, return_exceptions: bool = False) -> Any:
+    """Do what ``asyncio.gather`` does."""
+    import asyncio
+
+    tasks = {id(each): _task(each) for each in coros_or_futures}
+    return asyncio.gather(
+        *(tasks[id(each)] for each in coros_or_futures), return_exceptions=bool(return_exceptions)
+    )
+
+
+def create_task(coro: Any, *, name: Any = None, **options: Any) -> Any:
+    """Do what ``asyncio.create_task`` does."""
+    import asyncio
+
+    return _noted(asyncio.create_task(_coroutine(coro), name=name, **options))
+
+
+async def wait_for(fut: Any, timeout: Any) -> Any:
+    """Do what ``asyncio.wait_for`` does."""
+    import asyncio
+
+    makes_a_task = sys.version_info < (3, 12)
+    return await asyncio.wait_for(_task(fut) if makes_a_task else _native(fut, asyncio.Future), timeout)
+
+
+def as_completed(fs: Any, *, timeout: Any = None) -> Any:
+    """Do what ``asyncio.as_completed`` does."""
+    import asyncio
+
+    if isinstance(fs, asyncio.Future) or asyncio.iscoroutine(fs):
+        raise TypeError(f"expect an iterable of futures, not {type(fs).__name__}")
+    given = {id(each): each for each in fs}
+    return asyncio.as_completed([_task(each) for each in given.values()], timeout=timeout)
+
+
+ASYNCIO: dict[str, Any] = {
+    "as_completed": as_completed,
+    "create_task": create_task,
+    "gather": gather,
+    "wait_for": wait_for,
+}
 """The members of ``asyncio`` that are guarded."""
+
+
+@functools.cache
+def late_members() -> dict[str, Any]:
+    """Give those that can be made only once ``asyncio`` is imported."""
+    import asyncio
+
+    class TaskGroup(asyncio.TaskGroup):
+        __doc__ = asyncio.TaskGroup.__doc__
+
+        def create_task(self, coro: Any, **options: Any) -> Any:
+            """Do what the method of ``asyncio.TaskGroup`` does."""
+            return _noted(super().create_task(_coroutine(coro), **options))
+
+    TaskGroup.__module__, TaskGroup.__qualname__ = asyncio.TaskGroup.__module__, "TaskGroup"
+    instead.note_ours(TaskGroup)
+    return {"TaskGroup": TaskGroup}
+
+
+_SOFT_TURNS = 20
+"""Turns of the event loop in which a cancelled task may tidy up: a ``finally`` with a few awaits."""
+_HARD_TURNS = 20
+"""Turns in which it is cancelled anew, and stop checks end what catches that."""
+_LAST_TURNS = 3
+"""Turns for what is called when a task is done, and for what waits for several."""
+
+
+async def end_tasks(guards: Guards) -> None:
+    """End what a guest left running in the event loop, with the clock of its run still on."""
+    import asyncio
+
+    await asyncio.sleep(0)  # what was dropped just now is closed by a task that starts in the next turn
+    if guards not in _made and not _left(guards):
+        return
+    flag = guards.builtins["stop!"]
+    ended: weakref.WeakSet[Any] = weakref.WeakSet()
+    quiet = 0
+    try:
+        for turn in range(_SOFT_TURNS + _HARD_TURNS):
+            if turn == _SOFT_TURNS:
+                guards.builtins["stop!"] = True
+            tasks = _left(guards)
+            for task in tasks:
+                if turn >= _SOFT_TURNS or (task not in ended and not _closes(task.get_coro())):
+                    task.cancel()
+                ended.add(task)
+            quiet = 0 if tasks else quiet + 1
+            if quiet > _LAST_TURNS:
+                break
+            await asyncio.sleep(0)
+    finally:
+        guards.builtins["stop!"] = flag
+        _made.pop(guards, None)
+        for task in ended:
+            if task.done() and not task.cancelled():
+                task.exception()  # asked for, so that nobody is told that it never was
+
+
+def _left(guards: Guards) -> list[Any]:
+    """Give the tasks that a guest made and that are not done, but for the present one."""
+    import asyncio
+
+    known, present = _made.get(guards, ()), asyncio.current_task()
+    return [
+        task
+        for task in asyncio.all_tasks()
+        if task is not present and (task in known or _runs_code_of(guards, task.get_coro()))
+    ]
+
+
+def _runs_code_of(guards: Guards, coro: Any) -> bool:
+    """Tell whether a coroutine is a guest's. One of a class of the guest's would answer what it likes."""
+    frame: types.FrameType | None = None
+    if type(coro) is types.CoroutineType:
+        frame = coro.cr_frame
+    elif type(coro) is types.GeneratorType:
+        frame = coro.gi_frame
+    elif (generator := _closes(coro)) is not None:
+        frame = generator.ag_frame
+    return frame is not None and frame.f_builtins is guards.builtins
+
+
+def _closes(coro: Any) -> types.AsyncGeneratorType[Any, Any] | None:
+    """Give the asynchronous generator that *coro* is to close: an event loop does it when one is dropped."""
+    if type(coro) is not _CLOSING:
+        return None
+    return next((each for each in gc.get_referents(coro) if type(each) is types.AsyncGeneratorType), None)
+
+
+async def _generator() -> Any:
+    yield
+
+
+_CLOSING: type = type(_generator().aclose())

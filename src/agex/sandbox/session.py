@@ -7,11 +7,12 @@ import sys
 import threading
 import time
 import types
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from agex.errors import EvalError, SandboxError
 from agex.sandbox import wall
+from agex.sandbox.awaiting import end_tasks
 from agex.sandbox.compiled import compile_module
 from agex.sandbox.context import CURRENT
 from agex.sandbox.echo import echo_text
@@ -384,10 +385,13 @@ class Session:
                     async with asyncio.timeout(self._limits.seconds) as timeout:
                         await work(result)
                 finally:
-                    deadline.cancel()
                     if timeout is not None and timeout.expired():
                         self._expire()
-                    self._end_tasks(asyncio.all_tasks())
+                    try:
+                        if self._runs == 1:  # else the run around this one ends them, with its own
+                            await end_tasks(self._guards)
+                    finally:
+                        deadline.cancel()
             except BaseException as error:
                 task = asyncio.current_task()
                 if type(error) is asyncio.CancelledError and task is not None and task.cancelling():
@@ -395,13 +399,6 @@ class Session:
                 deadline.cancel()
                 self._settle(result, error)
         return result
-
-    def _end_tasks(self, tasks: Iterable[Any]) -> None:
-        """Cancel what the guest left running in the event loop: it would go on outside every limit."""
-        for task in tasks:
-            frame = getattr(task.get_coro(), "cr_frame", None)
-            if frame is not None and frame.f_builtins is self._builtins:
-                task.cancel()
 
     @contextlib.contextmanager
     def _prepared(self, *, raises: bool) -> Iterator[tuple[Result, Deadline]]:

@@ -207,11 +207,12 @@ def _own_implementation() -> dict[str, Any]:
 
 
 _PER_SESSION: dict[str, Callable[[], Mapping[str, Any]]] = {
+    "asyncio": awaiting.late_members,
     "random": _own_random,
     "statistics": statistics_members,
     "sys": _own_implementation,
 }
-"""Members that are made anew for each session, or when their module is first asked for."""
+"""Members that are made for each session, or when their module is first asked for."""
 
 
 def _guarded_getattr() -> Callable[[Any, str], Any]:
