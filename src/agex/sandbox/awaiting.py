@@ -116,16 +116,20 @@ def late_members() -> dict[str, Any]:
     """Give those that can be made only once ``asyncio`` is imported."""
     import asyncio
 
-    class TaskGroup(asyncio.TaskGroup):
-        __doc__ = asyncio.TaskGroup.__doc__
+    def create_task(self: Any, coro: Any, **options: Any) -> Any:
+        """Do what the method of ``asyncio.TaskGroup`` does."""
+        return _noted(real(self, _coroutine(coro), **options))
 
-        def create_task(self, coro: Any, **options: Any) -> Any:
-            """Do what the method of ``asyncio.TaskGroup`` does."""
-            return _noted(super().create_task(_coroutine(coro), **options))
-
-    TaskGroup.__module__, TaskGroup.__qualname__ = asyncio.TaskGroup.__module__, "TaskGroup"
-    instead.note_ours(TaskGroup)
-    return {"TaskGroup": TaskGroup}
+    real = asyncio.TaskGroup.create_task
+    namespace = {
+        name: value
+        for name, value in vars(asyncio.TaskGroup).items()
+        if name not in {"__dict__", "__weakref__"}
+    }
+    # Without the real one as a base, on which a guest could build.
+    task_group = type("TaskGroup", (), {**namespace, "create_task": create_task})
+    instead.note_ours(task_group)
+    return {"TaskGroup": task_group}
 
 
 _SOFT_TURNS = 20

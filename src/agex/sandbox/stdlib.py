@@ -26,6 +26,7 @@ from agex.sandbox import (
     instead,
     lazies,
     ledger,
+    queues,
     rawmemory,
 )
 from agex.sandbox.context import CURRENT
@@ -208,6 +209,7 @@ def _own_implementation() -> dict[str, Any]:
 
 _PER_SESSION: dict[str, Callable[[], Mapping[str, Any]]] = {
     "asyncio": awaiting.late_members,
+    "queue": queues.members,
     "random": _own_random,
     "statistics": statistics_members,
     "sys": _own_implementation,
