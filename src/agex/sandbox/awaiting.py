@@ -84,7 +84,7 @@ def create_task(coro: Any, *, name: Any = None, **options: Any) -> Any:
     return _noted(asyncio.create_task(_coroutine(coro), name=name, **options))
 
 
-async def wait_for(fut: Any, timeout: Any) -> Any:
+async def wait_for(fut: Any, timeout: Any) -> Any:  # noqa: ASYNC109 - the parameter that it has
     """Do what ``asyncio.wait_for`` does."""
     import asyncio
 

@@ -2,20 +2,27 @@
 
 ``repr(obj)``, ``obj == other`` or ``x in found`` in the host run methods that the guest
 wrote, when its own time is over and its exceptions are nobody's. So while no run is on,
-these methods are replaced by guarded ones; the next run begins by putting them back.
+these methods are replaced by guarded ones; the next run begins by putting them back. Three kinds:
+
+* what an expression or a library function calls by itself, whatever the class: `HOOKS`;
+* what a class of the guest's has in place of a method of a builtin base: host code that knows ``str``
+  calls ``strip``, and the interpreter ``close`` of a file that is dropped;
+* properties in place of what the interpreter keeps itself, or under a name that it made up: ``__cause__`` of
+  an error, ``__doc__``.
 """
 
 from __future__ import annotations
 
+import io
 import types
 import weakref
 from collections.abc import Callable, Iterable
 from types import FunctionType
-from typing import Any
+from typing import Any, NamedTuple
 
 from agex.sandbox import ledger
 from agex.sandbox.flags import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
-from agex.typeslots import namespace_of
+from agex.typeslots import module_of, mro_of, namespace_of
 
 __all__ = ["HOOKS", "Hooks", "written"]
 
@@ -24,7 +31,7 @@ _ASKED_FOR = {"__call__", "__enter__", "__exit__"}
 
 HOOKS = (ledger.OPERATORS - _ASKED_FOR) | {
     "__array__", "__delattr__", "__dir__", "__fspath__", "__getattr__", "__getattribute__", "__getstate__",
-    "__rich__", "__setattr__", "__setstate__",
+    "__rich__", "__setattr__", "__setstate__", "dst", "items", "keys", "tzname", "utcoffset",
 }  # fmt: skip
 """The methods that an expression or a library function calls by itself."""
 
@@ -37,8 +44,19 @@ _HARMLESS = (
     types.BuiltinFunctionType,
     types.GetSetDescriptorType,
     types.MemberDescriptorType,
+    type(NamedTuple("_", [("field", int)]).field),  # type: ignore[attr-defined]
 )
 """Values of a hook that run nothing of the guest's."""
+
+_BUILTIN = frozenset({"builtins", "datetime", "_io"})
+"""Modules of classes whose methods the interpreter and its libraries call without saying so."""
+
+_FILE: Any = io.IOBase.__base__
+
+_UNSETTABLE = frozenset(
+    {"__abstractmethods__", "__annotations__", "__name__", "__qualname__", "__type_params__"}
+)
+"""What a class takes for something else where it is set."""
 
 Answer = Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any]
 
@@ -57,26 +75,77 @@ class Hooks:
     def shut(self, classes: Iterable[type]) -> None:
         """Put the guarded ones in place."""
         for class_ in classes:
+            bases = _builtin_bases(class_)
             for name, value in list(namespace_of(class_).items()):
-                self.shut_one(class_, name, value)
+                self._shut_one(class_, name, value, bases)
+            if _has(bases, _FILE):
+                self._shut_file(class_)
 
     def shut_one(self, class_: type, name: Any, value: Any) -> None:
         """Put a guarded one in the place of *value*, if that is a hook."""
+        self._shut_one(class_, name, value, _builtin_bases(class_))
+
+    def _shut_one(self, class_: type, name: Any, value: Any, bases: tuple[type, ...]) -> None:
         # A name may be of a class of the guest's: its __hash__ and __eq__ must not be asked.
-        if type(name) is not str or name not in HOOKS or any(type(value) is kind for kind in _HARMLESS):
+        if type(name) is not str or _is_one_of(value, _HARMLESS):
             return
+        if name in HOOKS:
+            self._shut_method(class_, name, value)
+        elif bases and (below := _below(bases, name)) is not None:
+            self._shut_over(class_, name, value, below)
+        elif ledger.is_dunder(name) and _runs_when_read(value):
+            reads = _notes if name == "__notes__" and _has(bases, BaseException) else self._reads(name)
+            self._put(class_, name, value, _Shut(value, reads))
+
+    def _shut_over(self, class_: type, name: str, value: Any, below: Any) -> None:
+        """Guard what a class has in place of *below*, of a builtin class."""
+        is_method = type(value) is FunctionType
+        if _is_one_of(below, _KEPT):
+            if is_method or _runs_when_read(value):
+                self._put(class_, name, value, _Shut(value, _reads(below), below.__set__))
+        elif not ledger.is_dunder(name) and (is_method or type(value) is property or callable(value)):
+            self._shut_method(class_, name, value)
+
+    def _shut_method(self, class_: type, name: str, value: Any) -> None:
         guarded = self._guarded(value) if type(value) is FunctionType else self._bound(name, value)
         if guarded is not None:
             _guards.add(guarded)
             vars(guarded)[_WRITTEN] = value
-            self._shut.append((class_, name, value))
-            type.__setattr__(class_, name, guarded)
+            self._put(class_, name, value, guarded)
+
+    def _shut_file(self, class_: type) -> None:
+        """Guard what the interpreter calls when a file is dropped, be it in the namespace of the object."""
+        value = namespace_of(class_).get("close", _NOWHERE)
+        self._put(class_, "close", written(value), _Shut(written(value), self._calls("close")))
+
+    def _put(self, class_: type, name: str, value: Any, guarded: Any) -> None:
+        if name in _UNSETTABLE:
+            return
+        self._shut.append((class_, name, value))
+        type.__setattr__(class_, name, guarded)
 
     def open(self) -> None:
         """Put the guest's own back."""
         for class_, name, value in self._shut:
-            type.__setattr__(class_, name, value)
+            if value is _NOWHERE:
+                type.__delattr__(class_, name)
+            else:
+                type.__setattr__(class_, name, value)
         self._shut.clear()
+
+    def _reads(self, name: str) -> Callable[[Any], Any]:
+        """Read an attribute as a run does, in which all hooks are open."""
+        return lambda instance: self._answer(lambda: getattr(instance, name), (), {})
+
+    def _calls(self, name: str) -> Callable[[Any], Any]:
+        """Give a method that is looked up as a run does it."""
+
+        def read(instance: Any) -> Any:
+            return lambda *args, **kwargs: self._answer(
+                lambda: getattr(instance, name)(*args, **kwargs), (), {}
+            )
+
+        return read
 
     def _bound(self, name: str, value: Any) -> Callable[..., Any]:
         """Guard a hook that is no plain function: a descriptor gives the method, then that is called."""
@@ -110,8 +179,37 @@ class Hooks:
         return shut
 
 
+class _Shut:
+    """Stands in a class for what must not run when it is read, nor be hidden by the object's own.
+
+    Args:
+        value: what the guest wrote there.
+        reads: gives what reading it from an object gives.
+        writes: sets it on an object; without it, it is read-only as most properties are.
+    """
+
+    __slots__ = ("_reads", "_value", "_writes")
+
+    def __init__(
+        self, value: Any, reads: Callable[[Any], Any], writes: Callable[[Any, Any], None] | None = None
+    ) -> None:
+        self._value = value
+        self._reads = reads
+        self._writes = writes
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self._value if instance is None else self._reads(instance)
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        if self._writes is None:
+            raise AttributeError("it can be set by the code of its class only")
+        self._writes(instance, value)
+
+
 def written(value: Any) -> Any:
     """Return what the guest wrote where *value* is a guarded hook in its place; else the value."""
+    if type(value) is _Shut:
+        return value._value  # pyright: ignore[reportPrivateUsage] - private, so that no guest reads it
     return vars(value)[_WRITTEN] if type(value) is FunctionType and value in _guards else value
 
 
@@ -130,3 +228,51 @@ def _get(value: Any, instance: Any) -> Any:
 
 _ASYNC = CO_COROUTINE | CO_ASYNC_GENERATOR
 """What a call of does not run yet, and is awaited on purpose."""
+
+
+def _builtin_bases(class_: type) -> tuple[type, ...]:
+    mro = mro_of(class_)
+    if len(mro) == 2:  # itself and object: most classes
+        return ()
+    return tuple(each for each in mro[:-1] if type(name := module_of(each)) is str and name in _BUILTIN)
+
+
+def _below(bases: tuple[type, ...], name: str) -> Any:
+    """Give what the first of some classes that has *name* says of it; None where none has it."""
+    return next((namespace_of(each)[name] for each in bases if name in namespace_of(each)), None)
+
+
+def _is_one_of(value: Any, kinds: tuple[type, ...]) -> bool:
+    return any(type(value) is kind for kind in kinds)
+
+
+def _has(bases: tuple[type, ...], base: type) -> bool:
+    return any(each is base for each in bases)  # not by what a metaclass of the guest's calls equal
+
+
+def _runs_when_read(value: Any) -> bool:
+    """Tell whether reading *value* from an object may run code of the guest's."""
+    return not _is_one_of(value, _BINDING) and any(
+        "__get__" in namespace_of(part) for part in mro_of(type(value))
+    )
+
+
+def _reads(kept: Any) -> Callable[[Any], Any]:
+    """Read what the interpreter keeps."""
+    return lambda instance: kept.__get__(instance, type(instance))
+
+
+def _notes(error: BaseException) -> Any:
+    try:
+        return _NAMESPACE(error)["__notes__"]
+    except KeyError:
+        raise AttributeError("__notes__") from None
+
+
+_NAMESPACE: Callable[[BaseException], dict[str, Any]] = vars(BaseException)["__dict__"].__get__
+_BINDING = (FunctionType, classmethod, staticmethod)
+"""What gives a method where it is read, and runs nothing yet."""
+_KEPT = (types.GetSetDescriptorType, types.MemberDescriptorType)
+"""What reads and writes that in builtin classes."""
+_NOWHERE = object()
+"""What a class has under a name that it does not have."""

@@ -38,9 +38,11 @@ def __call__(self: Any, func: Callable[..., Any]) -> Any:  # noqa: N807 - the na
 
     @functools.wraps(func)
     def inner(*args: Any, **kwds: Any) -> Any:
+        value = None
         with self._recreate_cm():
-            return func(*args, **kwds)
-        check_stop()  # swallowed: `None` is what the real one gives then
+            value = func(*args, **kwds)
+        check_stop()
+        return value
 
     return inner
 
@@ -51,9 +53,11 @@ def _decorated(self: Any, func: Callable[..., Any]) -> Any:
 
     @functools.wraps(func)
     async def inner(*args: Any, **kwds: Any) -> Any:
+        value = None
         async with self._recreate_cm():
-            return await func(*args, **kwds)
+            value = await func(*args, **kwds)
         check_stop()
+        return value
 
     return inner
 

@@ -6,6 +6,7 @@ any function and class, whichever session made it.
 
 from __future__ import annotations
 
+import functools
 import types
 import weakref
 from collections.abc import Callable
@@ -40,7 +41,8 @@ class _Notes(Generic[T]):
     def set(self, subject: Any, note: T) -> None:
         key = id(subject)
         notes = self._notes
-        notes[key] = (weakref.ref(subject, lambda _: notes.pop(key, None)), note)
+        # A callback in C: in one in Python a time limit may strike, and be lost as all errors there are.
+        notes[key] = (weakref.ref(subject, functools.partial(notes.pop, key)), note)
 
     def get(self, subject: Any) -> T | None:
         found = self._notes.get(id(subject))

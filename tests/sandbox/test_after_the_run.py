@@ -1,0 +1,103 @@
+"""What the host does with a guest's objects runs no code of the guest's without a limit."""
+
+import subprocess
+import sys
+
+import pytest
+
+from agex.sandbox import Limits, Sandbox
+
+ERRORS = {
+    **{
+        name: f"class E(Exception): pass\nE.{name} = property(hostile)\nraise E(1)"
+        for name in ("__cause__", "__context__", "__suppress_context__", "__notes__", "__traceback__")
+    },
+    "exceptions": "class E(ExceptionGroup):\n  exceptions = message = property(hostile)\n  derive = split = hostile\n"
+    "raise E('x', [ValueError(1)])",
+    "text": "class S(str):\n  rstrip = strip = lstrip = encode = split = expandtabs = hostile\n"
+    "raise SyntaxError('x', ('f', 1, 1, S('abc'), 1, 2))",
+    "fields of a SyntaxError": "class E(SyntaxError):\n  text = filename = lineno = offset = msg = property(hostile)\n"
+    "raise E('x', ('f', 1, 1, 'abc', 1, 2))",
+    "the class of the error": "class M(type):\n  __module__ = property(hostile)\nclass E(Exception, metaclass=M): pass\nraise E(1)",
+}  # fmt: skip
+
+SHOWN = {
+    **{name: f"class C:\n  {name} = property(hostile)\nC()" for name in ("__doc__", "__match_args__")},
+    "__wrapped__": "class C: pass\nC.__wrapped__ = property(hostile)\nC()",
+    "keys": "import collections.abc\nclass C:\n  keys = hostile\nC()",
+    "a dict": "class C(dict):\n  keys = items = __iter__ = hostile\nC(a=1)",
+    "a time zone": "import datetime\nclass T(datetime.tzinfo):\n  utcoffset = tzname = dst = hostile\n"
+    "datetime.datetime(2020, 1, 1, tzinfo=T())",
+}
+
+HOST = """
+import copy, inspect, json, sys, threading, time, traceback, os
+from agex.sandbox import Limits, Sandbox
+
+hostile = {"forever": "while True: pass", "exit": "raise SystemExit(3)"}[sys.argv[1]]
+session = Sandbox(limits=Limits(seconds=0.2)).session()
+result = session.run("def hostile(*args, **kwargs):\\n    " + hostile + "\\n" + sys.argv[2])
+value = result.value
+uses = [
+    lambda: traceback.format_exception(result.error), lambda: inspect.getdoc(value), lambda: inspect.unwrap(value),
+    lambda: dict(value), lambda: {}.update(value), lambda: json.dumps(value), lambda: str(value), lambda: hash(value),
+    lambda: copy.copy(value),
+]
+for use in uses:
+    try:
+        use()
+    except Exception:
+        pass
+"""
+
+
+@pytest.mark.parametrize("how", ["forever", "exit"])
+@pytest.mark.parametrize("name", [*ERRORS, *SHOWN])
+def test_it_ends_and_raises_no_exit(name: str, how: str) -> None:
+    source = {**ERRORS, **SHOWN}[name]
+    subprocess.run([sys.executable, "-c", HOST, how, source], timeout=40, check=True)
+
+
+def test_what_a_guest_made_of_the_chain_of_an_error_is_not_what_the_host_reads() -> None:
+    session = Sandbox(limits=Limits(seconds=1)).session()
+    result = session.run(
+        "class E(Exception): pass\nE.__cause__ = property(lambda self: 1)\nE.__notes__ = property(lambda self: 'n')\n"
+        "e = E(1)\nraise e from KeyError(2)"
+    )
+
+    assert isinstance(result.error.__cause__, KeyError)
+    result.error.__cause__ = None
+    assert result.error.__cause__ is None
+    assert not hasattr(result.error, "__notes__")
+    assert session.run("[e.__cause__, e.__notes__]").value == [1, "n"]
+
+
+CLOSED = {
+    "its class": "class C(io.StringIO):\n    def close(self):\n        while True: pass\nfile = C()",
+    "a class below": "class B(io.BytesIO):\n    def close(self):\n        while True: pass\nclass C(B): pass\nfile = C()",
+    "the file itself": "class C(io.StringIO): pass\ndef forever():\n    while True: pass\n"
+    "file = C()\nvars(file)['close'] = forever",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CLOSED)
+def test_a_file_that_the_host_drops_is_closed_under_a_limit(name: str) -> None:
+    code = """
+import sys
+from agex.sandbox import Limits, Sandbox
+session = Sandbox(limits=Limits(seconds=0.2)).session()
+assert session.run("import io\\n" + sys.argv[1]).error is None
+session.globals.pop("file")
+"""
+
+    subprocess.run([sys.executable, "-c", code, CLOSED[name]], timeout=30, check=True)
+
+
+def test_a_file_of_a_guest_is_its_own_again_in_the_next_run() -> None:
+    session = Sandbox().session()
+    session.run("import io\nclass C(io.StringIO):\n    def close(self): print('closed')\n"
+                "class D(io.StringIO): pass\nc, d = C(), D('text')")  # fmt: skip
+
+    assert session.globals["d"].read() == "text"
+    assert session.run("c.close()\nd.close()\nd.closed, 'close' in vars(D)").value == (True, False)
+    assert session.run("c.close()").stdout == "closed\n"

@@ -1,0 +1,148 @@
+"""What a guest leaves in an event loop ends with its run, inside the limits of that."""
+
+import subprocess
+import sys
+
+import pytest
+
+from agex.sandbox import Limits, Sandbox
+
+LEFT = {
+    "a coroutine of a class of its own": """
+import collections.abc
+class C(collections.abc.Coroutine):
+    def send(self, value): return None
+    def throw(self, *error): pass
+    def close(self): pass
+    def __await__(self): yield
+    def __getattr__(self, name):
+        while True: pass
+task = asyncio.create_task(C())
+await asyncio.sleep(0)
+""",
+    "a task that is not to be cancelled": """
+async def go():
+    while True:
+        try: await asyncio.sleep(0)
+        except asyncio.CancelledError: pass
+task = asyncio.create_task(go())
+await asyncio.sleep(0)
+""",
+    "a task that goes on when cancelled": """
+async def go():
+    try: await asyncio.sleep(100)
+    except asyncio.CancelledError: pass
+    while True: pass
+task = asyncio.create_task(go())
+await asyncio.sleep(0)
+""",
+    "a callback": """
+def forever(task):
+    while True: pass
+task = asyncio.create_task(asyncio.sleep(100))
+task.add_done_callback(forever)
+await asyncio.sleep(0)
+""",
+    "an awaitable in gather": """
+class W:
+    def __await__(self):
+        yield from asyncio.sleep(0.1).__await__()
+        while True: pass
+task = asyncio.gather(W())
+await asyncio.sleep(0)
+""",
+    "a wait in a task": """
+async def go():
+    await asyncio.sleep(0.1)
+    while True: pass
+task = asyncio.create_task(asyncio.wait_for(go(), 100))
+await asyncio.sleep(0)
+""",
+    "a generator as a coroutine": """
+import types
+@types.coroutine
+def go():
+    for _ in range(3): yield
+    while True: pass
+async def wait(): await go()
+try: task = asyncio.create_task(go())
+except TypeError: task = asyncio.create_task(wait())
+await asyncio.sleep(0)
+""",
+    "an asynchronous generator": """
+async def values():
+    try: yield 1
+    finally:
+        while True: pass
+them = values()
+await them.__anext__()
+del them
+""",
+    "a task of a task that ends": """
+async def go():
+    try: await asyncio.sleep(100)
+    finally: asyncio.create_task(go())
+task = asyncio.create_task(go())
+await asyncio.sleep(0)
+""",
+}
+
+HOST = """
+import asyncio, logging, sys, time
+from agex.sandbox import Limits, Sandbox
+
+logging.disable()  # what a callback raises is told there
+sandbox = Sandbox(limits=Limits(seconds=0.3))
+
+async def main():
+    start = time.monotonic()
+    await sandbox.aexec("import asyncio" + sys.argv[1])
+    await asyncio.sleep(0.2)
+    assert time.monotonic() - start < 5
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+    assert (await sandbox.aexec("1 + 1")).value == 2
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("name", LEFT)
+def test_it_does_not_go_on_in_the_loop_of_the_host(name: str) -> None:
+    subprocess.run([sys.executable, "-W", "ignore", "-c", HOST, LEFT[name]], timeout=30, check=True)
+
+
+async def test_a_cancelled_task_tidies_up_before_the_run_is_over() -> None:
+    result = await Sandbox(limits=Limits(seconds=5)).aexec("""
+import asyncio
+async def go():
+    try: await asyncio.sleep(100)
+    finally:
+        await asyncio.sleep(0)
+        print("tidy")
+task = asyncio.create_task(go())
+await asyncio.sleep(0)
+""")
+
+    assert result.error is None
+    assert result.stdout == "tidy\n"
+
+
+async def test_the_guarded_members_of_asyncio_do_what_the_real_ones_do() -> None:
+    result = await Sandbox(limits=Limits(seconds=5)).aexec("""
+import asyncio
+async def after(n):
+    await asyncio.sleep(n / 100)
+    return n
+async with asyncio.TaskGroup() as group:
+    tasks = [group.create_task(after(n)) for n in (2, 1)]
+print([task.result() for task in tasks])
+print([await each for each in asyncio.as_completed([after(3), after(0)])])
+print(await asyncio.wait_for(after(1), 5), await asyncio.gather(after(1), after(0)))
+try: await asyncio.wait_for(after(500), 0.01)
+except TimeoutError: print("late")
+done, pending = await asyncio.wait({asyncio.create_task(after(1), name="one")})
+print([task.get_name() for task in done], pending)
+""")
+
+    assert result.error is None
+    assert result.stdout == "[2, 1]\n[0, 3]\n1 [1, 0]\nlate\n['one'] set()\n"
