@@ -78,7 +78,7 @@ class Deadline:
         self.fired = False
         self.over = False
         if seconds is not None and not self.by_signal:
-            _background.ready()  # here, where no limit of memory is in force yet
+            _background.ready(strikes=raises)  # here, where no limit of memory is in force yet
 
     def start(self) -> None:
         """Begin to count."""
@@ -193,14 +193,15 @@ class _Watchdog:
         self._count = itertools.count()
         self._thread: threading.Thread | None = None
 
-    def ready(self) -> None:
+    def ready(self, *, strikes: bool) -> None:
         """Have the thread run, and all that it needs loaded: later the guest may have taken the memory.
 
         Raises:
             RuntimeError: no thread can be started.
         """
-        if not self._is_on():
+        if strikes and _raise_in is _not_bound:
             contextvars.Context().run(_bind)  # of no guest, whose wall would be asked about it
+        if not self._is_on():
             with self._lock:
                 self._begin()
 
@@ -288,7 +289,7 @@ class _Asked:
             self._left = _EVERY
         return False
 
-    def ready(self) -> None:
+    def ready(self, *, strikes: bool) -> None:
         """Do nothing: it is asked, and needs no thread."""
 
     def _look(self) -> None:
@@ -305,7 +306,11 @@ class _Asked:
             self._deadlines.remove(deadline)
 
 
-_raise_in: Callable[[int, type[BaseException]], Any]
+def _not_bound(thread: int, exception: type[BaseException]) -> Any:
+    raise RuntimeError("the watchdog strikes before it is ready")
+
+
+_raise_in: Callable[[int, type[BaseException]], Any] = _not_bound
 """Makes a thread raise at its next bytecode, in place of what it was to raise there before."""
 
 

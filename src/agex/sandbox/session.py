@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from agex.errors import EvalError, SandboxError
 from agex.sandbox import wall
-from agex.sandbox.awaiting import end_tasks
 from agex.sandbox.compiled import compile_module
 from agex.sandbox.context import CURRENT
 from agex.sandbox.echo import echo_text
@@ -376,6 +375,8 @@ class Session:
 
     async def _aguarded(self, work: Callable[[Result], Any]) -> Result:
         import asyncio  # takes longer than the rest of this room, and synchronous hosts do without
+
+        from agex.sandbox.awaiting import end_tasks
 
         timeout: asyncio.Timeout | None = None
         with self._prepared(raises=False) as (result, deadline):
