@@ -241,7 +241,7 @@ class _Watchdog:
             try:
                 with self._lock:
                     self._turn()
-            except Exception:  # noqa: BLE001 - a guest that has the memory makes anything fail; all others need this thread
+            except Exception:  # noqa: BLE001 - without memory anything fails, and all guests need this thread
                 time.sleep(_REPEAT)
 
     def _turn(self) -> None:
