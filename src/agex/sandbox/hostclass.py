@@ -92,8 +92,11 @@ def _behind(part: Any) -> Iterable[Any]:
         return (part.__func__,)
     if isinstance(part, (functools.partial, functools.partialmethod, functools.cached_property)):
         return (part.func,)
-    held = list(getattr(part, "__dict__", {}).values()) if not isinstance(part, type) else []
-    for cell in getattr(part, "__closure__", None) or ():
+    held: list[Any] = []
+    if not isinstance(part, type):
+        with contextlib.suppress(AttributeError):
+            held += object.__getattribute__(part, "__dict__").values()  # its own way may be a program's
+    for cell in part.__closure__ or () if isinstance(part, types.FunctionType) else ():
         with contextlib.suppress(ValueError):  # nothing is in it yet
             held.append(cell.cell_contents)
     return [each for each in held if isinstance(each, _OF_FUNCTIONS)]
