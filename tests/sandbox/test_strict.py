@@ -148,6 +148,7 @@ def test_what_is_registered_while_a_session_lives_holds_from_then_on() -> None:
         ("list[int].__origin__ is list, list[int].mro is not None", (True, True)),
         ("class M(type):\n    def f(cls): return cls.__name__\nclass C(metaclass=M): pass\nC.f()", "C"),
         ("points.x, points._asdict()", (1, {"x": 1})),
+        ("def f(K):\n    match 1:\n        case K(): return 'K'\n        case _: return 'other'\ntry: r = f(None)\nexcept TypeError: r = 'no class'\nr", "no class"),
     ],
 )  # fmt: skip
 def test_what_nothing_excludes_is_read_as_ever(program: str, value: object) -> None:

@@ -99,7 +99,7 @@ class Guards:
         self.policy = policy
         self._importer = Importer(policy, lambda: CURRENT.get() is self)
         self._spaces = Spaces()
-        self._patterns: dict[tuple[Any, ...], _PatternMeta] = {}
+        self._patterns: dict[tuple[Any, ...], Any] = {}
         self._verdicts = Verdicts()
         self.files: GuestFiles | None = None
         """The workspace, if the session has one."""
@@ -489,45 +489,57 @@ class Guards:
 
     # -- match ---------------------------------------------------------------------
 
-    def pattern(self, class_: Any, *watched: str) -> Any:
+    def pattern(self, class_: Any, has_positional: bool, *watched: str) -> Any:
         """Give the class that a class pattern is matched with.
 
         The interpreter reads ``__match_args__`` off the class and those attributes off the
         subject, with no check in between. The stand-in has fixed, checked ``__match_args__``
         and answers ``isinstance`` for the class.
         """
-        if not isinstance(class_, type):
-            return class_
-        found = host.getattr(class_, "__match_args__", ())
-        if type(found) is not tuple:
-            return class_  # the interpreter raises before it reads anything
-        names = tuple(name for name in found if type(name) is str)  # it stops at the first that is none
-        for name in (*names, *watched):
-            if ledger.is_denied(name):
-                raise SandboxAttributeError(f"attribute '{name}' cannot be matched")
-        contested = self.policy.text.contested
-        delicate = [
-            n for n in (*names, *watched) if self.policy.strict or ledger.is_private(n) or n in contested
-        ]
-        if not delicate and not self.classes.is_guest(class_):
+        if not issubclass(type(class_), type):
+            return class_  # the interpreter raises
+        is_guest = self.classes.is_guest(class_)
+        found = patterns.known_match_args(class_, is_guest=is_guest) if has_positional else ()
+        if found is patterns.UNKNOWN:
+            return patterns.late_stand_in(self, class_, watched)
+        delicate = self.delicate_names(found or (), watched)
+        if not delicate and not (is_guest and has_positional):
             return class_  # its __match_args__ stay what they are
-        key = (id(class_), found, watched)
+        key = (id(class_), found, delicate)
         known = self._patterns.get(key)
         if known is None or known.matched[1] is not class_:
-            body = {"__match_args__": found, "matched": (self, class_, tuple(delicate))}
-            known = self._patterns[key] = _PatternMeta(class_.__name__, (), body)
+            known = self._patterns[key] = patterns.stand_in(self, class_, found, delicate)
             if len(self._patterns) > _MOST_PATTERNS:
                 self._patterns.clear()
         return known
 
-    def named_pattern(self, elsewhere: Callable[[], Any], path: str, *watched: str) -> Any:
+    def delicate_names(self, match_args: tuple[Any, ...], watched: tuple[str, ...]) -> tuple[str, ...]:
+        """Give the names of a class pattern that are to be checked when its subject is known."""
+        rules = self.policy.text
+        names = tuple(n for n in match_args if type(n) is str)  # the interpreter stops at the first other
+        for name in (*names, *watched):
+            if ledger.is_denied(name):
+                raise SandboxAttributeError(f"attribute '{name}' cannot be matched")
+        return tuple(
+            n for n in (*names, *watched) if rules.strict or ledger.is_private(n) or n in rules.contested
+        )
+
+    def check_matched(self, subject: Any, delicate: tuple[str, ...]) -> None:
+        """Refuse a class pattern that reads a name which *subject* may not be asked for."""
+        for name in delicate:
+            if self.readable(subject, name) is not subject:
+                raise SandboxAttributeError(
+                    f"attribute '{name}' of {doors.described(subject)} cannot be matched"
+                )
+
+    def named_pattern(self, elsewhere: Callable[[], Any], path: str, *said: Any) -> Any:
         """Give what `pattern` gives, for a name that the calling scope may hold; else *elsewhere*'s value."""
         first, *rest = path.split(".")
         try:
             class_ = sys._getframe(1).f_locals[first]  # pyright: ignore[reportPrivateUsage] - the scope
         except KeyError:
             return elsewhere()
-        return self.pattern(functools.reduce(self.getattr, rest, class_), *watched)
+        return self.pattern(functools.reduce(self.getattr, rest, class_), *said)
 
     def path_value(self, elsewhere: Callable[[], Any], path: str) -> Any:
         """Give the value of a dotted name in a pattern, which the calling scope may hold."""
@@ -537,27 +549,6 @@ class Guards:
         except KeyError:
             return elsewhere()
         return functools.reduce(self.getattr, rest, value)
-
-    def matches(self, subject: Any, class_: type, delicate: tuple[str, ...]) -> bool:
-        """Do the ``isinstance`` of a class pattern that reads *delicate* names."""
-        if not isinstance(subject, class_):
-            return False
-        for name in delicate:
-            if self.readable(subject, name) is not subject:
-                raise SandboxAttributeError(
-                    f"attribute '{name}' of {doors.described(subject)} cannot be matched"
-                )
-        return True
-
-
-class _PatternMeta(type):
-    """The metaclass of the stand-ins of class patterns."""
-
-    matched: tuple[Guards, type, tuple[str, ...]]
-
-    def __instancecheck__(cls, instance: object) -> bool:
-        guards, class_, delicate = cls.matched
-        return guards.matches(instance, class_, delicate)
 
 
 # -- small parts

@@ -9,16 +9,21 @@ is not looked up before the interpreter gets there: its name becomes ``case!N.cl
 
 from __future__ import annotations
 
+import abc
 import ast
+import enum
 import functools
 from typing import TYPE_CHECKING, Any
 
+from agex.errors import SandboxError
 from agex.sandbox import ledger, nodes
+from agex.typeslots import mro_of, namespace_of
 
 if TYPE_CHECKING:
+    from agex.sandbox.guards import Guards
     from agex.sandbox.rewrite import Rewriter
 
-__all__ = ["HELPERS", "Late", "match"]
+__all__ = ["HELPERS", "UNKNOWN", "Late", "known_match_args", "late_stand_in", "match", "stand_in"]
 
 HELPERS = ("pattern!", "late!", "named!", "path!")
 """The names that guarded patterns use."""
@@ -129,6 +134,7 @@ class _Pattern:
         if not node.patterns and not watched and not rewriter.rules.strict:
             return
         arguments = [nodes.text(n, node) for n in (names if rewriter.rules.strict else watched)]
+        arguments.insert(0, ast.Constant(bool(node.patterns), **nodes.at(node)))
         path = nodes.text(ast.unparse(node.cls), node)
         class_ = self._checked(node.cls) if rewriter.rules.strict else node.cls
         value = nodes.call("pattern!", node, class_, *arguments)
@@ -154,12 +160,100 @@ def _prologue(stand_ins: list[ast.expr], case: ast.match_case) -> ast.match_case
     """Build a case that never matches and binds the stand-ins of the next one on the way.
 
     A guard is evaluated in the order of the cases, so a class that an earlier case makes
-    unreachable is not looked up, as in plain Python.
+    unreachable is not looked up, as in plain Python. What is bound may be any value of the guest's,
+    but never the helper that it is compared with.
     """
     steps: list[ast.expr] = [
-        ast.Compare(bound, [ast.Is()], [ast.Constant(None, **nodes.at(bound))], **nodes.at(bound))
+        ast.Compare(
+            bound, [ast.Is()], [ast.Name("pattern!", nodes.LOAD, **nodes.at(bound))], **nodes.at(bound)
+        )
         for bound in stand_ins
     ]
     here = nodes.at(stand_ins[-1])
     never = steps[0] if len(steps) == 1 else ast.BoolOp(ast.Or(), steps, **here)
     return ast.match_case(ast.MatchAs(pattern=None, name=None, **here), never, [ast.Pass(**here)])
+
+
+class _StandIn(type):
+    """The metaclass of the stand-ins of class patterns."""
+
+    matched: tuple[Guards, type, tuple[str, ...]]
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        guards, class_, delicate = cls.matched
+        if not isinstance(instance, class_):
+            return False
+        guards.check_matched(instance, delicate)
+        return True
+
+
+class _LateStandIn(_StandIn):
+    """One that asks its class for ``__match_args__`` when the interpreter would: the subject is an instance.
+
+    It serves one trial of one pattern: the names that were checked for a subject are read off that subject.
+    """
+
+    said: Any
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        guards, class_, watched = cls.matched
+        if "said" in namespace_of(cls):
+            raise SandboxError("a class pattern was tried twice; match one subject after the other")
+        if not isinstance(instance, class_):
+            return False
+        cls.said = said = getattr(class_, "__match_args__", _ABSENT)
+        names = said if type(said) is tuple else ()  # of anything else the interpreter reads nothing
+        guards.check_matched(instance, guards.delicate_names(names, watched))
+        return True
+
+    @property
+    def __match_args__(cls) -> Any:
+        if cls.said is _ABSENT:
+            raise AttributeError("__match_args__")
+        return cls.said
+
+
+_ABSENT = object()
+
+UNKNOWN = object()
+"""Stands for the ``__match_args__`` of a class that runs code of the guest's to tell them."""
+
+_PLAIN_METACLASSES = (type, abc.ABCMeta, enum.EnumType)
+
+
+def known_match_args(class_: type, *, is_guest: bool) -> Any:
+    """Give the ``__match_args__`` of a class, None where it has none, where to ask runs no code."""
+    if not is_guest:
+        found = getattr(class_, "__match_args__", None)
+    else:
+        kind = type(class_)
+        if not any(kind is plain for plain in _PLAIN_METACLASSES):
+            return UNKNOWN
+        spaces = map(namespace_of, mro_of(class_))
+        found = next((space["__match_args__"] for space in spaces if "__match_args__" in space), None)
+    if found is None or (type(found) is tuple and all(type(name) is str for name in found)):
+        return found
+    return UNKNOWN
+
+
+def stand_in(guards: Guards, class_: type, match_args: Any, delicate: tuple[str, ...]) -> type:
+    """Make the class that a class pattern is matched with, for a class whose names are known."""
+    body: dict[str, Any] = {"matched": (guards, class_, delicate)}
+    if match_args is not None:
+        body["__match_args__"] = match_args
+    return _StandIn(class_.__name__, _self_matching(class_), body)
+
+
+def late_stand_in(guards: Guards, class_: type, watched: tuple[str, ...]) -> type:
+    """Make the class that a class pattern is matched with, for a class to be asked for its names later."""
+    return _LateStandIn(class_.__name__, _self_matching(class_), {"matched": (guards, class_, watched)})
+
+
+def _self_matching(class_: type) -> tuple[type, ...]:
+    """Give the bases of a stand-in: ``int(x)`` binds the subject itself, which subclasses inherit."""
+    return (int,) if _FLAGS(class_) & _MATCH_SELF else ()
+
+
+_FLAGS = type.__dict__["__flags__"].__get__
+_MATCH_SELF = 1 << 22
+"""``_Py_TPFLAGS_MATCH_SELF`` in CPython's ``object.h``."""
