@@ -17,7 +17,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from agex.errors import SandboxAttributeError, SandboxTypeError
-from agex.sandbox import classes, formatting, hostclass, instead, lazies
+from agex.sandbox import classes, formatting, hostclass, instead, lazies, rawmemory
 from agex.typeslots import mro_of, namespace_of
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def _format_door(guards: Guards, receiver: Any, name: str) -> Any:
         return receiver  # no field walks an attribute: the real method, at its own speed
     value = host.getattr(receiver, name)
     safe = formatting.safe_format if name == "format" else formatting.safe_format_map
-    if isinstance(value, types.BuiltinMethodType) and isinstance(value.__self__, str):
+    if type(value) is types.BuiltinMethodType and isinstance(value.__self__, str):
         return _Door(functools.partial(safe, guards.getattr, value.__self__))
     if value is str.format or value is str.format_map:
         return _Door(functools.partial(safe, guards.getattr))
@@ -103,13 +103,15 @@ def _format_door(guards: Guards, receiver: Any, name: str) -> Any:
 
 
 def _formatter_door(guards: Guards, receiver: Any, name: str) -> Any:
-    if isinstance(receiver, string.Formatter) and not isinstance(receiver, formatting.SafeFormatter):
+    if issubclass(type(receiver), string.Formatter) and not issubclass(
+        type(receiver), formatting.SafeFormatter
+    ):
         raise refusal(receiver, name)
     return receiver
 
 
 def _obj_door(guards: Guards, receiver: Any, name: str) -> Any:
-    subject = receiver if isinstance(receiver, type) else type(receiver)
+    subject = receiver if issubclass(type(receiver), type) else type(receiver)
     if issubclass(subject, (AttributeError, memoryview)):  # a read-only view has what can be written
         raise refusal(receiver, name)
     return receiver
@@ -123,7 +125,7 @@ def _graph_door(guards: Guards, receiver: Any, name: str) -> Any:
     subject = origin_of(super_self(receiver) if type(receiver) is super else receiver)
     if _is_metaclass(subject):
         raise refusal(receiver, name)
-    if isinstance(subject, type):
+    if issubclass(type(subject), type):
         for part in mro_of(subject):
             if _is_stand_in(part) or guards.shown_class(part) is not part:
                 raise refusal(receiver, name)
@@ -144,8 +146,8 @@ def _shown_door(guards: Guards, receiver: Any, name: str) -> Any:
 
 def _loop_door(guards: Guards, receiver: Any, name: str) -> Any:
     """What asyncio's objects know of the host: the loop, its threads, the frames of tasks."""
-    subject = receiver if isinstance(receiver, type) else type(receiver)
-    if isinstance(receiver, types.ModuleType):
+    subject = receiver if issubclass(type(receiver), type) else type(receiver)
+    if issubclass(type(receiver), types.ModuleType):
         modules = [receiver.__name__]
     else:  # an event loop may have futures of a class of its own
         modules = [str(part.__module__) for part in mro_of(subject)]
@@ -160,7 +162,7 @@ def _is_asyncio(module: str) -> bool:
 
 def _cache_door(guards: Guards, receiver: Any, name: str) -> Any:
     """``ZoneInfo.clear_cache``: the cache is the host's."""
-    subject = receiver if isinstance(receiver, type) else type(receiver)
+    subject = receiver if issubclass(type(receiver), type) else type(receiver)
     if any(part.__module__.startswith("zoneinfo") for part in mro_of(subject)):
         raise refusal(receiver, name)
     return receiver
@@ -172,7 +174,7 @@ def _is_metaclass(subject: Any) -> bool:
 
 def _register_door(guards: Guards, receiver: Any, name: str) -> Any:
     subject = super_self(receiver) if type(receiver) is super else origin_of(receiver)
-    if not isinstance(subject, type):
+    if not issubclass(type(subject), type):
         return receiver
     if not guards.classes.is_guest(subject) or _is_metaclass(subject):
         raise refusal(receiver, name)
@@ -180,11 +182,60 @@ def _register_door(guards: Guards, receiver: Any, name: str) -> Any:
 
 
 def _class_door(guards: Guards, receiver: Any, name: str) -> Any:
+    if guards.is_own(receiver) and not issubclass(type(receiver), type):
+        spaces = map(namespace_of, mro_of(type(receiver)))
+        answers = next(space["__getattribute__"] for space in spaces if "__getattribute__" in space)
+        if _is_guests_code(guards, answers):  # a proxy shows itself as what it stands for
+            return _Door(classes.as_shown(host.getattr(receiver, name)))
     return _Door(classes.type_of(receiver))
 
 
 def _dict_door(guards: Guards, receiver: Any, name: str) -> Any:
+    if guards.is_own(receiver) and not issubclass(type(receiver), (type, types.ModuleType)):
+        return receiver  # it is all the guest's; and an object with slots has none
     return _Door(guards.vars(receiver))
+
+
+def _is_guests_code(guards: Guards, value: Any) -> bool:
+    """Tell whether *value* is a function of the guest, bound or not: whatever it is given, it is checked."""
+    function = value.__func__ if type(value) is types.MethodType else value
+    if type(function) is types.FunctionType and function.__globals__ is vars(rawmemory):
+        function = vars(function).get("__wrapped__")  # a hook of a class, which is called through one of ours
+    return guards.is_guest_function(function)
+
+
+def _closure(guards: Guards, real: Any, make: Callable[..., Any], *subject: Any) -> Any:
+    """Give the function that stands for *real*: the same one each time, as ``A.__setattr__`` is."""
+    if subject or type(real) not in _HELD:
+        return _named_after(make(guards, real, *subject), real)
+    known = guards.closures.get((make, id(real)))
+    if known is None:
+        if len(guards.closures) > _MOST_CLOSURES:
+            guards.closures.clear()
+        # With the real one, whose id nothing else can have then.
+        known = guards.closures[make, id(real)] = real, _named_after(make(guards, real), real)
+    return known[1]
+
+
+_HELD = frozenset({types.WrapperDescriptorType, types.FunctionType, types.BuiltinFunctionType})
+"""The kinds of functions that a class holds; any other is made anew each time that it is read."""
+
+_MOST_CLOSURES = 256
+"""Functions that stand for others, kept by a session."""
+
+_C_CODE = frozenset({types.WrapperDescriptorType, types.MethodWrapperType, types.BuiltinFunctionType})
+
+
+def _named_after(function: Any, real: Any) -> Any:
+    """Let what stands for *real* show itself as that."""
+    if type(real) in _C_CODE or type(real) in {
+        types.FunctionType,
+        types.MethodType,
+    }:  # else it is to be asked
+        function.__name__, function.__qualname__ = real.__name__, real.__qualname__
+        function.__doc__, function.__module__ = real.__doc__, getattr(real, "__module__", None)
+        function.__annotations__ = dict(getattr(real, "__annotations__", ()))
+    return function
 
 
 def _init_door(guards: Guards, receiver: Any, name: str) -> Any:
@@ -199,13 +250,16 @@ def _init_door(guards: Guards, receiver: Any, name: str) -> Any:
     real = host.getattr(receiver, name)
     if real is object.__init__ or guards.is_guest_function(real):
         return receiver
+    return _Door(_closure(guards, real, _init))
 
-    def init(subject: Any, /, *args: Any, **kwargs: Any) -> None:
-        if not _is_guests(guards, subject) and not _begins_anew(type(subject)):
-            raise refusal(subject, name)
-        real(subject, *args, **kwargs)
 
-    return _Door(init)
+def _init(guards: Guards, real: Callable[..., Any]) -> Callable[..., None]:
+    def init(*args: Any, **kwargs: Any) -> None:
+        if args and not _is_guests(guards, args[0]) and not _begins_anew(type(args[0])):
+            raise refusal(args[0], "__init__")
+        real(*args, **kwargs)
+
+    return init
 
 
 def _is_guests(guards: Guards, subject: Any) -> bool:
@@ -227,7 +281,7 @@ def _function_door(guards: Guards, receiver: Any, name: str) -> Any:
     if not issubclass(type(receiver), property):
         return receiver
     value = host.getattr(receiver, name)
-    if isinstance(value, types.FunctionType) and not guards.is_guest_function(value):
+    if type(value) is types.FunctionType and not guards.is_guest_function(value):
         raise refusal(receiver, name)
     return _Door(value)
 
@@ -235,7 +289,9 @@ def _function_door(guards: Guards, receiver: Any, name: str) -> Any:
 def _own_door(guards: Guards, receiver: Any, name: str) -> Any:
     """Names that only the guest's own classes and objects, or ``super()`` in them, may answer."""
     subject = super_self(receiver) if type(receiver) is super else receiver
-    if not guards.is_own(subject) or (isinstance(subject, type) and not _is_defined(guards, subject, name)):
+    if not guards.is_own(subject) or (
+        issubclass(type(subject), type) and not _is_defined(guards, subject, name)
+    ):
         raise refusal(receiver, name)
     return receiver
 
@@ -260,7 +316,7 @@ def _copy_door(guards: Guards, receiver: Any, name: str) -> Any:
 
 def _inherited_door(guards: Guards, receiver: Any, name: str) -> Any:
     subject = super_self(receiver) if type(receiver) is super else receiver
-    owner = subject if isinstance(subject, type) else type(subject)
+    owner = subject if issubclass(type(subject), type) else type(subject)
     if guards.classes.is_guest(owner):
         return receiver
     raise refusal(receiver, name)
@@ -268,7 +324,7 @@ def _inherited_door(guards: Guards, receiver: Any, name: str) -> Any:
 
 def _get_door(guards: Guards, receiver: Any, name: str) -> Any:
     """``__get__``: a property of the host's reads the private state of whatever object it is given."""
-    if isinstance(receiver, (types.MemberDescriptorType, types.GetSetDescriptorType, Inert)):
+    if issubclass(type(receiver), (types.MemberDescriptorType, types.GetSetDescriptorType, Inert)):
         raise refusal(receiver, name)
     descriptor: Any = super_self(receiver) if issubclass(type(receiver), super) else receiver
     is_class = issubclass(type(descriptor), type)
@@ -325,20 +381,32 @@ def _annotations_door(guards: Guards, receiver: Any, name: str) -> Any:
 
 def _new_door(guards: Guards, receiver: Any, name: str) -> Any:
     real = host.getattr(receiver, name)
+    return _Door(real if guards.is_guest_function(real) else _closure(guards, real, _new))
 
-    def new(cls: type, *args: Any, **kwargs: Any) -> Any:
+
+def _new(guards: Guards, real: Callable[..., Any]) -> Callable[..., Any]:
+    def new(*args: Any, **kwargs: Any) -> Any:
+        cls, *rest = args or (None,)
+        if not issubclass(type(cls), type):
+            return _failing(real, args, kwargs)
         if issubclass(cls, type):
-            guards.classes.reconcile(cls, args[1] if len(args) == 3 else (), args[0] if args else "")
+            guards.classes.reconcile(cls, rest[1] if len(rest) == 3 else (), rest[0] if rest else "")
             makes_new = type(real) in {types.BuiltinFunctionType, types.FunctionType}
-            makes_new = makes_new and not guards.is_guest_function(real)
-            return guards.classes.create(functools.partial(real, cls), makes_new, *args, **kwargs)
-        if isinstance(cls, lazies.LazyMeta):
-            return cls(*args, **kwargs)
-        if isinstance(cls, _SealedMeta) or guards.policy.is_sealed(cls):
+            return guards.classes.create(functools.partial(real, cls), makes_new, *rest, **kwargs)
+        if issubclass(type(cls), lazies.LazyMeta):
+            return cls(*rest, **kwargs)
+        if issubclass(type(cls), _SealedMeta) or guards.policy.is_sealed(cls):
             raise SandboxTypeError(f"{cls.__name__} cannot be constructed here")
-        return real(cls, *args, **kwargs)
+        return real(*args, **kwargs)
 
-    return _Door(new)
+    return new
+
+
+def _failing(real: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Have what is written in C say what is wrong with its arguments; a program might take them."""
+    if type(real) in _C_CODE:
+        return real(*args, **kwargs)
+    raise TypeError(f"{real.__name__}() was not given what it needs, got {len(args)} arguments")
 
 
 def _call_door(guards: Guards, receiver: Any, name: str) -> Any:
@@ -357,25 +425,48 @@ def _call_door(guards: Guards, receiver: Any, name: str) -> Any:
 def _accessor_door(guards: Guards, receiver: Any, name: str) -> Any:
     """``object.__setattr__`` and its kin: the real one, after the check of the name it is given."""
     real = host.getattr(receiver, name)
-    is_unbound = isinstance(receiver, type) or type(real) in {types.WrapperDescriptorType, types.FunctionType}
+    if _is_guests_code(guards, real):
+        return _Door(real)
+    is_unbound = issubclass(type(receiver), type) or type(real) in {
+        types.WrapperDescriptorType,
+        types.FunctionType,
+    }
     subject = super_self(receiver) if type(receiver) is super else receiver
+    return _Door(_closure(guards, real, _ACCESSORS[name], *(() if is_unbound else (subject,))))
 
-    def access(*args: Any) -> Any:
-        target, key, *rest = args if is_unbound else (subject, *args)
-        key = exact_name(key)
-        if _goes_round(guards, target, name, real):
-            raise SandboxAttributeError(
-                f"{described(target)} decides itself about its attributes; write x.{key}, not {name}()"
-            )
-        if name == "__getattribute__":
-            if guards.readable(target, key) is not target:
+
+def _accessor(name: str, size: int) -> Callable[..., Callable[..., Any]]:
+    """Make what guards an accessor, which takes *size* arguments; *subject* is what it is bound to."""
+
+    def make(guards: Guards, real: Callable[..., Any], *subject: Any) -> Callable[..., Any]:
+        def access(*args: Any, **kwargs: Any) -> Any:
+            if len(subject) + len(args) != size or kwargs:
+                return _failing(real, args, kwargs)
+            target, key, *rest = *subject, *args
+            key = exact_name(key)
+            if _goes_round(guards, target, name, real):
+                raise SandboxAttributeError(
+                    f"{described(target)} decides itself about its attributes; write x.{key}, not {name}()"
+                )
+            if name != "__getattribute__":
+                guards.check_storable(target, key)
+                guards.check_store(target, key)
+            elif key == "__class__":  # the door would ask the class that asks here
+                return classes.type_of(target)
+            elif guards.readable(target, key) is not target:
                 return guards.getattr(target, key)
-        else:
-            guards.check_storable(target, key)
-            guards.check_store(target, key)
-        return real(target, key, *rest) if is_unbound else real(key, *rest)
+            return real(key, *rest) if subject else real(target, key, *rest)
 
-    return _Door(access)
+        return access
+
+    return make
+
+
+_ACCESSORS = {
+    "__getattribute__": _accessor("__getattribute__", 2),
+    "__setattr__": _accessor("__setattr__", 3),
+    "__delattr__": _accessor("__delattr__", 2),
+}
 
 
 def _goes_round(guards: Guards, target: Any, name: str, real: Any) -> bool:
@@ -487,16 +578,16 @@ def exact_name(name: Any) -> str:
     """Give an attribute's name as a plain str; raise TypeError as ``getattr`` does."""
     if type(name) is str:
         return name
-    if isinstance(name, str):
+    if issubclass(type(name), str):
         return str.__str__(name)
     raise TypeError(f"attribute name must be string, not '{type(name).__name__}'")
 
 
 def described(receiver: Any) -> str:
     """Name an object in an error message, without asking it."""
-    if isinstance(receiver, types.ModuleType):
+    if issubclass(type(receiver), types.ModuleType):
         return f"module '{host.vars(receiver).get('__name__', '?')}'"
-    if isinstance(receiver, type):
+    if issubclass(type(receiver), type):
         return f"class '{receiver.__name__}'"
     return f"'{type(receiver).__name__}' object"
 

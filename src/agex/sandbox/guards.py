@@ -101,6 +101,8 @@ class Guards:
         self._spaces = Spaces()
         self._patterns: dict[tuple[Any, ...], Any] = {}
         self._verdicts = Verdicts()
+        self.closures: dict[tuple[Any, int], tuple[Any, Any]] = {}
+        """What doors gave for functions that classes hold, with those functions."""
         self.files: GuestFiles | None = None
         """The workspace, if the session has one."""
         self.program: types.CodeType | None = None
@@ -213,7 +215,7 @@ class Guards:
 
     def _defines(self, receiver: Any, name: str) -> bool:
         """Tell whether the guest's part of a class over one of the host answers for *receiver*."""
-        class_ = receiver if isinstance(receiver, type) else type(receiver)
+        class_ = receiver if issubclass(type(receiver), type) else type(receiver)
         if not self.classes.is_mixed(class_):
             return False
         # What the host's part put into an object itself goes first.
@@ -255,13 +257,13 @@ class Guards:
 
     def _owns_private(self, receiver: Any, name: str) -> bool:
         """Tell whether a private name of *receiver* is the guest's own."""
-        if isinstance(receiver, types.FunctionType):
+        if type(receiver) is types.FunctionType:
             return self.is_guest_function(receiver)
         if type(receiver) is types.ModuleType:
             return self._owns_module(receiver)
         if type(receiver) is super:
             receiver = doors.super_self(receiver)
-        owner = receiver if isinstance(receiver, type) else type(receiver)
+        owner = receiver if issubclass(type(receiver), type) else type(receiver)
         if self.classes.is_pure(owner):
             return True
         return self.classes.is_mixed(owner) and name not in self.classes.host_names(owner)
@@ -271,11 +273,11 @@ class Guards:
 
     def is_guest_function(self, function: Any) -> bool:
         """Tell whether *function* was compiled for this session."""
-        return isinstance(function, types.FunctionType) and _BUILTINS_OF(function) is self.builtins
+        return type(function) is types.FunctionType and _BUILTINS_OF(function) is self.builtins
 
     def is_own(self, receiver: Any) -> bool:
         """Tell whether *receiver* is a pure class of the guest or an instance of one."""
-        return self.classes.is_pure(receiver if isinstance(receiver, type) else type(receiver))
+        return self.classes.is_pure(receiver if issubclass(type(receiver), type) else type(receiver))
 
     # -- stores --------------------------------------------------------------------
 
@@ -288,7 +290,7 @@ class Guards:
                 f"attribute '{name}' of {doors.described(receiver)} cannot be changed; "
                 "keep your own value in a variable or on an object of a class of your own"
             )
-        if isinstance(receiver, type):
+        if issubclass(type(receiver), type):
             self.alter(receiver, name)
         else:
             self._verdicts.let_store(receiver, name)
@@ -303,21 +305,21 @@ class Guards:
 
     def _may_write(self, receiver: Any, name: str) -> bool:
         class_ = type(receiver)
-        if isinstance(receiver, type):
+        if issubclass(type(receiver), type):
             return self.classes.may_store_on_class(receiver, name)
-        if isinstance(receiver, types.FunctionType):
+        if type(receiver) is types.FunctionType:
             return self.is_guest_function(receiver)
         if self.classes.is_pure(class_):
             return True
         if self.classes.is_mixed(class_):
             return not self._hides_method(class_, name) and name not in self.classes.host_names(class_)
         if ledger.is_dunder(name):
-            return isinstance(receiver, BaseException)
-        if isinstance(receiver, BaseException) and hostclass.is_static(class_):
+            return issubclass(type(receiver), BaseException)
+        if issubclass(type(receiver), BaseException) and hostclass.is_static(class_):
             return not ledger.is_private(name) and not self._hides_method(class_, name)
         if type(receiver) is types.ModuleType:
             return self._owns_module(receiver)
-        if name.startswith("_") or isinstance(receiver, types.ModuleType):
+        if name.startswith("_") or issubclass(type(receiver), types.ModuleType):
             return False
         if doors.is_alias(receiver):  # it hands the store on
             origin = doors.origin_of(receiver)
@@ -395,7 +397,7 @@ class Guards:
         """Do what ``vars`` does; a module's dict comes read-only, a host object's not at all."""
         if value is _OWN_SCOPE:
             return _scope(_caller(self.builtins))
-        if isinstance(value, types.ModuleType):
+        if issubclass(type(value), types.ModuleType):
             if self.policy.strict:
                 self._check_module(value)
             return types.MappingProxyType(
@@ -405,7 +407,7 @@ class Guards:
             raise SandboxTypeError(
                 f"vars() of {doors.described(value)} is not available; use dir() and its attributes"
             )
-        if isinstance(value, type):
+        if issubclass(type(value), type):
             names = {
                 # __dict__ and __weakref__ of one class answer on the instances of others
                 k: doors.Inert(v) if type(v) is types.GetSetDescriptorType else v
@@ -415,7 +417,7 @@ class Guards:
             if type(fields := names.get("__dataclass_fields__")) is dict:
                 names["__dataclass_fields__"] = dict(fields)
             return types.MappingProxyType(names)  # a copy: a proxy can be made to tell, see doors
-        if isinstance(value, types.FunctionType):
+        if type(value) is types.FunctionType:
             return Names(host.vars(value))
         return host.vars(value)
 

@@ -147,7 +147,7 @@ class _Answer:
 def member_door(guards: Guards, receiver: Any, name: str) -> Any:
     """Answer a contested member of a library's object, class or ``super()``."""
     subject = doors.super_self(receiver) if type(receiver) is super else receiver
-    owner = subject if isinstance(subject, type) else type(subject)
+    owner = subject if issubclass(type(subject), type) else type(subject)
     if guards.policy.denies(owner, name):
         raise doors.refusal(subject, name)
     guard = guards.policy.guard(owner, name)
@@ -155,7 +155,7 @@ def member_door(guards: Guards, receiver: Any, name: str) -> Any:
         return receiver
     real = getattr(receiver, name)
     # Read off a class, a method takes its receiver as the first argument.
-    unbound = receiver is subject and isinstance(subject, type) and isinstance(real, types.FunctionType)
+    unbound = receiver is subject and issubclass(type(subject), type) and isinstance(real, types.FunctionType)
     return _Answer(_guarded(guard, real, name, unbound=unbound))
 
 
