@@ -27,7 +27,7 @@
         │   └── ExecutionTimeout     a step of a TinyCodeAgent ran out of time              (TimeoutError)
         └── SandboxError         guest: the code asked for what is not allowed
             ├── SandboxAttributeError   (AttributeError)
-            ├── SandboxImportError      (ImportError)
+            ├── SandboxImportError      (ModuleNotFoundError)
             ├── SandboxNameError        (NameError)
             ├── SandboxSyntaxError      (SyntaxError)
             ├── SandboxTypeError        (TypeError)
@@ -228,8 +228,8 @@ class SandboxAttributeError(SandboxError, AttributeError):
     """An attribute is not allowed."""
 
 
-class SandboxImportError(SandboxError, ImportError):
-    """An import is not allowed."""
+class SandboxImportError(SandboxError, ModuleNotFoundError):
+    """An import is not allowed: to the guest the module, ``name``, is not there."""
 
 
 class SandboxNameError(SandboxError, NameError):

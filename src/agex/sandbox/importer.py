@@ -66,7 +66,8 @@ class Importer:
                 if child is None:
                     raise SandboxImportError(
                         f"cannot import name '{member}' from '{name}'; "
-                        + (hint(member, vars(top)) or f"dir({name}) lists what is there")
+                        + (hint(member, vars(top)) or f"dir({name}) lists what is there"),
+                        name=name,
                     )
                 vars(top)[member] = child
         return top
@@ -115,8 +116,20 @@ class Importer:
         found = self._submodule(name)
         if found is None:
             instead = hint(name, self._grants) or "work with the modules that are registered"
-            raise SandboxImportError(f"import of '{name}' is not allowed; {instead}")
+            raise SandboxImportError(
+                f"import of '{name}' is not allowed; {instead}", name=self._missing(name)
+            )
         return found
+
+    def _missing(self, name: str) -> str:
+        """Give the outermost package of *name* that is not there, which is what an import fails at."""
+        parts = name.split(".")
+        for end in range(1, len(parts)):
+            package = ".".join(parts[:end])
+            granted = package in self._grants or any(key.startswith(f"{package}.") for key in self._grants)
+            if not granted and (self.own is None or self.own.file_of(package) is None):
+                return package
+        return name
 
     def _module_of_files(self, name: str, grant: ModuleGrant | None) -> types.ModuleType | None:
         """Give a module over the workspace; one that the host registered itself comes before it."""

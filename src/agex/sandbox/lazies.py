@@ -60,14 +60,13 @@ def _from_iterable(iterable: Any, /) -> Any:
     """Do what ``itertools.chain.from_iterable`` does."""
     if type(iterable) in {list, tuple}:
         return _placed(_from_any(iterable), iterable)
-    if type(iterable) in _LAZY:
-        return _placed(_from_any(_followed(iterable)), (iterable,))
-    return _from_any(_followed(iterable))
+    iterator = iter(iterable)  # now, as there: a generator would ask when the first item is wanted
+    return _placed(_from_any(_followed(iterator)), (iterator,))
 
 
-def _followed(iterable: Any) -> Any:
-    """Give what an iterable gives; an iterator known only now is followed by Python code, which counts."""
-    for each in iterable:
+def _followed(iterator: Any) -> Any:
+    """Give what an iterator gives; an iterator known only now is followed by Python code, which counts."""
+    for each in iterator:
         yield _counted(each) if type(each) in _LAZY else each
 
 
@@ -75,11 +74,11 @@ def _counted(iterator: Any) -> Any:
     yield from iterator
 
 
-def _tee(iterable: Any, n: int = 2, /) -> Any:
+def _tee(*args: Any, **kwargs: Any) -> Any:
     """Do what ``itertools.tee`` does."""
-    if type(iterable) in _LAZY:
-        _placed(None, (iterable,))
-    return itertools.tee(iterable, n)
+    if args and type(args[0]) in _LAZY:
+        _placed(None, args[:1])
+    return itertools.tee(*args, **kwargs)  # which says what is wrong with them
 
 
 _REAL_OF: dict[type, type] = {}
