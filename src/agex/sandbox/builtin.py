@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import builtins
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NoReturn
 
-__all__ = ["as_builtin"]
+from agex.sandbox.output import CAPTURE
+
+__all__ = ["as_builtin", "print_", "refuse_call"]
 
 
 def _absent(name: str) -> property:
@@ -65,3 +68,28 @@ def as_builtin(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     made: _Builtin = functools.partial.__new__(_Builtin, function)
     vars(made).update(__name__=name, __qualname__=name, __module__="builtins", __doc__=function.__doc__)
     return made
+
+
+def refuse_call(name: str, count: int, named: Iterable[str] = ()) -> NoReturn:
+    """Raise what the builtin *name* raises for *count* arguments, which are too few or too many."""
+    if named:
+        raise TypeError(f"{name}() takes no keyword arguments")
+    getattr(builtins, name)(*[None] * count)  # it counts before it looks at what it was given
+    raise AssertionError(f"{name}() takes {count} arguments")
+
+
+def print_(
+    *values: Any,
+    sep: str | None = " ",
+    end: str | None = "\n",
+    file: Any = None,
+    flush: bool = False,
+    **others: Any,
+) -> None:
+    """Do what ``print`` does, to the output of the run."""
+    if others:
+        builtins.print(**others, file=CAPTURE.get())  # says that it does not know the first of them
+    if file is None:
+        builtins.print(*values, sep=sep, end=end, file=CAPTURE.get())
+    else:
+        builtins.print(*values, sep=sep, end=end, file=file, flush=flush)

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from agex.errors import SandboxAttributeError, SandboxError, SandboxTypeError
 from agex.sandbox import classes, compiled, doors, hints, hostclass, lazies, ledger, page, patterns, rawmemory
 from agex.sandbox.asked import Asked
-from agex.sandbox.builtin import as_builtin
+from agex.sandbox.builtin import as_builtin, print_, refuse_call
 from agex.sandbox.context import CURRENT
 from agex.sandbox.flags import CO_OPTIMIZED
 from agex.sandbox.importer import Importer
@@ -31,7 +31,6 @@ from agex.sandbox.imports import Compile, Imports
 from agex.sandbox.libraries.lookup import member_door
 from agex.sandbox.limits import RUNNING, Stop
 from agex.sandbox.names import Names, Spaces, own_names, replace_names
-from agex.sandbox.output import CAPTURE
 from agex.sandbox.policy import Policy
 from agex.sandbox.verdicts import Verdicts
 from agex.typeslots import mro_of, namespace_of
@@ -99,7 +98,7 @@ class Guards:
         self.policy = policy
         self._importer = Importer(policy, lambda: CURRENT.get() is self)
         self._spaces = Spaces()
-        self._patterns: dict[tuple[Any, ...], Any] = {}
+        self._patterns: dict[tuple[Any, ...], tuple[Any, ...]] = {}
         self._verdicts = Verdicts()
         self.closures: dict[tuple[Any, int], tuple[Any, Any]] = {}
         """What doors gave for functions that classes hold, with those functions."""
@@ -136,7 +135,7 @@ class Guards:
             "type": classes.GuestType,
             "__name__": self.classes.builtins_name,
             **{name: as_builtin(name, getattr(self, name)) for name in _NAMED},
-            "print": as_builtin("print", _print),
+            "print": as_builtin("print", print_),
         }
         self.classes.builtins = self.builtins
         self.builtins.update(self._shown(policy.names))
@@ -339,8 +338,12 @@ class Guards:
 
     # -- builtins that take names ----------------------------------------------------
 
-    def getattr(self, receiver: Any, name: str, /, *default: Any) -> Any:
+    def getattr(
+        self, receiver: Any = _OWN_SCOPE, name: Any = _OWN_SCOPE, /, *default: Any, **named: Any
+    ) -> Any:
         """Do what ``getattr`` does, for names that guest code could have written."""
+        if name is _OWN_SCOPE or named:
+            refuse_call("getattr", receiver is not _OWN_SCOPE, named)
         name = doors.exact_name(name)
         try:
             return host.getattr(self.readable(receiver, name), name, *default)
@@ -365,8 +368,10 @@ class Guards:
             return self.check(receiver, name)
         return receiver
 
-    def hasattr(self, receiver: Any, name: str, /) -> bool:
+    def hasattr(self, receiver: Any = _OWN_SCOPE, name: Any = _OWN_SCOPE, /, *more: Any) -> bool:
         """Do what ``hasattr`` does; a name that may not be asked for raises."""
+        if name is _OWN_SCOPE or more:
+            refuse_call("hasattr", _count(receiver, name, *more))
         name = doors.exact_name(name)
         try:
             return host.hasattr(self.readable(receiver, name), name)
@@ -375,14 +380,20 @@ class Guards:
         except AttributeError:  # a door looked for it, and there is none
             return False
 
-    def setattr(self, receiver: Any, name: str, value: Any, /) -> None:
+    def setattr(
+        self, receiver: Any = _OWN_SCOPE, name: Any = _OWN_SCOPE, value: Any = _OWN_SCOPE, /, *more: Any
+    ) -> None:
         """Do what ``setattr`` does, for names that guest code could have written."""
+        if value is _OWN_SCOPE or more:
+            refuse_call("setattr", _count(receiver, name, value, *more))
         name = doors.exact_name(name)
         self.check_storable(receiver, name)
         host.setattr(self.check_store(receiver, name), name, value)
 
-    def delattr(self, receiver: Any, name: str, /) -> None:
+    def delattr(self, receiver: Any = _OWN_SCOPE, name: Any = _OWN_SCOPE, /, *more: Any) -> None:
         """Do what ``delattr`` does, for names that guest code could have written."""
+        if name is _OWN_SCOPE or more:
+            refuse_call("delattr", _count(receiver, name, *more))
         name = doors.exact_name(name)
         self.check_storable(receiver, name)
         host.delattr(self.check_delete(receiver, name), name)
@@ -393,8 +404,10 @@ class Guards:
                 f"attribute '{name}' of {doors.described(receiver)} cannot be changed"
             )
 
-    def vars(self, value: Any = _OWN_SCOPE, /) -> Any:
+    def vars(self, value: Any = _OWN_SCOPE, /, *more: Any) -> Any:
         """Do what ``vars`` does; a module's dict comes read-only, a host object's not at all."""
+        if more:
+            refuse_call("vars", 1 + len(more))
         if value is _OWN_SCOPE:
             return _scope(_caller(self.builtins))
         if issubclass(type(value), types.ModuleType):
@@ -421,8 +434,10 @@ class Guards:
             return Names(host.vars(value))
         return host.vars(value)
 
-    def dir(self, value: Any = _OWN_SCOPE, /) -> list[str]:
+    def dir(self, value: Any = _OWN_SCOPE, /, *more: Any) -> list[str]:
         """Do what ``dir`` does, for the names that may be read."""
+        if more:
+            refuse_call("dir", 1 + len(more))
         if value is _OWN_SCOPE:
             return sorted(own_names(_caller(self.builtins).f_locals))
         return [name for name in host.dir(value) if self._is_listed(value, name)]
@@ -432,23 +447,31 @@ class Guards:
             return False
         return not ledger.is_private(name) or self._owns_private(value, name)
 
-    def globals(self) -> Names:
+    def globals(self, *more: Any) -> Names:
         """Give a live view of the guest's global names."""
+        if more:
+            refuse_call("globals", len(more))
         return Names(_caller(self.builtins).f_globals)
 
-    def locals(self) -> Mapping[str, Any]:
+    def locals(self, *more: Any) -> Mapping[str, Any]:
         """Give the names of the calling scope: a live view where CPython's is live, else a copy."""
+        if more:
+            refuse_call("locals", len(more))
         return _scope(_caller(self.builtins))
 
     # -- code from strings ---------------------------------------------------------
 
-    def eval(self, source: str, globals: Any = None, locals: Any = None, /) -> Any:
+    def eval(self, source: Any = _OWN_SCOPE, globals: Any = None, locals: Any = None, /, *more: Any) -> Any:
         """Do what ``eval`` does, through the same rewriting."""
+        if source is _OWN_SCOPE or more:
+            refuse_call("eval", 3 + len(more) if more else 0)
         code = compiled.compile_expression(_source(source, "eval"), self.policy.text)
         return self._run(code, globals, locals, _caller(self.builtins))
 
-    def exec(self, source: str, globals: Any = None, locals: Any = None, /) -> None:
+    def exec(self, source: Any = _OWN_SCOPE, globals: Any = None, locals: Any = None, /, *more: Any) -> None:
         """Do what ``exec`` does, through the same rewriting."""
+        if source is _OWN_SCOPE or more:
+            refuse_call("exec", 3 + len(more) if more else 0)
         code = compiled.compile_module(_source(source, "exec"), "<string>", self.policy.text, echo=False)
         self._run(code, globals, locals, _caller(self.builtins))
 
@@ -504,27 +527,17 @@ class Guards:
         found = patterns.known_match_args(class_, is_guest=is_guest) if has_positional else ()
         if found is patterns.UNKNOWN:
             return patterns.late_stand_in(self, class_, watched)
-        delicate = self.delicate_names(found or (), watched)
-        if not delicate and not (is_guest and has_positional):
-            return class_  # its __match_args__ stay what they are
-        key = (id(class_), found, delicate)
-        known = self._patterns.get(key)
-        if known is None or known.matched[1] is not class_:
-            known = self._patterns[key] = patterns.stand_in(self, class_, found, delicate)
+        key = (id(class_), found, has_positional, watched)
+        rules, matched, known = self._patterns.get(key, (None, None, None))
+        if rules is not self.policy.text or matched is not class_:
+            rules, known = self.policy.text, class_  # its __match_args__ stay what they are
+            delicate = patterns.delicate_names(rules, found or (), watched)
+            if delicate or (is_guest and has_positional):
+                known = patterns.stand_in(self, class_, found, delicate)
             if len(self._patterns) > _MOST_PATTERNS:
                 self._patterns.clear()
+            self._patterns[key] = rules, class_, known
         return known
-
-    def delicate_names(self, match_args: tuple[Any, ...], watched: tuple[str, ...]) -> tuple[str, ...]:
-        """Give the names of a class pattern that are to be checked when its subject is known."""
-        rules = self.policy.text
-        names = tuple(n for n in match_args if type(n) is str)  # the interpreter stops at the first other
-        for name in (*names, *watched):
-            if ledger.is_denied(name):
-                raise SandboxAttributeError(f"attribute '{name}' cannot be matched")
-        return tuple(
-            n for n in (*names, *watched) if rules.strict or ledger.is_private(n) or n in rules.contested
-        )
 
     def check_matched(self, subject: Any, delicate: tuple[str, ...]) -> None:
         """Refuse a class pattern that reads a name which *subject* may not be asked for."""
@@ -570,6 +583,11 @@ def _scope(frame: types.FrameType) -> Mapping[str, Any]:
     return own_names(frame.f_locals) if is_function else Names(frame.f_locals)
 
 
+def _count(*given: Any) -> int:
+    """Count the arguments of a call."""
+    return sum(each is not _OWN_SCOPE for each in given)
+
+
 def _is_written_to(frame: types.FrameType) -> bool:
     """Tell whether ``exec`` in this scope binds names in it: in a function, up to Python 3.12, half."""
     return sys.version_info < (3, 13) or not frame.f_code.co_flags & CO_OPTIMIZED
@@ -579,16 +597,6 @@ def _source(source: Any, function: str) -> str:
     if isinstance(source, str):
         return str.__str__(source)
     raise SandboxTypeError(f"{function}() takes source text, got {type(source).__name__}")
-
-
-def _print(
-    *values: Any, sep: str | None = " ", end: str | None = "\n", file: Any = None, flush: bool = False
-) -> None:
-    """Do what ``print`` does, to the output of the run."""
-    if file is None:
-        host.print(*values, sep=sep, end=end, file=CAPTURE.get())
-    else:
-        host.print(*values, sep=sep, end=end, file=file, flush=flush)
 
 
 def _refusing(name: str, why: str) -> Callable[..., NoReturn]:
@@ -611,6 +619,6 @@ _STATIC |= {  # the same for all sessions: whatever became of one of these, it w
         "help": "nobody reads along; print dir(x) and x.__doc__",
     }.items()
 }
-for _function in (_print, *(vars(Guards)[name] for name in _NAMED)):  # as error messages name them
-    _function.__name__ = _function.__qualname__ = _function.__name__.lstrip("_")
+for _function in (print_, *(vars(Guards)[name] for name in _NAMED)):  # as error messages name them
+    _function.__name__ = _function.__qualname__ = _function.__name__.strip("_")
     _function.__module__ = "builtins"

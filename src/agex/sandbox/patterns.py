@@ -15,15 +15,18 @@ import enum
 import functools
 from typing import TYPE_CHECKING, Any
 
-from agex.errors import SandboxError
+from agex.errors import SandboxAttributeError, SandboxError
 from agex.sandbox import ledger, nodes
 from agex.typeslots import mro_of, namespace_of
 
 if TYPE_CHECKING:
     from agex.sandbox.guards import Guards
     from agex.sandbox.rewrite import Rewriter
+    from agex.sandbox.rules import Rules
 
-__all__ = ["HELPERS", "UNKNOWN", "Late", "known_match_args", "late_stand_in", "match", "stand_in"]
+__all__ = [
+    "HELPERS", "UNKNOWN", "Late", "delicate_names", "known_match_args", "late_stand_in", "match", "stand_in",
+]  # fmt: skip
 
 HELPERS = ("pattern!", "late!", "named!", "path!")
 """The names that guarded patterns use."""
@@ -203,7 +206,7 @@ class _LateStandIn(_StandIn):
             return False
         cls.said = said = getattr(class_, "__match_args__", _ABSENT)
         names = said if type(said) is tuple else ()  # of anything else the interpreter reads nothing
-        guards.check_matched(instance, guards.delicate_names(names, watched))
+        guards.check_matched(instance, delicate_names(guards.policy.text, names, watched))
         return True
 
     @property
@@ -218,22 +221,40 @@ _ABSENT = object()
 UNKNOWN = object()
 """Stands for the ``__match_args__`` of a class that runs code of the guest's to tell them."""
 
-_PLAIN_METACLASSES = (type, abc.ABCMeta, enum.EnumType)
-
 
 def known_match_args(class_: type, *, is_guest: bool) -> Any:
     """Give the ``__match_args__`` of a class, None where it has none, where to ask runs no code."""
+    found: Any = _ABSENT
     if not is_guest:
-        found = getattr(class_, "__match_args__", None)
+        found = getattr(class_, "__match_args__", _ABSENT)
     else:
         kind = type(class_)
-        if not any(kind is plain for plain in _PLAIN_METACLASSES):
+        if kind is not type and kind is not abc.ABCMeta and kind is not enum.EnumType:
             return UNKNOWN
-        spaces = map(namespace_of, mro_of(class_))
-        found = next((space["__match_args__"] for space in spaces if "__match_args__" in space), None)
-    if found is None or (type(found) is tuple and all(type(name) is str for name in found)):
-        return found
-    return UNKNOWN
+        for part in mro_of(class_):
+            space = namespace_of(part)
+            if "__match_args__" in space:
+                found = space["__match_args__"]
+                break
+    if found is _ABSENT:
+        return None
+    if type(found) is not tuple:
+        return UNKNOWN
+    for name in found:
+        if type(name) is not str:
+            return UNKNOWN
+    return found
+
+
+def delicate_names(rules: Rules, match_args: tuple[Any, ...], watched: tuple[str, ...]) -> tuple[str, ...]:
+    """Give the names of a class pattern that are to be checked when its subject is known."""
+    names = tuple(n for n in match_args if type(n) is str)  # the interpreter stops at the first other
+    for name in (*names, *watched):
+        if ledger.is_denied(name):
+            raise SandboxAttributeError(f"attribute '{name}' cannot be matched")
+    return tuple(
+        n for n in (*names, *watched) if rules.strict or ledger.is_private(n) or n in rules.contested
+    )
 
 
 def stand_in(guards: Guards, class_: type, match_args: Any, delicate: tuple[str, ...]) -> type:
