@@ -102,6 +102,7 @@ ATTACKS = {
     "__init__": "frozen.__init__(1)",
     "__init__ of slots": "slots.__init__(1)",
     "__init__ of the class": "Frozen.__init__(frozen, 1)",
+    "__init__, by the name of its argument": "Frozen.__init__(self=frozen, x=1)",
     "__init__, bound": "import functools\nfunctools.partial(Frozen.__init__, frozen)(1)",
     "__init__, mapped": "list(map(Frozen.__init__, [frozen], [1]))",
     "__init__, by a caller": "import operator\noperator.methodcaller('__init__', 1)(frozen)",
