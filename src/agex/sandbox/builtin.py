@@ -7,9 +7,10 @@ import functools
 from collections.abc import Callable, Iterable
 from typing import Any, NoReturn
 
+from agex.errors import SandboxError
 from agex.sandbox.output import CAPTURE
 
-__all__ = ["as_builtin", "print_", "refuse_call"]
+__all__ = ["REFUSING", "as_builtin", "print_", "refuse_call"]
 
 
 def _absent(name: str) -> property:
@@ -93,3 +94,26 @@ def print_(
         builtins.print(*values, sep=sep, end=end, file=CAPTURE.get())
     else:
         builtins.print(*values, sep=sep, end=end, file=file, flush=flush)
+
+
+def _refusing(name: str, why: str) -> Callable[..., NoReturn]:
+    def refuse(*args: Any, **kwargs: Any) -> NoReturn:
+        raise SandboxError(f"{name}() is not available: {why}")
+
+    refuse.__name__ = refuse.__qualname__ = name
+    return refuse
+
+
+REFUSING: dict[str, Any] = {
+    name: as_builtin(name, _refusing(name, why))
+    for name, why in {
+        "open": "this sandbox has no file system; work with the values and text you were given",
+        "input": "nobody is there to answer; use the values you were given",
+        "compile": "code objects are not; give the text to eval() or exec()",
+        "breakpoint": "nobody is there to debug; print what you want to see",
+        "exit": "the program ends at its last line; return or raise to end it earlier",
+        "quit": "the program ends at its last line; return or raise to end it earlier",
+        "help": "nobody reads along; print dir(x) and x.__doc__",
+    }.items()
+}
+"""Builtins that only refuse, the same for all sessions: whatever became of one, it would refuse."""

@@ -103,9 +103,8 @@ def _format_door(guards: Guards, receiver: Any, name: str) -> Any:
 
 
 def _formatter_door(guards: Guards, receiver: Any, name: str) -> Any:
-    if issubclass(type(receiver), string.Formatter) and not issubclass(
-        type(receiver), formatting.SafeFormatter
-    ):
+    class_ = type(receiver)
+    if issubclass(class_, string.Formatter) and not issubclass(class_, formatting.SafeFormatter):
         raise refusal(receiver, name)
     return receiver
 
@@ -224,14 +223,12 @@ _MOST_CLOSURES = 256
 """Functions that stand for others, kept by a session."""
 
 _C_CODE = frozenset({types.WrapperDescriptorType, types.MethodWrapperType, types.BuiltinFunctionType})
+_NAMED = _C_CODE | {types.FunctionType, types.MethodType}
 
 
 def _named_after(function: Any, real: Any) -> Any:
     """Let what stands for *real* show itself as that."""
-    if type(real) in _C_CODE or type(real) in {
-        types.FunctionType,
-        types.MethodType,
-    }:  # else it is to be asked
+    if type(real) in _NAMED:  # else it is to be asked
         function.__name__, function.__qualname__ = real.__name__, real.__qualname__
         function.__doc__, function.__module__ = real.__doc__, getattr(real, "__module__", None)
         function.__annotations__ = dict(getattr(real, "__annotations__", ()))

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from agex.errors import SandboxAttributeError, SandboxError, SandboxTypeError
 from agex.sandbox import classes, compiled, doors, hints, hostclass, lazies, ledger, page, patterns, rawmemory
 from agex.sandbox.asked import Asked
-from agex.sandbox.builtin import as_builtin, print_, refuse_call
+from agex.sandbox.builtin import REFUSING, as_builtin, print_, refuse_call
 from agex.sandbox.context import CURRENT
 from agex.sandbox.flags import CO_OPTIMIZED
 from agex.sandbox.importer import Importer
@@ -43,12 +43,10 @@ if TYPE_CHECKING:
 __all__ = ["Guards"]
 
 _SAFE_BUILTINS = (
-    "abs all any ascii bin bool bytearray bytes callable chr classmethod complex dict divmod enumerate "
-    "filter "
-    "float frozenset hash hex id int isinstance issubclass iter len list map max memoryview min next "
-    "object oct "
-    "ord pow property range repr reversed round set slice sorted staticmethod str sum super tuple zip "
-    "aiter anext format True False None Ellipsis NotImplemented __debug__"
+    "abs all any ascii bin bool bytearray bytes callable chr classmethod complex dict divmod enumerate filter "
+    "float frozenset hash hex id int isinstance issubclass iter len list map max memoryview min next object oct "
+    "ord pow property range repr reversed round set slice sorted staticmethod str sum super tuple zip aiter "
+    "anext format True False None Ellipsis NotImplemented __debug__"
 ).split()
 """Builtins that are handed out as they are."""
 
@@ -60,9 +58,8 @@ _EXCEPTIONS = [
 """All exceptions but KeyboardInterrupt, which is the keyboard's; guests get one of their own."""
 
 _STATIC: dict[str, Any] = {name: getattr(host, name) for name in (*_SAFE_BUILTINS, *_EXCEPTIONS)}
-_STATIC |= lazies.BUILTINS
+_STATIC |= lazies.BUILTINS | REFUSING
 _STATIC["KeyboardInterrupt"] = type("KeyboardInterrupt", (BaseException,), {"__module__": "builtins"})
-
 
 _OWN_SCOPE = object()
 """Stands for the argument that was left out: the names of the caller."""
@@ -599,26 +596,6 @@ def _source(source: Any, function: str) -> str:
     raise SandboxTypeError(f"{function}() takes source text, got {type(source).__name__}")
 
 
-def _refusing(name: str, why: str) -> Callable[..., NoReturn]:
-    def refuse(*args: Any, **kwargs: Any) -> NoReturn:
-        raise SandboxError(f"{name}() is not available: {why}")
-
-    refuse.__name__ = refuse.__qualname__ = name
-    return refuse
-
-
-_STATIC |= {  # the same for all sessions: whatever became of one of these, it would refuse
-    name: as_builtin(name, _refusing(name, why))
-    for name, why in {
-        "open": "this sandbox has no file system; work with the values and text you were given",
-        "input": "nobody is there to answer; use the values you were given",
-        "compile": "code objects are not; give the text to eval() or exec()",
-        "breakpoint": "nobody is there to debug; print what you want to see",
-        "exit": "the program ends at its last line; return or raise to end it earlier",
-        "quit": "the program ends at its last line; return or raise to end it earlier",
-        "help": "nobody reads along; print dir(x) and x.__doc__",
-    }.items()
-}
 for _function in (print_, *(vars(Guards)[name] for name in _NAMED)):  # as error messages name them
     _function.__name__ = _function.__qualname__ = _function.__name__.strip("_")
     _function.__module__ = "builtins"
