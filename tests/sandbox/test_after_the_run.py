@@ -76,7 +76,7 @@ CLOSED = {
     "its class": "class C(io.StringIO):\n    def close(self):\n        while True: pass\nfile = C()",
     "a class below": "class B(io.BytesIO):\n    def close(self):\n        while True: pass\nclass C(B): pass\nfile = C()",
     "the file itself": "class C(io.StringIO): pass\ndef forever():\n    while True: pass\n"
-    "file = C()\nvars(file)['close'] = forever",
+    "file = C()\ntry: file.close = forever\nexcept AttributeError: pass",
 }  # fmt: skip
 
 
@@ -99,5 +99,5 @@ def test_a_file_of_a_guest_is_its_own_again_in_the_next_run() -> None:
                 "class D(io.StringIO): pass\nc, d = C(), D('text')")  # fmt: skip
 
     assert session.globals["d"].read() == "text"
-    assert session.run("c.close()\nd.close()\nd.closed, 'close' in vars(D)").value == (True, False)
+    assert session.run("c.close()\nd.close()\nd.closed").value is True
     assert session.run("c.close()").stdout == "closed\n"

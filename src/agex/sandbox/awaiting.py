@@ -9,6 +9,7 @@ while its limits still hold.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import gc
 import inspect
@@ -206,4 +207,7 @@ async def _generator() -> Any:
     yield
 
 
-_CLOSING: type = type(_generator().aclose())
+_aclose = _generator().aclose()
+_CLOSING: type = type(_aclose)
+with contextlib.suppress(StopIteration):
+    _aclose.send(None)  # an interpreter warns of one that was never awaited
