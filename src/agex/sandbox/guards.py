@@ -43,10 +43,10 @@ if TYPE_CHECKING:
 __all__ = ["Guards"]
 
 _SAFE_BUILTINS = (
-    "abs all any ascii bin bool bytearray bytes callable chr classmethod complex dict divmod enumerate filter "
-    "float frozenset hash hex id int isinstance issubclass iter len list map max memoryview min next object oct "
-    "ord pow property range repr reversed round set slice sorted staticmethod str sum super tuple zip aiter "
-    "anext format True False None Ellipsis NotImplemented __debug__"
+    "abs all any ascii bin bool bytearray bytes callable chr classmethod complex dict divmod enumerate "
+    "filter float frozenset hash hex id int isinstance issubclass iter len list map max memoryview min next "
+    "object oct ord pow property range repr reversed round set slice sorted staticmethod str sum super "
+    "tuple zip aiter anext format True False None Ellipsis NotImplemented __debug__"
 ).split()
 """Builtins that are handed out as they are."""
 
@@ -282,10 +282,8 @@ class Guards:
         if self._verdicts.may_store(self.policy.text, receiver, name):
             return receiver
         if not self._may_write(receiver, name):
-            raise SandboxAttributeError(
-                f"attribute '{name}' of {doors.described(receiver)} cannot be changed; "
-                "keep your own value in a variable or on an object of a class of your own"
-            )
+            text = f"attribute '{name}' of {doors.described(receiver)} cannot be changed; "
+            raise SandboxAttributeError(f"{text}keep your own value in a variable or an object of your own")
         if issubclass(type(receiver), type):
             self.alter(receiver, name)
         else:

@@ -90,7 +90,7 @@ _INTERPRETER = frozenset(
         "marshal.load", "marshal.loads",
         "sys._current_exceptions", "sys._current_frames", "sys._getframe", "sys._getframemodulename",
         "sys.addaudithook",
-        "sys.set_asyncgen_hooks_finalizer", "sys.set_asyncgen_hooks_firstiter",
+        "sys.set_asyncgen_hooks_finalizer", "sys.set_asyncgen_hooks_firstiter", "sys.unraisablehook",
     }
 )  # fmt: skip
 """Refused when the frame that raises them is the guest's own.
