@@ -241,7 +241,7 @@ class _Watchdog:
             try:
                 with self._lock:
                     self._turn()
-            except Exception:  # noqa: BLE001 - without memory anything fails, and all guests need this thread
+            except MemoryError:  # a guest has it all; the others need this thread, and it tries again
                 time.sleep(_REPEAT)
 
     def _turn(self) -> None:
@@ -333,7 +333,7 @@ def _take_pending() -> None:
     """
     try:
         # Without memory it fails, and then what is pending is raised below all the same.
-        with contextlib.suppress(Exception):
+        with contextlib.suppress(MemoryError):
             _raise_in(threading.get_ident(), TimeLimit)
         for _ in range(1_000):  # it strikes at the first turn, unless a finalizer meets it first and drops it
             pass
