@@ -7,6 +7,7 @@ import math
 import subprocess
 import sys
 import threading
+from dataclasses import dataclass
 
 import pytest
 
@@ -399,53 +400,50 @@ def test_what_a_later_task_does_to_a_class_is_kept_or_said_to_be_lost(tmp_path, 
 
 # -- values that cannot be read again ------------------------------------------------------------
 
-RAISES_WHEN_READ = """
-keep = 41
-class K:
-    ready = False
-    def __hash__(self):
-        if self.ready:
-            raise ValueError("no hash")
-        return 1
-    def __eq__(self, other):
-        return self is other
-k = K()
-{holder} = {{k: 1}}
-k.ready = True
-del k
-"""
+
+@dataclass
+class Point:
+    """A class of the host, whose instances are read only where it is named."""
+
+    x: int
+
+
+def stored(**variables):
+    """Give a store with points in it; where it is opened later they cannot be read."""
+    store = Memory()
+    state = Versioned(store, classes=[Point])
+    state.write_cache(variables.pop("cache", {}))
+    state.update(variables, keep=41)
+    state.commit()
+    return store
 
 
 @pytest.mark.parametrize("isolation", ["none", "process"])
 def test_a_task_starts_beside_a_variable_that_cannot_be_read_and_may_replace_it(isolation):
-    store = Memory()
-    run(Versioned(store), RAISES_WHEN_READ.format(holder="x"), DONE)
+    store = stored(x=[Point(1)])
     use = "try:\n    len(x)\nexcept Exception as error:\n    said = str(error)\ntask_success([keep, said])"
     keep, said = run(Versioned(store), use, isolation=isolation).value
     assert keep == 41
     assert "Variable 'x'" in said
-    assert "ValueError: no hash" in said
+    assert "Point" in said
     with pytest.raises(UnpicklableVariableError, match="'x' is stored, but cannot be read again"):
         Versioned(store)["x"]  # the marker was not written over it
-    run(Versioned(store), "x = 5\ndel K\ndel said", DONE, isolation=isolation)
+    run(Versioned(store), "x = 5\ndel said", DONE, isolation=isolation)
     assert dict(Versioned(store)) == {"keep": 41, "x": 5}
 
 
 def test_the_host_takes_away_what_cannot_be_read_and_the_next_task_goes_on():
-    store = Memory()
-    run(Versioned(store), RAISES_WHEN_READ.format(holder="x"), DONE)
+    store = stored(x=[Point(1)])
     state = Versioned(store)
     del state["x"]
-    state["K"] = None
     state.commit()
-    assert dict(Versioned(store)) == {"keep": 41, "K": None}
-    assert run(Versioned(store), "task_success([keep, K])").value == [41, None]
+    assert dict(Versioned(store)) == {"keep": 41}
+    assert run(Versioned(store), "task_success(keep)").value == 41
 
 
 @pytest.mark.parametrize("isolation", ["none", "process"])
 def test_a_task_starts_with_a_cache_that_cannot_be_read(isolation):
-    store = Memory()
-    run(Versioned(store), RAISES_WHEN_READ.format(holder="cache['k']"), DONE)
+    store = stored(cache={"k": Point(1)})
     use = (
         "try:\n    cache['k']\nexcept Exception as error:\n    said = str(error)\ntask_success([keep, said])"
     )

@@ -253,7 +253,7 @@ def _init_door(guards: Guards, receiver: Any, name: str) -> Any:
 def _init(guards: Guards, real: Callable[..., Any]) -> Callable[..., None]:
     def init(*args: Any, **kwargs: Any) -> None:
         if not args:  # an object given by its name would not have been looked at
-            _failing(real, (), {})
+            real()
         elif not _is_guests(guards, args[0]) and not _begins_anew(type(args[0])):
             raise refusal(args[0], "__init__")
         else:

@@ -249,10 +249,11 @@ class Captures:
     def _take_wrapper(self, encoder: Any, value: Any) -> Any:
         """Take apart what is a function by what it holds; None for anything else."""
         if is_a(value, functools.partial):
-            if type(value) is not functools.partial:
+            is_plain = type(value) is functools.partial
+            if not is_plain and self._is_guests(type(value)):
                 raise CannotKeep("its class is over functools.partial")
             args = tuple([encoder.top(each) for each in value.args])
-            attributes = (_tops(encoder, vars(value)),) if vars(value) else ()
+            attributes = (_tops(encoder, vars(value)),) if is_plain and vars(value) else ()
             return Builder.partial, (
                 encoder.top(value.func),
                 args,
