@@ -16,6 +16,7 @@ import inspect
 import sys
 import types
 import weakref
+from collections.abc import AsyncGenerator
 from typing import TYPE_CHECKING, Any
 
 from agex.sandbox import instead
@@ -203,7 +204,7 @@ def _closes(coro: Any) -> types.AsyncGeneratorType[Any, Any] | None:
     return next((each for each in gc.get_referents(coro) if type(each) is types.AsyncGeneratorType), None)
 
 
-async def _generator() -> Any:
+async def _generator() -> AsyncGenerator[None, None]:
     yield
 
 

@@ -198,7 +198,7 @@ def _dict_door(guards: Guards, receiver: Any, name: str) -> Any:
 def _is_guests_code(guards: Guards, value: Any) -> bool:
     """Tell whether *value* is a function of the guest, bound or not: whatever it is given, it is checked."""
     function = value.__func__ if type(value) is types.MethodType else value
-    if type(function) is types.FunctionType and function.__globals__ is vars(rawmemory):
+    if type(function) is types.FunctionType and function.__globals__ is rawmemory.__dict__:
         function = vars(function).get("__wrapped__")  # a hook of a class, which is called through one of ours
     return guards.is_guest_function(function)
 
@@ -223,6 +223,7 @@ _MOST_CLOSURES = 256
 """Functions that stand for others, kept by a session."""
 
 _C_CODE = frozenset({types.WrapperDescriptorType, types.MethodWrapperType, types.BuiltinFunctionType})
+_UNBOUND = frozenset({types.WrapperDescriptorType, types.FunctionType})
 _NAMED = _C_CODE | {types.FunctionType, types.MethodType}
 
 
@@ -386,7 +387,8 @@ def _new_door(guards: Guards, receiver: Any, name: str) -> Any:
 
 def _new(guards: Guards, real: Callable[..., Any]) -> Callable[..., Any]:
     def new(*args: Any, **kwargs: Any) -> Any:
-        cls, *rest = args or (None,)
+        cls: Any = args[0] if args else None
+        rest = args[1:]
         if not issubclass(type(cls), type):
             return _failing(real, args, kwargs)
         if issubclass(cls, type):
@@ -427,10 +429,7 @@ def _accessor_door(guards: Guards, receiver: Any, name: str) -> Any:
     real = host.getattr(receiver, name)
     if _is_guests_code(guards, real):
         return _Door(real)
-    is_unbound = issubclass(type(receiver), type) or type(real) in {
-        types.WrapperDescriptorType,
-        types.FunctionType,
-    }
+    is_unbound = issubclass(type(receiver), type) or type(real) in _UNBOUND
     subject = super_self(receiver) if type(receiver) is super else receiver
     return _Door(_closure(guards, real, _ACCESSORS[name], *(() if is_unbound else (subject,))))
 

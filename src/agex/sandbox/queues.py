@@ -89,9 +89,10 @@ def members() -> dict[str, type]:
 
     def __init__(self: Any, maxsize: int = 0) -> None:  # noqa: N807 - it is the one of the class below
         start(self, maxsize)
-        self.mutex = _Lock()
+        mutex: Any = _Lock()
+        self.mutex = mutex
         for name in ("not_empty", "not_full", "all_tasks_done"):
-            setattr(self, name, _Condition(self.mutex))
+            setattr(self, name, _Condition(mutex))
 
     def simple(self: Any) -> None:
         start_simple(self)
