@@ -54,8 +54,9 @@ async def test_a_state_is_shown_stepped_back_and_forked(serve, tmp_path):
         page = shown.page
         await page.wait_for_selector("text=6 in all")
         assert client.token not in page.url  # it does not stay in the address, nor in the history
-        assert await page.locator(".commit").count() == 3
-        assert await page.locator("#activity .card").count() == 3
+        await expect(page.locator(".commit")).to_have_count(3)
+        await expect(page.locator("#activity .card")).to_have_count(3)
+        await expect(page.locator("#messages .message")).to_have_count(2)
         said = await page.locator("#messages .message").all_inner_texts()
         assert [words.split() for words in said] == [
             "counter · count How many?".split(),
@@ -88,13 +89,15 @@ async def test_a_state_is_shown_stepped_back_and_forked(serve, tmp_path):
         await page.keyboard.press("Enter")
         await page.wait_for_selector("text=On the new branch what if")
         assert await page.input_value("#branch") == "what if"
-        assert await page.locator(".commit").count() == 2
+        await expect(page.locator(".commit")).to_have_count(2)
         assert shown.errors == []
     assert state.branches()["what if"] == list(state.history())[1].hash
 
 
 @needs_chromium
 async def test_what_another_process_does_appears_by_itself(serve, tmp_path):
+    from playwright.async_api import expect
+
     client = serve(make_state(tmp_path / "state"))
     async with chromium() as browser:
         shown = await opened(browser, client.server.address)
@@ -109,7 +112,7 @@ async def test_what_another_process_does_appears_by_itself(serve, tmp_path):
         writer.close()
         await shown.page.wait_for_selector(".message >> text=second · more")
         await shown.page.wait_for_selector(".card >> text=task_success(total + 1)")
-        assert await shown.page.locator(".commit").count() == 4
+        await expect(shown.page.locator(".commit")).to_have_count(4)
 
 
 @needs_chromium
@@ -145,6 +148,8 @@ DRAWING = (
 
 @needs_chromium
 async def test_nothing_that_an_agent_made_runs_in_the_page(serve, tmp_path):
+    from playwright.async_api import expect
+
     one_line = HOSTILE.replace("\n", "")
     names = one_line.replace("/", "∕")[:180]
     code = "\n".join(
@@ -190,7 +195,7 @@ async def test_nothing_that_an_agent_made_runs_in_the_page(serve, tmp_path):
         for frame in frames:
             assert await frame.get_attribute("sandbox") == ""
             content = await (await frame.element_handle()).content_frame()
-            assert await content.locator("body").count() == 1
+            await expect(content.locator("body")).to_have_count(1)
         await page.click("#tab-changes")
         await page.wait_for_selector("text=New variables")
         assert await page.title() != "owned"
@@ -301,6 +306,8 @@ async def test_everything_is_reached_by_keyboard(client):
 
 @needs_chromium
 async def test_a_figure_is_drawn_in_a_frame_that_reaches_nothing(serve, tmp_path):
+    from playwright.async_api import expect
+
     plotly = pytest.importorskip("plotly.graph_objects", reason="figures are plotly's")
     text = f"{HOSTILE}<a href='javascript:top.document.title=1'>x</a>"
     figure = plotly.Figure(
@@ -318,7 +325,7 @@ async def test_a_figure_is_drawn_in_a_frame_that_reaches_nothing(serve, tmp_path
         assert await element.get_attribute("sandbox") == "allow-scripts"
         frame = await element.content_frame()
         await frame.wait_for_selector("g.bars path")
-        assert await frame.locator("g.bars path").count() == 2
+        await expect(frame.locator("g.bars path")).to_have_count(2)
         await shown.shot("figure")
         reached = await frame.evaluate(
             """async () => {

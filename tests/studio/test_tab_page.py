@@ -65,6 +65,8 @@ async def drop(page, name, content, kind="text/csv"):
 
 
 async def test_the_first_task_is_done_soon_and_a_reload_keeps_the_session(site, model):
+    from playwright.async_api import expect
+
     model.server.programs = ["answer = 6 * 7\ntask_success(answer)"]
     async with chromium() as browser:
         begun = time.monotonic()
@@ -80,8 +82,8 @@ async def test_the_first_task_is_done_soon_and_a_reload_keeps_the_session(site, 
 
         await page.reload()
         await page.wait_for_selector("html[data-ready]", timeout=90_000)
-        assert await page.locator("#messages .prose").all_inner_texts() == ["What is 6 times 7?", "42"]
-        assert await page.locator(".commit").count() == 1
+        await expect(page.locator("#messages .prose")).to_have_text(["What is 6 times 7?", "42"])
+        await expect(page.locator(".commit")).to_have_count(1)
         assert await page.input_value("#model-key") == "secret-key"  # in this tab, as the model's address is
         model.server.programs = ["task_success(answer + 1)"]
         await ask(page, "One more?")
@@ -96,6 +98,8 @@ async def test_the_first_task_is_done_soon_and_a_reload_keeps_the_session(site, 
 
 
 async def test_a_file_is_dropped_and_worked_on_and_its_past_stepped_back_to_and_forked(site, model):
+    from playwright.async_api import expect
+
     model.server.programs = [*PROGRAMS]
     async with chromium() as browser:
         shown = await opened(browser, site.url, ready=90_000)
@@ -108,19 +112,19 @@ async def test_a_file_is_dropped_and_worked_on_and_its_past_stepped_back_to_and_
         await page.wait_for_selector("#status >> text=Done in")
         await page.wait_for_selector(".message.result >> text=The total is 7.")
         await page.wait_for_selector(".item[data-name=total]")
-        assert await page.locator(".commit").count() == 3
-        assert await page.locator("#activity .step-output pre").inner_text() == "rows: 2"
+        await expect(page.locator(".commit")).to_have_count(3)
+        await expect(page.locator("#activity .step-output pre")).to_have_text("rows: 2")
         await shown.shot("tab-done")
 
         await page.focus(".commit[aria-selected=true]")
         await page.keyboard.press("Home")
         await page.click("#tab-files")
         await page.wait_for_selector(".item[data-name='sales.csv']")
-        assert await page.locator("#panel .item .name").all_inner_texts() == ["sales.csv"]
+        await expect(page.locator("#panel .item .name")).to_have_text(["sales.csv"])
         await page.click("#forward")
         await page.click("#tab-variables")
         await page.wait_for_selector(".item[data-name=rows]")
-        assert await page.locator("#panel .item .name").all_inner_texts() == ["csv", "rows"]
+        await expect(page.locator("#panel .item .name")).to_have_text(["csv", "rows"])
         await shown.shot("tab-back")
 
         model.server.programs = ["task_success(len(rows))"]
@@ -130,7 +134,7 @@ async def test_a_file_is_dropped_and_worked_on_and_its_past_stepped_back_to_and_
         await page.wait_for_selector("#status >> text=On the new branch another way")
         await ask(page, "How many rows?")
         await page.wait_for_selector(".message.result >> text=2")
-        assert await page.locator(".commit").count() == 3
+        await expect(page.locator(".commit")).to_have_count(3)
         await page.wait_for_selector("#status >> text=Done in")
         await page.select_option("#branch", "main")
         await page.wait_for_selector(".message.result >> text=The total is 7.")
@@ -158,6 +162,8 @@ async def test_a_tab_says_what_goes_wrong_and_stops_what_takes_too_long(site, mo
 
 
 async def test_a_figure_of_the_tab_is_drawn_in_a_frame_of_its_own(tmp_path, model):
+    from playwright.async_api import expect
+
     pytest.importorskip("plotly", reason="the page has the script of the plotly that is installed")
     model.server.programs = [
         """
@@ -176,6 +182,6 @@ task_success(figure)
             assert await element.get_attribute("sandbox") == "allow-scripts"
             frame = await element.content_frame()
             await frame.wait_for_selector("g.bars path")
-            assert await frame.locator("g.bars path").count() == 2
+            await expect(frame.locator("g.bars path")).to_have_count(2)
             await shown.shot("tab-figure")
             assert [error for error in shown.errors if "Content Security Policy" in error] == []
