@@ -146,3 +146,17 @@ print([task.get_name() for task in done], pending)
 
     assert result.error is None
     assert result.stdout == "[2, 1]\n[0, 3]\n1 [1, 0]\nlate\n['one'] set()\n"
+
+
+async def test_a_class_over_a_task_group_does_not_reach_the_loop_of_the_host() -> None:
+    source = """
+import asyncio
+class Peeking(asyncio.TaskGroup):
+    def peek(self): return self._loop
+async with Peeking() as group:
+    leak = group.peek()
+"""
+    done = await Sandbox().aexec(source)
+
+    assert "'_loop' of 'Peeking'" in repr(done.error)
+    assert "leak" not in done.namespace

@@ -19,7 +19,6 @@ import weakref
 from collections.abc import AsyncGenerator
 from typing import TYPE_CHECKING, Any
 
-from agex.sandbox import instead
 from agex.sandbox.context import CURRENT
 
 if TYPE_CHECKING:
@@ -128,9 +127,9 @@ def late_members() -> dict[str, Any]:
         for name, value in vars(asyncio.TaskGroup).items()
         if name not in {"__dict__", "__weakref__"}
     }
-    # Without the real one as a base, on which a guest could build.
+    # Without the real one as a base, on which a guest could build. It holds the loop of the host: a guest's
+    # class over this one is as one over a class of the host.
     task_group = type("TaskGroup", (), {**namespace, "create_task": create_task})
-    instead.note_ours(task_group)
     return {"TaskGroup": task_group}
 
 
