@@ -537,3 +537,34 @@ def test_a_value_that_unfolds_without_end_is_returned_stored_and_told_in_bounded
     assert (len(run.value), run.value[0] is run.value[9]) == (10, True)
     assert all(len(event.model_dump_json()) < 10_000 for event in run.events)
     assert len(view(state)) < 10_000
+
+
+def test_a_model_is_shown_the_variables_of_earlier_tasks_as_they_are(level):
+    """Not as bytes of a worker, nor as classes without a name."""
+    made = (
+        "from dataclasses import dataclass\n"
+        "@dataclass\nclass Point:\n    x: int\n"
+        "class Box:\n    def __init__(self, held): self.held = held\n"
+        "def twice(n): return 2 * n\n"
+        "points, box, by_name = [Point(1)], Box(Point(2)), {'twice': twice}\n"
+        "task_success(None)"
+    )
+    agent = agent_with(level, made, DONE)
+
+    @agent.task
+    def work() -> None: ...
+
+    state = Versioned(Memory())
+    work(state=state)
+    work(state=state)
+    [message] = [each for each in agent.model.requests[-1].messages if "Variables kept" in each.content]
+    shown = message.content.partition("Variables kept from earlier tasks (shown in short):\n")[2]
+    assert shown.splitlines() == [
+        "Box: type = <class Box>",
+        "Point: type = <class Point>",
+        "box: Box = <Box object: held=Point(x=2)>",
+        "by_name: dict = {'twice': <function twice>}",
+        "dataclass: function = <function dataclass>",
+        "points: list = [Point(x=1)]",
+        "twice: function = <function twice>",
+    ]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Literal, TypeAlias, overload
+from typing import Literal, TypeAlias, overload
 
 from agex.agent.agent import Agent
 from agex.agent.event import Event
@@ -62,8 +61,8 @@ def view(subject: Agent | State | Past, *, profile: Profile | None = None, focus
     return "\n".join(f"{name} = {text}" for name, text in shown.items())
 
 
-def _shown(subject: Mapping[str, Any], name: str) -> str:
+def _shown(subject: State | Past, name: str) -> str:
     try:
-        return preview(subject[name], SHOWN_CHARS)
+        return preview(subject.sketch(name), SHOWN_CHARS)
     except UnpicklableVariableError as error:
         return f"({str(error).partition(chr(10))[0]})"

@@ -311,16 +311,15 @@ class Invocation:
         return FullConversation(brief, self.model.profile)
 
     def _shown(self) -> dict[str, Any]:
-        """Return the state's variables as they are shown: functions and classes of a worker by their kind."""
+        """Return the state's variables as they are shown: what is of a worker's code is sketched."""
         variables = {name: value for name, value in self._variables.items() if name not in self.values}
         if not self._session.packs:
             return variables
         allow = values.Allow(host_classes(self.registrations, self.definition.terms.signature))
-        opened = values.opened(variables, allow=allow, guest=None)
-        return {
-            name: values.stand_in(value) if isinstance(value, values.NotKept) else value
-            for name, value in opened.items()
-        }
+        found: dict[str, Any] = {}
+        for name, value in values.sketched(variables, allow=allow).items():
+            found[name] = values.stand_in(value) if isinstance(value, values.NotKept) else value
+        return found
 
 
 def _offered(model: Model, files: TaskFiles | None) -> tuple[str, ...]:

@@ -72,6 +72,17 @@ class State(Shown, MutableMapping[str, Any]):
     def write_cache(self, cache: Any) -> None:
         """Take over the cache as a worker gave it back."""
 
+    def sketch(self, name: str) -> Any:
+        """Return a variable to be shown: nothing runs of the agent's code that is stored.
+
+        Its functions are empty, and its classes have names and fields only.
+
+        Raises:
+            KeyError: there is no such variable.
+            UnpicklableVariableError: it could not be kept, or cannot be read again.
+        """
+        return self[name]
+
     def recent(self) -> list[str]:
         """Return the variables that the last commit changed; all of them, where there are no commits."""
         return list(self)
@@ -103,6 +114,10 @@ class Past(Shown, Mapping[str, Any]):
     @property
     @abc.abstractmethod
     def events(self) -> Sequence[Any]: ...
+
+    @abc.abstractmethod
+    def sketch(self, name: str) -> Any:
+        """Return a variable to be shown, see `State.sketch`."""
 
     @abc.abstractmethod
     def recent(self) -> list[str]:

@@ -94,6 +94,13 @@ class Live(State):
             raise values.not_kept_error(found, name)
         return found
 
+    def sketch(self, name: str) -> Any:
+        with self._lock:
+            found = values.sketched({name: self._variables[name]}, allow=values.Allow(self._classes))[name]
+        if isinstance(found, values.NotKept):
+            raise values.not_kept_error(found, name)
+        return found
+
     def write_back(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
         with self._lock:
             for name, value in after.items():

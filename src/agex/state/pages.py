@@ -65,7 +65,9 @@ def _counts(held: Mapping[str, Any]) -> tuple[str, ...]:
     return (f"{len(held):,} variable{'' if len(held) == 1 else 's'}",)
 
 
-def _held(held: Mapping[str, Any], cache: Mapping[str, Any], files: Iterable[str]) -> Iterator[Part]:
+def _held(
+    held: Live | Versioned | Snapshot, cache: Mapping[str, Any], files: Iterable[str]
+) -> Iterator[Part]:
     names = list(held)
     if names:
         left_out = len(names) - VARIABLES
@@ -97,9 +99,9 @@ def _plain_items(cache: Mapping[Any, Any]) -> Iterator[tuple[str, Any]]:
         yield values.show_value(key) or f"<{values.type_name(key)}>", value
 
 
-def _variable(held: Mapping[str, Any], name: str) -> tuple[str, str, str]:
+def _variable(held: Live | Versioned | Snapshot, name: str) -> tuple[str, str, str]:
     try:
-        return _described(name, held[name])
+        return _described(name, held.sketch(name))
     except Unreadable:
         return name, "", UNREADABLE
     except UnpicklableVariableError:

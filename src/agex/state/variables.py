@@ -276,6 +276,25 @@ class Variables:
             group = self._packed[home] = values.put_together(recipe, self._journal.chunk)
         return values.Packed(group, name)
 
+    def sketch(self, name: str) -> Any:
+        """Return a variable to be shown: where it is stored, it is made with none of the guest's code run.
+
+        Raises:
+            KeyError: there is no such variable.
+            StateCorrupt: its bytes are damaged.
+            Unreadable: they are whole, but no objects are made of them here.
+        """
+        stored = self._stored_at()
+        found = None if stored is None or name in self._live or name in self._gone else stored.found(name)
+        if found is None:
+            return values.sketched({name: self[name]}, allow=self._codec.allow)[name]
+        _, recipe = found
+        whole = values.Packed(values.put_together(recipe, self._journal.chunk), name)
+        try:
+            return values.opened({name: whole}, allow=self._codec.allow, guest=values.Sketch())[name]
+        except StateCorrupt as error:
+            raise Unreadable(name, recipe.names, error) from error
+
     def is_live(self, name: str) -> bool:
         """Tell whether the object itself is here."""
         return name in self._live

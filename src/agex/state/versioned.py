@@ -66,6 +66,11 @@ class Snapshot(Past):
             raise KeyError(name)
         return recipe.size
 
+    def sketch(self, name: str) -> Any:
+        if name == CACHE:
+            raise KeyError(name)
+        return _readable(name, self._variables.sketch(name))
+
     def recent(self) -> list[str]:
         changed = difference(self._journal, self._codec, self.commit.parent, self.commit.hash, texts=False)
         return [name for name in changed if name not in changed.removed]
@@ -224,6 +229,12 @@ class Versioned(State):
     def snapshot(self, *, packed: bool = False) -> dict[str, Any]:
         with self._lock:
             return self._variables.all(packed=packed)
+
+    def sketch(self, name: str) -> Any:
+        with self._lock:
+            if name == CACHE:
+                raise KeyError(name)
+            return _readable(name, self._variables.sketch(name))
 
     def write_back(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
         with self._lock:

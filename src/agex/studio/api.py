@@ -149,10 +149,9 @@ class Api:
         if size > LARGEST:
             raise Refused(f"{name!r} takes {size:,} bytes, which is too much for a page.")
         try:
-            value = snapshot[name]
+            return look(_read(snapshot, name))
         except UnpicklableVariableError as error:
             return {"kind": "lost", "type": "", "text": str(error)}
-        return look(value)
 
     def _files(self, query: Query) -> Any:
         return [
@@ -199,6 +198,14 @@ def _given(query: Query, name: str) -> str:
     return query[name]
 
 
+def _read(snapshot: Snapshot, name: str) -> Any:
+    """Read a variable, with the source of functions; one that only a worker can make is sketched."""
+    try:
+        return snapshot[name]
+    except UnpicklableVariableError:
+        return snapshot.sketch(name)
+
+
 def _line(snapshot: Snapshot, name: str) -> dict[str, Any]:
     """Describe a variable in a line; what cannot be shown says why."""
     size = snapshot.size(name)
@@ -206,7 +213,7 @@ def _line(snapshot: Snapshot, name: str) -> dict[str, Any]:
     if size > LARGE:
         return {**shown, "kind": "large", "type": "", "text": ""}
     try:
-        seen = look(snapshot[name])
+        seen = look(_read(snapshot, name))
     except UnpicklableVariableError as error:
         return {**shown, "kind": "lost", "type": "", "text": str(error).partition("\n")[0]}
     except AgexError as error:  # of a class that only the agent's own program knows

@@ -19,8 +19,9 @@ from agex.values.group import BLOCK, Group, Lost
 from agex.values.guest import GuestCode
 from agex.values.kinship import type_name
 from agex.values.lost import NotKept, not_kept_error, stand_in
-from agex.values.packed import Packed, opened, packed_groups
+from agex.values.packed import Packed, opened, packed_groups, sketched
 from agex.values.recipe import Cut, Recipe, cut, from_recipe, put_together, read_recipe
+from agex.values.sketch import Sketch
 
 __all__ = [
     "BLOCK",
@@ -33,6 +34,7 @@ __all__ = [
     "NotKept",
     "Packed",
     "Recipe",
+    "Sketch",
     "cut",
     "decode",
     "diff_values",
@@ -46,6 +48,7 @@ __all__ = [
     "put_together",
     "read_recipe",
     "show_value",
+    "sketched",
     "stand_in",
     "type_name",
 ]

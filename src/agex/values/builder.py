@@ -134,6 +134,8 @@ class Builder:
             return _missing(name, "method", "its object was not kept")
         found = next((vars(c)[name] for c in _mro(owner) if name in vars(c)), None)
         found = plain_function(found)
+        if found is None:
+            return _missing(name, "method", "its class has none of that name")
         return _of(found, lambda f: types.MethodType(f, owner))
 
     # -- instances ---------------------------------------------------------------------------

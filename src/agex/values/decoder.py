@@ -29,6 +29,7 @@ from agex.values.handle import unwrapped
 from agex.values.kinship import type_name
 from agex.values.lost import NotKept
 from agex.values.rehearsal import rehearse
+from agex.values.sketch import Sketch
 from agex.values.weight import weigh
 
 __all__ = ["decode"]
@@ -77,7 +78,7 @@ def decode(group: Group, *, allow: Allow, guest: GuestCode | None = None) -> dic
     """Make the variables of a group again.
 
     Of a group from another level of isolation the guest's functions and classes are `NotKept`: they
-    are made again only at that level.
+    are made again only at that level. A `Sketch` runs nothing, and shows them wherever it is.
 
     A variable, or a part of one, that was not kept comes back as a `NotKept`. Buffers that can be
     written to become the memory of the values; others are copied.
@@ -90,7 +91,7 @@ def decode(group: Group, *, allow: Allow, guest: GuestCode | None = None) -> dic
     Raises:
         StateCorrupt: the bytes are not what `encode` makes, or name a class that may not be loaded.
     """
-    if group.origin and guest is not None:
+    if group.origin and guest is not None and not isinstance(guest, Sketch):
         guest = CodeElsewhere(guest, group.origin)
     try:
         return _variables(group, allow, guest)

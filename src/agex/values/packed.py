@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from agex.errors import StateCorrupt
 from agex.values.allow import Allow
 from agex.values.decoder import decode
 from agex.values.group import Group
 from agex.values.guest import GuestCode
+from agex.values.lost import NotKept
+from agex.values.sketch import Sketch
 
-__all__ = ["Packed", "opened", "packed_groups"]
+__all__ = ["Packed", "opened", "packed_groups", "sketched"]
 
 
 class Packed:
@@ -45,6 +48,21 @@ def opened(variables: Mapping[str, Any], *, allow: Allow, guest: GuestCode | Non
             decoded[id(group)] = decode(_own(group), allow=allow, guest=guest)
         found[name] = decoded[id(group)][value.name]
     return found
+
+
+def sketched(variables: Mapping[str, Any], *, allow: Allow) -> dict[str, Any]:
+    """Give variables to be shown: none of the guest's code runs, and what cannot be read is a marker."""
+    try:
+        return opened(variables, allow=allow, guest=Sketch())
+    except StateCorrupt:
+        return {name: _sketched(name, value, allow) for name, value in variables.items()}
+
+
+def _sketched(name: str, value: Any, allow: Allow) -> Any:
+    try:
+        return opened({name: value}, allow=allow, guest=Sketch())[name]
+    except StateCorrupt as error:
+        return NotKept(name, "unreadable", str(error))
 
 
 def _own(group: Group) -> Group:
