@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import textwrap
-from typing import Any
+from typing import Any, AnyStr
 
 import numpy as np
 import pytest
@@ -1459,3 +1460,55 @@ def test_a_guest_reads_no_operator_behind_the_guard_of_another_session(make_gues
     ):
         with pytest.raises((SandboxError, AttributeError, TypeError)):
             second.run(f"x = {read}", c=c)
+
+
+# -- type variables ------------------------------------------------------------------------------
+
+GENERIC = """
+from typing import Generic, TypeVar
+
+class Base: pass
+
+T = TypeVar("T")
+Number = TypeVar("Number", int, float)
+Sub = TypeVar("Sub", bound=Base, covariant=True)
+
+class Box(Generic[T]):
+    def __init__(self, held: T) -> None:
+        self.held = held
+
+    def first(self) -> T:
+        return self.held
+
+class Boxes(Box[Number]): pass
+
+box, boxes = Box([1]), Boxes(2)
+"""
+
+
+def test_generic_classes_and_their_type_variables_are_kept(make_guest) -> None:
+    guest, other = make_guest(), make_guest()
+    guest.run(GENERIC)
+    found = other.load(guest.groups())
+    other.run(
+        "said = [box.first(), boxes.first(), Box.__parameters__ == (T,), isinstance(boxes, Box),\n"
+        "  Number.__constraints__, Sub.__bound__ is Base, (Sub.__covariant__, T.__covariant__),\n"
+        "  Box[int](3).held, repr([T, Number, Sub])]\n",
+        **found,
+    )
+    assert other.session.namespace["said"] == [
+        [1], 2, True, True, (int, float), True, (True, False), 3, "[~T, ~Number, +Sub]",
+    ]  # fmt: skip
+
+
+def test_a_type_variable_of_the_library_is_the_librarys(make_guest) -> None:
+    guest, other = make_guest(), make_guest()
+    guest.run("from typing import AnyStr")
+    assert other.load(guest.groups())["AnyStr"] is AnyStr
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="the statement is newer")
+def test_a_type_parameter_by_itself_is_not_kept(make_guest) -> None:
+    guest = make_guest()
+    guest.run("class Box[T]: pass\nT = Box.__type_params__[0]\ndel Box")
+    assert type(make_guest().load(guest.groups())["T"]) is NotKept

@@ -10,6 +10,7 @@ import enum
 import functools
 import operator
 import types
+import typing
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -116,6 +117,18 @@ class Builder:
             own = {_exact(name): unwrapped(each) for name, each in attributes.items()}
             vars(made.target).update(own)
         return made
+
+    def type_variable(self, name: str, bounds: tuple[Any, ...], variance: tuple[bool, bool]) -> Any:
+        """Make a `typing.TypeVar` of its bound and its constraints, in a handle."""
+        bound, *constraints = map(unwrapped, bounds)
+        lost = next((each for each in (bound, *constraints) if type(each) is NotKept), None)
+        if lost is not None:
+            return lost
+        given = dict(zip(("covariant", "contravariant"), map(bool, variance), strict=True))
+        kind: Any = typing.TypeVar
+        made = kind(_exact(name), *constraints, bound=bound, **given)
+        made.__module__ = "__main__"
+        return Handle(made)
 
     def cached(self, function: Any, maxsize: int | None, typed: bool) -> Any:
         """Make what ``functools.lru_cache`` made of a function, with an empty cache."""

@@ -13,6 +13,7 @@ import enum
 import functools
 import gc
 import types
+import typing
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -77,7 +78,7 @@ class Captured:
 
 _CODE = (
     type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType, types.MethodType,
-    functools.partial, type(functools.lru_cache(lambda: None)),
+    functools.partial, type(functools.lru_cache(lambda: None)), typing.TypeVar,
 )  # fmt: skip
 
 
@@ -266,10 +267,23 @@ class Captures:
             parameters = value.cache_parameters()
             function = encoder.top(value.__wrapped__)
             return Builder.cached, (function, parameters["maxsize"], parameters["typed"])
+        if type(value) is typing.TypeVar:
+            return self._take_type_variable(encoder, value)
         for name, code in MANAGERS.items():
             if is_function(value) and value.__code__ is code:
                 return Builder.manager, (name, encoder.top(vars(value)["__wrapped__"]))
         return None
+
+    def _take_type_variable(self, encoder: Any, value: typing.TypeVar) -> Any:
+        if self.guest is not None and self.guest.host_name(value) is not None:
+            return None  # typing.AnyStr
+        if getattr(value, "__infer_variance__", False):  # its bound is code, which runs when it is read
+            raise CannotKeep("it is a parameter of a class or function statement")
+        if getattr(value, "has_default", bool)():  # since Python 3.13
+            raise CannotKeep("it has a default")
+        bounds = tuple([encoder.top(each) for each in (value.__bound__, *value.__constraints__)])
+        variance = (value.__covariant__, value.__contravariant__)
+        return Builder.type_variable, (_plain(value.__name__), bounds, variance)
 
     def _is_of_guest(self, method: types.MethodType) -> bool:
         """Tell whether a method is bound to an object or a class of the guest."""

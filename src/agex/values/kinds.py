@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import functools
 import types
+import typing
 from collections.abc import Callable
 from typing import Any
 
@@ -190,5 +191,6 @@ _TABLE: dict[type, Kind] = {
     types.MethodType: _take_code,
     functools.partial: _take_code,
     type(functools.lru_cache(lambda: None)): _take_code,
+    typing.TypeVar: _take_code,
     type: _take_code,
 }
