@@ -257,6 +257,47 @@ def test_an_allocation_beyond_the_memory_limit_is_an_error() -> None:
     assert len(bytearray(1 << 30)) == 1 << 30
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="limits of resources need a POSIX system")
+def test_runs_that_end_in_any_order_leave_the_hosts_limits_of_resources() -> None:
+    import resource
+
+    def soft() -> list[int]:
+        return [resource.getrlimit(which)[0] for which in (resource.RLIMIT_AS, resource.RLIMIT_NOFILE)]
+
+    def run(memory: int, files: int, start: threading.Event, end: threading.Event) -> None:
+        limits = Limits(seconds=20, memory_mb=memory, open_files=files)
+        Sandbox(limits=limits).exec("go()", {"go": lambda: (start.set(), end.wait(20))})
+
+    before, seen = soft(), []
+    events = [threading.Event() for _ in range(4)]
+    runs = [
+        threading.Thread(target=run, args=(1000, 500, events[0], events[1])),
+        threading.Thread(target=run, args=(2000, 600, events[2], events[3])),
+    ]
+    for thread, started in zip(runs, events[::2], strict=True):
+        thread.start()
+        assert started.wait(20)
+    seen.append(soft())
+    for thread, end in zip(runs, events[1::2], strict=True):
+        end.set()
+        thread.join(20)
+        seen.append(soft())
+
+    both, one, none = seen
+    assert [files for _, files in seen[:2]] == [500, 600]
+    assert both[0] < one[0]
+    assert none == before
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="limits of resources need a POSIX system")
+def test_a_run_within_a_run_limits_resources_too() -> None:
+    sandbox = Sandbox(limits=Limits(memory_mb=500, open_files=500))
+    earlier = sandbox.session()
+    earlier.run("class C:\n    def __eq__(self, other): return True\nc = C()")
+
+    assert sandbox.exec("c == 1", {"c": earlier.globals["c"]}).value is True
+
+
 def test_what_host_code_prints_for_a_guest_goes_to_the_guest(capsys: pytest.CaptureFixture[str]) -> None:
     result = Sandbox().exec("show()\nprint('mine')", {"show": lambda: print("from the host")})
     print("outside")

@@ -29,6 +29,7 @@ from typing import Any, NamedTuple
 
 from agex import threads
 from agex.errors import IsolationUnavailable
+from agex.sandbox.context import CURRENT
 
 __all__ = ["RUNNING", "Deadline", "Limits", "Stop", "TimeLimit", "require_limits", "resource_limits"]
 
@@ -400,23 +401,72 @@ def _resource_limits(limits: Limits) -> Iterator[None]:
         import resource
 
         if limits.memory_mb is not None:
-            stack.enter_context(_soft_limit(resource.RLIMIT_AS, _address_space() + (limits.memory_mb << 20)))
+            with _of_the_host():
+                most = _address_space() + (limits.memory_mb << 20)
+            stack.enter_context(_memory.held(resource.RLIMIT_AS, most))
         if limits.open_files is not None:
-            stack.enter_context(_soft_limit(resource.RLIMIT_NOFILE, limits.open_files))
+            stack.enter_context(_files.held(resource.RLIMIT_NOFILE, limits.open_files))
         yield
 
 
 @contextlib.contextmanager
-def _soft_limit(which: int, value: int) -> Iterator[None]:
-    import resource
+def _of_the_host() -> Iterator[None]:
+    """Do the host's own work, also for a run within another one, which is behind the wall."""
+    from agex.sandbox import wall  # which needs this module itself
 
-    soft, hard = resource.getrlimit(which)
-    ceilings = [limit for limit in (soft, hard) if limit != resource.RLIM_INFINITY]
-    resource.setrlimit(which, (min([value, *ceilings]), hard))
+    guest = CURRENT.set(None)
     try:
-        yield
+        with wall.without_workspace():
+            yield
     finally:
-        resource.setrlimit(which, (soft, hard))
+        CURRENT.reset(guest)
+
+
+class _SoftLimit:
+    """The process's limit of one resource: the least of what the runs that are on want, else the host's own.
+
+    Runs of several threads end in any order, so none may put back what it found.
+    """
+
+    def __init__(self) -> None:
+        self.reset_lock()
+        self._wanted: list[int] = []
+        self._of_host = 0
+
+    def reset_lock(self) -> None:
+        self._lock = threading.Lock()
+
+    @contextlib.contextmanager
+    def held(self, which: int, value: int) -> Iterator[None]:
+        """Lower the limit to *value*, or as far as it can be, for the length of a block."""
+        import resource
+
+        with self._lock:
+            if not self._wanted:
+                self._of_host = resource.getrlimit(which)[0]
+            self._wanted.append(value)
+            self._apply(which)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._wanted.remove(value)
+                self._apply(which)
+
+    def _apply(self, which: int) -> None:
+        import resource
+
+        with _of_the_host():
+            endless, hard = resource.RLIM_INFINITY, resource.getrlimit(which)[1]
+            ceilings = [each for each in (self._of_host, hard, *self._wanted) if each != endless]
+            resource.setrlimit(which, (min(ceilings, default=endless), hard))
+
+
+_memory = _SoftLimit()
+_files = _SoftLimit()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_memory.reset_lock)  # another thread may have it
+    os.register_at_fork(after_in_child=_files.reset_lock)
 
 
 def _address_space() -> int:
