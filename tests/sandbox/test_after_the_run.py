@@ -101,3 +101,45 @@ def test_a_file_of_a_guest_is_its_own_again_in_the_next_run() -> None:
     assert session.globals["d"].read() == "text"
     assert session.run("c.close()\nd.close()\nd.closed").value is True
     assert session.run("c.close()").stdout == "closed\n"
+
+
+IDENTITY = """
+asked = []
+def exit(why): raise SystemExit(why)
+class L(type):
+    def __hash__(cls): return type.__hash__(cls) if not asked else exit("hash")
+    def __eq__(cls, other): return cls is other if not asked else exit("eq")
+class M(L): pass
+class N(type):
+    def __getattribute__(cls, name):
+        if not asked: return type.__getattribute__(cls, name)
+        exit(name)
+class C(metaclass=M): pass
+class D(metaclass=N): pass
+c, d = C(), D()
+asked.append(1)
+"""
+
+
+def test_a_metaclass_is_not_asked_between_runs_which_class_is_which() -> None:
+    session = Sandbox().session()
+    assert session.run(IDENTITY).error is None
+    class_, other = type(session.globals["c"]), type(session.globals["d"])
+
+    assert {class_: 1, int: 2}[class_] == 1
+    assert other.__qualname__ == "D"
+    for ask in ("hash(C)", "[int].index(C)", "D.x"):
+        assert "SystemExit" in str(session.run(ask).error)
+
+
+def test_a_metaclass_is_not_asked_while_the_host_works_in_the_midst_of_a_run() -> None:
+    session = Sandbox().session()
+
+    def work(value: object) -> int:
+        with session.paused(), session.paused():
+            return {type(value): 1}[type(value)]
+
+    session.bind("work", work)
+
+    assert session.run(IDENTITY + "work(c)").value == 1
+    assert "SystemExit" in str(session.run(IDENTITY + "work(c)\nhash(C)").error)

@@ -2,21 +2,24 @@
 
 ``repr(obj)``, ``obj == other`` or ``x in found`` in the host run methods that the guest
 wrote, when its own time is over and its exceptions are nobody's. So while no run is on,
-these methods are replaced by guarded ones; the next run begins by putting them back. Three kinds:
+these methods are replaced by guarded ones; the next run begins by putting them back. Four kinds:
 
 * what an expression or a library function calls by itself, whatever the class: `HOOKS`;
 * what a class of the guest's has in place of a method of a builtin base: host code that knows ``str``
   calls ``strip``, and the interpreter ``close`` of a file that is dropped;
 * properties in place of what the interpreter keeps itself, or under a name that it made up: ``__cause__`` of
-  an error, ``__doc__``.
+  an error, ``__doc__``;
+* what a metaclass has in place of what tells classes apart: whoever looks for a class in a set asks it, and
+  whoever reads a name of one. There stands what ``type`` does, also while the host works within a run.
 """
 
 from __future__ import annotations
 
+import contextlib
 import io
 import types
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from types import FunctionType
 from typing import Any, NamedTuple
 
@@ -53,6 +56,9 @@ _BUILTIN = frozenset({"builtins", "datetime", "_io"})
 
 _FILE: Any = io.IOBase.__base__
 
+_OF_CLASSES = frozenset({"__hash__", "__eq__", "__ne__", "__getattribute__"})
+"""What a metaclass is asked for by whoever has a class of it at hand."""
+
 _UNSETTABLE = frozenset(
     {"__abstractmethods__", "__annotations__", "__name__", "__qualname__", "__type_params__"}
 )
@@ -71,9 +77,13 @@ class Hooks:
     def __init__(self, answer: Answer) -> None:
         self._answer = answer
         self._shut: list[tuple[type, str, Any]] = []
+        self._is_open = True
+        self._pauses = 0
 
     def shut(self, classes: Iterable[type]) -> None:
         """Put the guarded ones in place."""
+        self.open()  # host code that was given up may have some shut
+        self._is_open = False
         for class_ in classes:
             bases = _builtin_bases(class_)
             for name, value in list(namespace_of(class_).items()):
@@ -89,13 +99,32 @@ class Hooks:
         # A name may be of a class of the guest's: its __hash__ and __eq__ must not be asked.
         if type(name) is not str or _is_one_of(value, _HARMLESS):
             return
-        if name in HOOKS:
+        if name in _OF_CLASSES and issubclass(class_, type):
+            self._put(class_, name, value, _told_by_type(name, value))
+        elif name in HOOKS:
             self._shut_method(class_, name, value)
         elif bases and (below := _below(bases, name)) is not None:
             self._shut_over(class_, name, value, below)
         elif ledger.is_dunder(name) and _runs_when_read(value):
             reads = _notes if name == "__notes__" and _has(bases, BaseException) else self._reads(name)
             self._put(class_, name, value, _Shut(value, reads))
+
+    @contextlib.contextmanager
+    def paused(self, classes: Iterable[type]) -> Iterator[None]:
+        """Ask no metaclass of *classes* for a while in which the host works, without limits, in a run."""
+        self._pauses += 1
+        if self._pauses == 1 and self._is_open:
+            for class_ in classes:
+                if issubclass(class_, type):
+                    said = namespace_of(class_)
+                    for name in _OF_CLASSES.intersection(said):
+                        self.shut_one(class_, name, said[name])
+        try:
+            yield
+        finally:
+            self._pauses -= 1
+            if self._pauses == 0 and self._is_open:  # else the run has ended meanwhile
+                self.open()
 
     def _shut_over(self, class_: type, name: str, value: Any, below: Any) -> None:
         """Guard what a class has in place of *below*, of a builtin class."""
@@ -126,6 +155,7 @@ class Hooks:
 
     def open(self) -> None:
         """Put the guest's own back."""
+        self._is_open = True
         for class_, name, value in self._shut:
             if value is _NOWHERE:
                 type.__delattr__(class_, name)
@@ -204,6 +234,18 @@ class _Shut:
         if self._writes is None:
             raise AttributeError("it can be set by the code of its class only")
         self._writes(instance, value)
+
+
+def _told_by_type(name: str, value: Any) -> Callable[..., Any]:
+    """Stand in a metaclass for *value*, and do what ``type`` does."""
+    method = getattr(type, name)
+
+    def told(*args: Any) -> Any:
+        return method(*args)
+
+    _guards.add(told)
+    vars(told)[_WRITTEN] = value
+    return told
 
 
 def written(value: Any) -> Any:

@@ -271,7 +271,7 @@ class Session:
         if deadline is not None:
             deadline.pause()
         try:
-            with wall.without_workspace():
+            with wall.without_workspace(), self._hooks.paused(self._guards.classes.made()):
                 yield
         finally:
             if deadline is not None:
