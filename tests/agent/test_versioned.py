@@ -455,3 +455,27 @@ def test_a_task_starts_with_a_cache_that_cannot_be_read(isolation):
     state.write_cache({})
     state.commit()
     assert run(Versioned(store), "cache['n'] = 1\ntask_success(len(cache))", isolation=isolation).value == 1
+
+
+TELLING = """class M(type):
+    def __getattribute__(cls, name): return 1 // on and type.__getattribute__(cls, name)
+class C(metaclass=M): pass"""
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "class M(type):\n    def __hash__(cls): return 1 // on\nclass C(metaclass=M): pass",
+        TELLING,
+        "class M(type):\n    def __getattr__(cls, name): raise ZeroDivisionError\nclass C(metaclass=M): pass",
+        "class C:\n    def __getattribute__(self, name): raise ZeroDivisionError",
+        "class C: __module__ = 3",
+    ],
+)
+@pytest.mark.parametrize("make", [Versioned, Live])
+def test_what_a_class_raises_that_is_asked_ends_no_task_and_hides_no_variable(make, code):
+    state = make()
+    record = run(state, f"on = 1\n{code}\nc = C()\ncs = [C]\non = 0\ntask_success(c)")
+
+    assert "C object" in repr(record.events[-1])
+    assert "c = " in view(state, focus="full")

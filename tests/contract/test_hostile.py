@@ -155,8 +155,34 @@ class ExplosiveStr(str):
     __hash__ = None
 
 
+class ExplosiveMeta(type):
+    def __getattr__(cls, name):
+        raise RuntimeError(name)
+
+
+class ExplosiveKind(metaclass=ExplosiveMeta):
+    pass
+
+
+class Partitioned(str):
+    __slots__ = ()
+
+    def partition(self, sep):
+        raise RuntimeError
+
+
 @pytest.mark.parametrize(
-    "make", [Explosive, lambda: ExplosiveList([1]), lambda: ExplosiveStr("a"), lambda: Explosive]
+    "make",
+    [
+        type("OfNoModule", (), {"__module__": 3}),
+        type("OfAModule", (), {"__module__": Partitioned("pandas")}),
+        ExplosiveKind,
+        lambda: ExplosiveKind,
+        Explosive,
+        lambda: ExplosiveList([1]),
+        lambda: ExplosiveStr("a"),
+        lambda: Explosive,
+    ],
 )
 def test_no_hook_of_the_value_runs_while_it_is_refused_or_shown(make):
     value = make()

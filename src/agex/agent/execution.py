@@ -317,7 +317,7 @@ class Execution:
 
     def _unfit(self, function: Any) -> str | None:
         signature = self.terms.signature
-        if not isinstance(function, FunctionType):
+        if type(function) is not FunctionType:
             return f"{signature.name} is not a function, so the task goes on."
         if not signature.accepts(function):
             return (

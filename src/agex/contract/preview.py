@@ -5,10 +5,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import Field, dataclass, replace
 from enum import Enum
 from itertools import islice
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
@@ -24,6 +25,7 @@ from agex.contract.realtype import (
     real_iter,
     real_len,
 )
+from agex.typeslots import module_of
 
 __all__ = ["preview", "short_repr"]
 
@@ -153,10 +155,16 @@ def _structure(value: Any, room: _Room) -> str:
 
 
 def _field_names(kind: type) -> list[str]:
-    if is_dataclass(kind):
-        return [each.name for each in fields(kind) if each.repr]
+    made = class_attribute(kind, "__dataclass_fields__")  # not asked for: a metaclass may answer
+    if type(made) is dict:
+        return [each.name for each in made.values() if type(each) is Field and each.repr and _is_held(each)]
     named = class_attribute(kind, "_fields" if is_subclass(kind, tuple) else "__pydantic_fields__")
     return [name for name in named if type(name) is str] if type(named) in (tuple, dict) else []
+
+
+def _is_held(field: Any) -> bool:
+    """Tell whether an object has a field of its own, as opposed to a variable of its class."""
+    return field._field_type is vars(dataclasses)["_FIELD"]
 
 
 def _attributes(value: Any, names: Iterable[str], room: _Room) -> Iterator[str]:
@@ -222,9 +230,10 @@ def _object(value: Any, room: _Room) -> str:
 
 def _is_printed(kind: type) -> bool:
     """Tell whether *kind* really is what its module calls by its name, and prints shortly."""
-    if type(kind) is not type or kind.__module__.partition(".")[0] not in _PRINTED:
+    module = module_of(kind)
+    if type(kind) is not type or type(module) is not str or module.partition(".")[0] not in _PRINTED:
         return False
-    return getattr(sys.modules.get(kind.__module__), kind.__name__, None) is kind
+    return getattr(sys.modules.get(module), kind.__name__, None) is kind
 
 
 def _loaded(name: str) -> Any:

@@ -90,7 +90,7 @@ class Live(State):
         if type(found) is values.Packed:
             self._open()
             found = self._opened({name: self._variables[name]})[name]
-        if isinstance(found, values.NotKept):
+        if issubclass(type(found), values.NotKept):  # isinstance() asks the value
             raise values.not_kept_error(found, name)
         return found
 

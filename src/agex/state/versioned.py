@@ -501,7 +501,7 @@ def _opened(store: KVStore, branch: str, classes: tuple[type, ...]) -> Versioned
 
 def _readable(name: str, value: Any) -> Any:
     """Return a variable, or raise what there is to say of one that could not be kept."""
-    if isinstance(value, values.NotKept):
+    if issubclass(type(value), values.NotKept):  # isinstance() asks the value
         raise values.not_kept_error(value, name)
     return value
 
