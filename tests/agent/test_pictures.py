@@ -164,3 +164,47 @@ def test_a_picture_of_the_agents_own_class_runs_as_its_code_under_its_limits() -
     message = look(agent, None)
     assert message.images == ()
     assert "Error" in message.content
+
+
+OF_ITS_OWN = {
+    "a class": """
+class Mine(Image.Image):
+    def copy(self): here()
+picture = Mine()
+""",
+    "a value": """
+class Mine:
+    def __bool__(self): here()
+picture = Image.new("P", (3, 2))
+picture.info["icc_profile"] = Mine()
+""",
+    "a key": """
+class Mine(str):
+    def __eq__(self, other): here()
+    def __hash__(self): return hash("transparency")
+picture = Image.new("P", (3, 2))
+picture.info[Mine()] = 1
+""",
+}
+
+
+@pytest.mark.parametrize("name", OF_ITS_OWN)
+def test_a_picture_that_an_agent_gives_to_another_runs_none_of_its_code(name: str) -> None:
+    other = agent_of("task_success(None)")
+
+    @other.task
+    def look_at(picture: PIL_Image.Image) -> None: ...
+
+    agent = agent_of(f"from PIL import Image\n{OF_ITS_OWN[name]}look_at(picture)", "task_success(None)")
+    agent.module(PIL_Image, name="PIL.Image")
+    agent.fn(look_at)
+    ran: list[None] = []
+    agent.fn(lambda: ran.append(None), name="here")
+
+    @agent.task
+    def work() -> None: ...
+
+    record = work.run()
+    assert ran == []
+    assert record.turns == 2
+    assert not any(event.error for event in record.events if isinstance(event, OutputEvent))

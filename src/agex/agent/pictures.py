@@ -14,6 +14,8 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from agex.models.base import Image
+from agex.sandbox import origins
+from agex.typeslots import mro_of
 from agex.values.kinship import is_exactly, is_made_of
 
 __all__ = ["MOST_PICTURES", "encoded", "media_type_of", "pictures_of"]
@@ -59,8 +61,16 @@ def encoded(thing: Any, host_time: HostTime) -> Image:
 
 
 def pictures_of(values: Mapping[str, Any], host_time: HostTime) -> tuple[list[str], tuple[Image, ...]]:
-    """Return which of some inputs are pictures by their type, and those pictures, the first few of them."""
-    given = [name for name, value in values.items() if is_made_of(type(value), "PIL.Image", "Image")]
+    """Return which of some inputs are pictures by their type, and those pictures, the first few of them.
+
+    One of a class that an agent wrote is none: this is the host's time, and its methods are the agent's code.
+    """
+    given = [
+        name
+        for name, value in values.items()
+        if is_made_of(type(value), "PIL.Image", "Image")
+        if not any(map(origins.is_guest_class, mro_of(type(value))))
+    ]
     shown = {name: _pil(values[name], host_time) for name in given[:MOST_PICTURES]}
     return [*shown], tuple(shown.values())
 
@@ -87,12 +97,19 @@ def _pil(picture: Any, host_time: HostTime) -> Image:
     with host_time():
         from PIL import Image as pil  # noqa: N813 - the plugin writes
     small = picture.copy()
+    small.info = {name: each for name, each in small.info.items() if type(name) is str and _is_plain(each)}
     small.thumbnail((LONGEST_SIDE, LONGEST_SIDE))
     if small.mode not in {"1", "L", "LA", "P", "RGB", "RGBA", "I;16"}:
         small = pil.Image.convert(small, "RGB")
     out = io.BytesIO()
     small.save(out, "PNG")
     return _checked(out.getvalue())
+
+
+def _is_plain(value: Any) -> bool:
+    """Tell whether what stands beside the pixels is data: Pillow asks it, and it may be an agent's object."""
+    parts = value if type(value) is tuple else (value,)
+    return all(type(part) in {int, float, bytes, str} for part in parts)
 
 
 def _array(pixels: Any, host_time: HostTime) -> Image:
