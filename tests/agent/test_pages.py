@@ -24,7 +24,7 @@ from agex import (
     Versioned,
 )
 from agex.models.base import Image
-from agex.testing import ScriptedModel
+from agex.testing import ScriptedModel, python_action
 
 WHERE = {"agent": "a", "task": "t", "run_id": "r", "turn": 1}
 
@@ -520,3 +520,19 @@ def test_showing_leaves_nothing_behind() -> None:
     before = run._repr_html_()
     gc.collect()
     assert run._repr_html_() == before
+
+
+@pytest.mark.parametrize("table", ["pd.DataFrame({'a': [1]})", "pd.Series([1])"])
+def test_what_an_agent_put_beside_a_table_is_not_copied_for_the_page(table):
+    pandas = pytest.importorskip("pandas")
+    code = (
+        "import pandas as pd\nclass Unit:\n    def __deepcopy__(self, memo): raise ValueError\n"
+        f"table = {table}\ntable.attrs['unit'] = Unit()\ntask_success(table)"
+    )
+    agent = Agent(model=ScriptedModel([[python_action(code)]]))
+    agent.module(pandas)
+
+    @agent.task
+    def work() -> object: ...
+
+    assert "1" in str(work.run().page())

@@ -4,6 +4,7 @@ import abc
 from dataclasses import dataclass
 from typing import Annotated, Any
 
+import pandas as pd
 import pytest
 from annotated_types import MinLen
 from pydantic import BaseModel
@@ -205,3 +206,49 @@ def test_virtual_subclasses_count_where_the_class_registered_them():
 def test_real_contents_of_an_override():
     assert list(real_iter(HidingList(["x"]))) == ["x"]
     assert real_len(HidingList(["x"])) == 1
+
+
+class ExplosiveLabel:
+    """A label that raises once it is in its table."""
+
+    armed = False
+
+    def _boom(self, *args: Any) -> Any:
+        if self.armed:
+            raise RuntimeError
+        return 1
+
+    __len__ = __bool__ = __copy__ = __deepcopy__ = __lt__ = __repr__ = __str__ = __format__ = _boom
+
+    def __hash__(self):
+        return self._boom()
+
+    def __eq__(self, other):
+        self._boom()
+        return self is other
+
+    def __getattr__(self, name):
+        self._boom()
+        raise AttributeError(name)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda label: pd.DataFrame([[1, 2]], columns=[label, "b"]),
+        lambda label: pd.DataFrame({"a": [1]}, index=[label]),
+        lambda label: pd.DataFrame({"a": [1]}, index=pd.Index([1], name=label)),
+        lambda label: pd.DataFrame({"a": [1]}, index=pd.MultiIndex.from_tuples([(1, label)])),
+        lambda label: pd.Series([1], index=[label], name=label),
+        lambda label: pd.Series([label]),
+        lambda label: pd.Index([label]),
+    ],
+)
+def test_no_label_of_a_table_is_asked_for_its_text(make, monkeypatch):
+    label = ExplosiveLabel()
+    table = make(label)
+    if not isinstance(table, pd.Index):
+        table.attrs["unit"] = label
+    monkeypatch.setattr(ExplosiveLabel, "armed", True)
+
+    assert type(table).__name__ in preview(table)

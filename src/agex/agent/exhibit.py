@@ -55,7 +55,7 @@ def _frame(frame: Any, label: str) -> Part:
     # Only properties of the class and `iloc` are asked: methods could be hidden by attributes of the object.
     rows, columns = frame.shape
     picked = list(_ends(rows))
-    part = frame.iloc[picked, :COLUMNS]
+    part = type(frame)(frame).iloc[picked, :COLUMNS]  # without its `attrs`, of which copies would be made
     names = [_cell(name) for name in part.columns]
     held = [[_cell(each) for each in part.iloc[:, number].array] for number in range(len(names))]
     body = [
@@ -70,8 +70,8 @@ def _frame(frame: Any, label: str) -> Part:
 
 def _series(series: Any, label: str) -> Part:
     picked = list(_ends(len(series.array)))
-    part = series.iloc[picked]
-    body = [(_cell(index), _cell(each)) for index, each in zip(part.index, part.array, strict=True)]
+    pairs = zip(series.index[picked], series.array[picked], strict=True)
+    body = [(_cell(index), _cell(each)) for index, each in pairs]
     note = f"{len(series.array):,} values of {series.dtype}"
     return Table(
         head=("", _cell(series.name)), rows=_gap(body, len(series.array)), label=label or "Series", note=note

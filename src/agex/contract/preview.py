@@ -262,11 +262,13 @@ def _table(value: Any, limit: int) -> str | None:
     if is_known(type(value), pandas.DataFrame):
         types = ", ".join(f"{short_repr(name, 40)}: {t}" for name, t in islice(value.dtypes.items(), 50))
         rows, columns = value.shape
-        head = value.iloc[:_ROWS, :20].map(_cell)
+        head = pandas.DataFrame(value).iloc[:_ROWS, :20]  # without its `attrs`, of which copies would be made
+        head.index, head.columns = _labels(head.index), _labels(head.columns)
+        head = head.map(_cell)
         told = f"DataFrame, {rows} rows x {columns} columns\ncolumns {_cut(types, limit // 2)}"
         return _with_lines(told, head.to_string() if value.size else "", limit)
     if is_known(type(value), pandas.Series):
-        head = value.iloc[:_ROWS].map(_cell)
+        head = pandas.Series(value.array[:_ROWS], index=_labels(value.index[:_ROWS])).map(_cell)
         told = f"Series {short_repr(value.name, 40)}, length {len(value)}, dtype {value.dtype}"
         return _with_lines(told, head.to_string() if value.size else "", limit)
     if is_known(type(value), pandas.Index):
@@ -282,6 +284,16 @@ def _with_lines(text: str, rows: str, limit: int) -> str:
             break
         text += f"\n{line}"
     return text
+
+
+def _labels(index: Any) -> Any:
+    """Return labels that pandas may ask for their text and their hash: those of a guest's as texts."""
+    told = [*index.names, *index]
+    parts = [part for each in told for part in (each if type(each) is tuple else (each,))]
+    is_plain = all(
+        type(part) in (str, int, float, bool, type(None)) or _is_printed(type(part)) for part in parts
+    )
+    return index if is_plain else [short_repr(each, 40) for each in index]
 
 
 def _cell(value: object) -> object:
