@@ -16,6 +16,7 @@ from agex.errors import SandboxSyntaxError
 from agex.sandbox import ledger, origins
 from agex.sandbox.rewrite import rewrite, rewrite_expression
 from agex.sandbox.rules import HELPERS, Rules
+from agex.sandbox.spaces import keep_equal
 
 __all__ = ["compile_expression", "compile_module"]
 
@@ -32,21 +33,24 @@ def compile_module(
     echo: bool = True,
     flat: bool = False,
     top_level_await: bool = False,
+    apart: bool = False,
 ) -> types.CodeType:
-    """Compile a program for a session; a *flat* one for a single namespace.
+    """Compile a program for a session; a *flat* one for a single namespace, one *apart* for a guest's dict.
 
     Raises:
         SyntaxError: it is not Python.
         SandboxSyntaxError: it is, but something in it is not allowed.
     """
-    key = (source, filename, rules, echo, flat, top_level_await)
+    key = (source, filename, rules, echo, flat, top_level_await, apart)
     with _lock:
         if key in _cache:
             _cache.move_to_end(key)
             return _cache[key]
     # A tree is no garbage, either: looking for some took a sixth of the time.
     code = parsing.undisturbed(
-        lambda: _compile(source, filename, rules, echo=echo, flat=flat, top_level_await=top_level_await)
+        lambda: _compile(
+            source, filename, rules, echo=echo, flat=flat, top_level_await=top_level_await, apart=apart
+        )
     )
     with _lock:
         _cache[key] = code
@@ -56,11 +60,20 @@ def compile_module(
 
 
 def _compile(
-    source: str, filename: str, rules: Rules, *, echo: bool, flat: bool, top_level_await: bool
+    source: str,
+    filename: str,
+    rules: Rules,
+    *,
+    echo: bool,
+    flat: bool,
+    top_level_await: bool,
+    apart: bool,
 ) -> types.CodeType:
     flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT if top_level_await else 0
     try:
         tree = compile(source, filename, "exec", flags | ast.PyCF_ONLY_AST, dont_inherit=True)
+        if apart:
+            keep_equal(tree)
         rewrite(tree, rules, echo=echo, flat=flat)
         code: types.CodeType = compile(tree, filename, "exec", flags, dont_inherit=True)
     except RecursionError:  # trees of more than about 900 levels
@@ -69,9 +82,11 @@ def _compile(
     return code
 
 
-def compile_expression(source: str, rules: Rules) -> types.CodeType:
-    """Compile an expression for a guest's own ``eval``."""
+def compile_expression(source: str, rules: Rules, *, apart: bool = False) -> types.CodeType:
+    """Compile an expression for a guest's own ``eval``; one *apart* for a dict of its own."""
     tree = parsing.parse_expression(source.strip(" \t"))
+    if apart:
+        keep_equal(tree)
     code: types.CodeType = compile(rewrite_expression(tree, rules), "<string>", "eval", dont_inherit=True)
     _inspect(code, source)
     return code

@@ -30,8 +30,9 @@ from agex.sandbox.importer import Importer
 from agex.sandbox.imports import Compile, Imports
 from agex.sandbox.libraries.lookup import member_door
 from agex.sandbox.limits import RUNNING, Stop
-from agex.sandbox.names import Names, Spaces, own_names, replace_names
+from agex.sandbox.names import Names, own_names, replace_names, scope_of
 from agex.sandbox.policy import Policy
+from agex.sandbox.spaces import Spaces, runs_apart
 from agex.sandbox.verdicts import Verdicts
 from agex.typeslots import mro_of, namespace_of
 
@@ -404,7 +405,7 @@ class Guards:
         if more:
             refuse_call("vars", 1 + len(more))
         if value is _OWN_SCOPE:
-            return _scope(_caller(self.builtins))
+            return scope_of(_caller(self.builtins))
         if issubclass(type(value), types.ModuleType):
             if self.policy.strict:
                 self._check_module(value)
@@ -452,7 +453,7 @@ class Guards:
         """Give the names of the calling scope: a live view where CPython's is live, else a copy."""
         if more:
             refuse_call("locals", len(more))
-        return _scope(_caller(self.builtins))
+        return scope_of(_caller(self.builtins))
 
     # -- code from strings ---------------------------------------------------------
 
@@ -460,15 +461,19 @@ class Guards:
         """Do what ``eval`` does, through the same rewriting."""
         if source is _OWN_SCOPE or more:
             refuse_call("eval", 3 + len(more) if more else 0)
-        code = compiled.compile_expression(_source(source, "eval"), self.policy.text)
-        return self._run(code, globals, locals, _caller(self.builtins))
+        caller = _caller(self.builtins)
+        apart = runs_apart(globals, caller.f_globals)
+        code = compiled.compile_expression(_source(source, "eval"), self.policy.text, apart=apart)
+        return self._run(code, globals, locals, caller)
 
     def exec(self, source: Any = _OWN_SCOPE, globals: Any = None, locals: Any = None, /, *more: Any) -> None:
         """Do what ``exec`` does, through the same rewriting."""
         if source is _OWN_SCOPE or more:
             refuse_call("exec", 3 + len(more) if more else 0)
-        code = compiled.compile_module(_source(source, "exec"), "<string>", self.policy.text, echo=False)
-        self._run(code, globals, locals, _caller(self.builtins))
+        caller = _caller(self.builtins)
+        text, apart = _source(source, "exec"), runs_apart(globals, caller.f_globals)
+        code = compiled.compile_module(text, "<string>", self.policy.text, echo=False, apart=apart)
+        self._run(code, globals, locals, caller)
 
     def _run(self, code: types.CodeType, outer: Any, inner: Any, caller: types.FrameType) -> Any:
         """Run code in namespaces that cannot shadow a helper; what it binds is copied back."""
@@ -490,7 +495,7 @@ class Guards:
             return host.eval(code, names, scope)
         finally:
             if outer is not None:
-                self._spaces.leave(outer, names)
+                self._spaces.leave(names)
             if inner is not None or (here is not None and _is_written_to(caller)):
                 replace_names(here, own_names(scope))
 
@@ -571,11 +576,6 @@ def _plain_open(files: GuestFiles) -> Callable[..., Any]:
         return files.open(file, mode, *args, **kwargs)
 
     return open
-
-
-def _scope(frame: types.FrameType) -> Mapping[str, Any]:
-    is_function = frame.f_code.co_flags & CO_OPTIMIZED
-    return own_names(frame.f_locals) if is_function else Names(frame.f_locals)
 
 
 def _count(*given: Any) -> int:

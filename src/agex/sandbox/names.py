@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
+import types
 from collections.abc import Iterator, Mapping, MutableMapping
 from typing import Any
 
 from agex.errors import SandboxNameError
 from agex.sandbox import ledger
+from agex.sandbox.flags import CO_OPTIMIZED
 
-__all__ = ["Names", "Spaces", "is_bindable", "own_names", "replace_names"]
+__all__ = ["Names", "is_bindable", "own_names", "replace_names", "scope_of"]
 
 
 def is_bindable(name: object) -> bool:
@@ -37,46 +38,6 @@ def replace_names(namespace: Any, names: Mapping[str, Any]) -> None:
     for name, value in names.items():
         if name not in namespace or namespace[name] is not value:  # some mappings take a name once only
             namespace[name] = value
-
-
-class Spaces:
-    """The dicts that ``exec(text, names)`` was given, each with the globals that its code really has.
-
-    Code cannot run in a dict of the guest, which could shadow a helper there. So it runs in another
-    one, which stays the same for the same dict: its functions see what later code binds. What is
-    assigned in between, on one side only, is carried over when code runs there the next time.
-    """
-
-    def __init__(self) -> None:
-        self._known: OrderedDict[int, tuple[Any, dict[str, Any], dict[str, Any]]] = OrderedDict()
-
-    def enter(self, given: Any, fixed: Mapping[str, Any]) -> dict[str, Any]:
-        """Give the globals for a dict, which hold *fixed* as well."""
-        known = self._known.get(id(given))
-        if known is None or known[0] is not given:
-            return {**own_names(given), **fixed}
-        _, names, before = known
-        now = own_names(given)
-        for name, value in own_names(names).items():
-            if now.get(name, _NOTHING) is before.get(name, _NOTHING) is not value:
-                now[name] = value  # a function of earlier code assigned it
-        replace_names(names, now)
-        names.update(fixed)
-        return names
-
-    def leave(self, given: Any, names: dict[str, Any]) -> None:
-        """Carry what was bound over to the dict, and remember the two."""
-        shown = own_names(names)
-        replace_names(given, shown)
-        self._known[id(given)] = given, names, shown
-        self._known.move_to_end(id(given))
-        if len(self._known) > _SPACES:
-            self._known.popitem(last=False)
-
-
-_NOTHING = object()
-_SPACES = 32
-"""How many dicts are remembered: they live as long."""
 
 
 class Names(MutableMapping[str, Any]):
@@ -122,3 +83,9 @@ class Names(MutableMapping[str, Any]):
 
     def __deepcopy__(self, memo: Any) -> dict[str, Any]:
         return self.copy()  # of the names: the namespace itself holds the helpers
+
+
+def scope_of(frame: types.FrameType) -> Mapping[str, Any]:
+    """Give the names of a scope: a live view where CPython's is live, else a copy."""
+    is_function = frame.f_code.co_flags & CO_OPTIMIZED
+    return own_names(frame.f_locals) if is_function else Names(frame.f_locals)
