@@ -132,12 +132,11 @@ def _pushing(statement: ast.stmt, assigned: set[str]) -> Iterator[ast.stmt]:
 
 def _own(function: ast.AST) -> Iterator[ast.AST]:
     """Give the parts of a function, less those of functions and classes inside of it."""
-    yield function
-    for child in ast.iter_child_nodes(function):
-        if isinstance(child, _DEFINITIONS):
-            yield from ()
-        else:
-            yield from _own(child)
+    parts = [function]  # in a loop: a chain of operators can be longer than recursion goes
+    while parts:
+        part = parts.pop()
+        yield part
+        parts += [child for child in ast.iter_child_nodes(part) if not isinstance(child, _DEFINITIONS)]
 
 
 def _blocks(node: ast.AST) -> Iterator[list[ast.stmt]]:
