@@ -16,6 +16,7 @@ import abc
 import enum
 import types
 import typing
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -380,7 +381,9 @@ class ClassRegistry:
                     f"class {name} cannot say its __module__ where your metaclass makes it; leave it out"
                 )
             if not dict.__contains__(namespace, "__module__"):  # else it is a class statement's, of any type
-                namespace = {**dict(dict.items(namespace)), "__module__": self.module_name}
+                # The order of an OrderedDict is its own, not that of the dict it is.
+                kind: Any = OrderedDict if type(namespace) is OrderedDict else dict
+                namespace = {**dict(kind.items(namespace)), "__module__": self.module_name}
             members.check(namespace, name)
             members.check_dunders(namespace, name)
             self._check_bases(name, types.resolve_bases(_items(bases)), namespace)
