@@ -412,7 +412,7 @@ class Guards:
             return types.MappingProxyType(
                 {k: v for k, v in host.vars(value).items() if not ledger.is_dunder(k)}
             )
-        if not (self.is_own(value) or self.is_guest_function(value)):
+        if not (rawmemory.is_namespace(value) or self.is_own(value) or self.is_guest_function(value)):
             raise SandboxTypeError(
                 f"vars() of {doors.described(value)} is not available; use dir() and its attributes"
             )

@@ -17,7 +17,7 @@ from agex.sandbox import instead
 from agex.sandbox.memo import shut
 from agex.typeslots import mro_of, namespace_of
 
-__all__ = ["NAMES", "NOWHERE", "SimpleNamespace", "keep_from"]
+__all__ = ["NAMES", "NOWHERE", "SimpleNamespace", "is_namespace", "keep_from"]
 
 NAMES = ("__array_interface__", "__array_struct__")
 
@@ -93,6 +93,11 @@ class SimpleNamespace(types.SimpleNamespace):
 
     def __repr__(self) -> str:
         return f"namespace{super().__repr__().removeprefix(type(self).__name__)}"
+
+
+def is_namespace(value: object) -> bool:
+    """Tell whether a value is a namespace that a guest made: the host's are of the real class."""
+    return type(value) is SimpleNamespace
 
 
 SimpleNamespace.__module__ = "types"
