@@ -390,6 +390,20 @@ def test_a_member_that_a_module_has_and_the_guest_does_not_is_refused_with_advic
     assert "line 3" in result.traceback
 
 
+@pytest.mark.parametrize(
+    ("module", "instead"),
+    [
+        ("os.path", "this sandbox has no file system; work with the values and text you were given"),
+        ("threading", "no thread can be started; call the functions one after the other"),
+        ("inspect", "use callable(x), dir(x), x.__doc__ and x.__annotations__"),
+        ("platform", "work with the modules that are registered"),
+        ("statstics", "did you mean 'statistics'?"),
+    ],
+)
+def test_a_module_that_is_not_granted_is_refused_with_what_to_do_instead(module: str, instead: str) -> None:
+    assert str(SANDBOX.exec(f"import {module}").error) == f"import of '{module}' is not allowed; {instead}"
+
+
 def test_a_handler_of_the_guest_reads_the_same_text() -> None:
     result = SANDBOX.exec("import sys\ntry: sys.modules\nexcept Exception as error: print(error)")
 

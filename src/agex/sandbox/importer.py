@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from agex.errors import SandboxImportError
-from agex.sandbox.modules import ModuleGrant, hint
+from agex.sandbox.modules import ModuleGrant, hint, instead_of_module
 
 if TYPE_CHECKING:
     from agex.sandbox.files import Modules
@@ -115,7 +115,7 @@ class Importer:
             return grant.copy()
         found = self._submodule(name)
         if found is None:
-            instead = hint(name, self._grants) or "work with the modules that are registered"
+            instead = instead_of_module(name, self._grants)
             raise SandboxImportError(
                 f"import of '{name}' is not allowed; {instead}", name=self._missing(name)
             )

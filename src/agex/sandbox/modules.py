@@ -19,8 +19,8 @@ from agex.errors import SandboxAttributeError
 from agex.sandbox import classes, wall
 
 __all__ = [
-    "ModuleGrant", "Pattern", "explained", "handed_out", "hint", "is_foreign", "matches", "open_while",
-    "refused_member",
+    "ModuleGrant", "Pattern", "explained", "handed_out", "hint", "instead_of_module", "is_foreign", "matches",
+    "open_while", "refused_member",
 ]  # fmt: skip
 
 Pattern: TypeAlias = str | Iterable[str] | Callable[[str], bool]
@@ -164,11 +164,17 @@ class ModuleGrant:
 
 _INSTEAD = {
     "asyncio.run": "call await main() itself, where the code is run with await allowed",
+    "contextlib.redirect_stderr": "use print(..., file=io.StringIO())",
+    "contextlib.redirect_stdout": "use print(..., file=io.StringIO())",
     "json.load": "use json.loads(text)",
     "json.dump": "use json.dumps(value)",
+    "operator.call": "call the function itself",
     "random.SystemRandom": "use the functions of secrets",
     "sys.argv": "use the variables you were given",
+    "sys.exc_info": "use except Exception as error",
+    "sys.exception": "use except Exception as error",
     "sys.exit": "return or raise to end the program earlier",
+    "sys.setrecursionlimit": "write a loop instead of a deep recursion",
     "sys.stdin": "use the values you were given",
     "sys.stdout": "use print()",
     "sys.stderr": "use print()",
@@ -176,6 +182,37 @@ _INSTEAD = {
     "sys.path": "import what you need by its name",
 }
 """What to do instead of members that are often asked for."""
+
+_NO_FILES = "this sandbox has no file system; work with the values and text you were given"
+_NO_PROCESSES = "no process can be started; do the work in this code"
+_NO_THREADS = "no thread can be started; call the functions one after the other"
+_NO_NETWORK = "there is no network; use the functions you were given"
+_INSTEAD_OF_MODULES = {
+    **dict.fromkeys(("glob", "os", "pathlib", "shutil", "tempfile"), _NO_FILES),
+    **dict.fromkeys(("multiprocessing", "subprocess"), _NO_PROCESSES),
+    **dict.fromkeys(("concurrent", "threading"), _NO_THREADS),
+    **dict.fromkeys(("http", "socket", "urllib"), _NO_NETWORK),
+    **dict.fromkeys(("marshal", "pickle", "shelve"), "use json, or keep the object in a variable"),
+    **dict.fromkeys(("doctest", "unittest"), "use assert"),
+    "argparse": "use the variables you were given",
+    "ast": "use json.loads(text)",
+    "contextvars": "pass the value as an argument",
+    "importlib": "use the import statement",
+    "inspect": "use callable(x), dir(x), x.__doc__ and x.__annotations__",
+    "logging": "use print()",
+    "timeit": "use time.perf_counter()",
+    "traceback": "use except Exception as error, and print it",
+}
+"""What to do instead of modules that are often asked for."""
+
+
+def instead_of_module(name: str, known: Mapping[str, Any]) -> str:
+    """Say what to do instead of importing a module; one of the standard library is no slip of the pen."""
+    top = name.partition(".")[0]
+    if top in _INSTEAD_OF_MODULES:
+        return _INSTEAD_OF_MODULES[top]
+    meant = "" if top in sys.stdlib_module_names else hint(name, known)
+    return meant or "work with the modules that are registered"
 
 
 def explained(error: AttributeError) -> AttributeError:
