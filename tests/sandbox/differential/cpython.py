@@ -45,23 +45,23 @@ PROVIDED = {"unittest", "test", "inspect", "warnings"}
 
 
 CORE = """
-    test_asyncgen test_augassign test_binop test_bool test_class test_compare test_contains test_contextlib
-    test_coroutines test_dataclasses test_decorators test_descr test_dictcomps test_except_star test_exception_group
-    test_exception_hierarchy test_exception_variations test_exceptions test_fstring test_funcattrs test_generators
-    test_genericclass test_grammar test_isinstance test_iter test_keywordonlyarg test_listcomps
-    test_named_expressions test_opcodes test_patma test_positional_only_arg test_property test_raise test_richcmp
-    test_scope test_setcomps test_slice test_subclassinit test_super test_syntax test_type_aliases
-    test_type_annotations test_type_params test_typing test_unary test_unpack test_with test_yield_from
+    test_asyncgen test_augassign test_binop test_bool test_builtin test_class test_compare test_contains
+    test_contextlib test_coroutines test_dataclasses test_decorators test_descr test_dictcomps test_except_star
+    test_exception_group test_exception_hierarchy test_exception_variations test_exceptions test_fstring
+    test_funcattrs test_generator_stop test_generators test_genericclass test_grammar test_int_literal
+    test_isinstance test_iter test_iterlen test_keywordonlyarg test_listcomps test_named_expressions test_opcodes
+    test_patma test_positional_only_arg test_property test_raise test_richcmp test_scope test_setcomps test_slice
+    test_subclassinit test_super test_syntax test_type_aliases test_type_annotations test_type_params test_typing
+    test_unary test_unpack test_with test_yield_from
 """.split()
 """Modules about the language: run always."""
 LIBRARY = """
-    test_base64 test_baseexception test_bisect test_collections test_colorsys test_complex
+    test_abstract_numbers test_base64 test_baseexception test_bisect test_collections test_colorsys test_complex
     test_copy test_defaultdict test_deque test_dict test_dictviews test_difflib test_dynamicclassattribute test_enum
     test_enumerate test_eof test_float test_format test_fractions test_functools test_genericalias test_graphlib
-    test_hash test_heapq test_html test_index test_int test_list
-    test_numeric_tower test_operator test_pow test_pprint test_print test_range
-    test_reprlib test_sort test_string test_struct test_structseq test_textwrap test_tuple
-    test_unicode_identifiers test_userdict test_userlist
+    test_hash test_heapq test_html test_index test_int test_list test_long test_numeric_tower test_operator test_pow
+    test_pprint test_print test_range test_reprlib test_sort test_string test_struct test_structseq test_textwrap
+    test_tuple test_unicode_identifiers test_userdict test_userlist
 """.split()
 """Modules about builtin types and the standard set: run where ``AGEX_DIFFERENTIAL=all`` is set."""
 DOCTESTS = """
