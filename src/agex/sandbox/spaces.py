@@ -3,7 +3,8 @@
 Code cannot run in a dict of the guest, which could shadow a helper there. So it runs in another
 one, and the two are kept equal: when code begins and ends to run there, and from then on by the
 functions that it made. Those begin with ``pull!(*names)``, which takes over what was assigned in
-the dict since; behind what they assign to a global stands ``push!(*names)``.
+the dict since, and say it again where they paused; behind what they assign to a global stands
+``push!(*names)``.
 """
 
 from __future__ import annotations
@@ -112,22 +113,25 @@ def keep_equal(tree: ast.Module | ast.Expression) -> None:
 
 def _keep_equal(function: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
     assigned = {name for node in _own(function) if isinstance(node, ast.Global) for name in node.names}
-    if assigned:
+    wanted = _wanted(function.args, *function.body)
+    if assigned or any(isinstance(node, _PAUSES) for node in _own(function)):
         for node in list(_own(function)):
             for block in _blocks(node):
-                block[:] = [each for statement in block for each in _pushing(statement, assigned)]
-    wanted = _wanted(function.args, *function.body)
+                block[:] = [each for said in block for each in _followed(said, assigned, wanted)]
     if wanted:
         first = 1 if is_docstring(function.body[0]) else 0
         here = function.body[min(first, len(function.body) - 1)]
         function.body.insert(first, ast.Expr(_call("pull!", wanted, here), **at(here)))
 
 
-def _pushing(statement: ast.stmt, assigned: set[str]) -> Iterator[ast.stmt]:
+def _followed(statement: ast.stmt, assigned: set[str], wanted: set[str]) -> Iterator[ast.stmt]:
     yield statement
     bound = _bound(statement) & assigned
     if bound:
         yield ast.Expr(_call("push!", bound, statement), **at(statement))
+    parts = () if isinstance(statement, _DEFINITIONS) else _own(statement)
+    if wanted and any(isinstance(node, _PAUSES) for node in parts):
+        yield ast.Expr(_call("pull!", wanted, statement), **at(statement))
 
 
 def _own(function: ast.AST) -> Iterator[ast.AST]:
@@ -177,4 +181,5 @@ def _call(helper: str, names: set[str], node: ast.expr | ast.stmt) -> ast.Call:
     return ast.Call(ast.Name(helper, ast.Load(), **here), listed, [], **here)
 
 
+_PAUSES = (ast.Yield, ast.YieldFrom, ast.Await)
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
