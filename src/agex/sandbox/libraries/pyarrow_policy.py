@@ -13,7 +13,7 @@ from typing import Any
 
 from agex.errors import SandboxError, SandboxTypeError
 from agex.sandbox.context import CURRENT
-from agex.sandbox.libraries.checks import Stream, guarded, refused
+from agex.sandbox.libraries.checks import Stream, guarded, refused, writable_buffer
 from agex.sandbox.libraries.homes import Guard
 from agex.sandbox.libraries.library import Library, Replacements, Room, less, only
 
@@ -24,7 +24,6 @@ _TOP = Room(
         """
         *Array *Scalar *Type Arrow* Buffer BufferOutputStream BufferReader ChunkedArray Codec Field
         KeyValueMetadata MonthDayNano NA NULL RecordBatch RecordBatchReader Schema Table TableGroupBy Tensor
-        Sparse*
         arange array binary* bool* chunked_array compress concat_* date32 date64 decimal* decompress
         dense_union dictionary duration field fixed_shape_tensor float* from_numpy_dtype infer_type int* json_
         large_* list_ list_view map_ month_day_nano_interval null nulls opaque record_batch repeat
@@ -33,8 +32,9 @@ _TOP = Room(
         types compute csv json feather ipc orc parquet
         """.split()
     ),
-    # types of one's own are known to the whole process, and an old kind is unpickled
-    without=("*Extension*",),
+    # types of one's own are known to the whole process, and an old kind is unpickled; positions in a sparse
+    # tensor are followed without a check
+    without=("*Extension*", "Sparse*"),
 )
 """Not listed: what opens files (OSFile, memory_map, input_stream, Compressed*Stream, RecordBatchFile*), takes
 or gives raw memory (foreign_buffer, FixedSizeBufferWriter, allocate_buffer), or sets up the process (memory
@@ -58,7 +58,7 @@ _MODULES = {
 
 _DENIED = frozenset(
     """
-    download upload write_metadata_file set_file_path
+    download upload write_metadata_file set_file_path ParquetFile.reader ParquetReader.open
     from_substrait to_substrait
     address serialize_to Array.from_dlpack Tensor.from_dlpack Array.from_buffers StructArray.from_buffers
     UnionArray.from_dense UnionArray.from_sparse MapArray.from_arrays RunEndEncodedArray.from_arrays
@@ -231,6 +231,7 @@ LIBRARIES = {
             "DictionaryArray.from_arrays": _checked,
             "Array.view": _checked,
             "Array.take": _with_boundaries,
+            "readinto": writable_buffer(0, "b"),
         },
         brings=("numpy", "pandas"),
         replace=_replace,
