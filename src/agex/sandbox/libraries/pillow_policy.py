@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-from agex.sandbox.libraries.checks import Stream, guarded
+from agex.errors import SandboxError
+from agex.sandbox.libraries.checks import Stream, argument, guarded
+from agex.sandbox.libraries.homes import Guard
 from agex.sandbox.libraries.library import Library, Replacements, less, only
 
 __all__ = ["LIBRARIES"]
@@ -39,12 +42,26 @@ ImageMath (evaluates text), ImageFile and the formats (whose settings are the pr
 
 _DENIED = frozenset(
     """
-    im getim show toqimage toqpixmap font font_variant fp
+    im getim show toqimage toqpixmap font font_variant fp tile
     """.split()
-    # the objects of the compiled core; windows; fonts by another path; the open file of an image
+    # the objects of the compiled core; windows; fonts by another path; the open file of an image, and how it
+    # is decoded
 )
 
 _SAVE = Stream(keyword="fp", writes=True, most=2)
+
+
+def _raw(position: int, keyword: str) -> Guard:
+    """Make the guard of a function that takes a codec by name; others write to any open file, by number."""
+
+    def guard(real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        codec = argument(position, keyword, args, kwargs)
+        is_raw = type(codec) is str and codec == "raw"
+        if not is_raw and (position < len(args) or keyword in kwargs):
+            raise SandboxError(f"{real.__name__}() takes the codec 'raw' here; use save() and Image.open()")
+        return real(*args, **kwargs)
+
+    return guard
 
 
 def _replace(files: bool) -> Replacements:
@@ -53,6 +70,7 @@ def _replace(files: bool) -> Replacements:
 
     return {
         "Image": {
+            "frombytes": guarded(image.frombytes, _raw(3, "decoder_name")),
             "open": guarded(image.open, Stream(keyword="fp", in_memory=True, files=files)),
         },
         "ImageFont": {
@@ -66,7 +84,11 @@ LIBRARIES = {
         name="PIL",
         modules=_MODULES,
         denied=_DENIED,
-        guarded={"save": _SAVE},
+        guarded={
+            "save": _SAVE,
+            "Image.tobytes": _raw(0, "encoder_name"),
+            "Image.frombytes": _raw(1, "decoder_name"),
+        },
         writable=frozenset({"Exif"}),
         # made of a path, by compiled code
         sealed=("PIL.ImageFont.FreeTypeFont", "PIL.ImageFont.ImageFont"),
