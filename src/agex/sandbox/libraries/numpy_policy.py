@@ -12,7 +12,7 @@ from agex.errors import SandboxError, SandboxTypeError
 from agex.sandbox.libraries.checks import Stream, guarded
 from agex.sandbox.libraries.library import Library, Replacements, less, only
 
-__all__ = ["LIBRARIES"]
+__all__ = ["DENIED", "LIBRARIES"]
 
 _TOP = less(
     # read and write files with C's own stdio, or map them
@@ -57,7 +57,7 @@ _MODULES = {
 lib.npyio, lib.introspect, lib.array_utils, lib.recfunctions, lib.user_array, testing's other names
 (they run text as code, spawn and open files)."""
 
-_DENIED = frozenset(
+DENIED = frozenset(
     """
     ctypes cffi capsule lock data dump dumps tofile resize debug_print set_state
     BitGenerator.state MT19937.state PCG64.state PCG64DXSM.state Philox.state SFC64.state
@@ -94,6 +94,14 @@ def _rec_array(real: Callable[..., Any], obj: Any, *args: Any, **kwargs: Any) ->
     if not isinstance(obj, (list, tuple, np.ndarray)):
         raise SandboxTypeError(f"rec.array() takes a list or an array here, not {type(obj).__name__}")
     return real(obj, *args, **kwargs)
+
+
+def _nditer(real: Callable[..., Any], op: Any, flags: Any = None, *args: Any, **kwargs: Any) -> Any:
+    """Check that there is no buffer: what was read of it outlives it, as a view of freed memory."""
+    flags = None if flags is None else [str.__str__(flag) for flag in flags]
+    if flags is not None and "buffered" in flags:
+        raise SandboxError("nditer(flags=['buffered']) is not available; use a.astype() and no buffer")
+    return real(op, flags, *args, **kwargs)
 
 
 def _set_state(real: Callable[..., Any], state: Any) -> None:
@@ -136,6 +144,7 @@ def _replace(files: bool) -> Replacements:
                 np.savez_compressed, Stream(keyword="file", writes=True, fixed=packed, files=files)
             ),
             "frombuffer": guarded(np.frombuffer, _frombuffer),
+            "nditer": guarded(np.nditer, _nditer),
         },
         "ma": {"masked_array": np.ma.array},
         "rec": {"array": guarded(np.rec.array, _rec_array)},
@@ -160,15 +169,16 @@ LIBRARIES = {
     "numpy": Library(
         name="numpy",
         modules=_MODULES,
-        denied=_DENIED,
+        denied=DENIED,
         # not the helpers that are shared: np.r_, np.mgrid
         writable=frozenset({"ndarray", "flagsobj", "poly1d", "ABCPolyBase"}),
         # Their constructors lay an array over a buffer: np.ndarray(1, object, bytearray(8)) is any reference.
-        # The classes below it would lead to it.
+        # The classes below it would lead to it. An iterator may have a buffer.
         sealed=(
             "numpy.ndarray",
             "numpy.matrix",
             "numpy.memmap",
+            "numpy.nditer",
             "numpy.rec.recarray",
             "numpy.recarray",
             "numpy.char.chararray",
