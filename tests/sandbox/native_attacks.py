@@ -179,6 +179,8 @@ _POLARS = {
     "the seed of the process": "pl.set_random_seed(1)",
     "a remote query": "F.lazy().remote()",
     "a plot": "F.plot",
+    "a text that walks": "F.lazy().inspect('{0.__class__.__init__.__globals__[os].environ}').collect()",
+    "a text that walks a column": "F.select(pl.col('a').inspect('{0.__class__.__init__.__globals__[os].environ}'))",
 }  # fmt: skip
 
 _SCIPY = {

@@ -23,6 +23,7 @@ EVERYDAY = {
     "parts": "from matplotlib.patches import Rectangle; from matplotlib.ticker import MaxNLocator; from matplotlib.colors import LinearSegmentedColormap, to_hex; ax.add_patch(Rectangle((0, 0), 1, 1)); ax.xaxis.set_major_locator(MaxNLocator(3)); print(to_hex('red'), len(ax.patches))",
     "object style": "from matplotlib.figure import Figure; f = Figure(); a = f.subplots(); a.plot([1, 2]); b = io.BytesIO(); f.savefig(b, format='png'); print(len(a.lines))",
     "pixels": "fig.canvas.draw(); print(np.asarray(fig.canvas.buffer_rgba()).shape)",
+    "labels of bars": "b = ax.bar(['a', 'b'], [1, 2.5]); print([t.get_text() for f in ('%.1f', '{:.2f} m', '{0.real}', 'x') for t in ax.bar_label(b, fmt=f)])",
     "annotations": "ax.annotate('p', (1, 1)); ax.text(0, 0, '$x^2$'); ax.axhline(1); ax.fill_between([1, 2], [1, 2]); ax.twinx(); fig.suptitle('s'); fig.savefig(io.BytesIO()); print(len(ax.texts))",
 }  # fmt: skip
 
@@ -78,6 +79,7 @@ HOSTILE = {
     "table of colors": "import matplotlib.colors as c; c.colorConverter.colors['red'] = 'blue'",
     "table of markers": "from matplotlib.lines import Line2D; Line2D.markers['o'] = 'x'",
     "font of the host": "t = ax.text(0, 0, 'x'); f = t.get_fontproperties(); f.set_file(SECRET); t.set_fontproperties(f); fig.savefig(io.BytesIO())",
+    "a label that walks": "class F(float): pass\nv = F(1)\nv.x = plt.subplots\nb = ax.bar([1], [2])\nax.bar_label(type(b)(b.patches, datavalues=[v], orientation='vertical'), fmt='{.x.__globals__}', label_type='center')",
     "patching": "plt.Figure.savefig = None",
     "ginput": "fig.ginput()",
 }  # fmt: skip

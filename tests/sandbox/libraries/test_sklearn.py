@@ -22,6 +22,7 @@ EVERYDAY = {
     "text": "from sklearn.feature_extraction.text import TfidfVectorizer; v = TfidfVectorizer(); m = v.fit_transform(['a bc', 'bc de']); print(m.shape, v.get_feature_names_out(), m.toarray().round(3))",
     "own transformer": "from sklearn.base import BaseEstimator, TransformerMixin\nclass Twice(BaseEstimator, TransformerMixin):\n    def __init__(self, times=2): self.times = times\n    def fit(self, X, y=None): return self\n    def transform(self, X): return X * self.times\nprint(Twice().fit_transform(np.ones((2, 1))), Twice(3).get_params())",
     "made data": "print(make_blobs(5, random_state=0)[1], make_regression(5, 2, random_state=0)[0].shape)",
+    "named columns": "from sklearn.compose import ColumnTransformer; from sklearn.preprocessing import StandardScaler; print(ColumnTransformer([('s', StandardScaler(), [0])], verbose_feature_names_out='{transformer_name}:{feature_name}').fit(X).get_feature_names_out())",
     "imputing": "from sklearn.impute import SimpleImputer; from sklearn.compose import ColumnTransformer; print(ColumnTransformer([('i', SimpleImputer(), [0])]).fit_transform(np.array([[1.0], [np.nan]])))",
 }  # fmt: skip
 
@@ -34,6 +35,7 @@ def test_everyday_sklearn_prints_what_it_prints_natively(room, native, name):
 
 
 HOSTILE = {
+    "names that walk": "from sklearn.compose import ColumnTransformer\nfrom sklearn.preprocessing import StandardScaler\nclass S(str): pass\ns = S('a')\ns.x = np.pad\nColumnTransformer([(s, StandardScaler(), [0])], verbose_feature_names_out='{transformer_name.x.__globals__}').fit(X).get_feature_names_out()",
     "fetch": "from sklearn.datasets import fetch_california_housing",
     "load_files": "from sklearn.datasets import load_files",
     "svmlight": "from sklearn.datasets import load_svmlight_file",

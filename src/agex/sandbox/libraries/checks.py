@@ -16,12 +16,16 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from agex.errors import SandboxError, SandboxTypeError
 from agex.sandbox.context import CURRENT
+from agex.sandbox.formatting import is_plain_format
 from agex.sandbox.libraries.homes import Guard, homes
 
 if TYPE_CHECKING:
     from agex.sandbox.files import GuestFiles
 
-__all__ = ["AGGREGATIONS", "Stream", "argument", "guarded", "named_functions", "refused", "writable_buffer"]
+__all__ = [
+    "AGGREGATIONS", "Stream", "argument", "guarded", "named_functions", "plain_format", "refused",
+    "writable_buffer",
+]  # fmt: skip
 
 _ABSENT = object()
 
@@ -54,6 +58,21 @@ def argument(position: int, keyword: str, args: tuple[Any, ...], kwargs: dict[st
     return args[position] if len(args) > position else kwargs.get(keyword, _ABSENT)
 
 
+def plain_format(position: int, keyword: str) -> Guard:
+    """Make the guard of a function that fills in a text by ``str.format``: its fields walk no attributes."""
+
+    def guard(real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        _check_format(keyword, argument(position, keyword, args, kwargs))
+        return real(*args, **kwargs)
+
+    return guard
+
+
+def _check_format(name: str, value: Any) -> None:
+    if issubclass(type(value), str) and not is_plain_format(value):
+        raise SandboxError(f"{name} takes no attributes and no indices here: {{}}, {{:.2f}}, {{name}}")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Stream:
     """Guards a function that takes a path, a URL or a stream.
@@ -73,6 +92,8 @@ class Stream:
     """Keywords that may not be passed."""
     choices: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """Keywords that may only be one of some words."""
+    formats: tuple[str, ...] = ()
+    """Keywords whose text is filled in by ``str.format``."""
     defaults: Mapping[str, Any] = field(default_factory=dict)
     """Keywords that are passed unless the guest does."""
     fixed: Mapping[str, Any] = field(default_factory=dict)
@@ -165,6 +186,8 @@ class Stream:
         for each in kwargs if self.takes is not None else ():
             if each not in (self.keyword, *(self.takes or ())):
                 raise SandboxTypeError(f"{name}({each}=...) is not available; leave {each} out")
+        for each in self.formats:
+            _check_format(each, kwargs.get(each))
         for each in self.without:
             if each in kwargs:
                 raise SandboxTypeError(f"{name}({each}=...) is not available; leave {each} out")

@@ -110,6 +110,30 @@ def _replace(files: bool) -> Replacements:
 
 
 def _prepare() -> None:
+    _prepare_formatter()
+    _prepare_labels()
+
+
+def _prepare_labels() -> None:
+    """Have labels that a format string makes read attributes as guest code may, while that runs."""
+    cbook: Any = import_module("matplotlib.cbook")
+    real = cbook._auto_format_str
+    if getattr(real, "__module__", None) == __name__:
+        return
+
+    def label(fmt: Any, value: Any) -> str:
+        guards = CURRENT.get()
+        if guards is None or is_plain_format(fmt):
+            return str(real(fmt, value))
+        try:
+            return str(fmt % (value,))
+        except (TypeError, ValueError):
+            return safe_format(guards.getattr, fmt, value)
+
+    cbook._auto_format_str = label
+
+
+def _prepare_formatter() -> None:
     """Have the formatter that takes a format string read attributes as guest code may, while that runs.
 
     It is made in many places, of any string that stands for a formatter, and objects lead to it.

@@ -74,12 +74,14 @@ def _unsupported(value: Any) -> Any:
 
 _ARROW = {"engine": frozenset({"auto", "pyarrow"})}
 
+_FORMATS = ("float_format",)
+
 _GUARDED: dict[str, Guard] = {
     # the text without a path, or into a stream
-    "to_csv": Stream(keyword="path_or_buf", optional=True, writes=True),
-    "to_html": Stream(keyword="buf", optional=True, writes=True),
+    "to_csv": Stream(keyword="path_or_buf", optional=True, writes=True, formats=_FORMATS),
+    "to_html": Stream(keyword="buf", optional=True, writes=True, formats=_FORMATS),
     "to_markdown": Stream(keyword="buf", optional=True, writes=True),
-    "to_string": Stream(keyword="buf", optional=True, writes=True),
+    "to_string": Stream(keyword="buf", optional=True, writes=True, formats=_FORMATS),
     # an object it does not know, older versions write with all its attributes: a generator's frame, say
     "to_json": Stream(
         keyword="path_or_buf", optional=True, writes=True, defaults={"default_handler": _unsupported}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from agex.sandbox.libraries.checks import Stream, guarded, refused
+from agex.sandbox.libraries.checks import Stream, guarded, plain_format, refused
 from agex.sandbox.libraries.homes import Guard
 from agex.sandbox.libraries.library import Library, Replacements, less, only
 
@@ -121,6 +121,7 @@ LIBRARIES = {
         # meta.write_json of an expression takes a path of its own
         denied=_DENIED | {"ExprMetaNameSpace.write_json", "ExprMetaNameSpace.show_graph"},
         guarded={
+            "inspect": plain_format(0, "fmt"),
             **{name: _writer(name) for name in _WRITERS},
             **{
                 sink: refused(f"{sink}() is not available; use frame.collect().{write}(path)")

@@ -6,6 +6,8 @@ from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
+from agex.sandbox.context import CURRENT
+from agex.sandbox.formatting import is_plain_format, safe_format
 from agex.sandbox.libraries.checks import Stream, guarded
 from agex.sandbox.libraries.library import Library, Replacements, less, only
 
@@ -42,10 +44,28 @@ def _prepare() -> None:
     joblib: Any = import_module("joblib")
 
     joblib.cpu_count(only_physical_cores=True)
+    _prepare_names()
     with suppress(ImportError):  # of another version
         pools: Any = import_module("sklearn.utils.parallel")
         with pools._get_threadpool_controller().limit(limits=1, user_api="blas"):
             pass
+
+
+def _prepare_names() -> None:
+    """Have names of columns that a format string makes read attributes as guest code may, while that runs."""
+    columns: Any = import_module("sklearn.compose._column_transformer")
+    real = getattr(columns, "_feature_names_out_with_str_format", None)  # since scikit-learn 1.6
+    if real is None or real.__module__ == __name__:
+        return
+
+    def named(transformer_name: str, feature_name: str, str_format: str) -> str:
+        guards = CURRENT.get()
+        if guards is None or is_plain_format(str_format):
+            return str(real(transformer_name, feature_name, str_format))
+        names = {"transformer_name": transformer_name, "feature_name": feature_name}
+        return safe_format(guards.getattr, str_format, **names)
+
+    columns._feature_names_out_with_str_format = named
 
 
 def _replace(files: bool) -> Replacements:
