@@ -75,6 +75,8 @@ HOSTILE = {
     "to_csv by methodcaller": "import operator; operator.methodcaller('to_csv', TARGET)(df)",
     "to_csv mapped": "list(map(pd.DataFrame.to_csv, [df], [TARGET]))",
     "to_csv of an expression": "df.assign(x=pd.col('n').to_csv(TARGET))",
+    "an array of an expression": "print(df.assign(x=pd.col('n').values.dumps()))",
+    "memory of an expression": "df.assign(x=pd.col('n').to_numpy().ctypes)",
     "a format that walks": "df.to_string(float_format='{0.__class__.__mro__}')",
     "a format that walks into a file": "df.to_csv(float_format='{0.real.__class__.__dict__}')",
     "apply by name": "df.apply('to_csv', args=(TARGET,))",

@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Any
 
 from agex.errors import SandboxError
+from agex.sandbox.libraries import numpy_policy
 from agex.sandbox.libraries.checks import Stream, argument, guarded, named_functions, refused
 from agex.sandbox.libraries.homes import Guard
 from agex.sandbox.libraries.library import Library, Replacements, less, only
@@ -74,6 +75,9 @@ def _unsupported(value: Any) -> Any:
 
 _ARROW = {"engine": frozenset({"auto", "pyarrow"})}
 
+_OF_ARRAYS = frozenset(f"Expression.{name}" for name in numpy_policy.DENIED if "." not in name)
+"""``pd.col("a").values`` looks names up later, and by itself: the array that it asks then is none of ours."""
+
 _FORMATS = ("float_format",)
 
 _GUARDED: dict[str, Guard] = {
@@ -140,7 +144,7 @@ LIBRARIES = {
     "pandas": Library(
         name="pandas",
         modules=_MODULES,
-        denied=_DENIED,
+        denied=_DENIED | _OF_ARRAYS,
         guarded=_GUARDED,
         writable=frozenset({"NDFrame", "Index"}),
         # MultiIndex(verify_integrity=False) reads where its codes say; from_tuples and its kin check them
