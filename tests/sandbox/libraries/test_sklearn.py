@@ -1,5 +1,8 @@
 """scikit-learn under its policy: models are fitted as natively; the network, files and settings are refused."""
 
+import subprocess
+import sys
+
 import pytest
 
 START = """
@@ -62,3 +65,17 @@ HOSTILE = {
 @pytest.mark.parametrize("name", HOSTILE)
 def test_sklearn_denies(room, name):
     assert room("sklearn", "numpy").refuses(START + HOSTILE[name])
+
+
+def test_it_is_imported_beside_a_workspace():
+    code = """
+import sklearn
+from agex.files import connect_fs
+from agex.sandbox import Policy, Sandbox
+policy = Policy.default()
+policy.module(sklearn)
+result = Sandbox(policy, fs=connect_fs()).exec("from sklearn.base import clone; print('here')")
+print(result.error, result.stdout)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["None", "here"]

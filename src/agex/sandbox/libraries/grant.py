@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from agex.sandbox import doors as class_doors
+from agex.sandbox import wall
 from agex.sandbox.context import CURRENT
 from agex.sandbox.libraries.lookup import named
 from agex.sandbox.modules import ModuleGrant, Pattern, handed_out, matches
@@ -187,9 +188,10 @@ def _prepare(library: Library) -> None:
 
 @contextmanager
 def _as_host() -> Iterator[None]:
-    """Load a listed module as the host would: it may read its own settings and fonts."""
+    """Load a listed module as the host would: it may read its own settings and fonts, of the host's files."""
     token = CURRENT.set(None)
     try:
-        yield
+        with wall.without_workspace():
+            yield
     finally:
         CURRENT.reset(token)
