@@ -24,6 +24,9 @@ EVERYDAY = {
     "object style": "from matplotlib.figure import Figure; f = Figure(); a = f.subplots(); a.plot([1, 2]); b = io.BytesIO(); f.savefig(b, format='png'); print(len(a.lines))",
     "pixels": "fig.canvas.draw(); print(np.asarray(fig.canvas.buffer_rgba()).shape)",
     "labels of bars": "b = ax.bar(['a', 'b'], [1, 2.5]); print([t.get_text() for f in ('%.1f', '{:.2f} m', '{0.real}', 'x') for t in ax.bar_label(b, fmt=f)])",
+    "more colors": "print(plt.cm.Spectral(0.5), plt.cm.rainbow(0.1), matplotlib.cm.tab20c(3))",
+    "version": "print(matplotlib.__version__)",
+    "attributes are written": "fig.dpi = 50; ax.xaxis.labelpad = 9; print(fig.get_dpi(), ax.xaxis.labelpad)",
     "annotations": "ax.annotate('p', (1, 1)); ax.text(0, 0, '$x^2$'); ax.axhline(1); ax.fill_between([1, 2], [1, 2]); ax.twinx(); fig.suptitle('s'); fig.savefig(io.BytesIO()); print(len(ax.texts))",
 }  # fmt: skip
 

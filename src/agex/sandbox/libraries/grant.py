@@ -101,7 +101,7 @@ class LibraryGrant(ModuleGrant):
                 yield name, self._given(value)
             elif self._recursive:
                 yield name, self._copied(child)
-        if isinstance(version := vars(real).get("__version__"), str):
+        if isinstance(version := getattr(real, "__version__", None), str):  # made when asked, in matplotlib
             yield "__version__", version
 
     def _allows_member(self, name: str, *, top: bool) -> bool:

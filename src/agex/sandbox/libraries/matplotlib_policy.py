@@ -88,16 +88,10 @@ def _use(backend: Any, **kwargs: Any) -> None:
         raise SandboxError("the backend belongs to the host; figures are drawn in memory")
 
 
-_COLORMAPS = """
-    viridis plasma inferno magma cividis coolwarm jet gray hot Blues Greens Reds RdBu tab10 tab20 Set1 Set2
-""".split()
-"""What ``plt.cm.name`` gives; all others by ``plt.get_cmap``."""
-
-
 def _replace(files: bool) -> Replacements:
     plt: Any = import_module("matplotlib.pyplot")
 
-    named = {name: plt.get_cmap(name) for name in _COLORMAPS}
+    named = {name: plt.get_cmap(name) for name in plt.colormaps() if name.isidentifier()}
     return {
         "": {"use": _use},
         "cm": named,
@@ -158,6 +152,7 @@ LIBRARIES = {
         modules=_MODULES,
         denied=_DENIED,
         guarded={"savefig": _SAVEFIG},
+        writable=frozenset({"Axis", "Figure"}),  # fig.dpi, ax.xaxis.labelpad
         brings=("mpl_toolkits", "numpy"),
         preload=(
             "matplotlib.backends.backend_agg",
