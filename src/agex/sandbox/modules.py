@@ -285,10 +285,30 @@ def is_foreign(value: Any, root: str) -> bool:
     )
 
 
+def _copied(value: Any, known: dict[int, Any]) -> Any:
+    """Copy plain data, with the data in it; any other object in it stays the same."""
+    kind = type(value)
+    if id(value) in known:
+        return known[id(value)]
+    if kind is list:
+        items: list[Any] = []
+        known[id(value)] = items
+        items.extend(_copied(each, known) for each in value)
+        return items
+    if kind is dict:
+        pairs: dict[Any, Any] = {}
+        known[id(value)] = pairs
+        pairs.update((key, _copied(each, known)) for key, each in value.items())
+        return pairs
+    if kind is tuple and any(type(each) in (*_DATA, tuple) for each in value):
+        return tuple(_copied(each, known) for each in value)
+    return value.copy() if kind in _DATA else value
+
+
 def handed_out(value: Any) -> Any:
     """Give what a guest gets for a module's member."""
     if type(value) in _DATA:
-        return value.copy()
+        return _copied(value, {})
     if isinstance(value, type) and issubclass(value, type):
         return classes.stand_in(value)
     return value

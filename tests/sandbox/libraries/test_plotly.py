@@ -79,6 +79,15 @@ def test_lists_of_colors_are_copies(room):
     assert px.colors.qualitative.Plotly[0] != "pwned"
 
 
+def test_lists_in_tables_of_colors_are_copies(room):
+    colors = pytest.importorskip(
+        "plotly.colors", reason="plotly is not installed: its policy cannot be tried"
+    )
+    room("plotly").printed("import plotly.colors as c; c.PLOTLY_SCALES['Viridis'][0][1] = 'pwned'")
+
+    assert colors.PLOTLY_SCALES["Viridis"][0] == [0, "#440154"]
+
+
 def test_graph_objects_do_without_numpy():
     code = """
 import sys
