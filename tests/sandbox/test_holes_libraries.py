@@ -300,6 +300,10 @@ x = a == statistics.NormalDist(1, 2).samples(3) and isinstance(statistics.Normal
     assert value_of(source) is True
 
 
+def test_time_zones_are_listed() -> None:
+    assert value_of("import zoneinfo\nx = 'Europe/Berlin' in zoneinfo.available_timezones()") is True
+
+
 def test_an_enumeration_made_by_a_call_is_one() -> None:
     source = """
 import enum

@@ -52,6 +52,9 @@ _FILES = frozenset(
     }
 )  # fmt: skip
 
+_LISTS = frozenset({"os.listdir", "os.scandir", "os.walk"})
+"""What reads no more than names: of time zones, say."""
+
 _COMPOSED = frozenset(
     {
         "glob.glob", "glob.glob/2", "os.walk", "pathlib.Path.glob", "pathlib.Path.rglob", "shutil.copyfile",
@@ -170,6 +173,8 @@ def _about_open(event: str, args: tuple[Any, ...]) -> None:
 
 def _about_files(event: str, args: tuple[Any, ...]) -> None:
     if "files" in DOORS.get() or (event == "os.listdir" and _is_import("r", 0)):
+        return
+    if event in _LISTS and args and _is_installation(args[0], "r", 0):
         return
     guards = CURRENT.get()
     if event in _COMPOSED and guards is not None and guards.files is not None:
