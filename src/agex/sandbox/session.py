@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from agex.errors import EvalError, SandboxError
-from agex.sandbox import wall
+from agex.sandbox import floating, wall
 from agex.sandbox.compiled import compile_module
 from agex.sandbox.context import CURRENT
 from agex.sandbox.echo import echo_text
@@ -418,7 +418,7 @@ class Session:
                 # This context is the guest's from here: output is caught, the second wall stands.
                 capture, guest, own = CAPTURE.set(output), CURRENT.set(self._guards), self._take_decimals()
                 try:
-                    with self._own_files():
+                    with self._own_files(), floating.kept():
                         yield result, self._deadline
                         if self._was_swallowed(result):
                             self._settle(result, Stop())

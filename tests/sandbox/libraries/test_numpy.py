@@ -140,3 +140,27 @@ def test_constants_that_are_arrays_are_copies(room):
     room("numpy").printed("import numpy as np; np.polynomial.polynomial.polyx[0] = 9")
 
     assert np.polynomial.polynomial.polyx.tolist() == [0, 1]
+
+
+LEFT_OPEN = """
+import contextlib
+import numpy as np
+import scipy.special
+def steps():
+    with np.errstate(all="raise"), scipy.special.errstate(all="raise"):
+        yield
+kept = steps()
+next(kept)
+contextlib.ExitStack().enter_context(np.errstate(all="call", call=print))
+"""
+
+
+def test_what_happens_at_a_division_by_zero_stays_the_hosts_setting(room):
+    special = pytest.importorskip(
+        "scipy.special", reason="scipy is not installed: its policy cannot be tried"
+    )
+    before = np.geterr(), np.geterrcall(), special.geterr()
+
+    room("numpy", "scipy").printed(LEFT_OPEN)
+
+    assert (np.geterr(), np.geterrcall(), special.geterr()) == before

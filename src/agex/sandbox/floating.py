@@ -1,0 +1,45 @@
+"""What happens at a division by zero is the host's setting, also after a run of guest code.
+
+``np.errstate`` limits a change to a block. A block that is entered and not left (by an ``ExitStack``, in a
+generator) would change it for the host, down to a function of the guest's that numpy calls.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+__all__ = ["kept"]
+
+_AT_FIRST: dict[str, dict[str, str]] = {
+    "numpy": {"divide": "warn", "over": "warn", "under": "ignore", "invalid": "warn"},
+    "scipy.special": {"all": "ignore", "memory": "raise"},
+}
+"""Modules with such a setting, and what it is when they are imported."""
+
+
+@contextmanager
+def kept() -> Iterator[None]:
+    """Give the settings back as they were."""
+    before = {name: _settings(module) for name in _AT_FIRST if (module := sys.modules.get(name))}
+    try:
+        yield
+    finally:
+        for name, at_first in _AT_FIRST.items():
+            if module := sys.modules.get(name):
+                _restore(module, before.get(name, (at_first, None)))
+
+
+def _settings(module: Any) -> tuple[dict[str, str], Any]:
+    if not hasattr(module, "geterr"):  # it is being imported
+        return _AT_FIRST[module.__name__], None
+    return module.geterr(), module.geterrcall() if hasattr(module, "geterrcall") else None
+
+
+def _restore(module: Any, before: tuple[dict[str, str], Any]) -> None:
+    if hasattr(module, "geterr") and _settings(module) != before:
+        module.seterr(**before[0])
+        if hasattr(module, "seterrcall"):
+            module.seterrcall(before[1])
