@@ -28,6 +28,7 @@ from agex.sandbox import (
     ledger,
     queues,
     rawmemory,
+    wall,
 )
 from agex.sandbox.context import CURRENT
 from agex.sandbox.formatting import SafeFormatter
@@ -175,7 +176,16 @@ def _replacements() -> dict[str, dict[str, Any]]:
             **aliases.TYPING,
         },
         "warnings": {"warn": warn},
+        "zoneinfo": {"available_timezones": _available_timezones},
     }
+
+
+def _available_timezones() -> set[str]:
+    """Look among the host's files for time zones: a workspace has none."""
+    import zoneinfo
+
+    with wall.without_workspace():
+        return zoneinfo.available_timezones()
 
 
 def _name_after(module: str, members: Mapping[str, Any]) -> None:
