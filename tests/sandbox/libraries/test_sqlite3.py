@@ -22,6 +22,7 @@ EVERYDAY = {
     "pragmas": "print(db.execute('pragma table_info(t)').fetchall(), db.execute('pragma foreign_keys').fetchone())",
     "window and cte": "print(db.execute('with q as (select v, row_number() over (order by v desc) r from t) select * from q').fetchall())",
     "full text": "db.execute('create virtual table f using fts5(body)'); db.execute(\"insert into f values ('hello world')\"); print(db.execute(\"select * from f where f match 'hello'\").fetchall())",
+    "backup": "db.commit(); b = sqlite3.connect(':memory:'); db.backup(b, pages=1, progress=lambda *a: print(a)); print(b.execute('select * from t').fetchall())",
     "dump": "print(list(db.iterdump()))",
     "with pandas": "import pandas as pd; pd.DataFrame({'a': [1, 2]}).to_sql('p', db, index=False); print(pd.read_sql('select sum(a) s from p', db), pd.read_sql_query('select * from t', db))",
     "types": "print(isinstance(db, sqlite3.Connection), type(db) is sqlite3.Connection, sqlite3.Error.__name__)",
@@ -74,7 +75,16 @@ def test_sqlite_denies(room, name):
     assert room("sqlite3").refuses(START + HOSTILE[name])
 
 
-def test_an_endless_query_ends_at_the_limit():
+QUERY = "with recursive c(x) as (select 1 union all select x + 1 from c) select count(*) from c"
+ENDLESS = {
+    "query": f"c.execute({QUERY!r}).fetchall()",
+    "backup of what is not committed": "c.execute('create table t (a)')\nc.execute('insert into t values (1)')\n"
+    "c.backup(sqlite3.connect(':memory:'))",
+}
+
+
+@pytest.mark.parametrize("program", ENDLESS.values(), ids=ENDLESS)
+def test_what_never_ends_ends_at_the_limit(program):
     import sqlite3
 
     from agex.errors import EvalError
@@ -82,9 +92,8 @@ def test_an_endless_query_ends_at_the_limit():
 
     policy = Policy.default()
     policy.module(sqlite3)
-    endless = "with recursive c(x) as (select 1 union all select x + 1 from c) select count(*) from c"
     result = Sandbox(policy, limits=Limits(seconds=0.3)).exec(
-        f"import sqlite3; sqlite3.connect(':memory:').execute('{endless}').fetchall()"
+        f"import sqlite3\nc = sqlite3.connect(':memory:')\n{program}"
     )
 
     assert isinstance(result.error, EvalError)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import pathlib
 import sqlite3
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
 from agex.errors import SandboxError, SandboxTypeError
@@ -79,6 +80,17 @@ def _judge(
 def _tick() -> int:
     """Give Python a chance to notice a limit."""
     return 0
+
+
+def _backup(real: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    """Have Python asked between steps: SQLite waits for ever for a transaction that is not committed."""
+    if options.get("progress") is None:
+        options["progress"] = _step
+    return real(*args, **options)
+
+
+def _step(status: int, remaining: int, total: int) -> None:
+    """Give Python a chance to notice a limit."""
 
 
 class _InWorkspace(sqlite3.Connection):
@@ -181,6 +193,7 @@ LIBRARIES = {
         name="sqlite3",
         modules=_MODULES,
         denied=_DENIED,
+        guarded={"Connection.backup": _backup},
         writable=frozenset({"Connection", "Cursor"}),
         sealed=("sqlite3.Connection",),
         replace=_replace,
