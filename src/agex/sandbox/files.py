@@ -231,9 +231,21 @@ def _choose_who_reads_the_installation() -> None:
     was_readable = patches._is_safe_system_path
 
     def is_readable(path: Any) -> bool:
+        if _is_time_zone(path):
+            return True
         return (CURRENT.get() is None or not _asked_by_guest()) and bool(was_readable(path))
 
     patches._is_safe_system_path = is_readable
+
+
+def _is_time_zone(path: Any) -> bool:
+    """Tell whether a path is of the data of time zones, which ``zoneinfo`` reads for whoever names one."""
+    zoneinfo, tzdata = sys.modules.get("zoneinfo"), sys.modules.get("tzdata")
+    folders = (*getattr(zoneinfo, "TZPATH", ()), *getattr(tzdata, "__path__", ()))
+    if not folders or not isinstance(path, (str, pathlib.PurePath)):
+        return False
+    real = os.path.normpath(path) + os.sep
+    return real.startswith(tuple(os.path.normpath(folder) + os.sep for folder in folders))
 
 
 def _asked_by_guest() -> bool:
