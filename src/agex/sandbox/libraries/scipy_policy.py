@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 from importlib import import_module
 from typing import Any
 
+from agex.sandbox.context import CURRENT
 from agex.sandbox.libraries.checks import Stream, guarded
 from agex.sandbox.libraries.library import Library, Replacements, less, only
 
-__all__ = ["LIBRARIES"]
+__all__ = ["LIBRARIES", "check_positions"]
 
 _WHOLE = """
     cluster cluster.hierarchy cluster.vq constants integrate interpolate ndimage optimize signal
@@ -29,6 +31,33 @@ _MODULES = {
 }
 """Not listed: io and odr (their C++ and Fortran open files), datasets (the network), fftpack, misc,
 LowLevelCallable (addresses of functions)."""
+
+
+def check_positions() -> None:
+    """Have sparse matrices that are made of positions check them, while guest code runs, and keep a copy."""
+    for module, name in (("_compressed", "_cs_matrix"), ("_bsr", "_bsr_base"), ("_coo", "_coo_base")):
+        class_: Any = getattr(import_module(f"scipy.sparse.{module}"), name, None)
+        if class_ is not None and class_.__init__.__code__.co_filename != __file__:
+            class_.__init__ = _checking(class_.__init__)
+
+
+def _checking(real: Any) -> Any:
+    @functools.wraps(real)
+    def __init__(  # noqa: N807 - it stands for the one of the class
+        self: Any,
+        arg1: Any,
+        shape: Any = None,
+        dtype: Any = None,
+        copy: bool = False,
+        *args: Any,
+        **kwargs: Any,
+    ) -> None:
+        of_parts = CURRENT.get() is not None and isinstance(arg1, tuple)
+        real(self, arg1, shape, dtype, copy or of_parts, *args, **kwargs)
+        if of_parts and hasattr(self, "check_format"):
+            self.check_format(full_check=True)
+
+    return __init__
 
 
 def _replace(files: bool) -> Replacements:
@@ -63,6 +92,7 @@ LIBRARIES = {
             for name in ("indices", "indptr", "row", "col", "coords", "offsets")
         ),
         brings=("numpy",),
+        prepare=check_positions,
         replace=_replace,
     ),
 }

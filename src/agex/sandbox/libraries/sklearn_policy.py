@@ -8,6 +8,7 @@ from typing import Any
 
 from agex.sandbox.context import CURRENT
 from agex.sandbox.formatting import is_plain_format, safe_format
+from agex.sandbox.libraries import scipy_policy
 from agex.sandbox.libraries.checks import Stream, guarded
 from agex.sandbox.libraries.library import Library, Replacements, less, only
 
@@ -45,6 +46,7 @@ def _prepare() -> None:
 
     joblib.cpu_count(only_physical_cores=True)
     _prepare_names()
+    scipy_policy.check_positions()
     with suppress(ImportError):  # of another version
         pools: Any = import_module("sklearn.utils.parallel")
         with pools._get_threadpool_controller().limit(limits=1, user_api="blas"):
