@@ -79,3 +79,14 @@ print(result.error, result.stdout)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["None", "here"]
+
+
+def test_jobs_run_in_this_process(room):
+    source = """
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.model_selection import cross_val_score
+seen = []
+cross_val_score(DecisionTreeClassifier(), X, y, n_jobs=2, scoring=lambda *_: seen.append(1) or 1.0)
+print(len(seen))
+"""
+    assert room("sklearn", "numpy").printed(START + source) == "5\n"

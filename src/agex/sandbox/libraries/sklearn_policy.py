@@ -46,11 +46,27 @@ def _prepare() -> None:
 
     joblib.cpu_count(only_physical_cores=True)
     _prepare_names()
+    _prepare_jobs()
     scipy_policy.check_positions()
     with suppress(ImportError):  # of another version
         pools: Any = import_module("sklearn.utils.parallel")
         with pools._get_threadpool_controller().limit(limits=1, user_api="blas"):
             pass
+
+
+def _prepare_jobs() -> None:
+    """Have ``n_jobs`` start no processes while guest code runs: loky does so without an event."""
+    backends: Any = import_module("joblib._parallel_backends")
+    for backend in (backends.LokyBackend, backends.MultiprocessingBackend):
+        if backend.effective_n_jobs.__module__ != __name__:
+            backend.effective_n_jobs = _alone(backend.effective_n_jobs)
+
+
+def _alone(real: Any) -> Any:
+    def effective_n_jobs(self: Any, n_jobs: int | None) -> Any:
+        return real(self, n_jobs if CURRENT.get() is None else 1)
+
+    return effective_n_jobs
 
 
 def _prepare_names() -> None:
