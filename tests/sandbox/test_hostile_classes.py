@@ -136,6 +136,10 @@ ATTACKS = {
     "property of enum": "import enum\nclass P(enum.property): pass\nleak = P(lambda s: s).__get__(vault)._secret",
     "weak reference descriptor": "class A: pass\nleak = [v for k, v in vars(A).items() if k == '__weakref__'][0].__get__",
     "subclasshook sees no namespace": "import abc\nclass A(abc.ABC):\n  @classmethod\n  def __subclasshook__(cls, c): return c.__dict__\nleak = issubclass(Vault, A)",
+    "subclass of an alias of typing, read": "import typing\nclass G(type(typing.List[int]), _root=True): pass\ndef f(g): return g.size\nleak = f(G(vault, ()))",
+    "subclass of an alias of typing, written": "import typing\nclass G(type(typing.List[int]), _root=True): pass\ndef f(g): g.describe = lambda self: 1\nf(G(Vault, ()))",
+    "subclass of a forward reference": "import typing\nclass F(type(typing.List['x'].__args__[0]), _root=True): pass\n"
+    "f = F('__import__(\"os\").getpid')\ntry: leak = f._evaluate({}, {}, frozenset())\nexcept TypeError: leak = f._evaluate({}, {}, (), recursive_guard=frozenset())",
     "own getstate over the host": "class A(Vault):\n  def __getstate__(self): return super().__getstate__()\nleak = A().__getstate__()",
 }  # fmt: skip
 

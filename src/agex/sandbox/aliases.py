@@ -37,6 +37,7 @@ class GenericAlias(metaclass=_AliasMeta):
 
 
 instead.stands_for(types.GenericAlias, GenericAlias)
+instead.closed(typing.ForwardRef)  # its private methods evaluate its text, with the interpreter's builtins
 
 
 def get_origin(tp: Any) -> Any:

@@ -543,7 +543,7 @@ class ClassRegistry:
 _SAID_OF_CLASSES = ("__name__", "__qualname__", "__module__", "__doc__")
 """What host code reads of a class without a thought, in the text of an error for example."""
 
-_CLOSED = (super, types.GenericAlias)
+_CLOSED = (super, types.GenericAlias, typing._BaseGenericAlias)  # type: ignore[attr-defined]
 """Classes that answer for another object: one of the guest's own would be asked in its place."""
 
 

@@ -61,7 +61,9 @@ def _is_future(class_: type) -> bool:
 class _ClosedMeta(type):
     """The metaclass of classes that are there to be named only."""
 
-    def __new__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> _ClosedMeta:
+    def __new__(
+        cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any
+    ) -> _ClosedMeta:
         if bases:
             raise SandboxTypeError(f"{bases[0].__name__} cannot be subclassed here; keep one in an attribute")
         return super().__new__(cls, name, bases, namespace)
