@@ -140,6 +140,9 @@ ATTACKS = {
     "subclass of an alias of typing, written": "import typing\nclass G(type(typing.List[int]), _root=True): pass\ndef f(g): g.describe = lambda self: 1\nf(G(Vault, ()))",
     "subclass of a forward reference": "import typing\nclass F(type(typing.List['x'].__args__[0]), _root=True): pass\n"
     "f = F('__import__(\"os\").getpid')\ntry: leak = f._evaluate({}, {}, frozenset())\nexcept TypeError: leak = f._evaluate({}, {}, (), recursive_guard=frozenset())",
+    "members of a module by an enumeration": "import enum\nclass E(enum.Enum): pass\nleak = E._convert_('X', 'os', lambda n: n == 'system')",
+    "members of a module, by name": "import enum\nclass E(enum.Enum): pass\nleak = getattr(E, '_conv' + 'ert_')('X', 'os', lambda n: n == 'system')",
+    "members of a module by a metaclass": "import enum\nclass M(type(enum.Enum)): pass\nleak = M._convert_(enum.IntEnum, 'X', 'os', lambda n: n == 'system')",
     "own getstate over the host": "class A(Vault):\n  def __getstate__(self): return super().__getstate__()\nleak = A().__getstate__()",
 }  # fmt: skip
 

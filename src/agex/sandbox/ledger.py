@@ -49,9 +49,11 @@ DENIED = frozenset(
         "co_positions", "co_lines", "co_linetable", "co_exceptiontable", "co_qualname",
         # Python 2 spellings that some libraries still answer to
         "func_globals", "func_code", "func_closure", "func_defaults", "im_func", "im_self", "im_class",
+        # every enumeration has it: gives the members of any module, and writes into its namespace
+        "_convert_",
     }
 )  # fmt: skip
-"""Public-looking attributes that reach the interpreter."""
+"""Attributes that reach the interpreter and look as if they did not."""
 
 OPERATORS = frozenset(
     {
