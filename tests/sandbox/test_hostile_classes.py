@@ -142,7 +142,11 @@ ATTACKS = {
     "f = F('__import__(\"os\").getpid')\ntry: leak = f._evaluate({}, {}, frozenset())\nexcept TypeError: leak = f._evaluate({}, {}, (), recursive_guard=frozenset())",
     "members of a module by an enumeration": "import enum\nclass E(enum.Enum): pass\nleak = E._convert_('X', 'os', lambda n: n == 'system')",
     "members of a module, by name": "import enum\nclass E(enum.Enum): pass\nleak = getattr(E, '_conv' + 'ert_')('X', 'os', lambda n: n == 'system')",
-    "members of a module by a metaclass": "import enum\nclass M(type(enum.Enum)): pass\nleak = M._convert_(enum.IntEnum, 'X', 'os', lambda n: n == 'system')",
+    "members of a module by a metaclass": "import enum\nclass M(type(enum.Enum)): pass\nclass E(enum.Enum): pass\nleak = M._convert_(E, 'X', 'os', lambda n: n == 'system')",
+    "text evaluated by a base of a dispatcher": "import functools\nP = functools.singledispatchmethod\nclass S(P):\n  def __init__(self, f): super(P, self).__init__(f)\n"
+    "def f(self, x: '().__class__.__base__.__subclasses__()'): pass\ns = S(lambda self, x: 0)\ntry: s.dispatcher.register(f)\nexcept TypeError as e: leak = e.args",
+    "text evaluated by the real dispatcher": "import functools\ndef f(self, x: '().__class__.__base__.__subclasses__()'): pass\n"
+    "s = functools.singledispatchmethod.mro()[1](lambda self, x: 0)\ntry: s.register(f)\nexcept TypeError as e: leak = e.args",
     "own getstate over the host": "class A(Vault):\n  def __getstate__(self): return super().__getstate__()\nleak = A().__getstate__()",
 }  # fmt: skip
 

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from agex.errors import SandboxError, SandboxTypeError
-from agex.sandbox import classes
+from agex.sandbox import classes, instead
 from agex.sandbox.cached import CachedProperty
 from agex.sandbox.context import CURRENT
 from agex.sandbox.doors import exact_name
@@ -148,13 +148,30 @@ def _first_annotation(function: Any) -> Any:
     return cls
 
 
-class singledispatchmethod(functools.singledispatchmethod):  # type: ignore[type-arg]  # noqa: N801 - its name
-    """``functools.singledispatchmethod``; an annotation that is text is not evaluated."""
+def _init(self: Any, func: Any) -> None:
+    state = vars(functools.singledispatchmethod(func))
+    # Not by setattr: the dispatcher as it was is nothing that a subclass may see.
+    vars(self).update(state, dispatcher=_guarded(state["dispatcher"]))
 
-    def __init__(self, func: Any) -> None:
-        state = vars(functools.singledispatchmethod(func))
-        # Not by setattr: the dispatcher as it was is nothing that a subclass may see.
-        vars(self).update(state, dispatcher=_guarded(state["dispatcher"]))
+
+# Made of the functions of the real one, not derived from it: with a base's ``__init__`` a subclass of the
+# guest's would have the real dispatcher, which evaluates annotations as they stand.
+singledispatchmethod = instead.stands_for(
+    functools.singledispatchmethod,
+    type(
+        "singledispatchmethod",
+        (),
+        {
+            **{
+                name: value
+                for name, value in vars(functools.singledispatchmethod).items()
+                if name not in {"__dict__", "__weakref__"}
+            },
+            "__init__": _init,
+        },
+    ),
+)
+"""``functools.singledispatchmethod``; an annotation that is text is not evaluated."""
 
 
 # -- annotations
