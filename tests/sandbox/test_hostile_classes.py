@@ -21,6 +21,11 @@ def cases(attacks: dict[str, str]) -> list[Any]:
 HOOKED = "box = []\ndef spy(self, k, v): box.append((k, v)); object.__setattr__(self, k, v)\n"
 LYING = "class N(dict):\n  def __iter__(self): return iter(())\n  def get(self, *a): return a[1] if len(a) > 1 else None\n"
 
+COPIED = (
+    "import copy\nthe = None\nclass A:\n  def __new__(cls, *a): return object.__new__(cls) if the is None else the\n"
+    "  def __getstate__(self): return state\n"
+)
+
 ATTACKS = {
     # what a class statement asks of the guest on its way
     "prepare gives a list": "class M(type):\n  def __prepare__(n, b): return [vault]\nclass A(Vault, metaclass=M): leak = vault._secret",
@@ -147,6 +152,13 @@ ATTACKS = {
     "def f(self, x: '().__class__.__base__.__subclasses__()'): pass\ns = S(lambda self, x: 0)\ntry: s.dispatcher.register(f)\nexcept TypeError as e: leak = e.args",
     "text evaluated by the real dispatcher": "import functools\ndef f(self, x: '().__class__.__base__.__subclasses__()'): pass\n"
     "s = functools.singledispatchmethod.mro()[1](lambda self, x: 0)\ntry: s.register(f)\nexcept TypeError as e: leak = e.args",
+    "copy that is an object of the host": COPIED + "a, the, state = A(), vault, {'_secret': 1}\ncopy.copy(a)",
+    "deep copy that is an object of the host": COPIED + "a, the, state = [A()], vault, {'_secret': 1}\ncopy.deepcopy(a)",
+    "copy that is a class of the host": COPIED + "a, the, state = A(), Vault, (None, {'describe': lambda self: 1})\ncopy.copy(a)",
+    "copy that is a function of the host": COPIED + "a, the, state = A(), host_fn, (None, {'__defaults__': (1, 2)})\ncopy.copy(a)",
+    "copy of an error that is an object of the host": "import copy\nclass E(Exception):\n  def __new__(c, *a): return vault if a else Exception.__new__(c)\n"
+    "e = E()\ne.args, e._secret = (1,), 2\ncopy.copy(e)",
+    "copy of one over the host that says its private state": "import copy\nclass B(Vault):\n  def __getstate__(self): return {'_secret': 1}\nleak = copy.copy(B())",
     "own getstate over the host": "class A(Vault):\n  def __getstate__(self): return super().__getstate__()\nleak = A().__getstate__()",
 }  # fmt: skip
 

@@ -36,9 +36,17 @@ __all__ = [
 ]
 
 _HOOKS = frozenset(
-    {"__getattribute__", "__setattr__", "__delattr__", "__init_subclass__", "__class__", "__setstate__"}
+    {
+        "__getattribute__",
+        "__setattr__",
+        "__delattr__",
+        "__init_subclass__",
+        "__class__",
+        "__getstate__",
+        "__setstate__",
+    }
 )
-"""What a class over a host class may not define: it would see the host's private state pass by."""
+"""What a class over a host class may not define: it would see the host's private state pass by, or say it."""
 
 _IDENTITY = frozenset({"__hash__", "__eq__"})
 """What its metaclass may not define: guarded code asks a set whether a class is the guest's own."""
