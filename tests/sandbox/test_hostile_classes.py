@@ -21,6 +21,8 @@ def cases(attacks: dict[str, str]) -> list[Any]:
 HOOKED = "box = []\ndef spy(self, k, v): box.append((k, v)); object.__setattr__(self, k, v)\n"
 LYING = "class N(dict):\n  def __iter__(self): return iter(())\n  def get(self, *a): return a[1] if len(a) > 1 else None\n"
 
+OWN_DATACLASS = "import dataclasses\n@dataclasses.dataclass({0})\nclass D:\n  {1}: object = 0\n"
+FIELDS = "class F: _field_type = None; init = True; name = '__reduce_ex__'\nbox = []\n"
 COPIED = (
     "import copy\nthe = None\nclass A:\n  def __new__(cls, *a): return object.__new__(cls) if the is None else the\n"
     "  def __getstate__(self): return state\n"
@@ -159,6 +161,20 @@ ATTACKS = {
     "copy of an error that is an object of the host": "import copy\nclass E(Exception):\n  def __new__(c, *a): return vault if a else Exception.__new__(c)\n"
     "e = E()\ne.args, e._secret = (1,), 2\ncopy.copy(e)",
     "copy of one over the host that says its private state": "import copy\nclass B(Vault):\n  def __getstate__(self): return {'_secret': 1}\nleak = copy.copy(B())",
+    "repr of a dataclass": OWN_DATACLASS.format("", "_secret") + "leak = D.__repr__(vault)",
+    "repr of a dataclass, in its namespace": OWN_DATACLASS.format("", "_secret") + "leak = vars(D)['__repr__'](vault)",
+    "equality of a dataclass": OWN_DATACLASS.format("", "_secret") + "box = []\nclass Spy:\n  def __getattribute__(self, n): return Vault if n == '__class__' else self\n"
+    "  def __eq__(self, o): box.append(o); return True\nD.__eq__(vault, Spy())\nleak = box or None",
+    "order of a dataclass": OWN_DATACLASS.format("order=True", "_secret") + "leak = D.__lt__(vault, Vault())",
+    "hash of a dataclass": OWN_DATACLASS.format("unsafe_hash=True", "_secret") + "leak = D.__hash__(vault)",
+    "init of a dataclass": OWN_DATACLASS.format("", "_secret") + "vars(D)['__init__'](vault, 1)",
+    "init of a frozen dataclass": OWN_DATACLASS.format("frozen=True", "_secret") + "vars(D)['__init__'](vault, 1)",
+    "state of a dataclass": OWN_DATACLASS.format("frozen=True, slots=True", "a") + "leak = vars(D)['__getstate__'](record)",
+    "state of a dataclass, written": OWN_DATACLASS.format("frozen=True, slots=True", "a") + "vars(D)['__setstate__'](record, [5, 6])\nleak = record.a if record.a != 1 else None",
+    "a dunder by fields of its own": "import dataclasses\n" + FIELDS + "X = type('X', (), {'__dataclass_fields__': {'a': F()}, '__init__': lambda self, **k: box.append(k)})\n"
+    "dataclasses.replace(X())\nleak = box[-1]",
+    "a dunder by fields of an object": OWN_DATACLASS.format("", "a") + FIELDS + "d = D()\n"
+    "vars(d)['__dataclass_fields__'] = {'a': F()}\nD.__init__ = lambda self, **k: box.append(k)\ndataclasses.replace(d)\nleak = box[-1].get('__reduce_ex__')",
     "own getstate over the host": "class A(Vault):\n  def __getstate__(self): return super().__getstate__()\nleak = A().__getstate__()",
 }  # fmt: skip
 

@@ -20,10 +20,11 @@ __all__ = ["install"]
 
 def install() -> None:
     """Put the check in place, once a process."""
-    vars(copy)["_reconstruct"] = _reconstruct
+    _copy._reconstruct = _reconstruct
 
 
-_real: Callable[..., Any] = vars(copy)["_reconstruct"]
+_copy: Any = copy
+_real: Callable[..., Any] = _copy._reconstruct
 
 
 def _reconstruct(x: Any, memo: Any, func: Callable[..., Any], *parts: Any, **options: Any) -> Any:

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from agex.errors import SandboxAttributeError, SandboxError, SandboxTypeError
-from agex.sandbox import classes, hostclass, instead, ledger
+from agex.sandbox import classes, hostclass, instead, ledger, members
 from agex.sandbox.context import CURRENT
 from agex.sandbox.memo import Memo
 from agex.sandbox.names import is_bindable
@@ -54,7 +54,70 @@ def dataclass(cls: Any = None, /, **options: Any) -> Any:
         guards.classes.succeed(cls, made)
     for each in namespace_of(made)[_FIELDS].values():
         _make_exact(each)
+    _keep_to_its_objects(guards, made)
     return made
+
+
+_GENERATED = (
+    "__repr__", "__eq__", "__lt__", "__le__", "__gt__", "__ge__", "__hash__", "__getstate__", "__setstate__",
+    "__replace__",
+)  # fmt: skip
+"""The methods that read or write fields, of whatever they are given; ``__init__`` has a door."""
+
+
+def _keep_to_its_objects(guards: Guards, made: type) -> None:
+    """Let generated methods take objects of their class only: the code in them is not guarded."""
+    for name in _GENERATED:
+        method = namespace_of(made).get(name)
+        if type(method) is types.FunctionType and not guards.is_guest_function(method):
+            type.__setattr__(made, name, _own_only(made, method, _OVER_ALL_FIELDS.get(name, method)))
+
+
+def _own_only(class_: type, method: Any, call: Any) -> Any:
+    """Give *call* under the name of *method*, for objects of *class_*."""
+    is_below = functools.partial(type.__subclasscheck__, class_)  # which asks no metaclass
+
+    def own(self: Any, /, *args: Any, **changes: Any) -> Any:
+        if not is_below(type(self)):
+            raise SandboxTypeError(
+                f"{method.__qualname__}() takes an object of its class, got {type(self).__name__}"
+            )
+        return call(self, *args, **changes)
+
+    own.__name__, own.__qualname__, own.__doc__ = method.__name__, method.__qualname__, method.__doc__
+    own.__module__, own.__annotations__ = method.__module__, method.__annotations__
+    return own
+
+
+def _table(class_: type) -> dict[str, dataclasses.Field[Any]]:
+    """Give the fields of a class of the guest's, which may have another table than `dataclass` made."""
+    table = _raw(class_, _FIELDS)
+    if not members.are_fields(table):
+        raise SandboxTypeError(f"class {class_.__name__} needs the fields that @dataclass gives it")
+    return table  # type: ignore[no-any-return]
+
+
+def _names(obj: Any) -> list[str]:
+    return [each.name for each in dataclasses.fields(type("Fields", (), {_FIELDS: _table(type(obj))}))]
+
+
+def _getstate(self: Any) -> list[Any]:
+    guards = CURRENT.get()
+    return [(guards.getattr if guards else getattr)(self, name) for name in _names(self)]
+
+
+def _setstate(self: Any, state: Iterable[Any]) -> None:
+    for name, value in zip(_names(self), state, strict=False):
+        object.__setattr__(self, name, value)
+
+
+def _replace(self: Any, /, **changes: Any) -> Any:
+    is_run = CURRENT.get() is not None
+    return replace(self, **changes) if is_run else dataclasses.replace(self, **changes)
+
+
+_OVER_ALL_FIELDS = {"__getstate__": _getstate, "__setstate__": _setstate, "__replace__": _replace}
+"""The generated methods that ask an object what fields it has."""
 
 
 # -- what the real one reads
@@ -297,11 +360,23 @@ def replace(obj: Any, /, **changes: Any) -> Any:
         raise SandboxTypeError(
             f"{class_.__name__} cannot be constructed here; use the instances you were given"
         )
-    if guards.classes.is_mixed(class_):  # its __init__ is the guest's
-        for each in dataclasses.fields(obj):
-            if each.init and each.name not in changes:
-                changes[each.name] = guards.getattr(obj, each.name)
+    if guards.classes.is_guest(class_):  # its __init__ is the guest's, and maybe what it has for fields
+        obj = _read_guarded(guards, obj, class_)
     return dataclasses.replace(obj, **changes)  # type: ignore[type-var]  # it is no class
+
+
+def _read_guarded(guards: Guards, obj: Any, class_: type) -> Any:
+    """Give what the real ``replace`` reads an object of a guest's class from."""
+    table = _table(class_)
+    known = {_FIELDS: table, "__class__": class_}
+
+    class Reading:
+        __dataclass_fields__ = table
+
+        def __getattribute__(self, name: str) -> Any:
+            return known[name] if name in known else guards.getattr(obj, name)
+
+    return Reading()
 
 
 def asdict(obj: Any, *, dict_factory: Callable[[list[tuple[str, Any]]], Any] = dict) -> Any:

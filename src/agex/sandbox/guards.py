@@ -21,7 +21,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from agex.errors import SandboxAttributeError, SandboxError, SandboxTypeError
-from agex.sandbox import classes, compiled, doors, hints, hostclass, lazies, ledger, page, patterns, rawmemory
+from agex.sandbox import classes, compiled, doors, hints, hostclass, lazies, ledger, page, patterns
 from agex.sandbox.asked import Asked
 from agex.sandbox.builtin import REFUSING, as_builtin, print_, refuse_call
 from agex.sandbox.context import CURRENT
@@ -31,6 +31,7 @@ from agex.sandbox.imports import Compile, Imports
 from agex.sandbox.libraries.lookup import member_door
 from agex.sandbox.limits import RUNNING, Stop
 from agex.sandbox.names import Names, own_names, replace_names, scope_of
+from agex.sandbox.namespaces import shown_namespace
 from agex.sandbox.policy import Policy
 from agex.sandbox.spaces import Spaces, runs_apart
 from agex.sandbox.verdicts import Verdicts
@@ -417,15 +418,7 @@ class Guards:
                 f"vars() of {doors.described(value)} is not available; use dir() and its attributes"
             )
         if issubclass(type(value), type):
-            names = {
-                # __dict__ and __weakref__ of one class answer on the instances of others
-                k: doors.Inert(v) if type(v) is types.GetSetDescriptorType else v
-                for k, v in namespace_of(value).items()
-                if k not in rawmemory.NAMES
-            }
-            if type(fields := names.get("__dataclass_fields__")) is dict:
-                names["__dataclass_fields__"] = dict(fields)
-            return types.MappingProxyType(names)  # a copy: a proxy can be made to tell, see doors
+            return shown_namespace(self, value)
         if type(value) is types.FunctionType:
             return Names(host.vars(value))
         return host.vars(value)
