@@ -175,6 +175,21 @@ ATTACKS = {
     "dataclasses.replace(X())\nleak = box[-1]",
     "a dunder by fields of an object": OWN_DATACLASS.format("", "a") + FIELDS + "d = D()\n"
     "vars(d)['__dataclass_fields__'] = {'a': F()}\nD.__init__ = lambda self, **k: box.append(k)\ndataclasses.replace(d)\nleak = box[-1].get('__reduce_ex__')",
+    "cached_property with two names": "import functools\nn = 0\nclass C(functools.cached_property):\n  @property\n  def _name(self):\n    global n; n += 1\n    return 'p' if n < k else '_secret'\n"
+    "  @_name.setter\n  def _name(self, v): pass\nk = 99\nclass B(Vault): p = C(lambda self: None)\nb = B()\nleak = None\nfor k in range(1, 9):\n  n = 0\n"
+    "  try: leak = leak or b.p\n  except (TypeError, AttributeError): pass",
+    "excluded member by a cache": "import functools\nleak = functools.cache(Vault).size(vault)",
+    "excluded member by a cache with a size": "import functools\nleak = functools.lru_cache(5)(Vault).size(vault)",
+    "excluded member by a dispatcher": "import functools\nleak = functools.singledispatch(Vault).size(vault)",
+    "excluded member by a dispatching method": "import functools\nclass A: f = functools.singledispatchmethod(Vault)\nleak = A.f.size(vault)",
+    "excluded member by a dispatching method of its own": "import functools\nclass S(functools.singledispatchmethod): func = Vault\ndef f(self, x): pass\n"
+    "s = S.__new__(S)\nfunctools.singledispatchmethod.__init__(s, f)\nvars(s)['func'] = Vault\nclass A: g = s\nleak = A.g.size(vault)",
+    "excluded member by a manager": "import contextlib\nleak = contextlib.contextmanager(Vault).size(vault)",
+    "excluded member by an asynchronous manager": "import contextlib\nleak = contextlib.asynccontextmanager(Vault).size(vault)",
+    "excluded member by a decorator": "import contextlib\nclass D(contextlib.ContextDecorator): pass\nleak = D()(Vault).size(vault)",
+    "a function of the host made abstract": "import abc\nabc.abstractclassmethod(host_fn)",
+    "a class of the host made abstract": "import abc\nabc.abstractstaticmethod(Vault)",
+    "a function of the host made abstract, by the class": "import abc\ntype(abc.abstractclassmethod(lambda c: 1))(host_fn)",
     "own getstate over the host": "class A(Vault):\n  def __getstate__(self): return super().__getstate__()\nleak = A().__getstate__()",
 }  # fmt: skip
 

@@ -58,44 +58,45 @@ class CachedProperty:
         """Give the value, from the object where it is known."""
         if instance is None:
             return self
-        if self._name is None:
+        name: Any = _NAME(self)  # once, and not of a subclass, which could give another name each time
+        if name is None:
             raise TypeError("Cannot use cached_property instance without calling __set_name__ on it.")
-        if not self._belongs_to(type(instance), self._name):
+        if type(name) is not str or not self._belongs_to(instance, name):
             raise SandboxTypeError(
-                f"cached_property {self._name!r} belongs to no class of this object; read it as an attribute"
+                f"cached_property {name!r} belongs to no class of this object; read it as an attribute"
             )
         try:
             cache = instance.__dict__
         except AttributeError:  # __slots__ without one
             raise TypeError(
-                f"No '__dict__' attribute on {type(instance).__name__!r} "
-                f"instance to cache {self._name!r} property."
+                f"No '__dict__' attribute on {type(instance).__name__!r} instance to cache {name!r} property."
             ) from None
-        value = cache.get(self._name, _MISSING)
+        value = cache.get(name, _MISSING)
         if value is _MISSING:
             value = self._func(instance)
             try:
-                cache[self._name] = value
+                cache[name] = value
             except TypeError:  # the namespace of a class
                 raise TypeError(
                     f"The '__dict__' attribute on {type(instance).__name__!r} instance "
-                    f"does not support item assignment for caching {self._name!r} property."
+                    f"does not support item assignment for caching {name!r} property."
                 ) from None
         return value
 
-    def _belongs_to(self, class_: type, name: str) -> bool:
-        """Tell whether reading *name* on objects of *class_* comes here, or the class is the guest's."""
-        for base in mro_of(class_):
+    def _belongs_to(self, instance: Any, name: str) -> bool:
+        """Tell whether reading *name* of *instance* comes here, or its class is the guest's."""
+        guards = CURRENT.get()
+        for base in mro_of(type(instance)):
             found = namespace_of(base).get(name, _MISSING)
             if found is not _MISSING:
                 if found is self:
-                    return True
+                    return guards is None or guards.readable(instance, name) is instance
                 break
-        guards = CURRENT.get()
-        return guards is not None and guards.classes.is_pure(class_)
+        return guards is not None and guards.classes.is_pure(type(instance))
 
     __class_getitem__: Any = classmethod(types.GenericAlias)
 
 
 _MISSING = object()
+_NAME: Callable[[CachedProperty], str | None] = vars(CachedProperty)["_name"].__get__
 instead.stands_for(functools.cached_property, CachedProperty)

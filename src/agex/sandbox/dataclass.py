@@ -362,7 +362,7 @@ def replace(obj: Any, /, **changes: Any) -> Any:
         )
     if guards.classes.is_guest(class_):  # its __init__ is the guest's, and maybe what it has for fields
         obj = _read_guarded(guards, obj, class_)
-    return dataclasses.replace(obj, **changes)  # type: ignore[type-var]  # it is no class
+    return dataclasses.replace(obj, **changes)
 
 
 def _read_guarded(guards: Guards, obj: Any, class_: type) -> Any:

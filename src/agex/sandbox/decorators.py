@@ -7,6 +7,7 @@ classes of the guest, and never by evaluating an annotation that is text.
 from __future__ import annotations
 
 import abc
+import contextlib
 import functools
 import inspect
 import sys
@@ -27,7 +28,7 @@ from agex.typeslots import mro_of
 if typing.TYPE_CHECKING:
     from agex.sandbox.guards import Guards
 
-__all__ = ["ABC", "FUNCTOOLS", "get_type_hints", "typing_marks", "writing"]
+__all__ = ["ABC", "CONTEXTLIB", "FUNCTOOLS", "get_type_hints", "typing_marks", "writing"]
 
 
 def writing(decorator: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -102,12 +103,51 @@ def wraps(
     return functools.partial(update_wrapper, wrapped=wrapped, assigned=assigned, updated=updated)
 
 
+def bare(func: Any) -> Any:
+    """Give what a decorator may wrap: it copies the namespace of that, where no rule of a class holds."""
+    guards = CURRENT.get()
+    if issubclass(type(func), _BARE) or not callable(func) or guards is None or guards.is_own(func):
+        return func
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return func(*args, **kwargs)
+
+    for name in ("__module__", "__name__", "__qualname__", "__doc__"):
+        with contextlib.suppress(AttributeError):
+            setattr(call, name, getattr(func, name))
+    return call
+
+
+_BARE = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, functools.partial)
+
+
+def cache(user_function: Any, /) -> Any:
+    """Do what ``functools.cache`` does."""
+    return functools.cache(bare(user_function))
+
+
+def lru_cache(maxsize: Any = 128, typed: bool = False) -> Any:
+    """Do what ``functools.lru_cache`` does."""
+    decorate: Any = functools.lru_cache(bare(maxsize), typed)
+    return decorate if callable(maxsize) else lambda user_function: decorate(bare(user_function))
+
+
+def contextmanager(func: Any) -> Any:
+    """Do what ``contextlib.contextmanager`` does."""
+    return contextlib.contextmanager(bare(func))
+
+
+def asynccontextmanager(func: Any) -> Any:
+    """Do what ``contextlib.asynccontextmanager`` does."""
+    return contextlib.asynccontextmanager(bare(func))
+
+
 # -- single dispatch
 
 
 def singledispatch(func: Any) -> Any:
     """Do what ``functools.singledispatch`` does; an annotation that is text is not evaluated."""
-    return _guarded(functools.singledispatch(func))
+    return _guarded(functools.singledispatch(bare(func)))
 
 
 def _guarded(dispatcher: Any) -> Any:
@@ -149,9 +189,21 @@ def _first_annotation(function: Any) -> Any:
 
 
 def _init(self: Any, func: Any) -> None:
-    state = vars(functools.singledispatchmethod(func))
+    state = vars(functools.singledispatchmethod(bare(func)))
     # Not by setattr: the dispatcher as it was is nothing that a subclass may see.
-    vars(self).update(state, dispatcher=_guarded(state["dispatcher"]))
+    vars(self).update(state, dispatcher=_guarded(state["dispatcher"]), func=bare(func))
+
+
+def _get(self: Any, obj: Any, cls: Any = None) -> Any:
+    method = _real_get(self, obj, cls)
+    if type(method) is types.FunctionType:
+        for name in vars(method).keys() - _OF_METHOD:  # of what a subclass has for the function
+            delattr(method, name)
+    return method
+
+
+_real_get: Any = functools.singledispatchmethod.__get__
+_OF_METHOD = {"__isabstractmethod__", "__wrapped__", "register"}
 
 
 # Made of the functions of the real one, not derived from it: with a base's ``__init__`` a subclass of the
@@ -167,6 +219,7 @@ singledispatchmethod = instead.stands_for(
                 for name, value in vars(functools.singledispatchmethod).items()
                 if name not in {"__dict__", "__weakref__"}
             },
+            "__get__": _get,
             "__init__": _init,
         },
     ),
@@ -277,8 +330,36 @@ def get_overloads(func: Any) -> list[Any]:
     return list(known.get((str(function.__module__), str(function.__qualname__)), {}).values())
 
 
-ABC = {"abstractmethod": writing(abc.abstractmethod)}
+abstractmethod = writing(abc.abstractmethod)
+
+
+class _abstractclassmethod(classmethod):  # type: ignore[type-arg]  # noqa: N801 - it stands for abc's
+    """``abc.abstractclassmethod``, of a function of the guest's."""
+
+    __isabstractmethod__ = True
+
+    def __init__(self, function: Any, /) -> None:
+        super().__init__(abstractmethod(function))
+
+
+class _abstractstaticmethod(staticmethod):  # type: ignore[type-arg]  # noqa: N801 - it stands for abc's
+    """``abc.abstractstaticmethod``, of a function of the guest's."""
+
+    __isabstractmethod__ = True
+
+    def __init__(self, function: Any, /) -> None:
+        super().__init__(abstractmethod(function))
+
+
+ABC = {
+    "abstractclassmethod": instead.stands_for(abc.abstractclassmethod, _abstractclassmethod),
+    "abstractmethod": abstractmethod,
+    "abstractstaticmethod": instead.stands_for(abc.abstractstaticmethod, _abstractstaticmethod),
+}
+CONTEXTLIB = {"asynccontextmanager": asynccontextmanager, "contextmanager": contextmanager}
 FUNCTOOLS = {
+    "cache": cache,
+    "lru_cache": lru_cache,
     "cached_property": CachedProperty,
     "wraps": wraps,
     "update_wrapper": update_wrapper,

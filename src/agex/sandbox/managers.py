@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -36,7 +37,7 @@ def __call__(self: Any, func: Callable[..., Any]) -> Any:  # noqa: N807 - the na
     if CURRENT.get() is None:
         return _call(self, func)
 
-    @functools.wraps(func)
+    @functools.wraps(func, updated=_updated(func))
     def inner(*args: Any, **kwds: Any) -> Any:
         value = None
         with self._recreate_cm():
@@ -51,7 +52,7 @@ def _decorated(self: Any, func: Callable[..., Any]) -> Any:
     if CURRENT.get() is None:
         return _async_call(self, func)
 
-    @functools.wraps(func)
+    @functools.wraps(func, updated=_updated(func))
     async def inner(*args: Any, **kwds: Any) -> Any:
         value = None
         async with self._recreate_cm():
@@ -60,6 +61,11 @@ def _decorated(self: Any, func: Callable[..., Any]) -> Any:
         return value
 
     return inner
+
+
+def _updated(func: object) -> tuple[str, ...]:
+    """Say what of a function to copy: of any other object, the names in it are not for everybody."""
+    return functools.WRAPPER_UPDATES if type(func) is types.FunctionType else ()
 
 
 class _Unwound:

@@ -158,6 +158,7 @@ def _replacements() -> dict[str, dict[str, Any]]:
     return {
         "abc": decorators.ABC,
         "asyncio": awaiting.ASYNCIO,
+        "contextlib": decorators.CONTEXTLIB,
         "copy": copying.COPY,
         "dataclasses": dataclass.DATACLASSES,
         "enum": enums.ENUM,
