@@ -23,6 +23,7 @@ LYING = "class N(dict):\n  def __iter__(self): return iter(())\n  def get(self, 
 
 OWN_DATACLASS = "import dataclasses\n@dataclasses.dataclass({0})\nclass D:\n  {1}: object = 0\n"
 FIELDS = "class F: _field_type = None; init = True; name = '__reduce_ex__'\nbox = []\n"
+MAKES_THE_HOSTS = "class G(type):\n  def __new__(m, n, b, ns, **k): return Vault if n == 'X' else super().__new__(m, n, b, ns, **k)\n"
 COPIED = (
     "import copy\nthe = None\nclass A:\n  def __new__(cls, *a): return object.__new__(cls) if the is None else the\n"
     "  def __getstate__(self): return state\n"
@@ -190,6 +191,14 @@ ATTACKS = {
     "a function of the host made abstract": "import abc\nabc.abstractclassmethod(host_fn)",
     "a class of the host made abstract": "import abc\nabc.abstractstaticmethod(Vault)",
     "a function of the host made abstract, by the class": "import abc\ntype(abc.abstractclassmethod(lambda c: 1))(host_fn)",
+    "a member that is an object of the host": "import enum\nclass E(enum.Enum):\n  def __new__(cls, v): return vault\n  A = 1",
+    "a member that is a member of the host's": "import enum\nclass E(enum.Enum):\n  def __new__(cls, v): return Color.RED\n  A = 1",
+    "a member that is a class of the host": "import enum\nclass E(enum.Enum):\n  def __new__(cls, v): return Vault\n  A = 1",
+    "a member that a base gives": "import enum\nclass B:\n  def __new__(cls, v): return vault\nclass E(B, enum.Enum): A = 1",
+    "an abstract class that is the host's": "import abc\n" + MAKES_THE_HOSTS + "class M(type(abc.ABC), G): pass\nclass X(metaclass=M): pass",
+    "a protocol that is the host's": "import typing\n" + MAKES_THE_HOSTS + "class M(type(typing.Protocol), G): pass\nclass X(metaclass=M): pass",
+    "an enumeration that is the host's": "import enum\n" + MAKES_THE_HOSTS + "class M(type(enum.Enum), G): pass\nclass X(enum.Enum, metaclass=M): pass",
+    "an abstract class that is the host's, later": "import abc\nclass G(type): pass\nG.__new__ = lambda *a: Vault\nclass M(type(abc.ABC), G): pass\nM('X', (), {})",
     "own getstate over the host": "class A(Vault):\n  def __getstate__(self): return super().__getstate__()\nleak = A().__getstate__()",
 }  # fmt: skip
 

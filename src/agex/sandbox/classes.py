@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import abc
 import enum
+import functools
 import types
 import typing
 from collections import OrderedDict
@@ -420,16 +421,28 @@ class ClassRegistry:
             self._check_mixed(name, bases, namespace)
 
     def _watch_order(self, name: Any, bases: list[type], namespace: dict[str, Any]) -> None:
-        """Let a metaclass order bases, but put no class of the host among them."""
+        """Let a metaclass order bases and make classes, but put no class of the host in their place."""
         plain = [part for base in bases for part in mro_of(base) if not issubclass(part, type)]
-        order = dict.get(namespace, "mro")
-        is_inherited = any(self.is_guest(part) and "mro" in namespace_of(part) for part in plain)
-        if is_inherited or (order is not None and type(order) is not types.FunctionType):
-            raise SandboxTypeError(
-                f"metaclass {name} needs an mro() that is a method of its own; define it in its class body"
-            )
-        if order is not None:
-            dict.__setitem__(namespace, "mro", self._watched(order))
+        for hook, watched in (("mro", self._watched), ("__new__", self._making)):
+            said = dict.get(namespace, hook)
+            said = said.__func__ if type(said) is staticmethod else said
+            is_inherited = any(self.is_guest(part) and hook in namespace_of(part) for part in plain)
+            if is_inherited or (said is not None and type(said) is not types.FunctionType):
+                raise SandboxTypeError(
+                    f"metaclass {name} needs {hook}() to be a method of its own; define it in its class body"
+                )
+            if said is not None:
+                dict.__setitem__(namespace, hook, watched(said))
+
+    def _making(self, new: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(new)
+        def __new__(*args: Any, **kwargs: Any) -> Any:  # noqa: N807 - it is the one of the class
+            made = new(*args, **kwargs)
+            if not (isinstance(made, type) and self.is_guest(made)):  # what called it writes to it
+                raise SandboxTypeError("__new__() of a metaclass must give a class of your own")
+            return made
+
+        return __new__
 
     def _watched(self, order: Callable[[Any], Any]) -> Callable[[Any], list[Any]]:
         def mro(cls: type) -> list[Any]:
@@ -482,7 +495,7 @@ class ClassRegistry:
 
     def _is_harmless(self, base: Any) -> bool:
         if not isinstance(base, type):
-            return type(base).__module__ in _STDLIB_BASES or isinstance(base, typing.NewType)
+            return type(base).__module__ in hostclass.STANDARD_BASES or isinstance(base, typing.NewType)
         return self.is_pure(base) or all(map(self._holds_no_secrets, mro_of(base)))
 
     def _holds_no_secrets(self, part: type) -> bool:
@@ -490,7 +503,7 @@ class ClassRegistry:
             return self.is_pure(part)
         if isinstance(part, _StandInMeta) or issubclass(part, _StandInMeta):
             return True
-        known = instead.is_ours(part) or hostclass.is_standard(part, _STDLIB_BASES)
+        known = instead.is_ours(part) or hostclass.is_standard(part, hostclass.STANDARD_BASES)
         return known and not self._restricts(part)
 
     def _check_mixed(self, name: Any, bases: tuple[Any, ...], namespace: dict[str, Any]) -> None:
@@ -529,8 +542,8 @@ class ClassRegistry:
         """Tell whether the guest may set *name* on a class of its own."""
         if not self.is_guest(class_):
             return False
-        if name == "mro" and any(issubclass(each, type) for each in self._family(class_)):
-            return False  # see `_check_bases`
+        if name in {"mro", "__new__"} and any(issubclass(each, type) for each in self._family(class_)):
+            return False  # see `_watch_order`
         if issubclass(class_, type) and name in _HOOKS | _IDENTITY:
             if self._mixed:  # it could be the metaclass of one
                 return False
@@ -562,17 +575,6 @@ def _closed_part(class_: type) -> type | None:
         if instead.shown(part) is not part and not isinstance(part, LazyMeta):
             return part  # guests get another class of that name
     return None
-
-
-_STDLIB_BASES = frozenset(
-    {
-        "abc", "argparse", "ast", "collections", "collections.abc", "contextlib", "csv", "dataclasses",
-        "decimal", "enum", "fractions", "functools", "html.parser", "io", "json.decoder", "json.encoder",
-        "numbers", "operator", "queue", "random", "re", "statistics", "string", "textwrap", "types", "typing",
-        "typing_extensions", "weakref", "datetime", "_collections_abc", "asyncio", "uuid", "graphlib",
-    }
-)  # fmt: skip
-"""Modules whose classes hold no state of the host's program: a guest may build on them freely."""
 
 
 class _ByIdentity:

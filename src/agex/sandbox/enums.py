@@ -4,11 +4,13 @@ A class statement of a guest is checked as it is made. ``Enum(name, members)`` m
 too, deep inside the standard library, and any memberless ``Enum`` there is can be called
 so. All of them come by ``EnumType._create_``, which is replaced, once a process, by a
 function that looks at the members while guest code runs and changes nothing for the host.
+Likewise `EnumType._find_new_`: what ``__new__`` of an enumeration gives is written to as a member.
 """
 
 from __future__ import annotations
 
 import enum
+import functools
 import sys
 from typing import Any, NoReturn
 
@@ -34,6 +36,7 @@ def install() -> None:
     """Put the check in place, once a process."""
     if enum.EnumType.__dict__["_create_"] is not _create:
         type.__setattr__(enum.EnumType, "_create_", _create)
+        type.__setattr__(enum.EnumType, "_find_new_", classmethod(_find_new))
 
 
 _real: Any = enum.EnumType.__dict__["_create_"]
@@ -58,6 +61,29 @@ def _create(cls: Any, class_name: Any, names: Any, *, module: Any = None, **opti
     made = _real(cls, class_name, found, module=module, **options)
     guards.is_own(made)  # makes it known where it is the guest's
     return made
+
+
+_real_find_new: Any = enum.EnumType.__dict__["_find_new_"].__func__
+
+
+def _find_new(metaclass: Any, *args: Any) -> Any:
+    """Do what ``EnumType._find_new_`` does."""
+    new, *more = _real_find_new(metaclass, *args)
+    guards = CURRENT.get()
+    return (_making_members(new) if guards is not None and guards.is_guest_function(new) else new), *more
+
+
+def _making_members(new: Any) -> Any:
+    @functools.wraps(new)
+    def __new__(cls: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N807 - it is the one of the class
+        made = new(cls, *args, **kwargs)
+        if type(made) is not cls:
+            raise SandboxTypeError(
+                f"__new__() of an enumeration must give a member, got {type(made).__name__}"
+            )
+        return made
+
+    return __new__
 
 
 def _members(names: Any) -> list[Any]:

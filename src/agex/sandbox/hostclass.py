@@ -13,7 +13,17 @@ from typing import Any
 from agex.sandbox import ledger
 from agex.typeslots import module_of, mro_of, namespace_of, qualname_of
 
-__all__ = ["has", "is_method", "is_standard", "is_static", "private_names", "public_names"]
+__all__ = ["STANDARD_BASES", "has", "is_method", "is_standard", "is_static", "private_names", "public_names"]
+
+STANDARD_BASES = frozenset(
+    {
+        "abc", "argparse", "ast", "collections", "collections.abc", "contextlib", "csv", "dataclasses",
+        "decimal", "enum", "fractions", "functools", "html.parser", "io", "json.decoder", "json.encoder",
+        "numbers", "operator", "queue", "random", "re", "statistics", "string", "textwrap", "types", "typing",
+        "typing_extensions", "weakref", "datetime", "_collections_abc", "asyncio", "uuid", "graphlib",
+    }
+)  # fmt: skip
+"""Modules whose classes hold no state of the host's program: a guest may build on them freely."""
 
 _HEAPTYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE
 _FLAGS = type.__dict__["__flags__"].__get__
