@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import weakref
 from typing import Any
@@ -263,3 +264,48 @@ def test_a_session_that_is_dropped_leaves_nothing_behind(source: str) -> None:
     gc.collect()
 
     assert left() is None
+
+
+@functools.singledispatch
+def shown(value: object) -> str:
+    return "the host's"
+
+
+class Showing:
+    @functools.singledispatchmethod
+    def show(self, value: object) -> str:
+        return "the host's"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "shown.register(str, lambda x: 1)",
+        "getattr(shown, 'register')(str)(lambda x: 1)",
+        "Showing.show.register(str, lambda self, x: 1)",
+        "Showing().show.register(str, lambda self, x: 1)",
+    ],
+)
+def test_a_dispatcher_of_the_host_takes_no_function_of_a_guest(source: str) -> None:
+    policy = Policy.default()
+    policy.fn(shown)
+    policy.cls(Showing)
+
+    assert isinstance(Sandbox(policy).exec(source).error, SandboxError)
+    assert shown("x") == Showing().show("x") == "the host's"
+
+
+def test_a_dispatcher_of_its_own_takes_functions() -> None:
+    source = """
+import functools
+@functools.singledispatch
+def f(x): return "any"
+f.register(str, lambda x: "str")
+class A:
+    @functools.singledispatchmethod
+    def g(self, x): return "any"
+A.g.register(str, lambda self, x: "str")
+found = f(""), f(1), A().g(""), A().g(1)
+"""
+
+    assert Sandbox().exec(source).namespace["found"] == ("str", "any", "str", "any")

@@ -360,9 +360,10 @@ def replace(obj: Any, /, **changes: Any) -> Any:
         raise SandboxTypeError(
             f"{class_.__name__} cannot be constructed here; use the instances you were given"
         )
+    read: Any = obj
     if guards.classes.is_guest(class_):  # its __init__ is the guest's, and maybe what it has for fields
-        obj = _read_guarded(guards, obj, class_)
-    return dataclasses.replace(obj, **changes)
+        read = _read_guarded(guards, obj, class_)
+    return dataclasses.replace(read, **changes)
 
 
 def _read_guarded(guards: Guards, obj: Any, class_: type) -> Any:

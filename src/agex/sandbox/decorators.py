@@ -336,16 +336,12 @@ abstractmethod = writing(abc.abstractmethod)
 class _abstractclassmethod(classmethod):  # type: ignore[type-arg]  # noqa: N801 - it stands for abc's
     """``abc.abstractclassmethod``, of a function of the guest's."""
 
-    __isabstractmethod__ = True
-
     def __init__(self, function: Any, /) -> None:
         super().__init__(abstractmethod(function))
 
 
 class _abstractstaticmethod(staticmethod):  # type: ignore[type-arg]  # noqa: N801 - it stands for abc's
     """``abc.abstractstaticmethod``, of a function of the guest's."""
-
-    __isabstractmethod__ = True
 
     def __init__(self, function: Any, /) -> None:
         super().__init__(abstractmethod(function))

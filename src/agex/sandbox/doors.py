@@ -126,13 +126,9 @@ def _graph_door(guards: Guards, receiver: Any, name: str) -> Any:
         raise refusal(receiver, name)
     if issubclass(type(subject), type):
         for part in mro_of(subject):
-            if _is_stand_in(part) or guards.shown_class(part) is not part:
+            if instead.is_stand_in(part) or guards.shown_class(instead.shown(part)) is not part:
                 raise refusal(receiver, name)
     return receiver
-
-
-def _is_stand_in(class_: type) -> bool:
-    return instead.is_stand_in(class_) or instead.shown(class_) is not class_
 
 
 def _shown_door(guards: Guards, receiver: Any, name: str) -> Any:
@@ -174,6 +170,8 @@ def _is_metaclass(subject: Any) -> bool:
 def _register_door(guards: Guards, receiver: Any, name: str) -> Any:
     subject = super_self(receiver) if type(receiver) is super else origin_of(receiver)
     if not issubclass(type(subject), type):
+        if type(subject) is types.FunctionType and hostclass.is_dispatcher(subject):
+            raise refusal(receiver, name)
         return receiver
     if not guards.classes.is_guest(subject) or _is_metaclass(subject):
         raise refusal(receiver, name)

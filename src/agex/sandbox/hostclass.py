@@ -13,7 +13,16 @@ from typing import Any
 from agex.sandbox import ledger
 from agex.typeslots import module_of, mro_of, namespace_of, qualname_of
 
-__all__ = ["STANDARD_BASES", "has", "is_method", "is_standard", "is_static", "private_names", "public_names"]
+__all__ = [
+    "STANDARD_BASES",
+    "has",
+    "is_dispatcher",
+    "is_method",
+    "is_standard",
+    "is_static",
+    "private_names",
+    "public_names",
+]
 
 STANDARD_BASES = frozenset(
     {
@@ -127,6 +136,14 @@ def _code_names(code: types.CodeType) -> Iterator[str]:
         for word in constant if isinstance(constant, tuple) else (constant,):
             if isinstance(word, str) and ledger.is_private(word) and word.isidentifier():
                 yield word
+
+
+def is_dispatcher(function: types.FunctionType) -> bool:
+    """Tell whether *function* dispatches for the host: its later calls run what is registered there."""
+    register = vars(function).get("register")
+    if type(register) is types.MethodType:
+        return type(register.__self__) is functools.singledispatchmethod
+    return type(register) is types.FunctionType and register.__module__ == "functools"
 
 
 def is_method(member: object) -> bool:
