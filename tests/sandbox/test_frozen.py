@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import Any
 
@@ -247,6 +248,20 @@ def test_a_property_of_the_hosts_is_for_objects_of_its_class(source: str) -> Non
     assert isinstance(result.error, AttributeError)
     assert "leak" not in result.namespace
     assert not vars(other)
+
+
+def test_a_cached_property_of_the_hosts_is_for_objects_of_its_class() -> None:
+    class Cached:
+        @functools.cached_property
+        def hello(self) -> str:
+            return "planted"
+
+    base = Base()
+    result = Sandbox().exec("leak = Cached.hello.__get__(base)", {"Cached": Cached, "base": base})
+    assert isinstance(result.error, AttributeError)
+    assert base.hello() == "hello"
+    done = Sandbox().exec("x = Cached.hello.__get__(own)", {"Cached": Cached, "own": Cached()})
+    assert done.namespace["x"] == "planted"
 
 
 def test_what_is_registered_later_holds_for_what_was_asked_before() -> None:

@@ -98,7 +98,8 @@ def _table(class_: type) -> dict[str, dataclasses.Field[Any]]:
 
 
 def _names(obj: Any) -> list[str]:
-    return [each.name for each in dataclasses.fields(type("Fields", (), {_FIELDS: _table(type(obj))}))]
+    fields: Any = type("Fields", (), {_FIELDS: _table(type(obj))})
+    return [each.name for each in dataclasses.fields(fields)]
 
 
 def _getstate(self: Any) -> list[Any]:

@@ -327,7 +327,7 @@ def _get_door(guards: Guards, receiver: Any, name: str) -> Any:
         raise refusal(receiver, name)
     descriptor: Any = super_self(receiver) if issubclass(type(receiver), super) else receiver
     is_class = issubclass(type(descriptor), type)
-    if not issubclass(descriptor if is_class else type(descriptor), property):
+    if not issubclass(descriptor if is_class else type(descriptor), _READERS):
         return receiver
     real = host.getattr(receiver, name)
 
@@ -342,12 +342,15 @@ def _get_door(guards: Guards, receiver: Any, name: str) -> Any:
 
 def _reads(guards: Guards, descriptor: Any, instance: Any) -> bool:
     """Tell whether a property is the guest's, or a member of the class of *instance*."""
-    if not issubclass(type(descriptor), property) or guards.is_guest_function(_FGET(descriptor)):
+    kind = type(descriptor)
+    if issubclass(kind, property) and guards.is_guest_function(_FGET(descriptor)):
         return True
     spaces = map(namespace_of, mro_of(type(instance)))
-    return any(value is descriptor for space in spaces for value in space.values())
+    is_member = any(value is descriptor for space in spaces for value in space.values())
+    return is_member or not issubclass(kind, _READERS)
 
 
+_READERS = (property, functools.cached_property)
 _FGET: Callable[[Any], Any] = property.__dict__["fget"].__get__
 
 
