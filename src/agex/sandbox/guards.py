@@ -21,7 +21,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from agex.errors import SandboxAttributeError, SandboxError, SandboxTypeError
-from agex.sandbox import classes, compiled, doors, hints, hostclass, lazies, ledger, page, patterns
+from agex.sandbox import classes, compiled, doors, hints, hostclass, lazies, ledger, page, patterns, rawmemory
 from agex.sandbox.asked import Asked
 from agex.sandbox.builtin import REFUSING, as_builtin, print_, refuse_call
 from agex.sandbox.context import CURRENT
