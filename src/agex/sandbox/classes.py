@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import abc
 import enum
-import functools
 import types
 import typing
 from collections import OrderedDict
@@ -405,6 +404,8 @@ class ClassRegistry:
         classes = [base for base in bases if isinstance(base, type)]
         for base in classes:
             if (closed := _closed_part(base)) is not None:
+                if closed is _SPECIAL:
+                    raise SandboxTypeError("Cannot subclass special typing classes")
                 raise SandboxTypeError(
                     f"class {name} cannot inherit from {closed.__name__}; keep one in an attribute instead"
                 )
@@ -423,7 +424,7 @@ class ClassRegistry:
     def _watch_order(self, name: Any, bases: list[type], namespace: dict[str, Any]) -> None:
         """Let a metaclass order bases and make classes, but put no class of the host in their place."""
         plain = [part for base in bases for part in mro_of(base) if not issubclass(part, type)]
-        for hook, watched in (("mro", self._watched), ("__new__", self._making)):
+        for hook, watched in (("mro", self._watched), ("__new__", members.making(self.is_guest))):
             said = dict.get(namespace, hook)
             said = said.__func__ if type(said) is staticmethod else said
             is_inherited = any(self.is_guest(part) and hook in namespace_of(part) for part in plain)
@@ -433,16 +434,6 @@ class ClassRegistry:
                 )
             if said is not None:
                 dict.__setitem__(namespace, hook, watched(said))
-
-    def _making(self, new: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(new)
-        def __new__(*args: Any, **kwargs: Any) -> Any:  # noqa: N807 - it is the one of the class
-            made = new(*args, **kwargs)
-            if not (isinstance(made, type) and self.is_guest(made)):  # what called it writes to it
-                raise SandboxTypeError("__new__() of a metaclass must give a class of your own")
-            return made
-
-        return __new__
 
     def _watched(self, order: Callable[[Any], Any]) -> Callable[[Any], list[Any]]:
         def mro(cls: type) -> list[Any]:
@@ -564,7 +555,8 @@ class ClassRegistry:
 _SAID_OF_CLASSES = ("__name__", "__qualname__", "__module__", "__doc__")
 """What host code reads of a class without a thought, in the text of an error for example."""
 
-_CLOSED = (super, types.GenericAlias, typing._BaseGenericAlias)  # type: ignore[attr-defined]
+_SPECIAL: Any = typing._BaseGenericAlias  # type: ignore[attr-defined]
+_CLOSED = (super, types.GenericAlias, _SPECIAL)
 """Classes that answer for another object: one of the guest's own would be asked in its place."""
 
 

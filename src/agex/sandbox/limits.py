@@ -451,7 +451,11 @@ class _SoftLimit:
         finally:
             with self._lock:
                 self._wanted.remove(value)
-                self._apply(which)
+                try:
+                    self._apply(which)
+                except BaseException:  # the strike of a run around this one; the next comes later than this
+                    self._apply(which)
+                    raise
 
     def _apply(self, which: int) -> None:
         import resource

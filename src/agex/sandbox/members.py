@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import enum
+import functools
 import sys
 import types
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from agex.errors import SandboxTypeError
 from agex.sandbox import hostclass, ledger, rawmemory
 from agex.typeslots import mro_of, namespace_of
 
-__all__ = ["are_fields", "check", "check_dunders", "check_enumeration"]
+__all__ = ["are_fields", "check", "check_dunders", "check_enumeration", "making"]
 
 _NEVER = ledger.NEVER_DEFINED.union(rawmemory.NAMES)
 _SAYABLE = ledger.DEFINABLE | {
@@ -69,3 +70,25 @@ def are_fields(table: Any) -> bool:
         type(key) is str and type(field) is dataclasses.Field and field.name == key
         for key, field in table.items()
     )
+
+
+_FROZEN = frozenset({bool, bytes, float, int, str, type(None)})
+
+
+def making(is_own: Callable[[type], bool]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Give the decorator of a metaclass's ``__new__``: whoever calls that writes to what it gives.
+
+    So it gives a class or an object of the guest's own, or what nobody can write to.
+    """
+
+    def making_own(new: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(new)
+        def __new__(*args: Any, **kwargs: Any) -> Any:  # noqa: N807 - it is the one of the class
+            made = new(*args, **kwargs)
+            if type(made) in _FROZEN or is_own(made if issubclass(type(made), type) else type(made)):
+                return made
+            raise SandboxTypeError("__new__() of a metaclass must give a class of your own")
+
+        return __new__
+
+    return making_own
