@@ -404,3 +404,34 @@ def test_a_class_of_the_guest_lifts_no_denial_by_its_name() -> None:
         "import pandas as pd\nclass X(pd.Series): __module__ = 'pandas'; __qualname__ = 'DataFrame'\n"
         "leak = X([1]).to_pickle",
     )
+
+
+# -- the namespace of a class of Python's ----------------------------------------------------------
+
+
+class Told:
+    """A class of the host's that says that it is Python's."""
+
+    __module__ = "builtins"
+    hidden = 4
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "vars(Told)",
+        "Told.__dict__",
+        "vars(dict)['fromkeys'].__func__(dict)",
+        "vars(str)['maketrans']('a')",
+        "vars(int)['real'].__get__(3)",
+        "vars(list)['append'] = 5",
+        "vars(object)['__reduce_ex__']",
+        "vars(type)['__subclasses__'](object)",
+        "vars(type(print))['__self__'].__get__(print)",
+        "vars(property)['fget'].__get__(property(1))",
+    ],
+)
+def test_the_namespace_of_a_class_of_pythons_gives_what_its_attributes_give(source: str) -> None:
+    policy = Policy.default()
+    policy.cls(Told)
+    assert Sandbox(policy).exec(source).error is not None

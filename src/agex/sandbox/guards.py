@@ -31,7 +31,7 @@ from agex.sandbox.imports import Compile, Imports
 from agex.sandbox.libraries.lookup import member_door
 from agex.sandbox.limits import RUNNING, Stop
 from agex.sandbox.names import Names, own_names, replace_names, scope_of
-from agex.sandbox.namespaces import shown_namespace
+from agex.sandbox.namespaces import shown_namespace, standard_namespace
 from agex.sandbox.policy import Policy
 from agex.sandbox.spaces import Spaces, runs_apart
 from agex.sandbox.verdicts import Verdicts
@@ -414,6 +414,8 @@ class Guards:
                 {k: v for k, v in host.vars(value).items() if not ledger.is_dunder(k)}
             )
         if not (rawmemory.is_namespace(value) or self.is_own(value) or self.is_guest_function(value)):
+            if issubclass(type(value), type) and hostclass.is_standard(value, hostclass.STANDARD_BASES):
+                return standard_namespace(self, value)
             raise SandboxTypeError(
                 f"vars() of {doors.described(value)} is not available; use dir() and its attributes"
             )
@@ -429,9 +431,9 @@ class Guards:
             refuse_call("dir", 1 + len(more))
         if value is _OWN_SCOPE:
             return sorted(own_names(_caller(self.builtins).f_locals))
-        return [name for name in host.dir(value) if self._is_listed(value, name)]
+        return [name for name in host.dir(value) if self.is_listed(value, name)]
 
-    def _is_listed(self, value: Any, name: str) -> bool:
+    def is_listed(self, value: Any, name: str) -> bool:
         if ledger.is_denied(name) or self.policy.denies(type(value), name):
             return False
         return not ledger.is_private(name) or self._owns_private(value, name)

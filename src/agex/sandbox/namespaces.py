@@ -1,18 +1,20 @@
-"""The namespace of a class of the guest's, as ``vars(class_)`` shows it."""
+"""The namespace of a class, as ``vars(class_)`` shows it."""
 
 from __future__ import annotations
 
+import contextlib
 import types
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from agex.errors import SandboxAttributeError
 from agex.sandbox import doors, rawmemory
-from agex.typeslots import namespace_of
+from agex.typeslots import mro_of, namespace_of
 
 if TYPE_CHECKING:
     from agex.sandbox.guards import Guards
 
-__all__ = ["shown_namespace"]
+__all__ = ["shown_namespace", "standard_namespace"]
 
 
 def shown_namespace(guards: Guards, class_: type) -> Mapping[str, Any]:
@@ -25,6 +27,29 @@ def shown_namespace(guards: Guards, class_: type) -> Mapping[str, Any]:
     if type(fields := names.get("__dataclass_fields__")) is dict:
         names["__dataclass_fields__"] = dict(fields)
     return types.MappingProxyType(names)
+
+
+def standard_namespace(guards: Guards, class_: type) -> Mapping[str, Any]:
+    """Give the names of a class of Python's, as ``dir`` lists them; what may be read is what it is."""
+    names: dict[str, Any] = {}
+    for name, value in namespace_of(class_).items():
+        if guards.is_listed(class_, name):
+            with contextlib.suppress(SandboxAttributeError):
+                names[name] = _readable(guards, class_, name, value)
+    return types.MappingProxyType(names)
+
+
+def _readable(guards: Guards, class_: type, name: str, value: Any) -> Any:
+    kind = type(value)
+    is_descriptor = any("__get__" in namespace_of(base) for base in mro_of(kind))
+    # Any other descriptor would be run, or gives something else on the class than it is.
+    if (kind in _METHODS or not is_descriptor) and (found := guards.getattr(class_, name)) is value:
+        return found
+    inert: Any = doors.Inert(kind)
+    return kind(inert) if kind in (classmethod, staticmethod) else inert
+
+
+_METHODS = frozenset({types.FunctionType, types.MethodDescriptorType, types.WrapperDescriptorType, property})
 
 
 def _shown(guards: Guards, class_: type, name: str, value: Any) -> Any:
