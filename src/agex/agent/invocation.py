@@ -318,7 +318,7 @@ class Invocation:
         allow = values.Allow(host_classes(self.registrations, self.definition.terms.signature))
         found: dict[str, Any] = {}
         for name, value in values.sketched(variables, allow=allow).items():
-            found[name] = values.stand_in(value) if isinstance(value, values.NotKept) else value
+            found[name] = values.stand_in(value) if type(value) is values.NotKept else value
         return found
 
 

@@ -97,7 +97,7 @@ class Live(State):
     def sketch(self, name: str) -> Any:
         with self._lock:
             found = values.sketched({name: self._variables[name]}, allow=values.Allow(self._classes))[name]
-        if isinstance(found, values.NotKept):
+        if type(found) is values.NotKept:
             raise values.not_kept_error(found, name)
         return found
 
