@@ -172,7 +172,7 @@ def _attributes(value: Any, names: Iterable[str], room: _Room) -> Iterator[str]:
     for name in names:
         try:
             text = f"{name}={room.part(real_attribute(value, name), 3)}"
-        except AttributeError:
+        except (AttributeError, IndexError):  # a named tuple can have fewer items than names
             continue
         left -= len(text) + 2
         if left < 0:

@@ -120,6 +120,8 @@ class Builder:
 
     def type_variable(self, name: str, bounds: tuple[Any, ...], variance: tuple[bool, bool]) -> Any:
         """Make a `typing.TypeVar` of its bound and its constraints, in a handle."""
+        if any(type(each) is str for each in bounds):  # which typing compiles
+            raise StateCorrupt("a stored type variable is bound by a text")
         bound, *constraints = map(unwrapped, bounds)
         lost = next((each for each in (bound, *constraints) if type(each) is NotKept), None)
         if lost is not None:
@@ -132,6 +134,10 @@ class Builder:
 
     def cached(self, function: Any, maxsize: int | None, typed: bool) -> Any:
         """Make what ``functools.lru_cache`` made of a function, with an empty cache."""
+        if not (
+            maxsize is None or type(maxsize) is int
+        ):  # what can be called, `lru_cache` takes for the function
+            raise StateCorrupt("a stored cache has a size that is none")
         return _of(function, functools.lru_cache(maxsize, typed))
 
     def manager(self, name: str, function: Any) -> Any:

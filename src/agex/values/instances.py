@@ -49,6 +49,12 @@ _TAKE: dict[type, Callable[[Any], tuple[Any, ...]]] = {
 }
 """What ``__new__`` of a builtin class is given to make an equal instance."""
 
+_GIVEN: dict[type, type] = {
+    bool: bool, int: int, float: float, complex: complex, str: str, bytes: bytes, bytearray: bytes,
+    tuple: tuple, frozenset: list, decimal.Decimal: str, collections.deque: tuple,
+}  # fmt: skip
+"""Of what type that is: ``bytes`` makes so many zeros of a number, ``tuple`` all the numbers of a range."""
+
 
 def _put_ordered(value: Any, items: Any) -> None:
     for key, each in items:
@@ -209,6 +215,8 @@ def blank(cls: type, args: tuple[Any, ...]) -> Any:
     solid = _solid(cls)
     if issubclass(cls, (type, enum.Enum)):
         raise TypeError(f"instances of {cls.__name__} are not made from fields")
+    if args and type(args[0]) is not _GIVEN.get(solid, type(args[0])):
+        raise TypeError(f"a stored {cls.__name__} is made from a {type(args[0]).__name__}")
     if solid is collections.deque:
         made = collections.deque.__new__(cls)
         collections.deque.__init__(made, *args)  # type: ignore[call-overload]
@@ -226,6 +234,8 @@ def fill(value: Any, state: State) -> None:
     if issubclass(solid, BaseException):
         exceptions.fill(value, items or {})
     elif items is not None:
+        if type(items) is not list or (issubclass(solid, dict) and set(map(type, items)) - {tuple}):
+            raise TypeError(f"the items of a stored {cls.__name__} are no list")
         _PUT[solid](value, items)
     if solid is collections.defaultdict and factory is not None:
         _FACTORY.__set__(value, unwrapped(factory))

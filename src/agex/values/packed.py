@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from agex.errors import StateCorrupt
@@ -37,6 +37,24 @@ def opened(variables: Mapping[str, Any], *, allow: Allow, guest: GuestCode | Non
     Raises:
         StateCorrupt: the bytes are not what `encode` makes.
     """
+    return _opened(variables, lambda group: decode(_own(group), allow=allow, guest=guest))
+
+
+def sketched(variables: Mapping[str, Any], *, allow: Allow) -> dict[str, Any]:
+    """Give variables to be shown: none of the guest's code runs, and what cannot be read is a marker."""
+    sketch = Sketch()
+
+    def read(group: Group) -> dict[str, Any]:
+        try:
+            return decode(_own(group), allow=allow, guest=sketch)
+        except StateCorrupt as error:
+            return {name: NotKept(name, "unreadable", str(error)) for name in group.names}
+
+    return _opened(variables, read)
+
+
+def _opened(variables: Mapping[str, Any], read: Callable[[Group], dict[str, Any]]) -> dict[str, Any]:
+    """Give variables with those that are packed out of their groups, each of which is read once."""
     decoded: dict[int, dict[str, Any]] = {}
     found: dict[str, Any] = {}
     for name, value in variables.items():
@@ -45,24 +63,9 @@ def opened(variables: Mapping[str, Any], *, allow: Allow, guest: GuestCode | Non
             continue
         group = value.group
         if id(group) not in decoded:
-            decoded[id(group)] = decode(_own(group), allow=allow, guest=guest)
+            decoded[id(group)] = read(group)
         found[name] = decoded[id(group)][value.name]
     return found
-
-
-def sketched(variables: Mapping[str, Any], *, allow: Allow) -> dict[str, Any]:
-    """Give variables to be shown: none of the guest's code runs, and what cannot be read is a marker."""
-    try:
-        return opened(variables, allow=allow, guest=Sketch())
-    except StateCorrupt:
-        return {name: _sketched(name, value, allow) for name, value in variables.items()}
-
-
-def _sketched(name: str, value: Any, allow: Allow) -> Any:
-    try:
-        return opened({name: value}, allow=allow, guest=Sketch())[name]
-    except StateCorrupt as error:
-        return NotKept(name, "unreadable", str(error))
 
 
 def _own(group: Group) -> Group:

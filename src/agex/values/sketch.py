@@ -18,6 +18,7 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from agex import parsing
+from agex.typeslots import mro_of
 from agex.values.builder import MADE, RUN
 
 __all__ = ["Sketch"]
@@ -33,6 +34,13 @@ _BASES: Mapping[str, type] = {
 }
 """The classes of Python's own that one of the guest's may be over, by the last part of their names."""
 
+_MOST_TEXT = 1 << 18
+"""Characters of all programs together. A tree takes some hundred times the bytes of its text."""
+_MOST_BASES = 64
+"""Classes above one, each counted as often as there are ways to it: the order of them is of that size."""
+_LARGEST = 1024
+"""Bytes of an instance, which are of its slots: in a stream it takes ten."""
+
 
 class Sketch:
     """The `GuestCode` of who only looks: what it makes is empty, and runs nothing."""
@@ -40,6 +48,7 @@ class Sketch:
     def __init__(self) -> None:
         self._made: dict[int, Any] = {}
         self._hosts: dict[str, type] = {}
+        self._text_left = _MOST_TEXT
 
     # -- making ----------------------------------------------------------------------
 
@@ -47,9 +56,12 @@ class Sketch:
         """Make what looks like what a program makes.
 
         Raises:
-            ValueError: it is a class over one that is not known here.
+            ValueError: it is a class over one that is not known here, or larger than one is.
             SyntaxError: it is no program.
         """
+        self._text_left -= len(source)
+        if type(source) is not str or self._text_left < 0:
+            raise ValueError("there is too much code to show all of it")
         found = _statement(parsing.parse(source).body)
         if isinstance(found, ast.ClassDef):
             return self._noted(self._class(found, namespace))
@@ -60,7 +72,7 @@ class Sketch:
         module, _, last = name.rpartition(":")
         if name.startswith("module "):
             return ModuleType(name.removeprefix("module "))
-        if isinstance(vars(sys.modules.get(module, builtins)).get(last), type):
+        if isinstance(vars(sys.modules.get(module) or builtins).get(last), type):
             self._hosts[last] = type(last, (), {"__module__": module or "builtins"})
             return self._hosts[last]
         return self._function(last)
@@ -81,9 +93,13 @@ class Sketch:
         if over == ["NamedTuple"]:
             return collections.namedtuple(node.name, [*_annotated(node)], module="__main__")  # noqa: PYI024
         if over == ["Enum"]:
-            return enum.Enum(node.name, [*_assigned(node)], module="__main__")
+            # With values: whoever makes some goes through all those before, each time.
+            numbered = [(name, number) for number, name in enumerate(_assigned(node))]
+            return enum.Enum(node.name, numbered, module="__main__")
         found = dict.fromkeys(self._base(name, namespace) for name in over)
         bases = tuple([base for base in found if base is not object])
+        if sum(len(mro_of(base)) for base in bases) > _MOST_BASES:
+            raise ValueError(f"a class over so many as {node.name} cannot be shown")
         content: dict[str, Any] = {name: self._function(name) for name in _methods(node)} | _slots(node)
         made = type(node.name, bases, {**content, "__module__": "__main__"})
         for decorator in node.decorator_list:
@@ -91,6 +107,8 @@ class Sketch:
                 made.__annotations__ = dict.fromkeys(_annotated(node), object)
                 slots = "slots=True" in ast.unparse(decorator)
                 made = dataclasses.dataclass(init=False, repr=False, eq=False, slots=slots)(made)
+        if made.__basicsize__ > _LARGEST:
+            raise ValueError(f"an object with so many slots as one of {node.name} cannot be shown")
         return made
 
     def _base(self, name: str, namespace: Mapping[str, Any]) -> type:
@@ -107,7 +125,7 @@ class Sketch:
     # -- what else is asked ------------------------------------------------------------
 
     def is_guest_function(self, value: object) -> bool:
-        return isinstance(value, FunctionType)  # there are no others here
+        return type(value) is FunctionType and value.__code__ is _nothing.__code__
 
     def is_guest_class(self, value: type) -> bool:
         return id(value) in self._made
@@ -154,13 +172,19 @@ def _last_name(node: ast.expr) -> str:
 
 
 def _annotated(node: ast.ClassDef) -> Iterator[str]:
-    """Give the names of the fields of a class."""
-    found = [each for each in node.body if isinstance(each, ast.AnnAssign)]
+    """Give the names of the fields of a class that are shown."""
+    found = [each for each in node.body if isinstance(each, ast.AnnAssign) and not _is_hidden(each.value)]
     for target in [
         each.target for each in found if _last_name(each.annotation) not in {"ClassVar", "InitVar"}
     ]:
-        if isinstance(target, ast.Name):
+        if isinstance(target, ast.Name) and not _is_special(target.id):
             yield target.id
+
+
+def _is_hidden(value: ast.expr | None) -> bool:
+    """Tell whether a field is made by ``field(repr=False)``."""
+    said = value.keywords if isinstance(value, ast.Call) else []
+    return any(each.arg == "repr" and ast.unparse(each.value) == "False" for each in said)
 
 
 def _assigned(node: ast.ClassDef) -> Iterator[str]:
@@ -173,8 +197,18 @@ def _assigned(node: ast.ClassDef) -> Iterator[str]:
 def _slots(node: ast.ClassDef) -> dict[str, Any]:
     for each in node.body:
         if isinstance(each, ast.Assign) and [ast.unparse(target) for target in each.targets] == ["__slots__"]:
-            return {"__slots__": ast.literal_eval(each.value)}
+            said = ast.literal_eval(each.value)
+            names = [said] if type(said) is str else [*said]
+            return {"__slots__": [name for name in names if name in _OF_OBJECTS or not _is_special(name)]}
     return {}
+
+
+def _is_special(name: str) -> bool:
+    """Tell whether the interpreter calls by itself what it finds under a name: in a slot too."""
+    return name.startswith("__") and name.endswith("__")
+
+
+_OF_OBJECTS = frozenset({"__dict__", "__weakref__"})
 
 
 def _methods(node: ast.ClassDef) -> Iterator[str]:
