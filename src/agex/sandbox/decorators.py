@@ -189,16 +189,18 @@ def _first_annotation(function: Any) -> Any:
 
 
 def _init(self: Any, func: Any) -> None:
-    state = vars(functools.singledispatchmethod(bare(func)))
+    kind: Any = type(func)
+    method = kind(bare(func.__func__)) if kind in {classmethod, staticmethod} else bare(func)
+    state = vars(functools.singledispatchmethod(method))
     # Not by setattr: the dispatcher as it was is nothing that a subclass may see.
-    vars(self).update(state, dispatcher=_guarded(state["dispatcher"]), func=bare(func))
+    vars(self).update(state, dispatcher=_guarded(state["dispatcher"]), func=method)
 
 
 def _get(self: Any, obj: Any, cls: Any = None) -> Any:
     method = _real_get(self, obj, cls)
     if type(method) is types.FunctionType:
         for name in vars(method).keys() - _OF_METHOD:  # of what a subclass has for the function
-            delattr(method, name)
+            del vars(method)[name]  # not by delattr: a class method has its __name__ there, too
     return method
 
 
