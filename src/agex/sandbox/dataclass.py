@@ -77,13 +77,31 @@ def _own_only(class_: type, method: Any, call: Any) -> Any:
     """Give *call* under the name of *method*, for objects of *class_*."""
     is_below = functools.partial(type.__subclasscheck__, class_)  # which asks no metaclass
 
-    def own(self: Any, /, *args: Any, **changes: Any) -> Any:
+    def check(self: Any) -> None:
         if not is_below(type(self)):
             raise SandboxTypeError(
                 f"{method.__qualname__}() takes an object of its class, got {type(self).__name__}"
             )
-        return call(self, *args, **changes)
 
+    def replacing(self: Any, /, **changes: Any) -> Any:
+        check(self)
+        return call(self, **changes)
+
+    # What sorting and dictionaries call often is as quick as it can be.
+
+    def one(self: Any, /) -> Any:
+        if type(self) is not class_:
+            check(self)
+        return call(self)
+
+    def two(self: Any, other: Any, /) -> Any:
+        if type(self) is not class_:
+            check(self)
+        return call(self, other)
+
+    own: Any = (
+        replacing if method.__name__ == "__replace__" else one if method.__code__.co_argcount == 1 else two
+    )
     own.__name__, own.__qualname__, own.__doc__ = method.__name__, method.__qualname__, method.__doc__
     own.__module__, own.__annotations__ = method.__module__, method.__annotations__
     return own
