@@ -29,7 +29,30 @@ COPIED = (
     "  def __getstate__(self): return state\n"
 )
 
+ASKED = "import abc\nbox = []\nS = None\n"
+SPIED = "for t in box: S = t('S', (Vault,), {'__setattr__': lambda self, k, v: print(v)}); S()\nleak = None if box[0] is type else box"
+ADDRESS = (
+    "import numpy as np\nD = {'data': (id(1), False), 'shape': (4,), 'typestr': '|u1', 'version': 3}\n"
+    "def told(*a):\n  if a[-1] == '__array_interface__': return D\n  raise AttributeError(a[-1])\n"
+    "def look(o):\n  global leak\n  if np.asarray(o).dtype != object: leak = o\nclass Told: __call__ = told\n"
+)
+HASHED = (
+    "import enum, abc\nbox = []\nclass M(type):\n  def __hash__(c): return h\n  def __eq__(c, o): box.append(o); return False\n"
+    f"h = hash(object) + ({id(type)} - {id(object)} >> 4)\nclass A(metaclass=M): pass\nbox.clear()\n"
+)
+
 ATTACKS = {
+    "type by a subclass hook": ASKED + "class A(abc.ABC):\n  @classmethod\n  def __subclasshook__(cls, c): box.append(c); return False\nisinstance(int, A)\n" + SPIED,
+    "type by a subclass hook that is an object": ASKED + "class F:\n  def __call__(self, c): box.append(c); return False\nclass A(abc.ABC): __subclasshook__ = F()\nisinstance(int, A)\n" + SPIED,
+    "type by a subclass hook while its class is made": ASKED + "class B(abc.ABC):\n  def __init_subclass__(cls): isinstance(int, cls)\nclass A(B):\n  @classmethod\n"
+    "  def __subclasshook__(cls, c): box.append(c); return False\n" + SPIED,
+    "type by a subclass check": ASKED + "class M(abc.ABCMeta):\n  def __subclasscheck__(cls, c): box.append(c); return False\nclass A(metaclass=M): pass\nisinstance(int, A)\n" + SPIED,
+    "type by a metaclass that answers for its class": ASKED + "class M(abc.ABCMeta):\n  def __getattribute__(cls, n):\n    if n == '__subclasshook__': return box.append\n"
+    "    return abc.ABCMeta.__getattribute__(cls, n)\nclass A(metaclass=M): pass\nisinstance(int, A)\nleak = box or None",
+    "type by an object that poses as an abstract class": ASKED + "class A(abc.ABC): pass\nclass O: pass\no = O()\n"
+    "vars(o).update(_abc_impl=vars(A).get('_abc_impl'), __subclasscheck__=box.append)\nabc.ABCMeta.__instancecheck__(o, int)\nleak = box",
+    "type by what equals it": HASHED + "import copy\ncopy.copy(A())\ncopy.deepcopy(A())\n" + SPIED,
+    "what is registered with an abstract class of the host": "import abc, collections.abc\nclass M(abc.ABCMeta): pass\ngetattr(M, '_abc_registry_' + 'clear')(collections.abc.Sequence)\nleak = None if isinstance([], collections.abc.Sequence) else M",
     # what a class statement asks of the guest on its way
     "prepare gives a list": "class M(type):\n  def __prepare__(n, b): return [vault]\nclass A(Vault, metaclass=M): leak = vault._secret",
     "prepare answers helpers": "class N(dict):\n  def __missing__(self, k): return lambda *a: a[0]\nclass M(type):\n  def __prepare__(n, b): return N()\n"
@@ -217,6 +240,32 @@ def test_a_class_gives_no_way_to_the_host(source: str) -> None:
 
     assert done.findings == []
     assert done.result.namespace.get("leak") is None
+
+
+RAW_MEMORY = {
+    "raw memory while a class is made": ADDRESS + "class B:\n  def __init_subclass__(cls): look(cls())\nclass A(B): __getattr__ = lambda self, n: told(n)",
+    "raw memory by the name of a descriptor": ADDRESS + "class S:\n  def __set_name__(self, cls, n): look(cls())\nclass A:\n  s = S()\n  __getattr__ = lambda self, n: told(n)",
+    "raw memory by a hook that is an object": ADDRESS + "class A: __getattr__ = Told()\nlook(A())",
+    "raw memory by a hook that is an object, for all names": ADDRESS + "class A: __getattribute__ = Told()\nlook(A())",
+    "raw memory by a hook that is a partial": ADDRESS + "import functools\nclass A: __getattr__ = staticmethod(functools.partial(told))\nlook(A())",
+    "raw memory by a hook that is a static method": ADDRESS + "class A: __getattr__ = staticmethod(told)\nlook(A())",
+    "raw memory by a hook that is a property": ADDRESS + "class A: __getattr__ = property(lambda self: told)\nlook(A())",
+    "raw memory of a class": ADDRESS + "class M(type): __getattr__ = told\nclass A(metaclass=M): pass\nlook(A)",
+    "raw memory of a class, for all names": ADDRESS + "class M(type):\n  def __getattribute__(c, n): return D if n == '__array_interface__' else super().__getattribute__(n)\n"
+    "class A(metaclass=M): pass\nlook(A)",
+    "raw memory in a namespace": ADDRESS + "class B:\n  def __init_subclass__(cls): look(cls())\nclass A(B): vars()['__array_' + 'interface__'] = D",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("source", cases(RAW_MEMORY))
+def test_no_object_of_the_guest_tells_numpy_an_address(source: str) -> None:
+    policy = Policy.default()
+    policy.module(pytest.importorskip("numpy"))
+
+    done = Sandbox(policy).session().run(source)
+
+    assert "leak" not in done.namespace
+    assert done.error is None or isinstance(done.error, SandboxError)
 
 
 @pytest.mark.parametrize("answer", ["()", "(object,)", "(cls, dict, object)", "None"])

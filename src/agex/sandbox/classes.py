@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import abc
 import enum
+import functools
 import types
 import typing
 from collections import OrderedDict
@@ -21,10 +22,10 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from agex.errors import SandboxTypeError
-from agex.sandbox import hostclass, instead, members, origins, rawmemory
+from agex.sandbox import answers, hostclass, instead, members, origins, rawmemory
 from agex.sandbox.context import CURRENT
 from agex.sandbox.lazies import LazyMeta
-from agex.typeslots import bases_of, mro_of, namespace_of, worked_out_mro
+from agex.typeslots import bases_of, mro_of, name_of, namespace_of, worked_out_mro
 
 __all__ = [
     "ClassRegistry",
@@ -235,14 +236,7 @@ class ClassRegistry:
         def build_class(function: Any, name: str, /, *bases: Any, **kwargs: Any) -> Any:
             statement = Statement(function, bases, dict(kwargs))
             if not bases and not kwargs:
-                made = real(function, name)
-                members.check(namespace_of(made), name)
-                self.adopt(made)
-            elif self._is_plain(bases) and self.makes_new(kwargs.get("metaclass", type), *map(type, bases)):
-                self.reconcile(kwargs.get("metaclass"), bases)
-                made = real(function, name, *bases, **kwargs)
-                members.check(namespace_of(made), name)
-                self.adopt(made)
+                made = real(function, name, metaclass=self._plain)
             else:
                 made = self._build_checked(real, function, name, bases, kwargs)
             if isinstance(made, type) and self.is_guest(made):
@@ -253,16 +247,13 @@ class ClassRegistry:
         build_class.__module__ = "builtins"
         return build_class
 
-    def _is_plain(self, bases: tuple[Any, ...]) -> bool:
-        """Tell whether a class over these may be looked at once made: none is the host's or ``type``."""
-        return all(
-            isinstance(base, type)
-            and not issubclass(base, type)
-            and not issubclass(type(base), enum.EnumType)
-            and _closed_part(base) is None
-            and self._is_harmless(base)
-            for base in bases
-        )
+    def _plain(self, name: str, bases: tuple[()], namespace: dict[str, Any]) -> type:
+        """Make a class without bases, of a namespace that the interpreter made."""
+        members.check(namespace, name)
+        namespace |= answers.guard(namespace, as_shown)
+        made = type(name, bases, namespace)
+        self.adopt(made)
+        return made
 
     def makes_new(self, *makers: Any) -> bool:
         """Tell whether these metaclasses make a class when called: the guest's may give any there is.
@@ -395,6 +386,8 @@ class ClassRegistry:
             members.check(namespace, name)
             members.check_dunders(namespace, name)
             self._check_bases(name, types.resolve_bases(_items(bases)), namespace)
+            for hook, guarded in answers.guard(namespace, as_shown).items():
+                dict.__setitem__(namespace, hook, guarded)
         made = metaclass(name, bases, namespace, **kwargs)
         if isinstance(made, type) and (makes_new or self._is_marked(made)):
             self.adopt(made)
@@ -424,7 +417,7 @@ class ClassRegistry:
     def _watch_order(self, name: Any, bases: list[type], namespace: dict[str, Any]) -> None:
         """Let a metaclass order bases and make classes, but put no class of the host in their place."""
         plain = [part for base in bases for part in mro_of(base) if not issubclass(part, type)]
-        for hook, watched in (("mro", self._watched), ("__new__", members.making(self.is_guest))):
+        for hook, watched in self._watches:
             said = dict.get(namespace, hook)
             said = said.__func__ if type(said) is staticmethod else said
             is_inherited = any(self.is_guest(part) and hook in namespace_of(part) for part in plain)
@@ -434,6 +427,12 @@ class ClassRegistry:
                 )
             if said is not None:
                 dict.__setitem__(namespace, hook, watched(said))
+
+    @property
+    def _watches(self) -> tuple[tuple[str, Callable[[Any], Any]], ...]:
+        compared = functools.partial(answers.shown_operands, shown=as_shown)
+        new = members.making(self.is_guest)
+        return ("mro", self._watched), ("__new__", new), ("__eq__", compared), ("__ne__", compared)
 
     def _watched(self, order: Callable[[Any], Any]) -> Callable[[Any], list[Any]]:
         def mro(cls: type) -> list[Any]:
@@ -457,7 +456,7 @@ class ClassRegistry:
                 self.own.add(class_)
                 self.trusted.add(class_)
         else:
-            self._check_metaclass(type(class_), class_.__name__)
+            self._check_metaclass(type(class_), name_of(class_))
             self._mixed[id(class_)] = class_
 
     def reconsider(self) -> None:
@@ -533,7 +532,7 @@ class ClassRegistry:
         """Tell whether the guest may set *name* on a class of its own."""
         if not self.is_guest(class_):
             return False
-        if name in {"mro", "__new__"} and any(issubclass(each, type) for each in self._family(class_)):
+        if name in dict(self._watches) and any(issubclass(each, type) for each in self._family(class_)):
             return False  # see `_watch_order`
         if issubclass(class_, type) and name in _HOOKS | _IDENTITY:
             if self._mixed:  # it could be the metaclass of one

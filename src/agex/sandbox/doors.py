@@ -17,7 +17,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from agex.errors import SandboxAttributeError, SandboxTypeError
-from agex.sandbox import classes, formatting, hostclass, instead, lazies, rawmemory
+from agex.sandbox import answers, classes, formatting, hostclass, instead, lazies
 from agex.typeslots import mro_of, namespace_of
 
 if TYPE_CHECKING:
@@ -196,7 +196,7 @@ def _dict_door(guards: Guards, receiver: Any, name: str) -> Any:
 def _is_guests_code(guards: Guards, value: Any) -> bool:
     """Tell whether *value* is a function of the guest, bound or not: whatever it is given, it is checked."""
     function = value.__func__ if type(value) is types.MethodType else value
-    if type(function) is types.FunctionType and function.__globals__ is rawmemory.__dict__:
+    if type(function) is types.FunctionType and answers.is_guarded(function):
         function = vars(function).get("__wrapped__")  # a hook of a class, which is called through one of ours
     return guards.is_guest_function(function)
 

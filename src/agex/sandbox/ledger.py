@@ -51,6 +51,8 @@ DENIED = frozenset(
         "func_globals", "func_code", "func_closure", "func_defaults", "im_func", "im_self", "im_class",
         # every enumeration has it: gives the members of any module, and writes into its namespace
         "_convert_",
+        # abstract classes: what is registered with a class, and what forgets that, of any class
+        "_abc_impl", "_abc_registry_clear", "_abc_caches_clear", "_dump_registry",
     }
 )  # fmt: skip
 """Attributes that reach the interpreter and look as if they did not."""
@@ -159,8 +161,11 @@ DEFINABLE = (
 ) - NEVER_DEFINED  # fmt: skip
 """The dunders that a class body, a function or a module of the guest may define."""
 
-STORABLE |= DEFINABLE - {"__getattr__", "__getattribute__", "__deepcopy__"}
-"""The dunders that may be stored, on the guest's own objects only. Three are seen when a class is made."""
+STORABLE |= DEFINABLE - {
+    "__getattr__", "__getattribute__", "__deepcopy__",
+    "__subclasshook__", "__subclasscheck__", "__instancecheck__",
+}  # fmt: skip
+"""The dunders that may be stored, on the guest's own objects only. Others are seen when a class is made."""
 
 NAMES = frozenset({"__name__", "__doc__", "__annotations__", "__debug__", "__class__", "__file__", "__all__"})
 """The dunder names that may be read as variables."""

@@ -7,19 +7,17 @@ whatever way it was put there: in the class, in an instance's dict, by ``__getat
 
 from __future__ import annotations
 
-import functools
 import types
 import typing
 from typing import Any, NoReturn
 
 from agex.errors import SandboxTypeError
-from agex.sandbox import instead
-from agex.sandbox.memo import shut
-from agex.typeslots import mro_of, namespace_of
+from agex.sandbox import answers, instead
+from agex.typeslots import mro_of, name_of, namespace_of
 
 __all__ = ["NAMES", "NOWHERE", "SimpleNamespace", "is_namespace", "keep_from"]
 
-NAMES = ("__array_interface__", "__array_struct__")
+NAMES = answers.RAW_MEMORY
 
 
 class _Nowhere:
@@ -33,27 +31,20 @@ class _Nowhere:
 
 
 NOWHERE = _Nowhere()
-_UNANSWERED = frozenset({*NAMES, "__deepcopy__", "__setstate__"})
 
 
 def keep_from(class_: type) -> None:
     """See to it that instances of a class answer no such name."""
     if issubclass(class_, type):
         return  # on a metaclass it would stand before the classes' own
-    namespace = namespace_of(class_)
     metaclass: type = type(class_)
     if metaclass is not type and any(
         name in namespace_of(part) for part in mro_of(metaclass) for name in NAMES
     ):
         raise SandboxTypeError(
-            f"the metaclass of class {class_.__name__} cannot also be a subclass of an ordinary class; "
+            f"the metaclass of class {name_of(class_)} cannot also be a subclass of an ordinary class; "
             "make it two classes"
         )
-    for hook in ("__getattr__", "__getattribute__"):
-        if type(namespace.get(hook)) is types.FunctionType:
-            type.__setattr__(class_, hook, _filtered(namespace[hook]))
-    if type(deepcopy := namespace.get("__deepcopy__")) is types.FunctionType:
-        type.__setattr__(class_, "__deepcopy__", _without_memo(deepcopy))
     if typing.Protocol in mro_of(class_):
         _leave_out_of_protocols()
     for name in NAMES:
@@ -65,24 +56,6 @@ def _leave_out_of_protocols() -> None:
     known: Any = typing.EXCLUDED_ATTRIBUTES  # type: ignore[attr-defined]  # a list or a frozenset, by version
     if NAMES[0] not in known:
         typing.EXCLUDED_ATTRIBUTES = type(known)([*known, *NAMES])  # type: ignore[attr-defined]
-
-
-def _filtered(hook: types.FunctionType) -> types.FunctionType:
-    @functools.wraps(hook)
-    def answer(self: object, name: str) -> Any:
-        if name in _UNANSWERED:
-            raise AttributeError(name)
-        return hook(self, name)
-
-    return answer  # type: ignore[return-value]  # a function is one
-
-
-def _without_memo(hook: types.FunctionType) -> types.FunctionType:
-    @functools.wraps(hook)
-    def answer(self: object, memo: Any = None, /) -> Any:
-        return hook(self, shut(memo))
-
-    return answer  # type: ignore[return-value]  # a function is one
 
 
 class SimpleNamespace(types.SimpleNamespace):

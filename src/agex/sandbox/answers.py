@@ -1,0 +1,110 @@
+"""What classes of the guest's answer by their hooks, which are guarded before there is the class.
+
+numpy believes what ``__getattr__`` says of ``__array_interface__``, a memo of ``deepcopy`` tells of the
+objects of the host, and who asks ``isinstance`` for an abstract class of the guest's hands it the real
+class of an object, which may be ``type`` or a sealed one. A class runs code of the guest's while it is
+made (``__init_subclass__``, ``__set_name__``). So the hooks in its namespace are replaced before, of
+whatever kind they are.
+"""
+
+from __future__ import annotations
+
+import functools
+import types
+from collections.abc import Callable
+from typing import Any
+
+from agex.sandbox.memo import shut
+
+__all__ = ["RAW_MEMORY", "guard", "is_guarded", "shown_operands"]
+
+RAW_MEMORY = ("__array_interface__", "__array_struct__")
+"""What tells an address of memory: no object of a guest's has it."""
+
+_CHECKS = frozenset({"__subclasshook__", "__subclasscheck__", "__instancecheck__", "_abc_impl"})
+"""What an abstract class is asked for where something is compared with it."""
+_UNANSWERED = frozenset({*RAW_MEMORY, "__deepcopy__", "__setstate__"})
+
+Shown = Callable[[Any], Any]
+
+
+def guard(namespace: dict[str, Any], shown: Shown) -> dict[str, Any]:
+    """Give the guarded hooks for a class of this namespace; *shown* gives a value as a guest may hold it."""
+    guarded = {}
+    for name, make in _HOOKS.items():
+        value = dict.get(namespace, name)
+        if value is not None and not is_guarded(value):
+            guarded[name] = make(value, shown)
+    return guarded
+
+
+def is_guarded(value: Any) -> bool:
+    """Tell whether a hook is one of ours, around the guest's."""
+    function = value.__func__ if type(value) is classmethod else value
+    return type(function) is types.FunctionType and function.__globals__ is globals()
+
+
+def shown_operands(hook: Any, shown: Shown) -> Any:
+    """Guard a hook that is given classes, of whoever asks it."""
+    called = _function(hook)
+
+    @functools.wraps(called)
+    def answer(self: Any, /, *others: Any) -> Any:
+        return called(self, *(shown(each) if issubclass(type(each), type) else each for each in others))
+
+    return answer
+
+
+def _filtered(hook: Any, shown: Shown) -> Any:
+    called = _function(hook)
+
+    @functools.wraps(called)
+    def answer(self: Any, name: str) -> Any:
+        if name in _UNANSWERED:
+            raise AttributeError(name)
+        if name in _CHECKS:  # what the class has, which is guarded itself
+            return (type if issubclass(type(self), type) else object).__getattribute__(self, name)
+        return called(self, name)
+
+    return answer
+
+
+def _without_memo(hook: Any, shown: Shown) -> Any:
+    called = _function(hook)
+
+    @functools.wraps(called)
+    def answer(self: Any, memo: Any = None, /) -> Any:
+        return called(self, shut(memo))
+
+    return answer
+
+
+def _of_class(hook: Any, shown: Shown) -> Any:
+    """Guard ``__subclasshook__``, which is read off a class."""
+
+    def answer(cls: Any, /, *others: Any) -> Any:
+        return _bound(hook, None, cls)(*map(shown, others))
+
+    return classmethod(answer)
+
+
+def _function(hook: Any) -> Callable[..., Any]:
+    """Give a hook of any kind as a function of the object."""
+    if type(hook) is types.FunctionType:
+        return hook
+    return lambda self, /, *args: _bound(hook, self, type(self))(*args)
+
+
+def _bound(hook: Any, instance: Any, owner: type) -> Any:
+    get = getattr(type(hook), "__get__", None)
+    return hook if get is None else get(hook, instance, owner)
+
+
+_HOOKS: dict[str, Callable[[Any, Shown], Any]] = {
+    "__getattr__": _filtered,
+    "__getattribute__": _filtered,
+    "__deepcopy__": _without_memo,
+    "__subclasshook__": _of_class,
+    "__subclasscheck__": shown_operands,
+    "__instancecheck__": shown_operands,
+}
