@@ -29,6 +29,10 @@ COPIED = (
     "  def __getstate__(self): return state\n"
 )
 
+CONTAINER = (
+    "import collections, copy\nthe = None\nclass U(collections.{}):\n"
+    "  def __new__(cls, *a): return object.__new__(cls) if the is None else the\nu = U()\nu.describe, the = lambda: 1, vault\n"
+)
 ASKED = "import abc\nbox = []\nS = None\n"
 SPIED = "for t in box: S = t('S', (Vault,), {'__setattr__': lambda self, k, v: print(v)}); S()\nleak = None if box[0] is type else box"
 ADDRESS = (
@@ -185,6 +189,15 @@ ATTACKS = {
     "copy of an error that is an object of the host": "import copy\nclass E(Exception):\n  def __new__(c, *a): return vault if a else Exception.__new__(c)\n"
     "e = E()\ne.args, e._secret = (1,), 2\ncopy.copy(e)",
     "copy of one over the host that says its private state": "import copy\nclass B(Vault):\n  def __getstate__(self): return {'_secret': 1}\nleak = copy.copy(B())",
+    "copy of another class": COPIED + "state = (None, {'__class__': Vault, '_secret': 1})\nleak = copy.copy(A())",
+    "copy of another class, with the hook for its state hidden": COPIED + "state = (None, {'__class__': Vault, '_secret': 1})\n"
+    "class B(A):\n  def __getattribute__(self, n): return object.__getattribute__(self, n)\n  def __setstate__(self, s): pass\nleak = copy.copy(B())",
+    "copy of a dict that is an object of the host": CONTAINER.format("UserDict") + "copy.copy(u)",
+    "copy of a dict that is an object of the host, by its class": CONTAINER.format("UserDict") + "collections.UserDict.__copy__(u)",
+    "copy of a list that is an object of the host": CONTAINER.format("UserList") + "copy.copy(u)",
+    "copy of a dict that says its class": "import collections\nclass F:\n  def __new__(cls): return vault\nclass U:\n"
+    "  def __getattribute__(self, n): return F if n == '__class__' else object.__getattribute__(self, n)\n"
+    "u = U()\nu.describe, u.data = lambda: 1, {}\ncollections.UserDict.__copy__(u)",
     "repr of a dataclass": OWN_DATACLASS.format("", "_secret") + "leak = D.__repr__(vault)",
     "repr of a dataclass, in its namespace": OWN_DATACLASS.format("", "_secret") + "leak = vars(D)['__repr__'](vault)",
     "equality of a dataclass": OWN_DATACLASS.format("", "_secret") + "box = []\nclass Spy:\n  def __getattribute__(self, n): return Vault if n == '__class__' else self\n"

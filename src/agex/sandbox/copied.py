@@ -2,43 +2,93 @@
 
 A copy is made by ``__new__`` and filled with what ``__getstate__`` says, names and all, and both may be
 the guest's: an object, a class or a function of the host's that ``__new__`` gives would be written to. So
-the function of ``copy`` that does it is replaced, once a process, by one that looks at what is made of
-an object of a guest's, also where it is the host that copies, and changes nothing for others.
+the functions that do it, of ``copy`` and of ``collections``, are replaced, once a process, by some that look
+at what is made of an object of a guest's, also where it is the host that copies. For others nothing changes.
 """
 
 from __future__ import annotations
 
+import collections
 import copy
+import functools
 from collections.abc import Callable
 from typing import Any
 
 from agex.errors import SandboxTypeError
-from agex.sandbox import origins
+from agex.sandbox import answers, hostclass, ledger, origins
+from agex.sandbox.context import CURRENT
+from agex.typeslots import mro_of, namespace_of
 
 __all__ = ["install"]
 
 
 def install() -> None:
     """Put the check in place, once a process."""
-    _copy._reconstruct = _reconstruct
+    if _copy._reconstruct is not _reconstruct:
+        _copy._reconstruct = _reconstruct
+        for class_ in (collections.UserDict, collections.UserList):
+            type.__setattr__(class_, "__copy__", _copying(vars(class_)["__copy__"]))
 
 
 _copy: Any = copy
 _real: Callable[..., Any] = _copy._reconstruct
 
 
-def _reconstruct(x: Any, memo: Any, func: Callable[..., Any], *parts: Any, **options: Any) -> Any:
+def _reconstruct(
+    x: Any, memo: Any, func: Callable[..., Any], args: Any, state: Any = None, *parts: Any, **options: Any
+) -> Any:
     class_ = type(x)
     if not origins.is_guest_class(class_):
-        return _real(x, memo, func, *parts, **options)
+        return _real(x, memo, func, args, state, *parts, **options)
 
     def make(*args: Any) -> Any:
-        made = func(*args)
-        if type(made) is not class_:
+        return _of_class(class_, func(*args))
+
+    return _real(x, memo, make, args, _checked_state(class_, state), *parts, **options)
+
+
+def _of_class(class_: type, made: Any) -> Any:
+    if type(made) is not class_:
+        raise SandboxTypeError(
+            f"the copy of an object is of its class, and __new__() of {class_.__name__} gave another; "
+            "define __copy__() and __deepcopy__()"
+        )
+    return made
+
+
+def _checked_state(class_: type, state: Any) -> Any:
+    """Give the state of an object, in the form in which the names of attributes to set are known."""
+    spaces = map(namespace_of, mro_of(class_))
+    hides = answers.is_guarded(
+        next(space["__getattribute__"] for space in spaces if "__getattribute__" in space)
+    )
+    if state is None or (hostclass.has(class_, "__setstate__") and not hides):
+        return state
+    is_pair = type(state) is tuple and len(state) == 2
+    own, slots = state if is_pair else (state, None)
+    if not slots:
+        return own, None
+    slots = dict(slots)
+    if any(type(name) is not str or ledger.is_dunder(name) for name in slots):
+        raise SandboxTypeError(f"the state of {class_.__name__} must have attributes of its own for keys")
+    return own, slots
+
+
+def _copying(real: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Give ``__copy__`` of a container: it writes to whatever ``__new__`` gives."""
+
+    @functools.wraps(real)
+    def __copy__(self: Any) -> Any:  # noqa: N807 - it is the one of the class
+        class_ = type(self)
+        if CURRENT.get() is None and not origins.is_guest_class(class_):
+            return real(self)
+        if not issubclass(class_, (collections.UserDict, collections.UserList)):
             raise SandboxTypeError(
-                f"the copy of an object is of its class, and __new__() of {class_.__name__} gave another; "
-                "define __copy__() and __deepcopy__()"
+                f"{real.__qualname__}() takes an object of its class, got {class_.__name__}"
             )
+        made = _of_class(class_, class_.__new__(class_))
+        made.__dict__.update(self.__dict__)
+        made.__dict__["data"] = copy.copy(self.__dict__["data"])
         return made
 
-    return _real(x, memo, make, *parts, **options)
+    return __copy__
