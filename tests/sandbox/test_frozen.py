@@ -257,8 +257,10 @@ def test_a_cached_property_of_the_hosts_is_for_objects_of_its_class() -> None:
             return "planted"
 
     base = Base()
-    result = Sandbox().exec("leak = Cached.hello.__get__(base)", {"Cached": Cached, "base": base})
-    assert isinstance(result.error, AttributeError)
+    for source in ("leak = Cached.hello.__get__(base)", "leak = Cached.hello.func(base)"):
+        result = Sandbox().exec(source, {"Cached": Cached, "base": base})
+        assert isinstance(result.error, AttributeError)
+        assert "leak" not in result.namespace
     assert base.hello() == "hello"
     done = Sandbox().exec("x = Cached.hello.__get__(own)", {"Cached": Cached, "own": Cached()})
     assert done.namespace["x"] == "planted"

@@ -301,3 +301,16 @@ def test_a_metaclass_that_lies_about_the_bases_does_not_open_what_the_host_left_
 
     assert isinstance(done.error, SandboxError)
     assert done.namespace.get("leak") is None
+
+
+def test_a_metaclass_that_is_an_ordinary_class_too_is_refused_whatever_it_answers() -> None:
+    done = (
+        Sandbox()
+        .session()
+        .run(
+            "class Said: pass\nclass M(Said, type):\n"
+            "  def __getattribute__(cls, n): return super().__getattribute__(n)\nclass C(metaclass=M): pass"
+        )
+    )
+
+    assert isinstance(done.error, SandboxError)

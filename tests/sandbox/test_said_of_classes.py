@@ -148,6 +148,11 @@ MADE._key = SECRET  # type: ignore[attr-defined]
 MADE.size = late  # type: ignore[attr-defined]
 
 
+class Account:
+    def __init__(self) -> None:
+        self.balance = SECRET
+
+
 def outcome(policy: Policy, source: str) -> Any:
     return Sandbox(policy).session().run(source)
 
@@ -277,6 +282,53 @@ def test_a_class_of_the_guest_does_not_see_the_hosts_state_pass_by(source: str, 
     refused(vault(strict=strict), source)
 
 
+TOLD = "box = leak = []\nclass D:\n  def __set__(self, o, v): box.append(v)\n"
+TELLING = {
+    "a descriptor": TOLD + "class B(Account): balance = D()\nB()",
+    "a descriptor, later": TOLD + "class B(Account): pass\nB.balance = D()\nB()",
+    "a descriptor, when its class is changed": TOLD
+    + "class E: pass\nclass B(Account): balance = E()\nE.__set__ = D.__set__\nB()",
+    "a descriptor of a mixin": TOLD + "class X: balance = D()\nclass B(X, Account): pass\nB()",
+    "a descriptor of a mixin, later": TOLD + "class X: pass\nclass B(Account, X): pass\nX.balance = D()\nB()",
+    "a property": TOLD + "class B(Account): balance = property(lambda s: 1, lambda s, v: box.append(v))\nB()",
+    "a field": "import dataclasses\n@dataclasses.dataclass\nclass X: balance: str = ''\n"
+    "class B(X, Account):\n  def __init__(self): Account.__init__(self)\nleak = repr(B())",
+    "a slot": "class X: __slots__ = ('balance',)\nclass B(X, Account): pass\nleak = B()",
+}
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("source", [pytest.param(each, id=name) for name, each in TELLING.items()])
+def test_a_class_of_the_guest_is_not_told_what_the_host_left_out(source: str, strict: bool) -> None:
+    policy = Policy.default(strict=strict)
+    policy.cls(Account, exclude=("_*", "balance"))
+
+    refused(policy, source)
+
+
+def test_a_class_of_the_guest_may_have_what_it_likes_under_other_names() -> None:
+    policy = Policy.default(strict=True)
+    policy.cls(Account, include=())
+    source = """
+class B(Account):
+    limit = 3
+    @property
+    def note(self): return "noted"
+    def balance(self): return 0
+found = B().limit, B().note
+"""
+
+    assert outcome(policy, source).namespace["found"] == (3, "noted")
+
+
+def test_a_named_tuple_of_the_guest_is_replaced_beside_a_sealed_one() -> None:
+    policy = Policy.default()
+    policy.cls(Ticket, constructable=False)
+    source = "import collections\nN = collections.namedtuple('N', 'role')\nx = N('a')._replace(role='b'), N._replace(N('a'), role='c')"
+
+    assert outcome(policy, source).namespace["x"] == (("b",), ("c",))
+
+
 STRICT = {
     "super": "class C(Answering):\n  def late(self): return super().late()\nleak = C().late()",
     "a property that fails": "class C(Answering):\n  @property\n  def anything(self): raise AttributeError\nleak = C().anything",
@@ -318,6 +370,11 @@ SEALED = [
     "generic.__orig_class__('admin')",
     "ticket._replace(role='admin')",
     "ticket._make(['admin'])",
+    "collections.namedtuple('N', 'role')._replace(ticket, role='admin')",
+    "vars(collections.namedtuple('N', 'role'))['_replace'](ticket, role='admin')",
+    "vars(collections.namedtuple('N', 'role')).get('__replace__', N._replace)(ticket, role='admin')",
+    "super(N, N)._replace(ticket, role='admin')",
+    "isinstance(ticket, Asked) or box[0]('admin')",
     "Ticket._make(['admin'])",
 ]
 
@@ -334,7 +391,12 @@ def test_a_sealed_class_is_not_handed_out_in_annotations_bases_and_methods(sourc
     policy.module(Generic[int]("guest"), name="generic")
     policy.module(Ticket(), name="ticket")
 
-    refused(policy, f"import typing, dataclasses\nleak = {source}")
+    refused(
+        policy,
+        "import abc, collections, typing, dataclasses\nbox = []\nclass N(collections.namedtuple('N', 'role')): pass\n"
+        "class Asked(abc.ABC):\n  @classmethod\n  def __subclasshook__(cls, c): box.append(c); return False\n"
+        f"leak = {source}",
+    )
 
 
 @pytest.mark.parametrize(

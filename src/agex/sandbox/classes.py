@@ -22,7 +22,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from agex.errors import SandboxTypeError
-from agex.sandbox import answers, hostclass, instead, members, origins, rawmemory
+from agex.sandbox import answers, hostclass, identity, instead, members, origins, rawmemory
 from agex.sandbox.context import CURRENT
 from agex.sandbox.lazies import LazyMeta
 from agex.typeslots import bases_of, mro_of, name_of, namespace_of, worked_out_mro
@@ -187,8 +187,13 @@ class Statement:
 class ClassRegistry:
     """The classes of one session."""
 
-    def __init__(self, restricts: Callable[[type], bool] = lambda class_: False) -> None:
+    def __init__(
+        self,
+        restricts: Callable[[type], bool] = lambda class_: False,
+        leaves_out: Callable[[type, str], bool] = lambda class_, name: False,
+    ) -> None:
         self._restricts = restricts  # tells whether a registration says something of a class of the host's
+        self._leaves_out = leaves_out  # and whether it excludes a member
         self.module_name = str(b"__main__", "ascii")
         """``__name__`` in guest code: a string equal to others and identical to none. A class body stores
         this very object as ``__module__``; no host class can have it, so new classes are known by it."""
@@ -450,7 +455,7 @@ class ClassRegistry:
         origins.note_class(class_, self)
         if all(map(self._is_harmless, mro_of(class_)[1:])):
             self._pure[id(class_)] = class_
-            if not _is_told_by_identity(class_):
+            if not identity.is_told_by(class_):
                 self._tell_by_identity()
             else:
                 self.own.add(class_)
@@ -464,14 +469,14 @@ class ClassRegistry:
         for class_ in list(self._pure.values()):
             if not all(map(self._is_harmless, mro_of(class_)[1:])):
                 self._mixed[id(class_)] = self._pure.pop(id(class_))
-                if _is_told_by_identity(class_):
+                if identity.is_told_by(class_):
                     self.own.discard(class_)
                     self.trusted.discard(class_)
 
     def _tell_by_identity(self) -> None:
         """Let compiled code look for classes without their ``__hash__``; a set asks for it."""
-        self.builtins["own!"] = _ByIdentity(self._pure)
-        self.builtins["ok!"] = _ByIdentity(self._pure, _PLAIN)
+        self.builtins["own!"] = identity.ByIdentity(self._pure)
+        self.builtins["ok!"] = identity.ByIdentity(self._pure, _PLAIN)
 
     def _check_metaclass(self, metaclass: type, name: str) -> None:
         """Refuse a metaclass of the guest that would see a host class's private state pass by."""
@@ -497,20 +502,24 @@ class ClassRegistry:
         return known and not self._restricts(part)
 
     def _check_mixed(self, name: Any, bases: tuple[Any, ...], namespace: dict[str, Any]) -> None:
-        private = self.host_names(*(base for base in bases if isinstance(base, type)))
+        hosts = [base for base in bases if isinstance(base, type)]
+        private = self.host_names(*hosts)
         guest_parts = [dict(dict.items(namespace))]
         for base in bases:
             if isinstance(base, type):
                 guest_parts += [dict(namespace_of(part)) for part in mro_of(base) if self.is_guest(part)]
         for part in guest_parts:
-            for member in part:
-                if member in _HOOKS or member in private:
+            for member, value in part.items():
+                is_told = not hostclass.is_unaware(value) and self._hides(hosts, member)
+                if member in _HOOKS or member in private or is_told:
                     raise SandboxTypeError(
                         f"class {name} cannot define {member}: it inherits from a class of the host; "
                         "keep the host object in an attribute instead"
                     )
             fields = part.get("__dataclass_fields__", {})
-            if not members.are_fields(fields) or private.intersection(fields):
+            if not members.are_fields(fields) or any(
+                each in private or self._hides(hosts, each) for each in fields
+            ):
                 raise SandboxTypeError(f"class {name} needs the fields that @dataclass gives it")
             slots = part.get("__slots__", ())
             named = (slots,) if isinstance(slots, str) else slots
@@ -541,7 +550,11 @@ class ClassRegistry:
         family = self._family(class_)
         if not any(map(self.is_mixed, family)):
             return True
-        return name not in _HOOKS and name not in self.host_names(*family)
+        return name not in _HOOKS and name not in self.host_names(*family) and not self._hides(family, name)
+
+    def _hides(self, classes: list[type], name: str) -> bool:
+        """Tell whether objects of these classes have something of that name which no guest may read."""
+        return any(self._leaves_out(each, name) for each in classes)
 
     def _family(self, class_: type) -> list[type]:
         family = [class_]
@@ -566,24 +579,6 @@ def _closed_part(class_: type) -> type | None:
         if instead.shown(part) is not part and not isinstance(part, LazyMeta):
             return part  # guests get another class of that name
     return None
-
-
-class _ByIdentity:
-    """The guest's own classes, where a metaclass of the guest defines what hashes and equals."""
-
-    __slots__ = ("_own", "_plain")
-
-    def __init__(self, own: dict[int, type], plain: tuple[type, ...] = ()) -> None:
-        self._own = own
-        self._plain = frozenset(map(id, plain))
-
-    def __contains__(self, class_: object) -> bool:
-        return id(class_) in self._own or id(class_) in self._plain
-
-
-def _is_told_by_identity(class_: type) -> bool:
-    """Tell whether a set finds a class without asking a metaclass of the guest."""
-    return type(class_).__hash__ is type.__hash__ and type(class_).__eq__ is type.__eq__
 
 
 for _metaclass in (abc.ABCMeta, enum.EnumType):

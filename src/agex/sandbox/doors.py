@@ -17,14 +17,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from agex.errors import SandboxAttributeError, SandboxTypeError
-from agex.sandbox import answers, classes, formatting, hostclass, instead, lazies
+from agex.sandbox import answers, classes, formatting, hostclass, instead, lazies, sealing
 from agex.typeslots import mro_of, namespace_of
 
 if TYPE_CHECKING:
     from agex.sandbox.guards import Guards
 
 __all__ = [
-    "ALIAS_OWN", "DOORS", "Inert", "described", "exact_name", "is_alias", "origin_of", "refusal", "sealed",
+    "ALIAS_OWN", "DOORS", "Inert", "described", "exact_name", "is_alias", "origin_of", "refusal",
     "super_self",
 ]  # fmt: skip
 
@@ -56,34 +56,6 @@ class Inert:
         raise SandboxAttributeError(
             f"{self._text} is not available on other classes; define a property of your own"
         )
-
-
-class _SealedMeta(type):
-    """The metaclass of the stand-in of a class that may not be instantiated."""
-
-    _real: type
-
-    def __call__(cls, *args: Any, **kwargs: Any) -> NoReturn:
-        raise SandboxTypeError(f"{cls.__name__} cannot be constructed here; use the instances you were given")
-
-    def __instancecheck__(cls, instance: object) -> bool:
-        return isinstance(instance, cls._real)
-
-    def __subclasscheck__(cls, subclass: type) -> bool:
-        return issubclass(subclass, cls._real) or id(subclass) == id(cls)
-
-    def __getattr__(cls, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        return getattr(cls._real, name)
-
-
-@functools.cache
-def sealed(class_: type) -> type:
-    """Give the stand-in of a class that may not be instantiated."""
-    return _SealedMeta(
-        class_.__name__, (), {"_real": class_, "__doc__": class_.__doc__, "__module__": class_.__module__}
-    )
 
 
 def _format_door(guards: Guards, receiver: Any, name: str) -> Any:
@@ -277,12 +249,26 @@ def _begins_anew(class_: type) -> bool:
 
 def _function_door(guards: Guards, receiver: Any, name: str) -> Any:
     """``property.fset`` and its kin: a function of the host's would take any object for one of its class."""
-    if not issubclass(type(receiver), property):
+    if not issubclass(type(receiver), _READERS):
         return receiver
     value = host.getattr(receiver, name)
     if type(value) is types.FunctionType and not guards.is_guest_function(value):
         raise refusal(receiver, name)
     return _Door(value)
+
+
+def _replace_door(guards: Guards, receiver: Any, name: str) -> Any:
+    """``_replace`` of a named tuple of the guest's: it has whatever it is given make another of itself."""
+    value = host.getattr(receiver, name)
+    if type(value) is not types.FunctionType or guards.is_guest_function(value):
+        return receiver
+
+    def replace(*args: Any, **changes: Any) -> Any:
+        if args and guards.policy.denies(type(args[0]), name):
+            raise refusal(args[0], name)
+        return value(*args, **changes)
+
+    return _Door(_named_after(replace, value))
 
 
 def _own_door(guards: Guards, receiver: Any, name: str) -> Any:
@@ -398,7 +384,7 @@ def _new(guards: Guards, real: Callable[..., Any]) -> Callable[..., Any]:
             return guards.classes.create(functools.partial(real, cls), makes_new, *rest, **kwargs)
         if issubclass(type(cls), lazies.LazyMeta):
             return cls(*rest, **kwargs)
-        if issubclass(type(cls), _SealedMeta) or guards.policy.is_sealed(cls):
+        if issubclass(type(cls), sealing.SealedMeta) or guards.policy.is_sealed(cls):
             raise SandboxTypeError(f"{cls.__name__} cannot be constructed here")
         return real(*args, **kwargs)
 
@@ -488,6 +474,8 @@ DOORS: dict[str, Callable[[Guards, Any, str], Any]] = {
     "fget": _function_door,
     "fset": _function_door,
     "fdel": _function_door,
+    "func": _function_door,
+    "_replace": _replace_door,
     "mro": _graph_door,
     "register": _register_door,
     "__mro__": _graph_door,

@@ -33,6 +33,7 @@ from agex.sandbox.limits import RUNNING, Stop
 from agex.sandbox.names import Names, own_names, replace_names, scope_of
 from agex.sandbox.namespaces import shown_namespace, standard_namespace
 from agex.sandbox.policy import Policy
+from agex.sandbox.sealing import sealed
 from agex.sandbox.spaces import Spaces, runs_apart
 from agex.sandbox.verdicts import Verdicts
 from agex.typeslots import mro_of, namespace_of
@@ -105,7 +106,7 @@ class Guards:
         """The workspace, if the session has one."""
         self.program: types.CodeType | None = None
         """What the session runs, or ran last."""
-        self.classes = classes.ClassRegistry(policy.restricts)
+        self.classes = classes.ClassRegistry(policy.restricts, policy.leaves_out)
         self._registered = policy.text
         self.builtins: dict[str, Any] = {
             **_STATIC,
@@ -159,7 +160,7 @@ class Guards:
     def shown_class(self, class_: type) -> type:
         """Give a class as the guest may hold it: a sealed one cannot be called."""
         is_sealed = not self.classes.is_guest(class_) and self.policy.is_sealed(class_)
-        return doors.sealed(class_) if is_sealed else class_
+        return sealed(class_) if is_sealed else class_
 
     # -- loads ---------------------------------------------------------------------
 

@@ -20,6 +20,7 @@ __all__ = [
     "is_method",
     "is_standard",
     "is_static",
+    "is_unaware",
     "private_names",
     "public_names",
 ]
@@ -151,6 +152,11 @@ def is_method(member: object) -> bool:
     kind = type(member)
     is_read = has(kind, "__get__") and not has(kind, "__set__") and kind is not functools.cached_property
     return is_read or callable(member)
+
+
+def is_unaware(member: object) -> bool:
+    """Tell whether a member of a class is told nothing of what is stored under its name on an object."""
+    return is_static(type(member)) and not has(type(member), "__set__")
 
 
 def has(class_: type, name: str) -> bool:

@@ -104,7 +104,7 @@ CONTESTED = frozenset(
         # type: a walk of the class graph
         "mro",
         # property: functions that take any object for one of their class
-        "fget", "fset", "fdel",
+        "fget", "fset", "fdel", "func",
         # abstract classes: makes a class of the host answer isinstance for another
         "register",
         # type.__call__ makes a class of whatever it is given

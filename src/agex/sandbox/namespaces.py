@@ -55,6 +55,8 @@ _METHODS = frozenset({types.FunctionType, types.MethodDescriptorType, types.Wrap
 def _shown(guards: Guards, class_: type, name: str, value: Any) -> Any:
     if type(value) is types.GetSetDescriptorType:
         return doors.Inert(value)  # __dict__ and __weakref__ of one class answer on the instances of others
+    if name in {"_replace", "__replace__"} and type(value) is types.FunctionType:
+        return guards.getattr(class_, "_replace") if "_replace" in namespace_of(class_) else value
     if name == "__init__" and type(value) is types.FunctionType and not guards.is_guest_function(value):
         return guards.getattr(class_, name)  # what @dataclass wrote sets the fields of any object
     return value

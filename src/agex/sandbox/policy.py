@@ -375,6 +375,16 @@ class Policy:
         said = class_ in self._rules or class_ in self._open or class_ in self._sealed
         return said or self._shelf.restricts(class_)
 
+    def leaves_out(self, class_: type, name: str) -> bool:
+        """Tell whether a registration excludes a public *name* that *class_* is known to have."""
+        for base in mro_of(unsealed(class_)):
+            rule = self._rules.get(base)
+            if rule is None or name.startswith("_") or not rule.denies(name):
+                continue
+            if name in hostclass.public_names(base) or name in named(rule.exclude):
+                return True
+        return False
+
     def is_sealed(self, class_: type) -> bool:
         """Tell whether guest code may not make instances of *class_*."""
         return class_ in self._sealed

@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from agex.sandbox import doors as class_doors
-from agex.sandbox import wall
+from agex.sandbox import sealing, wall
 from agex.sandbox.context import CURRENT
 from agex.sandbox.libraries.lookup import named
 from agex.sandbox.modules import ModuleGrant, Pattern, handed_out, matches
@@ -111,7 +110,7 @@ class LibraryGrant(ModuleGrant):
 
     def _given(self, value: Any) -> Any:
         if isinstance(value, type) and f"{value.__module__}.{value.__qualname__}" in self._sealed:
-            return class_doors.sealed(value)
+            return sealing.sealed(value)
         if type(value).__module__ == "numpy" and type(value).__name__ == "ndarray":
             return value.copy()  # a constant of the module, which the host reads as well
         return self._opened(handed_out(value))

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from agex.errors import SandboxError
-from agex.sandbox import doors
+from agex.sandbox import doors, sealing
 from agex.sandbox.libraries.homes import Guard, homes
 from agex.sandbox.modules import open_while
 from agex.typeslots import namespace_of
@@ -31,7 +31,7 @@ def unsealed(class_: type) -> type:
     return real if isinstance(real, type) else class_
 
 
-_STAND_INS = {type(doors.sealed(object))}
+_STAND_INS = {type(sealing.sealed(object))}
 
 
 def named(include: Any) -> frozenset[str]:

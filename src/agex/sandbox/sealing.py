@@ -1,0 +1,38 @@
+"""The stand-ins of classes that guest code may know and not instantiate."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, NoReturn
+
+from agex.errors import SandboxTypeError
+
+__all__ = ["SealedMeta", "sealed"]
+
+
+class SealedMeta(type):
+    """The metaclass of the stand-in of a class that may not be instantiated."""
+
+    _real: type
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> NoReturn:
+        raise SandboxTypeError(f"{cls.__name__} cannot be constructed here; use the instances you were given")
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, cls._real)
+
+    def __subclasscheck__(cls, subclass: type) -> bool:
+        return issubclass(subclass, cls._real) or id(subclass) == id(cls)
+
+    def __getattr__(cls, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(cls._real, name)
+
+
+@functools.cache
+def sealed(class_: type) -> type:
+    """Give the stand-in of a class that may not be instantiated."""
+    return SealedMeta(
+        class_.__name__, (), {"_real": class_, "__doc__": class_.__doc__, "__module__": class_.__module__}
+    )
