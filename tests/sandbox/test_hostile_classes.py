@@ -178,6 +178,15 @@ ATTACKS = {
     "members of a module by an enumeration": "import enum\nclass E(enum.Enum): pass\nleak = E._convert_('X', 'os', lambda n: n == 'system')",
     "members of a module, by name": "import enum\nclass E(enum.Enum): pass\nleak = getattr(E, '_conv' + 'ert_')('X', 'os', lambda n: n == 'system')",
     "members of a module by a metaclass": "import enum\nclass M(type(enum.Enum)): pass\nclass E(enum.Enum): pass\nleak = M._convert_(E, 'X', 'os', lambda n: n == 'system')",
+    "the real type.__new__ by an enumeration": "import enum\nbox = []\nclass E(enum.Enum): pass\nnew = E._find_new_({}, type, type)[0]\n"
+    "S = new(type, 'S', (Vault,), {'__setattr__': lambda *a: box.append(a)})\nS()\nleak = box[0]",
+    "the real type.__new__ by a metaclass": "import enum\nbox = []\nclass M(type(enum.Enum)): pass\nnew = getattr(M, '_find' + '_new_')({}, type, type)[0]\n"
+    "S = new(type, 'S', (Vault,), {'__setattr__': lambda *a: box.append(a)})\nS()\nleak = box[0]",
+    "a new member of an enumeration of the host": "import enum\nclass M(type(enum.Enum)): pass\nM._add_member_(Color, 'X', Color.RED)\nleak = 1",
+    "the register of an abstract class emptied": "import abc, collections.abc as c\nclass M(abc.ABCMeta): pass\nM._abc_registry_clear(c.MutableSet)\n"
+    "M._abc_caches_clear(c.MutableSet)\nleak = None if isinstance(set(), c.MutableSet) else 1",
+    "the register of an abstract class shown": "import abc, collections.abc as c, io\nclass MM(type): pass\nclass M(abc.ABCMeta, metaclass=MM): pass\n"
+    "f = io.StringIO()\nM._dump_registry(c.MutableSet, f)\nleak = f.getvalue()",
     "text evaluated by a base of a dispatcher": "import functools\nP = functools.singledispatchmethod\nclass S(P):\n  def __init__(self, f): super(P, self).__init__(f)\n"
     "def f(self, x: '().__class__.__base__.__subclasses__()'): pass\ns = S(lambda self, x: 0)\ntry: s.dispatcher.register(f)\nexcept TypeError as e: leak = e.args",
     "text evaluated by the real dispatcher": "import functools\ndef f(self, x: '().__class__.__base__.__subclasses__()'): pass\n"

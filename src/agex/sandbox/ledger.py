@@ -53,6 +53,9 @@ DENIED = frozenset(
         "_convert_",
         # abstract classes: what is registered with a class, and what forgets that, of any class
         "_abc_impl", "_abc_registry_clear", "_abc_caches_clear", "_dump_registry",
+        # how EnumType makes a class: they give the real type.__new__, and put members into any enumeration
+        "_create_", "_check_for_existing_members_", "_get_mixins_", "_find_data_repr_", "_find_data_type_",
+        "_find_new_", "_add_member_", "_new_member_",
     }
 )  # fmt: skip
 """Attributes that reach the interpreter and look as if they did not."""
