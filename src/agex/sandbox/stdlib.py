@@ -19,6 +19,7 @@ from agex.errors import SandboxAttributeError
 from agex.sandbox import (
     aliases,
     awaiting,
+    caches,
     copying,
     dataclass,
     decorators,
@@ -165,6 +166,7 @@ def _replacements() -> dict[str, dict[str, Any]]:
         "functools": decorators.FUNCTOOLS,
         "itertools": lazies.ITERTOOLS,
         "operator": {"attrgetter": _attrgetter, "methodcaller": _methodcaller, **_operator_dunders()},
+        "struct": caches.STRUCT,
         "string": {"Formatter": SafeFormatter},
         "types": {
             "GenericAlias": aliases.GenericAlias,
@@ -224,6 +226,7 @@ _PER_SESSION: dict[str, Callable[[], Mapping[str, Any]]] = {
     "random": _own_random,
     "statistics": statistics_members,
     "sys": _own_implementation,
+    "zoneinfo": caches.zone_members,
 }
 """Members that are made for each session, or when their module is first asked for."""
 

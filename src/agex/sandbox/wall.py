@@ -29,7 +29,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from agex.errors import SandboxError
-from agex.sandbox import copied, enums, managers
+from agex.sandbox import caches, copied, enums, managers
 from agex.sandbox.context import CURRENT
 
 __all__ = ["DOORS", "install", "opened", "without_workspace"]
@@ -279,6 +279,7 @@ def install() -> None:
     """Put up the wall, once a process."""
     if not _Installed.done:
         _Installed.roots = _roots()
+        caches.install()
         copied.install()
         enums.install()
         managers.install()

@@ -1,0 +1,181 @@
+"""The caches that the standard library keeps for the whole process: no key in them is of a guest's class.
+
+A key that says itself what it equals would be found for another one, of the host's, in the run and after it:
+``re.match('^a$', ...)`` would get a pattern with other flags, ``ZoneInfo('UTC')`` another zone. So what is a
+str, a number or a flag is made an exact one before it is looked up; and what typing is given is remembered
+only where nobody's code tells what it equals. Libraries hand on what they are given, so the functions are
+replaced once a process where that is possible; where it is not, guests get others.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import re
+import struct
+import sys
+import types
+import typing
+from collections.abc import Callable
+from typing import Any
+
+from agex.sandbox import instead, origins
+from agex.sandbox.context import CURRENT
+
+__all__ = ["STRUCT", "install", "zone_members"]
+
+
+def exact(value: Any) -> Any:
+    """Give a text or a number as one that no code of a guest's speaks for; any other value as it is."""
+    if origins.is_guest_class(type(value)):
+        for kind, made in _EXACT:
+            if isinstance(value, kind):
+                return made(value)
+    return value
+
+
+_EXACT: tuple[tuple[type, Callable[[Any], Any]], ...] = (
+    (str, str.__str__),
+    (bytes, lambda value: bytes(memoryview(value))),
+    (int, int.__pos__),
+)
+
+
+def install() -> None:
+    """Put the functions in place, once a process."""
+    _replace(re, "_compile", _on_exact)
+    for name in ("_compile_repl", "_compile_template"):  # until 3.11, and since
+        if hasattr(re, name):
+            _replace(re, name, _on_exact)
+    _replace(importlib.import_module("_strptime"), "_strptime", _on_exact)
+    _replace_in_typing()
+    if sys.version_info >= (3, 12):
+        import fractions
+
+        _replace(fractions, "_hash_algorithm", _on_exact)
+    zone_members()
+
+
+def _replace(module: types.ModuleType, name: str, make: Callable[[Any], Any]) -> None:
+    setattr(module, name, make(getattr(module, name)))
+
+
+def _on_exact(real: Any) -> Callable[..., Any]:
+    """Give a function of two arguments that are to be exact."""
+
+    @functools.wraps(real)
+    def call(first: Any, second: Any = _LEFT_OUT) -> Any:
+        if type(first) is str and type(second) is int:
+            return real(first, second)
+        return real(exact(first)) if second is _LEFT_OUT else real(exact(first), exact(second))
+
+    if not isinstance(real, types.FunctionType):
+        vars(call)["cache_clear"] = real.cache_clear  # for re.purge()
+    return call
+
+
+_LEFT_OUT = object()
+
+
+# -- struct
+
+
+def _of_exact_format(real: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(real)
+    def call(format: Any, /, *args: Any, **kwargs: Any) -> Any:  # noqa: A002 - its name there
+        return real(exact(format), *args, **kwargs)
+
+    return call
+
+
+STRUCT: dict[str, Any] = {
+    name: _of_exact_format(getattr(struct, name))
+    for name in ("calcsize", "iter_unpack", "pack", "pack_into", "unpack", "unpack_from")
+}
+"""The functions of ``struct``, which remember formats."""
+
+
+# -- zoneinfo
+
+
+@functools.cache
+def zone_members() -> dict[str, Any]:
+    """Give what guests get in place of members of ``zoneinfo``."""
+    import zoneinfo
+
+    real = zoneinfo.ZoneInfo
+
+    class Meta(type):
+        def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+            return _exactly(real, args, kwargs)
+
+        def __instancecheck__(cls, instance: object) -> bool:
+            return isinstance(instance, real)
+
+        def __subclasscheck__(cls, subclass: type) -> bool:
+            return issubclass(subclass, real)
+
+    namespace = {
+        "__module__": "zoneinfo",
+        "__doc__": real.__doc__,
+        "no_cache": staticmethod(lambda *args, **kwargs: _exactly(real.no_cache, args, kwargs)),
+        "from_file": staticmethod(lambda *args, **kwargs: _exactly(real.from_file, args, kwargs)),
+    }
+    return {"ZoneInfo": instead.stands_for(real, Meta("ZoneInfo", (real,), namespace))}
+
+
+def _exactly(call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return call(*map(exact, args), **{name: exact(value) for name, value in kwargs.items()})
+
+
+# -- typing
+
+
+def _replace_in_typing() -> None:
+    """Have typing remember only what it is given of plain things, in whichever way it does."""
+    known: Any = getattr(typing, "_caches", None)
+    if known is not None:  # since 3.12
+        for function, cached in list(known.items()):
+            known[function] = _remembering(function, cached)
+        return
+    for function in _functions_of_typing():
+        if "cached" in function.__code__.co_freevars:
+            cell = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))["cached"]
+            cell.cell_contents = _remembering(vars(function)["__wrapped__"], cell.cell_contents)
+
+
+def _functions_of_typing() -> list[types.FunctionType]:
+    found: list[Any] = []
+    for value in vars(typing).values():
+        parts = getattr(value, "__dict__", {}).values() if not isinstance(value, types.ModuleType) else ()
+        slots = [getattr(value, "_getitem", None)] if isinstance(value, _FORMS[0]) else []
+        found += [value, *slots, *(getattr(part, "__func__", part) for part in parts)]
+    functions = {id(each): each for each in found if type(each) is types.FunctionType}
+    return [each for each in functions.values() if each.__module__ == "typing"]
+
+
+def _remembering(function: Callable[..., Any], cached: Any) -> Callable[..., Any]:
+    def call(*args: Any, **kwargs: Any) -> Any:
+        remembers = CURRENT.get() is None or (not kwargs and _is_plain(args))
+        return (cached if remembers else function)(*args, **kwargs)
+
+    return call
+
+
+def _is_plain(value: Any) -> bool:
+    """Tell whether no code of a guest's says what *value* equals, or what is in it."""
+    kind = type(value)
+    if kind is tuple:
+        return all(map(_is_plain, value))
+    if issubclass(kind, type):
+        return not origins.is_guest_class(kind)
+    if kind is types.GenericAlias or issubclass(kind, _ALIAS):
+        return _is_plain(value.__args__)
+    return kind in _PLAIN or issubclass(kind, _FORMS)
+
+
+_PLAIN = frozenset(
+    {str, int, bool, bytes, types.NoneType, types.EllipsisType, typing.TypeVar, typing.ParamSpec}
+)
+_ALIAS: type = typing._GenericAlias  # type: ignore[attr-defined]
+_FORMS: tuple[type, ...] = (typing._SpecialForm, typing._BaseGenericAlias)  # type: ignore[attr-defined]

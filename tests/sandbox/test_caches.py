@@ -1,0 +1,110 @@
+"""The caches of the process: what a guest puts there under a key that lies, the host never finds."""
+
+from __future__ import annotations
+
+import datetime as dt
+import fractions
+import re
+import struct
+import time
+import typing
+import zoneinfo
+from collections.abc import Callable
+
+import pytest
+
+from agex.sandbox import Sandbox
+
+
+class Rare:
+    """Something that nobody has asked typing about."""
+
+
+LYING = """
+class S(str):
+    def __hash__(self): return hash(other)
+    def __eq__(self, x): return x == other
+class I(int):
+    numerator = property(lambda self: self)
+    def __hash__(self): return hash(other)
+    def __eq__(self, x): return True
+    def __abs__(self): return 12345
+"""
+POISONED: dict[str, tuple[str, object, Callable[[], object]]] = {
+    "a pattern with other flags": (
+        "import re\nother = 0\nre.compile('^a poisoned b$', I(8))",
+        None,
+        lambda: re.match("^a poisoned b$", "a poisoned b\nand more"),
+    ),
+    "a pattern of a library": (
+        ("import string\nother = int(string.Template.flags | 64)\nclass F(int):\n  def __or__(self, x): return I(8)\n"
+        "class T(string.Template):\n  pattern, flags = '^a templated b$', F(0)"),
+        None,
+        lambda: re.match("^a templated b$", "a templated b\nand more", re.IGNORECASE | re.VERBOSE),
+    ),
+    "a format of struct": ("import struct\nother = '<5i'\nstruct.calcsize(S('<5q'))", 20, lambda: struct.calcsize("<5i")),
+    "a format of times": (
+        "import time\nother = '%Y:%d:%m'\ntime.strptime('2024:01:02', S('%Y:%m:%d'))",
+        2,
+        lambda: time.strptime("2024:01:02", "%Y:%d:%m").tm_mon,
+    ),
+    "a format of dates": (
+        "import datetime\nother = '%Y=%d=%m'\ndatetime.datetime.strptime('2024=01=02', S('%Y=%m=%d'))",
+        2,
+        lambda: dt.datetime.strptime("2024=01=02", "%Y=%d=%m").month,  # noqa: DTZ007 - no zone
+    ),
+    "a time zone": (
+        "import zoneinfo\nother = 'Asia/Dubai'\nz = zoneinfo.ZoneInfo(S('Asia/Tokyo'))",
+        4 * 3600,
+        lambda: _offset("Asia/Dubai"),
+    ),
+    "an own time zone": (
+        "import zoneinfo\nother = 'Asia/Muscat'\nz = type(zoneinfo.ZoneInfo('UTC'))(key=S('Asia/Tokyo'))",
+        4 * 3600,
+        lambda: _offset("Asia/Muscat"),
+    ),
+    "a list of typing": (
+        ("import typing\nother = Rare\nclass G:\n  def __hash__(self): return hash(other)\n  def __eq__(self, x): return True\n  def __call__(self): pass\n"
+        "typing.List[G()], typing.Dict[str, G()], typing.List[list[G()]]"),
+        [type, type, type],  # not Rare: what lies would equal that too
+        lambda: [type(typing.get_args(each)[-1]) for each in (typing.List[Rare], typing.Dict[str, Rare], typing.get_args(typing.List[list[Rare]])[0])],  # noqa: UP006
+    ),
+    "a hash of a fraction": (
+        "import fractions\nother = 7\nhash(fractions.Fraction(I(7)))",
+        hash(7),
+        lambda: hash(fractions.Fraction(7)),
+    ),
+}  # fmt: skip
+
+
+def _offset(key: str) -> float:
+    offset = zoneinfo.ZoneInfo(key).utcoffset(dt.datetime(2024, 1, 1))  # noqa: DTZ001 - a time there
+    assert offset is not None
+    return offset.total_seconds()
+
+
+@pytest.mark.parametrize("name", POISONED)
+def test_the_host_finds_in_no_cache_what_a_guest_put_there_under_a_key_that_lies(name: str) -> None:
+    source, expected, look = POISONED[name]
+    found: list[object] = []
+
+    done = Sandbox().exec(f"{LYING}{source}\nseen()", {"seen": lambda: found.append(look()), "Rare": Rare})
+
+    assert done.error is None
+    assert [*found, look()] == [expected, expected]
+
+
+def test_a_key_that_lies_finds_what_it_says() -> None:
+    source = f"""{LYING}
+import re, struct, time, typing, zoneinfo
+other = None
+Z = zoneinfo.ZoneInfo
+found = (
+    re.findall(S("a+"), "baa", I(2)), re.sub(b"a", b"b", b"a"), struct.pack(S("<i"), 1), zoneinfo.ZoneInfo(S("UTC")).key,
+    time.strptime("2024", S("%Y"))[0], Z("UTC").key, Z.no_cache("UTC").key, isinstance(Z("UTC"), zoneinfo.ZoneInfo),
+    typing.List[int] is typing.List[int], type(zoneinfo.ZoneInfo("UTC")) is zoneinfo.ZoneInfo,
+)
+"""
+    done = Sandbox().exec(source)
+    assert done.error is None
+    assert done.namespace["found"] == (["aa"], b"b", b"\1\0\0\0", "UTC", 2024, "UTC", "UTC", True, True, True)
