@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import calendar
 import datetime as dt
 import fractions
 import re
 import struct
+import textwrap
 import time
 import typing
 import zoneinfo
@@ -108,3 +110,31 @@ found = (
     done = Sandbox().exec(source)
     assert done.error is None
     assert done.namespace["found"] == (["aa"], b"b", b"\1\0\0\0", "UTC", 2024, "UTC", "UTC", True, True, True)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "textwrap.TextWrapper.unicode_whitespace_trans[ord('a')] = 88",
+        "class T(textwrap.TextWrapper): pass\nT().unicode_whitespace_trans[ord('a')] = 88",
+        "getattr(calendar.HTMLCalendar(), 'cssclasses').clear()",
+        "calendar.HTMLCalendar.cssclasses_weekday_head[0] = 'x'",
+    ],
+)
+def test_the_tables_of_a_class_stay_as_they_are(source: str) -> None:
+    assert Sandbox().exec(f"import calendar, textwrap\n{source}").error is None
+    assert textwrap.fill("a b") == "a b"
+    assert calendar.HTMLCalendar.cssclasses == calendar.HTMLCalendar.cssclasses_weekday_head
+    assert calendar.HTMLCalendar.cssclasses[0] == "mon"
+
+
+def test_a_class_has_tables_of_its_own() -> None:
+    source = """
+import calendar
+class C(calendar.HTMLCalendar): cssclasses = [*calendar.HTMLCalendar.cssclasses]
+C.cssclasses[0] = "first"
+"first" in C().formatweekday(0) and "first" in C().formatmonth(2024, 1)
+"""
+    done = Sandbox().exec(source)
+    assert done.error is None
+    assert done.namespace["C"].cssclasses[0] == "first"

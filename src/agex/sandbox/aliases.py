@@ -9,7 +9,7 @@ from typing import Any
 from agex.errors import SandboxTypeError
 from agex.sandbox import classes, instead
 
-__all__ = ["TYPING", "GenericAlias"]
+__all__ = ["ALIAS_OWN", "TYPING", "GenericAlias", "is_alias", "origin_of"]
 
 
 class _AliasMeta(type):
@@ -62,3 +62,29 @@ def _type_alias() -> Any:
 
 TYPING: dict[str, Any] = {"Type": _type_alias(), "get_args": get_args, "get_origin": get_origin}
 """The members of ``typing`` that would give the real ``type``."""
+
+
+def origin_of(receiver: Any) -> Any:
+    """Give what an alias such as ``list[int]`` stands for, and hands attributes on to; else the receiver."""
+    while True:
+        # Of the type itself, which is not asked: a metaclass of the guest would say that it is any other.
+        kind = type(receiver)
+        if issubclass(kind, types.GenericAlias):
+            receiver = _ORIGIN(receiver)
+        elif issubclass(kind, _TYPING_ALIAS):
+            receiver = object.__getattribute__(receiver, "__origin__")
+        else:
+            return receiver
+
+
+ALIAS_OWN = frozenset({"__origin__", "__args__", "__parameters__", "__class__"})
+"""What an alias answers itself."""
+
+
+def is_alias(receiver: Any) -> bool:
+    """Tell whether stores on an object go to another one."""
+    return origin_of(receiver) is not receiver
+
+
+_ORIGIN = vars(types.GenericAlias)["__origin__"].__get__
+_TYPING_ALIAS: type = typing._BaseGenericAlias  # type: ignore[attr-defined]  # what all of them derive from

@@ -22,7 +22,7 @@ from typing import Any
 from agex.sandbox import instead, origins
 from agex.sandbox.context import CURRENT
 
-__all__ = ["STRUCT", "install", "zone_members"]
+__all__ = ["STRUCT", "install", "is_shared", "zone_members"]
 
 
 def exact(value: Any) -> Any:
@@ -179,3 +179,15 @@ _PLAIN = frozenset(
 )
 _ALIAS: type = typing._GenericAlias  # type: ignore[attr-defined]
 _FORMS: tuple[type, ...] = (typing._SpecialForm, typing._BaseGenericAlias)  # type: ignore[attr-defined]
+
+
+# -- tables
+
+
+def is_shared(name: str, table: Any) -> bool:
+    """Tell whether a table is that of a class of the standard library, and not of an object of its own."""
+    classes = (getattr(sys.modules.get(module), class_, None) for module, class_ in _SHARING)
+    return any(table is getattr(each, name, _LEFT_OUT) for each in classes)
+
+
+_SHARING = (("calendar", "HTMLCalendar"), ("textwrap", "TextWrapper"))

@@ -11,13 +11,13 @@ import functools
 import itertools
 import string
 import types
-import typing
 from collections import UserString
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from agex.errors import SandboxAttributeError, SandboxTypeError
-from agex.sandbox import answers, classes, formatting, hostclass, instead, lazies, sealing
+from agex.sandbox import answers, caches, classes, formatting, hostclass, instead, lazies, sealing
+from agex.sandbox.aliases import ALIAS_OWN, is_alias, origin_of
 from agex.typeslots import mro_of, namespace_of
 
 if TYPE_CHECKING:
@@ -299,6 +299,12 @@ def _copy_door(guards: Guards, receiver: Any, name: str) -> Any:
     return _Door(table)
 
 
+def _shared_door(guards: Guards, receiver: Any, name: str) -> Any:
+    """A table that a class of the standard library holds for the whole process, as a copy."""
+    value = host.getattr(receiver, name)
+    return _Door(value.copy()) if caches.is_shared(name, value) else receiver
+
+
 def _inherited_door(guards: Guards, receiver: Any, name: str) -> Any:
     subject = super_self(receiver) if type(receiver) is super else receiver
     owner = subject if issubclass(type(subject), type) else type(subject)
@@ -517,35 +523,12 @@ DOORS: dict[str, Callable[[Guards, Any, str], Any]] = {
     "get_event_loop": _loop_door,
     "get_running_loop": _loop_door,
     "clear_cache": _cache_door,
+    "cssclasses": _shared_door,
+    "cssclasses_weekday_head": _shared_door,
+    "unicode_whitespace_trans": _shared_door,
     "__members__": _copy_door,
     "__dataclass_fields__": _copy_door,
 }
-
-
-def origin_of(receiver: Any) -> Any:
-    """Give what an alias such as ``list[int]`` stands for, and hands attributes on to; else the receiver."""
-    while True:
-        # Of the type itself, which is not asked: a metaclass of the guest would say that it is any other.
-        kind = type(receiver)
-        if issubclass(kind, types.GenericAlias):
-            receiver = _ORIGIN(receiver)
-        elif issubclass(kind, _TYPING_ALIAS):
-            receiver = object.__getattribute__(receiver, "__origin__")
-        else:
-            return receiver
-
-
-ALIAS_OWN = frozenset({"__origin__", "__args__", "__parameters__", "__class__"})
-"""What an alias answers itself."""
-
-
-def is_alias(receiver: Any) -> bool:
-    """Tell whether stores on an object go to another one."""
-    return origin_of(receiver) is not receiver
-
-
-_ORIGIN = vars(types.GenericAlias)["__origin__"].__get__
-_TYPING_ALIAS: type = typing._BaseGenericAlias  # type: ignore[attr-defined]  # what all of them derive from
 
 
 super_self: Callable[[Any], Any] = super.__dict__["__self__"].__get__

@@ -119,6 +119,8 @@ CONTESTED = frozenset(
         "get_running_loop",
         # a cache of the host
         "clear_cache",
+        # tables of calendar.HTMLCalendar and textwrap.TextWrapper, the same for the whole process
+        "cssclasses", "cssclasses_weekday_head", "unicode_whitespace_trans",
         # objects of any class answer to these; only some may
         "__class__", "__dict__", "__init__", "__new__", "__init_subclass__", "__set_name__",
         "__get__", "__set__", "__delete__", "__getattr__", "__getattribute__", "__setattr__", "__delattr__",
