@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import sys
+import typing
 from typing import Any
 
 import pytest
@@ -244,6 +245,10 @@ ATTACKS = {
     "a protocol that is the host's": "import typing\n" + MAKES_THE_HOSTS + "class M(type(typing.Protocol), G): pass\nclass X(metaclass=M): pass",
     "an enumeration that is the host's": "import enum\n" + MAKES_THE_HOSTS + "class M(type(enum.Enum), G): pass\nclass X(enum.Enum, metaclass=M): pass",
     "an abstract class that is the host's, later": "import abc\nclass G(type): pass\nG.__new__ = lambda *a: Vault\nclass M(type(abc.ABC), G): pass\nM('X', (), {})",
+    "a finalizer in a named tuple": "import typing\nclass N(dict):\n  def __iter__(self): return iter(['__del__'])\n  def items(self): return [('__del__', f)]\n"
+    "  def __getitem__(self, k): return f if k == '__del__' else dict.__getitem__(self, k)\ndef f(self): box.append(1)\nbox = []\n"
+    "class G(typing.NamedTupleMeta):\n  def __new__(m, n, b, ns): return super().__new__(m, n, b, N(ns))\n"
+    "class X(typing.NamedTuple, metaclass=G): a: int\nx = X(1)\ndel x\nleak = box or None",
     "own getstate over the host": "class A(Vault):\n  def __getstate__(self): return super().__getstate__()\nleak = A().__getstate__()",
 }  # fmt: skip
 
@@ -253,6 +258,13 @@ if sys.version_info >= (3, 12):
         "type alias that reads": "type X = vault._secret\nleak = X.__value__",
         "constraints that read": "def f[T: (vault._secret, 1)](): pass\nleak = f.__type_params__[0].__constraints__",
         "generic syntax over the host": "class A[T](Vault):\n  def f(self): return self._secret\nleak = A().f()",
+    }
+
+
+if sys.version_info >= (3, 13):
+    ATTACKS |= {
+        "an alias in an enumeration of the host": "import enum\nclass E(enum.Enum): pass\nE._add_alias_(Color.RED, 'X')\nleak = Color.X",
+        "an alias of a value of the host": "import enum\nclass E(enum.Enum): pass\nE._add_value_alias_(Color.RED, 'X')\nleak = Color('X')",
     }
 
 
@@ -323,3 +335,24 @@ def test_a_metaclass_that_is_an_ordinary_class_too_is_refused_whatever_it_answer
     )
 
     assert isinstance(done.error, SandboxError)
+
+
+class Row(typing.NamedTuple):
+    cell: int = 1
+
+
+def test_the_bases_of_a_named_tuple_do_not_change_while_it_is_made() -> None:
+    source = """
+import typing
+class T(tuple):
+    n = 0
+    def __contains__(self, o): return True
+    def __iter__(self):
+        T.n += 1
+        return iter([] if T.n == 1 else [Row])
+fields = {'__module__': __name__, '__setattr__': lambda *a: 1, '__annotations__': {'a': int}}
+X = typing.NamedTupleMeta('X', T(), fields)
+"""
+    done = Sandbox().exec(source, {"Row": Row})
+    assert isinstance(done.error, AssertionError)
+    assert "X" not in done.namespace

@@ -379,6 +379,7 @@ class ClassRegistry:
         **kwargs: Any,
     ) -> Any:
         """Call a metaclass, with the namespace checked first and the class registered after."""
+        bases = _items(bases) if isinstance(bases, tuple) else bases  # as the interpreter sees them
         if isinstance(namespace, dict):
             if not makes_new and not self._is_mark(dict.get(namespace, "__module__", self.module_name)):
                 raise SandboxTypeError(

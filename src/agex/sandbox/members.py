@@ -6,6 +6,7 @@ import enum
 import functools
 import sys
 import types
+import typing
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -13,7 +14,7 @@ from agex.errors import SandboxTypeError
 from agex.sandbox import hostclass, ledger, rawmemory
 from agex.typeslots import mro_of, namespace_of
 
-__all__ = ["are_fields", "check", "check_dunders", "check_enumeration", "making"]
+__all__ = ["are_fields", "check", "check_dunders", "check_enumeration", "install", "making"]
 
 _NEVER = ledger.NEVER_DEFINED.union(rawmemory.NAMES)
 _SAYABLE = ledger.DEFINABLE | {
@@ -92,3 +93,15 @@ def making(is_own: Callable[[type], bool]) -> Callable[[Callable[..., Any]], Cal
         return __new__
 
     return making_own
+
+
+_make_named_tuple: Any = typing.NamedTupleMeta.__new__  # type: ignore[attr-defined]
+
+
+def install() -> None:
+    """Have named tuples made of what was checked, once a process: their metaclass asks a mapping itself."""
+    typing.NamedTupleMeta.__new__ = _named_tuple  # type: ignore[attr-defined]
+
+
+def _named_tuple(cls: Any, typename: Any, bases: Any, ns: Any) -> Any:
+    return _make_named_tuple(cls, typename, bases, dict(dict.items(ns)) if isinstance(ns, dict) else ns)
