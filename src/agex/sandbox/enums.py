@@ -37,6 +37,9 @@ def install() -> None:
     if enum.EnumType.__dict__["_create_"] is not _create:
         type.__setattr__(enum.EnumType, "_create_", _create)
         type.__setattr__(enum.EnumType, "_find_new_", classmethod(_find_new))
+        for name in ("_add_alias_", "_add_value_alias_"):  # since 3.13
+            if name in vars(enum.Enum):
+                type.__setattr__(enum.Enum, name, _of_own_members(vars(enum.Enum)[name]))
 
 
 _real: Any = enum.EnumType.__dict__["_create_"]
@@ -71,6 +74,21 @@ def _find_new(metaclass: Any, *args: Any) -> Any:
     new, *more = _real_find_new(metaclass, *args)
     guards = CURRENT.get()
     return (_making_members(new) if guards is not None and guards.is_guest_function(new) else new), *more
+
+
+def _of_own_members(real: Any) -> Any:
+    """Give a method of ``Enum`` that changes its class, which guests may for classes of their own."""
+
+    @functools.wraps(real)
+    def add(self: Any, alias: Any) -> Any:
+        guards = CURRENT.get()
+        if guards is not None and not guards.classes.is_guest(type(self)):
+            raise SandboxTypeError(
+                f"{type(self).__name__} cannot be changed; make an enumeration of your own"
+            )
+        return real(self, alias)
+
+    return add
 
 
 def _making_members(new: Any) -> Any:
