@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from agex import values
 from agex.errors import StateError
 from agex.state import Live
 
@@ -58,3 +59,18 @@ def test_a_name_that_no_variable_can_have_is_refused_with_one_that_can(name, rig
 
 def test_the_repr_names_the_variables_and_shows_no_values():
     assert repr(Live({"b": 2, "a": "secret"})) == "Live(a, b)"
+
+
+def test_a_group_of_a_worker_is_read_once_to_show_all_its_variables(monkeypatch):
+    state = Live()
+    shared = [1]
+    variables = {f"v{number}": [shared, number] for number in range(9)}
+    (group,) = values.encode(variables, allow=values.Allow(()))
+    state.write_back({}, {name: values.Packed(group, name) for name in group.names})
+    read = []
+    sketched = values.sketched
+    monkeypatch.setattr(
+        values, "sketched", lambda *args, **kwargs: read.append(1) or sketched(*args, **kwargs)
+    )
+    assert {name: state.sketch(name) for name in variables} == variables
+    assert len(read) == 1

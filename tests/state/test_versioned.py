@@ -7,6 +7,7 @@ import threading
 
 import pytest
 
+from agex import values
 from agex.errors import StateConflict, StateCorrupt, StateError, StateFull, UnpicklableVariableError
 from agex.state import Disk, Memory, Versioned
 
@@ -387,3 +388,16 @@ def test_a_damaged_value_is_never_answered_from(tmp_path):
         opened["large"]
     assert opened.fsck() != []
     opened.close()
+
+
+def test_a_group_is_read_once_to_show_all_its_variables(store, monkeypatch):
+    state = Versioned(store)
+    shared = [1]
+    state.update({f"v{number}": [shared, number] for number in range(9)})
+    state.commit()
+    read = []
+    opened = values.opened
+    monkeypatch.setattr(values, "opened", lambda *args, **kwargs: read.append(1) or opened(*args, **kwargs))
+    again = Versioned(store)
+    assert [again.sketch(f"v{number}") for number in range(9)] == [[[1], number] for number in range(9)]
+    assert len(read) == 1

@@ -33,6 +33,8 @@ class Live(State):
         self._events: list[Any] = []
         self._cache: Any = {}
         self._classes: set[type] = set()
+        self._sketched: tuple[values.Group, dict[str, Any]] | None = None
+        """The group that was shown last: its variables are shown one by one."""
         self._guest: values.GuestCode | None = None
         self.files = FileSpace()
         self.update(variables or {})
@@ -64,6 +66,7 @@ class Live(State):
     def admit(self, classes: Iterable[type], guest: values.GuestCode | None) -> None:
         with self._lock:
             self._classes |= set(classes)
+            self._sketched = None
             self._guest = guest or self._guest
 
     def snapshot(self, *, packed: bool = False) -> dict[str, Any]:
@@ -90,14 +93,20 @@ class Live(State):
         if type(found) is values.Packed:
             self._open()
             found = self._opened({name: self._variables[name]})[name]
-        if issubclass(type(found), values.NotKept):  # isinstance() asks the value
+        if type(found) is values.NotKept:  # isinstance() asks the value
             raise values.not_kept_error(found, name)
         return found
 
     def sketch(self, name: str) -> Any:
         with self._lock:
-            found = values.sketched({name: self._variables[name]}, allow=values.Allow(self._classes))[name]
-        if type(found) is values.NotKept:
+            found = self._variables[name]
+            if type(found) is values.Packed:
+                group = found.group
+                if self._sketched is None or self._sketched[0] is not group:
+                    whole = {each: values.Packed(group, each) for each in group.names}
+                    self._sketched = group, values.sketched(whole, allow=values.Allow(self._classes))
+                found = self._sketched[1][found.name]
+        if type(found) is values.NotKept:  # isinstance() asks the value
             raise values.not_kept_error(found, name)
         return found
 

@@ -170,6 +170,8 @@ class Variables:
         self._packed: WeakValueDictionary[str, values.Group] = WeakValueDictionary()
         """Groups that somebody has as they were packed: variables that share objects are of one group."""
         self._held: dict[str, _Held] = {}
+        self._sketched: tuple[tuple[str | None, str], dict[str, Any]] | None = None
+        """The group that was shown last, and where it is stored: its variables are shown one by one."""
         self._bound: set[str] = set()
         """Names bound since the last commit."""
         self._gone: set[str] = set()
@@ -288,12 +290,16 @@ class Variables:
         found = None if stored is None or name in self._live or name in self._gone else stored.found(name)
         if found is None:
             return values.sketched({name: self[name]}, allow=self._codec.allow)[name]
-        _, recipe = found
-        whole = values.Packed(values.put_together(recipe, self._journal.chunk), name)
-        try:
-            return values.opened({name: whole}, allow=self._codec.allow, guest=values.Sketch())[name]
-        except StateCorrupt as error:
-            raise Unreadable(name, recipe.names, error) from error
+        home, recipe = found
+        if self._sketched is None or self._sketched[0] != (self.commit, home):
+            group = values.put_together(recipe, self._journal.chunk)
+            whole = {each: values.Packed(group, each) for each in recipe.names}
+            try:
+                shown = values.opened(whole, allow=self._codec.allow, guest=values.Sketch())
+            except StateCorrupt as error:
+                raise Unreadable(name, recipe.names, error) from error
+            self._sketched = (self.commit, home), shown
+        return self._sketched[1][name]
 
     def is_live(self, name: str) -> bool:
         """Tell whether the object itself is here."""
