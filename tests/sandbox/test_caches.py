@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import calendar
 import datetime as dt
+import enum
 import fractions
 import re
 import struct
@@ -16,6 +17,12 @@ from collections.abc import Callable
 import pytest
 
 from agex.sandbox import Sandbox
+
+
+class Right(enum.Flag):
+    READ = 1
+    WRITE = 2
+    ALL = 4
 
 
 class Rare:
@@ -65,6 +72,11 @@ POISONED: dict[str, tuple[str, object, Callable[[], object]]] = {
         4 * 3600,
         lambda: _offset("Asia/Muscat"),
     ),
+    "a flag": (
+        "other = 7\nclass K(int):\n  def __hash__(self): return 7\n  def __eq__(self, x): return int(x) == 7\nRight(K(3))",
+        "Right.READ|WRITE|ALL",
+        lambda: str(Right(7)),
+    ),
     "a list of typing": (
         ("import typing\nother = Rare\nclass G:\n  def __hash__(self): return hash(other)\n  def __eq__(self, x): return True\n  def __call__(self): pass\n"
         "typing.List[G()], typing.Dict[str, G()], typing.List[list[G()]]"),
@@ -90,7 +102,9 @@ def test_the_host_finds_in_no_cache_what_a_guest_put_there_under_a_key_that_lies
     source, expected, look = POISONED[name]
     found: list[object] = []
 
-    done = Sandbox().exec(f"{LYING}{source}\nseen()", {"seen": lambda: found.append(look()), "Rare": Rare})
+    done = Sandbox().exec(
+        f"{LYING}{source}\nseen()", {"seen": lambda: found.append(look()), "Rare": Rare, "Right": Right}
+    )
 
     assert done.error is None
     assert [*found, look()] == [expected, expected]

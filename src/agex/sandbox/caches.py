@@ -22,7 +22,7 @@ from typing import Any
 from agex.sandbox import instead, origins
 from agex.sandbox.context import CURRENT
 
-__all__ = ["STRUCT", "install", "is_shared", "zone_members"]
+__all__ = ["STRUCT", "exact", "install", "is_shared", "zone_members"]
 
 
 def exact(value: Any) -> Any:

@@ -15,7 +15,7 @@ import sys
 from typing import Any, NoReturn
 
 from agex.errors import SandboxTypeError
-from agex.sandbox import instead, ledger
+from agex.sandbox import caches, instead, ledger
 from agex.sandbox.context import CURRENT
 
 __all__ = ["ENUM", "install"]
@@ -37,6 +37,7 @@ def install() -> None:
     if enum.EnumType.__dict__["_create_"] is not _create:
         type.__setattr__(enum.EnumType, "_create_", _create)
         type.__setattr__(enum.EnumType, "_find_new_", classmethod(_find_new))
+        type.__setattr__(enum.Flag, "_missing_", classmethod(_missing))
         for name in ("_add_alias_", "_add_value_alias_"):  # since 3.13
             if name in vars(enum.Enum):
                 type.__setattr__(enum.Enum, name, _of_own_members(vars(enum.Enum)[name]))
@@ -74,6 +75,14 @@ def _find_new(metaclass: Any, *args: Any) -> Any:
     new, *more = _real_find_new(metaclass, *args)
     guards = CURRENT.get()
     return (_making_members(new) if guards is not None and guards.is_guest_function(new) else new), *more
+
+
+_real_missing: Any = vars(enum.Flag)["_missing_"].__func__
+
+
+def _missing(cls: Any, value: Any) -> Any:
+    """Do what ``Flag._missing_`` does, which keeps the member that it makes under its value."""
+    return _real_missing(cls, caches.exact(value))
 
 
 def _of_own_members(real: Any) -> Any:
