@@ -1,6 +1,12 @@
 """sqlite3 under its policy: databases in memory as natively; files and extensions are refused."""
 
+import sqlite3
+
 import pytest
+
+from agex.errors import EvalError
+from agex.files import connect_fs
+from agex.sandbox import Limits, Policy, Sandbox
 
 START = """
 import sqlite3
@@ -75,6 +81,47 @@ def test_sqlite_denies(room, name):
     assert room("sqlite3").refuses(START + HOSTILE[name])
 
 
+COUNT = "with recursive c(x) as (select 1 union all select x + 1 from c where x < 9) select f(x) from c"
+CALLED_BACK = {
+    "function closes": "db.create_function('f', 0, db.close); db.execute('select f()')",
+    "aggregate closes": "class A:\n    def step(self): db.close()\n    def finalize(self): db.close()\ndb.create_aggregate('f', 0, A); db.execute('select f() from t')",
+    "collation closes": "db.create_collation('c', lambda a, b: db.close()); db.execute('select name from t order by 1 collate c')",
+    "trace closes": "db.set_trace_callback(lambda text: db.close()); db.commit(); db.set_trace_callback(None); 1 / 0",
+    "window closes": "class W:\n    step = inverse = value = finalize = lambda *a: db.close()\ndb.create_window_function('f', 0, W); db.execute('select f() over () from t').fetchall()",
+    "parameters close": "class L(list):\n    def __getitem__(self, i): db.close()\ndb.execute('select ?', L([1]))",
+    "rows close": "def rows():\n    yield (7,)\n    db.close()\ndb.cursor().executemany('insert into t (id) values (?)', rows())",
+    "row closes": "c = db.cursor(); c.row_factory = lambda *a: db.close(); c.execute('select 1').fetchone()",
+    "closing": "import contextlib\ndef f():\n    with contextlib.closing(db): pass\ndb.create_function('f', 0, f); db.execute('select f()')",
+    "backup closes": "db.commit(); b = sqlite3.connect(':memory:'); db.backup(b, pages=1, progress=lambda *a: b.close())",
+    "cursor goes on": f"c = db.cursor(); db.create_function('f', 1, lambda x: x if x < 3 else next(c)[0])\nfor row in c.execute({COUNT!r}): pass",
+    "cursor is used again": f"c = db.cursor(); db.create_function('f', 1, lambda x: x if x < 3 else c.execute('select 1'))\nfor row in c.execute({COUNT!r}): pass",
+    "cursor fetches": f"c = db.cursor(); db.create_function('f', 1, lambda x: x if x < 3 else c.fetchall())\nc.execute({COUNT!r}).fetchall()",
+    "cursor of the real class": "type(db.cursor())(db)",
+    "cursor of one's own": "db.cursor(type('C', (sqlite3.Cursor,), {}))",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("where", [":memory:", "a.db"])
+@pytest.mark.parametrize("name", CALLED_BACK)
+def test_a_connection_stays_open_while_a_statement_of_it_runs(room, name, where):
+    then = "import sqlite3\ntry:\n    {}\nexcept Exception:\n    print(db.execute('select count(*) from t where id < 3').fetchone())"
+    program = CALLED_BACK[name].replace("\n", "\n    ")
+    source = START.replace(":memory:", where) + then.format(program) + "\ndb.close()"
+    sandbox = Sandbox(room("sqlite3").policy, fs=connect_fs(), limits=Limits(seconds=60))
+    result = sandbox.exec(source)
+
+    assert (result.traceback, result.stdout) == ("", "(2,)\n")
+
+
+def test_a_function_called_by_a_statement_can_ask_the_same_connection(room, native):
+    source = (
+        START
+        + "db.create_function('f', 1, lambda i: db.execute('select name from t where id = ?', (i,)).fetchone()[0])\nprint(db.execute('select f(id) from t').fetchall())"
+    )
+
+    assert room("sqlite3").printed(source) == native(source)
+
+
 QUERY = "with recursive c(x) as (select 1 union all select x + 1 from c) select count(*) from c"
 ENDLESS = {
     "query": f"c.execute({QUERY!r}).fetchall()",
@@ -85,11 +132,6 @@ ENDLESS = {
 
 @pytest.mark.parametrize("program", ENDLESS.values(), ids=ENDLESS)
 def test_what_never_ends_ends_at_the_limit(program):
-    import sqlite3
-
-    from agex.errors import EvalError
-    from agex.sandbox import Limits, Policy, Sandbox
-
     policy = Policy.default()
     policy.module(sqlite3)
     result = Sandbox(policy, limits=Limits(seconds=0.3)).exec(

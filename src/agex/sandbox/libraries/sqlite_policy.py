@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from agex.errors import SandboxError, SandboxTypeError
 from agex.sandbox import wall
 from agex.sandbox.files import workspace
+from agex.sandbox.libraries import sqlite_use
 from agex.sandbox.libraries.library import Library, Replacements, only
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def _step(status: int, remaining: int, total: int) -> None:
     """Give Python a chance to notice a limit."""
 
 
-class _InWorkspace(sqlite3.Connection):
+class _InWorkspace(sqlite_use.Connection):
     """A database whose file is in the workspace."""
 
     _files: GuestFiles
@@ -115,14 +116,14 @@ class _InWorkspace(sqlite3.Connection):
         super().commit()
         self._put_back()
 
-    def executescript(self, sql_script: str, /) -> sqlite3.Cursor:
+    def executescript(self, sql_script: str, /) -> sqlite_use.Cursor:
         cursor = super().executescript(sql_script)
         if not self.in_transaction:
             self._put_back()
         return cursor
 
     def close(self) -> None:
-        if self._is_open():
+        if self._is_open() and not self._use.depth:
             self.rollback()  # what was not committed is lost, as in a file
             self._put_back()
         super().close()
@@ -143,10 +144,13 @@ class _InWorkspace(sqlite3.Connection):
         return False
 
 
+sqlite_use.stands_for(sqlite3.Connection, _InWorkspace)
+
+
 def _connection(database: Any, options: dict[str, Any]) -> sqlite3.Connection:
     """Open a database that stays within `_judge`, and that a limit can end."""
     with wall.opened("files"):
-        connection: sqlite3.Connection = sqlite3.connect(database, **options)
+        connection: sqlite3.Connection = sqlite3.connect(database, factory=sqlite_use.Connection, **options)
     return _restrained(connection)
 
 
@@ -195,7 +199,7 @@ LIBRARIES = {
         denied=_DENIED,
         guarded={"Connection.backup": _backup},
         writable=frozenset({"Connection", "Cursor"}),
-        sealed=("sqlite3.Connection",),
+        sealed=("sqlite3.Connection", "sqlite3.Cursor"),
         replace=_replace,
     )
 }
