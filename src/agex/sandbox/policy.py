@@ -95,6 +95,9 @@ class Policy:
         self.is_standard = False
         self._rules: dict[type, _ClassRule] = {}
         self._sealed: set[type] = set()
+        self._unloaded: dict[
+            str, tuple[str, ...]
+        ] = {}  # paths of sealed classes, by the package they wait for
         self._contested: set[str] = set()
         self._of_builtins: set[str] = set()
         self._hot: set[str] = set()
@@ -277,7 +280,7 @@ class Policy:
         self._used.add(library.name)
         self._shelf.add(library)
         self._contest(library.members())
-        self._sealed |= {c for path in library.sealed if (c := _class_at(path)) is not None}
+        self._unloaded[library.name] = library.sealed
         for builtin in library.builtins:
             self._sealed.add(builtin)
             self.names[builtin.__name__] = builtin
@@ -348,7 +351,7 @@ class Policy:
         if name not in self._contested and not self.strict:
             return False
         class_ = unsealed(class_)
-        if name in _MAKING and any(base in self._sealed for base in mro_of(class_)):
+        if name in _MAKING and any(map(self.is_sealed, mro_of(class_))):
             return True
         if any(rule.denies(name) for base in mro_of(class_) if (rule := self._rules.get(base))):
             return True
@@ -372,7 +375,7 @@ class Policy:
 
     def restricts(self, class_: type) -> bool:
         """Tell whether a registration, or a library in force, says something of a class's own members."""
-        said = class_ in self._rules or class_ in self._open or class_ in self._sealed
+        said = class_ in self._rules or class_ in self._open or self.is_sealed(class_)
         return said or self._shelf.restricts(class_)
 
     def leaves_out(self, class_: type, name: str) -> bool:
@@ -387,6 +390,8 @@ class Policy:
 
     def is_sealed(self, class_: type) -> bool:
         """Tell whether guest code may not make instances of *class_*."""
+        for package in self._unloaded.keys() & sys.modules.keys():
+            self._sealed.update(filter(None, map(_class_at, self._unloaded.pop(package))))
         return class_ in self._sealed
 
     def is_writable(self, class_: type) -> bool:
@@ -451,9 +456,8 @@ def _known(name: str) -> Library:
 def _class_at(path: str) -> type | None:
     """Give the class at a dotted path, of a package that is loaded."""
     module, _, name = path.rpartition(".")
-    if module.partition(".")[0] in sys.modules:
-        with suppress(ImportError):  # of another version
-            importlib.import_module(module)
+    with suppress(ImportError):  # of another version
+        importlib.import_module(module)
     found = getattr(sys.modules.get(module), name, None)
     return found if isinstance(found, type) else None
 

@@ -252,3 +252,21 @@ def test_functions_of_a_module_open_its_door(tmp_path, monkeypatch):
     assert isinstance(
         run(granted(hosttools), "import hosttools; hosttools.read(p)", p=path).error, SandboxError
     )
+
+
+LOADED_LATER = """
+import pyarrow, sys
+from agex.sandbox import Policy, Sandbox
+policy = Policy.default()
+policy.module(pyarrow)
+assert "pandas" not in sys.modules
+program = "import pyarrow as pa\\nindex = pa.table({'a': [1]}).to_pandas().set_index(['a', 'a']).index\\ntype(index)([[1]], [[0]])"
+print(Sandbox(policy).exec(program).error)
+"""
+
+
+def test_classes_of_a_library_that_is_loaded_later_are_sealed_as_well():
+    code = [sys.executable, "-c", LOADED_LATER]
+    done = subprocess.run(code, capture_output=True, text=True, check=True)
+
+    assert done.stdout == "MultiIndex cannot be constructed here; use the instances you were given\n"
