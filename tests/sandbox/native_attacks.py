@@ -43,6 +43,14 @@ def put_secrets(folder: Path) -> dict[str, bytes]:
     return {each.name: each.read_bytes() for each in folder.iterdir()}
 
 
+_FORGED = """import io, struct, pyarrow.feather
+def made(kind):
+    sink = io.BytesIO()
+    with getattr(pa.ipc, 'new_' + kind)(sink, T.schema) as writer: writer.write_table(pa.table({'a': ['xx', 'yyy']}))
+    return sink.getvalue().replace(struct.pack('<3i', 0, 2, 5), struct.pack('<3i', 0, 1 << 30, 5))
+def open(kind): return getattr(pa.ipc, 'open_' + kind)(io.BytesIO(made(kind)))
+"""
+
 _ARROW = {
     "parquet": "import pyarrow.parquet as pq\nx = pq.read_table(FOLDER + 'a.parquet')",
     "parquet of a folder": "import pyarrow.parquet as pq\nx = pq.read_table(FOLDER)",
@@ -100,6 +108,25 @@ _ARROW = {
     "records reader of ipc": "import pyarrow.ipc as i\nx = i.RecordBatchFileReader(FOLDER + 'a.arrow').read_all()",
     "records stream": "import pyarrow.ipc as i\nx = i.open_stream(FOLDER + 'a.arrow').read_all()",
     "records written": "import pyarrow.ipc as i\ni.new_file(OUT, T.schema).close()",
+    "records reader by its class": "import io\nb = io.BytesIO()\npa.ipc.new_file(b, T.schema).close()\nx = type(pa.ipc.open_file(b))(FOLDER + 'a.arrow').read_all()",
+    "records written by their class": "import io\ntype(pa.ipc.new_stream(io.BytesIO(), T.schema))(OUT, T.schema).close()\nx.y",
+    "parquet file by its class": "import io\nimport pyarrow.parquet as pq\nb = io.BytesIO()\npq.write_table(T, b)\nx = type(pq.ParquetFile(b))(FOLDER + 'a.parquet').read()",
+    **{
+        f"forged offsets, {how}": f"{_FORGED}x = {text}"
+        for how, text in {
+            "all of a stream": "open('stream').read_all()['a'].to_pylist()",
+            "a batch of a stream": "open('stream').read_next_batch()['a'].to_pylist()",
+            "batches of a stream": "[b['a'].to_pylist() for b in open('stream')]",
+            "a stream to a table": "pa.table(open('stream'))['a'].to_pylist()",
+            "a stream to pandas": "open('stream').read_pandas().to_dict()",
+            "all of a file": "open('file').read_all()['a'].to_pylist()",
+            "a batch of a file": "open('file').get_batch(0)['a'].to_pylist()",
+            "a file to pandas": "open('file').read_pandas().to_dict()",
+            "feather": "pyarrow.feather.read_table(io.BytesIO(made('file')))['a'].to_pylist()",
+            "feather to pandas": "pyarrow.feather.read_feather(io.BytesIO(made('file'))).to_dict()",
+            "a frame": "pa.ipc.deserialize_pandas(made('stream')).to_dict()",
+        }.items()
+    },
     "records stream written": "import pyarrow.ipc as i\ni.new_stream(OUT, T.schema).close()",
     "message": "import pyarrow.ipc as i\nx = i.read_message(FOLDER + 'a.arrow')",
     "message reader": "import pyarrow.ipc as i\nx = i.MessageReader.open_stream(FOLDER + 'a.arrow')",

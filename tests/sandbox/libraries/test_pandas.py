@@ -53,6 +53,7 @@ def test_everyday_pandas_prints_what_it_prints_natively(room, native, name):
 
 
 HOSTILE = {
+    "reader by its class": "r = pd.read_csv(StringIO('a'), chunksize=1); type(r)(StringIO('a'))",
     **{
         f"{reader} of a path": f"print(pd.{reader}(SECRET))"
         for reader in ("read_csv", "read_table", "read_fwf", "read_json", "read_pickle", "read_excel", "read_html",

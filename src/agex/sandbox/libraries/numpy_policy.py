@@ -186,6 +186,7 @@ LIBRARIES = {
             "numpy.ma.core.MaskedArray",
             "numpy.ma.mvoid",
             "numpy.ma.core.mvoid",
+            "numpy.lib.npyio.NpzFile",  # made by hand, it takes pickles
         ),
         builtins=(memoryview,),
         brings=("io", "struct"),

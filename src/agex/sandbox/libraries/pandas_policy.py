@@ -8,6 +8,7 @@ from typing import Any
 
 from agex.errors import SandboxError
 from agex.sandbox.libraries import numpy_policy
+from agex.sandbox.libraries.arrow_data import checked_first
 from agex.sandbox.libraries.checks import Stream, argument, guarded, named_functions, refused
 from agex.sandbox.libraries.homes import Guard
 from agex.sandbox.libraries.library import Library, Replacements, less, only
@@ -115,6 +116,15 @@ _OPTION = (
 )
 
 
+def _read_feather(real: Callable[..., Any]) -> Callable[..., Any]:
+    """Have the table checked of which the frame is made."""
+
+    def table(source: Any) -> Any:
+        return import_module("pyarrow.feather").read_table(source)
+
+    return checked_first(real, table)
+
+
 def _replace(files: bool) -> Replacements:
     pd: Any = import_module("pandas")
 
@@ -128,7 +138,9 @@ def _replace(files: bool) -> Replacements:
                 pd.read_parquet,
                 Stream(keyword="path", copied=True, choices=_ARROW, without=("filesystem",), files=files),
             ),
-            "read_feather": guarded(pd.read_feather, Stream(keyword="path", copied=True, files=files)),
+            "read_feather": guarded(
+                _read_feather(pd.read_feather), Stream(keyword="path", in_memory=True, files=files)
+            ),
             "read_json": guarded(pd.read_json, Stream(keyword="path_or_buf", files=files)),
             "read_sql": guarded(pd.read_sql, _database(1)),
             "read_sql_query": guarded(pd.read_sql_query, _database(1)),
@@ -148,7 +160,13 @@ LIBRARIES = {
         guarded=_GUARDED,
         writable=frozenset({"NDFrame", "Index"}),
         # MultiIndex(verify_integrity=False) reads where its codes say; from_tuples and its kin check them
-        sealed=("pandas.MultiIndex", "pandas.core.indexes.multi.MultiIndex"),
+        # A reader in parts takes a path or a URL.
+        sealed=(
+            "pandas.MultiIndex",
+            "pandas.core.indexes.multi.MultiIndex",
+            "pandas.io.parsers.readers.TextFileReader",
+            "pandas.io.json._json.JsonReader",
+        ),
         brings=("numpy", "scipy"),
         preload=(
             "pandas.io.formats.format",

@@ -13,6 +13,13 @@ from typing import Any
 
 from agex.errors import SandboxError, SandboxTypeError
 from agex.sandbox.context import CURRENT
+from agex.sandbox.libraries.arrow_data import (
+    checked_batch,
+    checked_batches,
+    checked_first,
+    checked_frame,
+    checked_table,
+)
 from agex.sandbox.libraries.checks import Stream, guarded, refused, writable_buffer
 from agex.sandbox.libraries.homes import Guard
 from agex.sandbox.libraries.library import Library, Replacements, Room, less, only
@@ -156,8 +163,9 @@ _FUNCTIONS: dict[str, dict[str, dict[str, Any]]] = {
 
 def _streams(module: str, files: bool) -> dict[str, Any]:
     home: Any = import_module(f"pyarrow.{module}")
+    checked = _feather(home) if module == "feather" else {}
     return {
-        name: guarded(getattr(home, name), _stream(settings, files))
+        name: guarded(checked.get(name, getattr(home, name)), _stream(settings, files))
         for name, settings in _FUNCTIONS[module].items()
         if hasattr(home, name)
     }
@@ -187,14 +195,28 @@ def _open_stream(sinks: tuple[type, ...], files: bool) -> Guard:
     return guard
 
 
+def _feather(home: Any) -> dict[str, Any]:
+    return {
+        "read_table": checked_table(home.read_table),
+        "read_feather": checked_first(home.read_feather, home.read_table),
+    }
+
+
+def _deserialize(pa: Any) -> Any:
+    return checked_first(
+        pa.deserialize_pandas, lambda buf: pa.ipc.open_stream(pa.BufferReader(buf)).read_all()
+    )
+
+
 def _ipc(files: bool) -> dict[str, Any]:
     pa: Any = import_module("pyarrow")
 
-    sources = _open_stream((pa.BufferReader, pa.Buffer), files)
+    sources = _open_stream((bytes, pa.BufferReader, pa.Buffer), files)
     sinks = _open_stream((pa.BufferOutputStream,), files)
     return {
         "open_file": guarded(pa.ipc.open_file, sources),
-        "open_stream": guarded(pa.ipc.open_stream, sources),
+        "open_stream": guarded(checked_batches(pa.ipc.open_stream), sources),
+        "deserialize_pandas": _deserialize(pa),
         "new_file": guarded(pa.ipc.new_file, sinks),
         "new_stream": guarded(pa.ipc.new_stream, sinks),
     }
@@ -206,7 +228,7 @@ def _replace(files: bool) -> Replacements:
 
     writer = "parquet.ParquetWriter opens files below Python; put the batches together and use write_table"
     return {
-        "": {"py_buffer": guarded(pa.py_buffer, _bytes_only)},
+        "": {"py_buffer": guarded(pa.py_buffer, _bytes_only), "deserialize_pandas": _deserialize(pa)},
         "compute": {name: guarded(getattr(pc, name), _with_boundaries) for name in ("take", "array_take")},
         "csv": _streams("csv", files),
         "feather": _streams("feather", files),
@@ -232,7 +254,19 @@ LIBRARIES = {
             "Array.view": _checked,
             "Array.take": _with_boundaries,
             "readinto": writable_buffer(0, "b"),
+            "_RecordBatchFileReader.get_batch": checked_batch,
+            "_RecordBatchFileReader.get_batch_with_custom_metadata": checked_batch,
+            "_RecordBatchFileReader.read_all": checked_batch,
+            "RecordBatchFileReader.read_pandas": checked_frame,
         },
+        # Made by hand, they open paths below Python.
+        sealed=(
+            "pyarrow.ipc.RecordBatchFileReader",
+            "pyarrow.ipc.RecordBatchFileWriter",
+            "pyarrow.ipc.RecordBatchStreamReader",
+            "pyarrow.ipc.RecordBatchStreamWriter",
+            "pyarrow.parquet.core.ParquetFile",
+        ),
         brings=("numpy", "pandas"),
         replace=_replace,
     )
