@@ -211,6 +211,7 @@ _POLARS = {
 }  # fmt: skip
 
 _SCIPY = {
+    "how the host solves equations": "import scipy.integrate\nscipy.integrate.RK45.A",
     "matrix market": "import scipy.io\nx = scipy.io.mmread(FOLDER + 'a.mtx')",
     "matrix market by its module": "import scipy.io._mmio as m\nx = m.mmread(FOLDER + 'a.mtx')",
     "matrix of a workspace's name": "import scipy.sparse\nx = scipy.sparse.load_npz(FOLDER + 'a.npz')",

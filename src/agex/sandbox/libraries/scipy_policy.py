@@ -33,6 +33,15 @@ _MODULES = {
 LowLevelCallable (addresses of functions)."""
 
 
+_TABLEAUX = frozenset(
+    """
+    RungeKutta.A RungeKutta.B RungeKutta.C RungeKutta.E RungeKutta.P
+    RungeKutta.A_EXTRA RungeKutta.C_EXTRA RungeKutta.D RungeKutta.E3 RungeKutta.E5
+    """.split()
+)
+"""Arrays of a class, by which the host's differential equations are solved as well."""
+
+
 def check_positions() -> None:
     """Have sparse matrices that are made of positions check them, while guest code runs, and keep a copy."""
     for module, name in (("_compressed", "_cs_matrix"), ("_bsr", "_bsr_base"), ("_coo", "_coo_base")):
@@ -90,7 +99,8 @@ LIBRARIES = {
                 "_dia_base",
             )
             for name in ("indices", "indptr", "row", "col", "coords", "offsets")
-        ),
+        )
+        | _TABLEAUX,
         brings=("numpy",),
         prepare=check_positions,
         replace=_replace,
