@@ -244,6 +244,8 @@ class Policy:
             module, library, include=include, exclude=exclude, recursive=recursive, opened=opened
         )
         self.modules[name or module.__name__] = grant
+        for other in library.offers if library is not None and library.name == module.__name__ else ():
+            self.modules.setdefault(other, libraries.LibraryGrant(_known(other), other))
         for owner, members in grant.class_exclusions():
             self._rule(unsealed(owner), "*", members, configure or {})
         vars(self).pop("text", None)

@@ -12,6 +12,8 @@ fig, ax = plt.subplots(figsize=(3, 2))
 """
 
 EVERYDAY = {
+    "Axes3D": "from mpl_toolkits.mplot3d import Axes3D; print(type(plt.figure().add_subplot(projection='3d')) is Axes3D)",
+    "cycler": "from cycler import cycler; c = cycler(color='rg'); plt.figure().add_subplot().set_prop_cycle(c); print(list(c))",
     "line": "ax.plot([1, 2, 3], [1, 4, 9], 'r--', label='q'); ax.set_xlabel('x'); ax.set_title('t'); ax.legend(); ax.grid(True); print(ax.get_title(), len(ax.lines), ax.get_xlim())",
     "bytes": "ax.bar(['a', 'b'], [1, 2]); b = io.BytesIO(); fig.savefig(b, format='png', dpi=50); print(b.getvalue()[:4], len(b.getvalue()))",
     "pyplot savefig": "plt.plot([1, 2]); b = io.BytesIO(); plt.savefig(b); print(b.getvalue()[:4])",
@@ -80,6 +82,10 @@ HOSTILE = {
     "TeX text": "ax.text(0, 0, 'x').set_usetex(True)",
     "default colormap": "plt.viridis()",
     "table of colors": "import matplotlib.colors as c; c.colorConverter.colors['red'] = 'blue'",
+    "table of formats": "plt.figure().canvas.filetypes['x'] = 'y'",
+    "table of events": "plt.figure().canvas.events",
+    "table of corners": "ax = plt.figure().add_subplot(); ax.plot([1], label='a'); ax.legend().codes",
+    "table of box styles": "from matplotlib.patches import BoxStyle; BoxStyle.get_styles().clear(); assert not BoxStyle.get_styles()",
     "table of markers": "from matplotlib.lines import Line2D; Line2D.markers['o'] = 'x'",
     "font of the host": "t = ax.text(0, 0, 'x'); f = t.get_fontproperties(); f.set_file(SECRET); t.set_fontproperties(f); fig.savefig(io.BytesIO())",
     "a label that walks": "class F(float): pass\nv = F(1)\nv.x = plt.subplots\nb = ax.bar([1], [2])\nax.bar_label(type(b)(b.patches, datavalues=[v], orientation='vertical'), fmt='{.x.__globals__}', label_type='center')",

@@ -13,6 +13,7 @@ __all__ = ["OPEN_UNSEEN", "find"]
 
 _ROOMS = {
     "PIL": "pillow_policy",
+    "cycler": "matplotlib_policy",
     "io": "buffers",
     "matplotlib": "matplotlib_policy",
     "mpl_toolkits": "matplotlib_policy",

@@ -90,6 +90,8 @@ class Library:
     """Builtin classes that become sealed with it."""
     brings: tuple[str, ...] = ()
     """Libraries whose objects its own lead to: their members are decided with it."""
+    offers: tuple[str, ...] = ()
+    """Libraries that can be imported with it."""
     preload: tuple[str, ...] = ()
     """Modules that it imports when they are first needed."""
     prepare: Callable[[], None] = _ready

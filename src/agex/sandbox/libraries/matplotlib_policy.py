@@ -10,6 +10,7 @@ from agex.errors import SandboxError
 from agex.sandbox.context import CURRENT
 from agex.sandbox.formatting import is_plain_format, safe_format
 from agex.sandbox.libraries.checks import Stream, guarded
+from agex.sandbox.libraries.homes import Guard
 from agex.sandbox.libraries.library import Library, Replacements, less, only
 
 __all__ = ["LIBRARIES"]
@@ -60,6 +61,9 @@ _DENIED = frozenset(
     ColormapRegistry.register ColormapRegistry.unregister
     Line2D.lineStyles Line2D.drawStyles Line2D.drawStyleKeys Line2D.markers DateLocator.hms0d
     MaxNLocator.default_params EngFormatter.ENG_PREFIXES Path.NUM_VERTICES_FOR_CODE
+    FigureCanvasBase.events FigureCanvasBase.filetypes BboxBase.coefs AsinhScale.auto_tick_multipliers
+    AnchoredOffsetbox.codes Legend.codes Table.codes MarkerStyle.markers
+    QuiverKey.halign QuiverKey.valign QuiverKey.pivot
     """.split()
     # write files; windows and their loops; run TeX; change what colormaps the host finds,
     # or the tables that its own lines and axes use
@@ -67,6 +71,14 @@ _DENIED = frozenset(
 
 
 _SAVEFIG = Stream(keyword="fname", writes=True, without=("backend",), choices={"format": _FORMATS})
+
+
+def _copied(real: Callable[..., Any], *args: Any) -> dict[str, Any]:
+    """Give a copy of a table that the class shares with the host's objects."""
+    return dict(real(*args))
+
+
+_GUARDED: dict[str, Guard] = {"savefig": _SAVEFIG, "get_styles": _copied, "get_supported_filetypes": _copied}
 
 
 def _close(real: Callable[..., Any], fig: Any = None) -> None:
@@ -151,9 +163,10 @@ LIBRARIES = {
         name="matplotlib",
         modules=_MODULES,
         denied=_DENIED,
-        guarded={"savefig": _SAVEFIG},
+        guarded=_GUARDED,
         writable=frozenset({"Axis", "Figure"}),  # fig.dpi, ax.xaxis.labelpad
         brings=("mpl_toolkits", "numpy"),
+        offers=("cycler", "mpl_toolkits"),
         preload=(
             "matplotlib.backends.backend_agg",
             "matplotlib.backends.backend_pdf",
@@ -166,5 +179,8 @@ LIBRARIES = {
         prepare=_prepare,
         replace=_replace,
     ),
-    "mpl_toolkits": Library(name="mpl_toolkits", denied=_DENIED, guarded={"savefig": _SAVEFIG}),
+    "cycler": Library(name="cycler", modules={"": only("Cycler concat cycler")}),
+    "mpl_toolkits": Library(
+        name="mpl_toolkits", modules={"": only(), "mplot3d": only("Axes3D")}, denied=_DENIED, guarded=_GUARDED
+    ),
 }
