@@ -87,6 +87,7 @@ def test_polars_works_in_the_workspace(program):
 
 
 ARROW = {
+    "sorting": "import pyarrow.compute as c\nout = T.take(c.sort_indices(T, options=c.SortOptions(sort_keys=[('n', 'ascending')])))",
     "parquet": "import pyarrow.parquet as q\nq.write_table(T, 'a', compression='zstd')\nout = q.read_table('a', columns=['n', 't'])",
     "parquet file": "import pyarrow.parquet as q\nq.write_table(T, 'a')\nout = q.ParquetFile('a').read()",
     "open parquet": "import pyarrow.parquet as q\nq.write_table(T, 'a')\nwith open('a', 'rb') as f: out = q.read_table(f)",

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 EVERYDAY = {
+    "annotations": "from numpy.typing import NDArray\ndef f(x: NDArray[np.float64] | None) -> NDArray: return x\nprint(f(np.ones(2)))",
     "arithmetic": "a = np.arange(6).reshape(2, 3); print(a * 2 + a.T.sum(), a @ a.T, a[:, 1], a[a > 2])",
     "statistics": "a = np.array([3., 1., 2.]); print(a.mean(), a.std(ddof=1), np.median(a), np.percentile(a, 40), a.argsort())",
     "in-place": "a = np.zeros(4); a[1:3] = 5; a += 1; a.sort(); a.fill(2); print(a)",
@@ -45,6 +46,7 @@ def test_everyday_numpy_prints_what_it_prints_natively(room, native, name):
 
 
 HOSTILE = {
+    "array over bytes by an annotation": "from numpy.typing import NDArray; NDArray[np.object_](1, object, bytearray(8))",
     "pickles of a reader": "import io; b = io.BytesIO(); np.savez(b, a=1); b.seek(0); type(np.load(b))(b, allow_pickle=True)",
     "save": "np.save(TARGET, np.zeros(2))",
     "savez": "np.savez(TARGET, np.zeros(2))",

@@ -51,7 +51,7 @@ _MODULES = {
         "assert_allclose assert_almost_equal assert_approx_equal assert_array_almost_equal",
         "assert_array_equal assert_array_less assert_equal assert_raises assert_string_equal assert_",
     ),
-    "typing": only("ArrayLike DTypeLike"),  # NDArray leads to the class ndarray itself
+    "typing": only("ArrayLike DTypeLike"),
 }
 """Not listed: f2py, ctypeslib, distutils (compilers and shared libraries), matlib, core, lib.format,
 lib.npyio, lib.introspect, lib.array_utils, lib.recfunctions, lib.user_array, testing's other names
@@ -85,6 +85,17 @@ def _frombuffer(real: Callable[..., Any], buffer: Any, *args: Any, **kwargs: Any
     if type(buffer) not in _PLAIN_BUFFERS and not (is_plain and not buffer.dtype.hasobject):
         raise SandboxTypeError(f"frombuffer() takes bytes here, not {type(buffer).__name__}")
     return real(buffer, *args, **kwargs)
+
+
+class _NDArray:
+    """``numpy.typing.NDArray`` for annotations; the real one leads to the class ndarray itself."""
+
+    def __class_getitem__(cls, item: Any) -> type[_NDArray]:
+        return cls
+
+
+_NDArray.__name__ = _NDArray.__qualname__ = "NDArray"
+_NDArray.__module__ = "numpy.typing"
 
 
 def _rec_array(real: Callable[..., Any], obj: Any, *args: Any, **kwargs: Any) -> Any:
@@ -149,6 +160,7 @@ def _replace(files: bool) -> Replacements:
         "ma": {"masked_array": np.ma.array},
         "rec": {"array": guarded(np.rec.array, _rec_array)},
         "random": _own_random(),
+        "typing": {"NDArray": _NDArray},
     }
 
 

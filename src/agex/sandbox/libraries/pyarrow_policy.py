@@ -229,7 +229,10 @@ def _replace(files: bool) -> Replacements:
     writer = "parquet.ParquetWriter opens files below Python; put the batches together and use write_table"
     return {
         "": {"py_buffer": guarded(pa.py_buffer, _bytes_only), "deserialize_pandas": _deserialize(pa)},
-        "compute": {name: guarded(getattr(pc, name), _with_boundaries) for name in ("take", "array_take")},
+        "compute": {
+            **{name: guarded(getattr(pc, name), _with_boundaries) for name in ("take", "array_take")},
+            "SortOptions": pc.SortOptions,
+        },
         "csv": _streams("csv", files),
         "feather": _streams("feather", files),
         "ipc": _ipc(files),
