@@ -287,6 +287,10 @@ RAW_MEMORY = {
     "raw memory of a class": ADDRESS + "class M(type): __getattr__ = told\nclass A(metaclass=M): pass\nlook(A)",
     "raw memory of a class, for all names": ADDRESS + "class M(type):\n  def __getattribute__(c, n): return D if n == '__array_interface__' else super().__getattribute__(n)\n"
     "class A(metaclass=M): pass\nlook(A)",
+    "raw memory by another namespace": ADDRESS + "import typing\nclass D(dict):\n"
+    "  def __getitem__(self, n): return (lambda self, n: told(n)) if n == '__getattr__' else dict.__getitem__(self, n)\n"
+    "class M(typing.NamedTupleMeta):\n  @classmethod\n  def __prepare__(m, n, b, **k): return D()\n"
+    "class A(typing.NamedTuple, metaclass=M):\n  a: int\n  def __getattr__(self, n): raise AttributeError\nlook(A(1))",
     "raw memory in a namespace": ADDRESS + "class B:\n  def __init_subclass__(cls): look(cls())\nclass A(B): vars()['__array_' + 'interface__'] = D",
 }  # fmt: skip
 

@@ -74,7 +74,7 @@ class _StandInMeta(type):
             return type.__call__(real, *args, **kwargs)
         guards.classes.reconcile(cls, args[1], args[0])
         made = guards.classes.makes_new(real)
-        return guards.classes.create(lambda *a, **k: type.__call__(real, *a, **k), made, *args, **kwargs)
+        return guards.classes.create(functools.partial(type.__call__, real), made, *args, **kwargs)
 
     def __instancecheck__(cls, instance: object) -> bool:
         real = _REAL.get(cls)
@@ -381,6 +381,9 @@ class ClassRegistry:
         """Call a metaclass, with the namespace checked first and the class registered after."""
         bases = _items(bases) if isinstance(bases, tuple) else bases  # as the interpreter sees them
         if isinstance(namespace, dict):
+            makers = [*(metaclass.args if type(metaclass) is functools.partial else (metaclass,))]
+            if any(map(self._reads_namespace, [*makers, *map(type, _items(bases))])):
+                namespace = members.of_its_own(namespace, name)
             if not makes_new and not self._is_mark(dict.get(namespace, "__module__", self.module_name)):
                 raise SandboxTypeError(
                     f"class {name} cannot say its __module__ where your metaclass makes it; leave it out"
@@ -398,6 +401,12 @@ class ClassRegistry:
         if isinstance(made, type) and (makes_new or self._is_marked(made)):
             self.adopt(made)
         return made
+
+    def _reads_namespace(self, maker: Any) -> bool:
+        """Tell whether Python code of a library makes a class of its namespace, and asks that in between."""
+        parts = mro_of(maker) if isinstance(maker, type) else ()
+        made = (each for each in parts if "__new__" in namespace_of(each) and not self.is_guest(each))
+        return any(each is not abc.ABCMeta and not hostclass.is_static(each) for each in made)
 
     def _check_bases(self, name: Any, bases: tuple[Any, ...], namespace: dict[str, Any]) -> None:
         classes = [base for base in bases if isinstance(base, type)]

@@ -7,6 +7,7 @@ import functools
 import sys
 import types
 import typing
+from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -14,7 +15,15 @@ from agex.errors import SandboxTypeError
 from agex.sandbox import hostclass, ledger, rawmemory
 from agex.typeslots import mro_of, namespace_of
 
-__all__ = ["are_fields", "check", "check_dunders", "check_enumeration", "install", "making"]
+__all__ = [
+    "are_fields",
+    "check",
+    "check_dunders",
+    "check_enumeration",
+    "install",
+    "making",
+    "of_its_own",
+]
 
 _NEVER = ledger.NEVER_DEFINED.union(rawmemory.NAMES)
 _SAYABLE = ledger.DEFINABLE | {
@@ -40,6 +49,26 @@ def check(namespace: Any, class_name: Any) -> None:
             raise SandboxTypeError(
                 f"class {class_name} cannot define {member}; use a context manager or a plain method"
             )
+
+
+def of_its_own(namespace: dict[str, Any], class_name: Any) -> dict[str, Any]:
+    """Give a copy, which stays as it was checked; one of a class of the guest's could answer otherwise."""
+    kind: Any = type(namespace)
+    if kind is dict:
+        return dict(namespace)
+    if kind is OrderedDict:
+        return OrderedDict(OrderedDict.items(namespace))  # type: ignore[arg-type]
+    if kind is not _OF_ENUMERATIONS:
+        raise SandboxTypeError(
+            f"class {class_name} needs the namespace that its metaclass prepares; leave __prepare__() out"
+        )
+    made: Any = dict.__new__(kind)
+    dict.update(made, namespace)
+    vars(made).update(vars(namespace))
+    return made  # type: ignore[no-any-return]
+
+
+_OF_ENUMERATIONS: type = type(enum.EnumType.__prepare__("_", ()))
 
 
 def check_dunders(namespace: dict[str, Any], class_name: Any) -> None:
