@@ -381,7 +381,7 @@ class ClassRegistry:
         """Call a metaclass, with the namespace checked first and the class registered after."""
         bases = _items(bases) if isinstance(bases, tuple) else bases  # as the interpreter sees them
         if isinstance(namespace, dict):
-            makers = [*(metaclass.args if type(metaclass) is functools.partial else (metaclass,))]
+            makers = metaclass.args if isinstance(metaclass, functools.partial) else (metaclass,)
             if any(map(self._reads_namespace, [*makers, *map(type, _items(bases))])):
                 namespace = members.of_its_own(namespace, name)
             if not makes_new and not self._is_mark(dict.get(namespace, "__module__", self.module_name)):

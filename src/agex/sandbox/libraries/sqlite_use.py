@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar
 
 from agex.errors import SandboxTypeError
-from agex.sandbox import doors, instead
+from agex.sandbox import instead, sealing
 
 __all__ = ["Connection", "Cursor", "stands_for"]
 
@@ -149,7 +149,7 @@ class Connection(sqlite3.Connection):
 def stands_for(real: type, ours: type) -> None:
     """Have an object of *ours* show itself as one of *real*, and ``type()`` of it give what guests get."""
     ours.__module__, ours.__name__, ours.__qualname__ = real.__module__, real.__name__, real.__qualname__
-    instead.stands_for(ours, doors.sealed(real))
+    instead.stands_for(ours, sealing.sealed(real))
 
 
 stands_for(sqlite3.Cursor, Cursor)
