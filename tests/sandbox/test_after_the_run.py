@@ -5,7 +5,8 @@ import sys
 
 import pytest
 
-from agex.sandbox import Limits, Sandbox
+from agex.errors import SandboxError
+from agex.sandbox import Limits, Policy, Sandbox
 
 ERRORS = {
     **{
@@ -143,3 +144,73 @@ def test_a_metaclass_is_not_asked_while_the_host_works_in_the_midst_of_a_run() -
 
     assert session.run(IDENTITY + "work(c)").value == 1
     assert "SystemExit" in str(session.run(IDENTITY + "work(c)\nhash(C)").error)
+
+
+# -- functions that the host calls later ----------------------------------------------------------
+
+
+class Vault:
+    """A class of the host's with private state, and a member that its registration leaves out."""
+
+    hidden = "left out"
+
+    def __init__(self) -> None:
+        self._secret = "secret"
+
+    def size(self) -> int:
+        return len(self._secret)
+
+
+class Ticket:
+    """A class of the host's that the guest gets objects of, and makes none."""
+
+
+LATER = {
+    "a class made by type()": (
+        "box = []\n"
+        "    type('S', (Vault,), {'__setattr__': lambda s, k, v: box.append((k, v))})()\n"
+        "    return box"
+    ),
+    "a class that may not be called": "return type(ticket)()",
+    "a metaclass": "return type(Vault)('S', (Vault,), {'__setattr__': lambda s, k, v: None})",
+    "a cache over a class": "return functools.cache(Vault).hidden",
+    "a context manager over a class": "return contextlib.contextmanager(Vault).hidden",
+    "a member of an enumeration": (
+        "class E(enum.Enum):\n"
+        "        def __new__(cls, *a): return vault\n"
+        "        A = 1\n"
+        "    return vault._name_"
+    ),
+    "a copy": (
+        "class A:\n"
+        "        def __new__(cls): return vault\n"
+        "        def __getstate__(self): return (None, {'size': 5})\n"
+        "    return copy.copy(object.__new__(A))"
+    ),
+    "a dataclass's method": (
+        "@dataclasses.dataclass\n    class D:\n        _secret: str = ''\n    return D.__repr__(vault)"
+    ),
+    "an attribute getter": "return operator.attrgetter('_secret')(vault)",
+    "a format string": "return '{0._secret}'.format(vault)",
+}
+
+
+@pytest.mark.parametrize("body", [pytest.param(each, id=name) for name, each in LATER.items()])
+def test_a_function_that_the_host_calls_later_gets_no_more_than_in_its_run(body: str) -> None:
+    policy = Policy.default()
+    policy.cls(Vault, exclude=["hidden"])
+    policy.cls(Ticket, constructable=False)
+    vault = Vault()
+    imports = "import contextlib, copy, dataclasses, enum, functools, operator\n"
+    session = Sandbox(policy).session()
+    session.bind("vault", vault)
+    session.bind("ticket", Ticket())
+    assert session.run(f"{imports}def later():\n    {body}\n").error is None
+    later = session.namespace["later"]
+
+    with pytest.raises((AttributeError, TypeError, SandboxError)):
+        later()
+
+    assert vars(vault) == {"_secret": "secret"}
+    with pytest.raises((AttributeError, TypeError, SandboxError)):
+        raise session.call(later).error or AssertionError("in a run it is refused, too")

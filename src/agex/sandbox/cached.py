@@ -14,7 +14,7 @@ from typing import Any
 
 from agex.errors import SandboxTypeError
 from agex.sandbox import instead
-from agex.sandbox.context import CURRENT
+from agex.sandbox.context import asking
 from agex.typeslots import mro_of, namespace_of
 
 __all__ = ["CachedProperty"]
@@ -85,7 +85,7 @@ class CachedProperty:
 
     def _belongs_to(self, instance: Any, name: str) -> bool:
         """Tell whether reading *name* of *instance* comes here, or its class is the guest's."""
-        guards = CURRENT.get()
+        guards = asking()
         for base in mro_of(type(instance)):
             found = namespace_of(base).get(name, _MISSING)
             if found is not _MISSING:

@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 
 from agex.errors import SandboxTypeError
 from agex.sandbox import answers, hostclass, identity, instead, members, origins, rawmemory
-from agex.sandbox.context import CURRENT
+from agex.sandbox.context import asking
 from agex.sandbox.lazies import LazyMeta
 from agex.typeslots import bases_of, mro_of, name_of, namespace_of, worked_out_mro
 
@@ -66,7 +66,7 @@ class _StandInMeta(type):
     """The metaclass of stand-ins and of the metaclasses that guests derive from them."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        guards = CURRENT.get()
+        guards = asking()
         if cls is GuestType and len(args) == 1 and not kwargs:
             return type_of(args[0])
         real = _REAL.get(cls) or cls
@@ -127,7 +127,7 @@ def as_shown(value: Any) -> Any:
         return tuple(map(as_shown, value))
     if not issubclass(type(value), type):
         return value
-    guards = CURRENT.get()
+    guards = asking()
     if issubclass(value, type):
         return stand_in(value)
     return value if guards is None else guards.shown_class(value)
@@ -156,7 +156,7 @@ def type_of(value: object) -> type:
             return found  # the guest's own: the metaclass of one of its metaclasses
         return GuestType if issubclass(found, (_StandInMeta, LazyMeta)) else stand_in(found)
     found = instead.shown(found)
-    guards = CURRENT.get()
+    guards = asking()
     return found if guards is None else guards.shown_class(found)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from agex.errors import SandboxTypeError
 from agex.sandbox import dataclass
-from agex.sandbox.context import CURRENT
+from agex.sandbox.context import asking
 from agex.sandbox.memo import Memo
 from agex.sandbox.names import Names
 
@@ -42,7 +42,7 @@ def replace(obj: Any, /, **changes: Any) -> Any:
     """Do what ``copy.replace`` does."""
     if dataclasses.is_dataclass(obj) and not isinstance(obj, type):
         return dataclass.replace(obj, **changes)
-    guards = CURRENT.get()
+    guards = asking()
     if guards is None or guards.shown_class(type(obj)) is not type(obj):
         raise SandboxTypeError(f"{type(obj).__name__} cannot be constructed here")
     return real.replace(obj, **changes)  # type: ignore[attr-defined,unused-ignore]  # since 3.13

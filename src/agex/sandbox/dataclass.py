@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from agex.errors import SandboxAttributeError, SandboxError, SandboxTypeError
 from agex.sandbox import classes, hostclass, instead, ledger, members
-from agex.sandbox.context import CURRENT
+from agex.sandbox.context import asking
 from agex.sandbox.memo import Memo
 from agex.sandbox.names import is_bindable
 from agex.typeslots import mro_of, namespace_of
@@ -41,7 +41,7 @@ def dataclass(cls: Any = None, /, **options: Any) -> Any:
     """Do what ``dataclasses.dataclass`` does, to a class of the guest only."""
     if cls is None:
         return functools.partial(dataclass, **options)
-    guards = CURRENT.get()
+    guards = asking()
     if guards is None or not (issubclass(type(cls), type) and guards.classes.is_guest(cls)):
         raise SandboxTypeError("dataclass() changes the class it is given; use it on a class of your own")
     preparation = _Preparation(guards, cls)
@@ -121,7 +121,7 @@ def _names(obj: Any) -> list[str]:
 
 
 def _getstate(self: Any) -> list[Any]:
-    guards = CURRENT.get()
+    guards = asking()
     return [(guards.getattr if guards else getattr)(self, name) for name in _names(self)]
 
 
@@ -131,7 +131,7 @@ def _setstate(self: Any, state: Iterable[Any]) -> None:
 
 
 def _replace(self: Any, /, **changes: Any) -> Any:
-    is_run = CURRENT.get() is not None
+    is_run = asking() is not None
     return replace(self, **changes) if is_run else dataclasses.replace(self, **changes)
 
 
@@ -345,7 +345,7 @@ def field(*, metadata: Any = None, **options: Any) -> Any:
 def fields(class_or_instance: Any) -> tuple[Any, ...]:
     """Do what ``dataclasses.fields`` does; of a class of the host, copies of the fields that may be read."""
     found = dataclasses.fields(class_or_instance)
-    guards = CURRENT.get()
+    guards = asking()
     is_class = issubclass(type(class_or_instance), type)
     owner = class_or_instance if is_class else type(class_or_instance)
     if guards is None or guards.is_own(owner):
@@ -374,7 +374,7 @@ def replace(obj: Any, /, **changes: Any) -> Any:
     class_ = type(obj)
     if issubclass(class_, type) or not dataclasses.is_dataclass(obj):
         raise TypeError("replace() should be called on dataclass instances")
-    guards = CURRENT.get()
+    guards = asking()
     if guards is None or guards.shown_class(class_) is not class_:
         raise SandboxTypeError(
             f"{class_.__name__} cannot be constructed here; use the instances you were given"
@@ -415,7 +415,7 @@ def astuple(obj: Any, *, tuple_factory: Callable[[list[Any]], Any] = tuple) -> A
 
 def _unpacked(obj: Any, make: Callable[[Iterable[tuple[str, Any]]], Any]) -> Any:
     if dataclasses.is_dataclass(obj) and not isinstance(obj, type):
-        guards = CURRENT.get()
+        guards = asking()
         if guards is None:
             raise SandboxAttributeError("fields can be read while the sandbox runs, not after")
         read = guards.getattr

@@ -20,7 +20,7 @@ from typing import Any
 from agex.errors import SandboxError, SandboxTypeError
 from agex.sandbox import classes, instead
 from agex.sandbox.cached import CachedProperty
-from agex.sandbox.context import CURRENT
+from agex.sandbox.context import asking
 from agex.sandbox.doors import exact_name
 from agex.sandbox.names import is_bindable
 from agex.typeslots import mro_of
@@ -35,7 +35,7 @@ def writing(decorator: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Give a decorator that writes to its argument for functions and classes of the guest only."""
 
     def decorate(subject: Any) -> Any:
-        guards = CURRENT.get()
+        guards = asking()
         if isinstance(subject, (property, classmethod, staticmethod)):
             return decorator(subject)
         if guards is None or not (
@@ -61,7 +61,7 @@ def update_wrapper(
     updated: Iterable[str] = functools.WRAPPER_UPDATES,
 ) -> Any:
     """Do what ``functools.update_wrapper`` does, onto functions and objects of the guest only."""
-    guards = CURRENT.get()
+    guards = asking()
     if guards is None or not (guards.is_guest_function(wrapper) or guards.is_own(wrapper)):
         raise SandboxTypeError(
             "update_wrapper() and wraps() write to what they are given; use them on a function of your own"
@@ -105,7 +105,7 @@ def wraps(
 
 def bare(func: Any) -> Any:
     """Give what a decorator may wrap: it copies the namespace of that, where no rule of a class holds."""
-    guards = CURRENT.get()
+    guards = asking()
     if issubclass(type(func), _BARE) or not callable(func) or guards is None or guards.is_own(func):
         return func
 
@@ -297,7 +297,7 @@ def typing_marks() -> dict[str, Any]:
 
 def no_type_check(arg: Any) -> Any:
     """Do what ``typing.no_type_check`` does, which finds functions of a class by names that may lie."""
-    guards = CURRENT.get()
+    guards = asking()
     if isinstance(arg, type):
         for value in vars(arg).values():
             function = getattr(value, "__func__", value)
@@ -315,7 +315,7 @@ _OVERLOADS: weakref.WeakKeyDictionary[Any, dict[tuple[str, str], dict[int, Any]]
 
 def overload(func: Any) -> Any:
     """Do what ``typing.overload`` does."""
-    guards = CURRENT.get()
+    guards = asking()
     function = getattr(func, "__func__", func)
     if guards is not None and guards.is_guest_function(function):
         known = _OVERLOADS.setdefault(guards, {})
@@ -326,7 +326,7 @@ def overload(func: Any) -> Any:
 
 def get_overloads(func: Any) -> list[Any]:
     """Do what ``typing.get_overloads`` does, for functions of the guest."""
-    guards = CURRENT.get()
+    guards = asking()
     function = getattr(func, "__func__", func)
     known = {} if guards is None else _OVERLOADS.get(guards, {})
     return list(known.get((str(function.__module__), str(function.__qualname__)), {}).values())

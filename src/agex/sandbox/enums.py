@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 
 from agex.errors import SandboxTypeError
 from agex.sandbox import caches, instead, ledger
-from agex.sandbox.context import CURRENT
+from agex.sandbox.context import asking
 
 __all__ = ["ENUM", "install"]
 
@@ -50,7 +50,7 @@ def _create(cls: Any, class_name: Any, names: Any, *, module: Any = None, **opti
     """Do what ``EnumType._create_`` does."""
     if module is None:  # as the real one finds it, which is one call further away from the caller
         module = sys._getframe(2).f_globals.get("__name__")  # pyright: ignore[reportPrivateUsage]
-    guards = CURRENT.get()
+    guards = asking()
     if guards is None:
         return _real(cls, class_name, names, module=module, **options)
     bases: list[Any] = [each for each in (options.get("type"), cls) if issubclass(type(each), type)]
@@ -73,7 +73,7 @@ _real_find_new: Any = enum.EnumType.__dict__["_find_new_"].__func__
 def _find_new(metaclass: Any, *args: Any) -> Any:
     """Do what ``EnumType._find_new_`` does."""
     new, *more = _real_find_new(metaclass, *args)
-    guards = CURRENT.get()
+    guards = asking()
     return (_making_members(new) if guards is not None and guards.is_guest_function(new) else new), *more
 
 
@@ -90,7 +90,7 @@ def _of_own_members(real: Any) -> Any:
 
     @functools.wraps(real)
     def add(self: Any, alias: Any) -> Any:
-        guards = CURRENT.get()
+        guards = asking()
         if guards is not None and not guards.classes.is_guest(type(self)):
             raise SandboxTypeError(
                 f"{type(self).__name__} cannot be changed; make an enumeration of your own"

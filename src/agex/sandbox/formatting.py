@@ -14,7 +14,7 @@ from typing import Any
 
 from agex.errors import SandboxAttributeError
 from agex.sandbox import instead
-from agex.sandbox.context import CURRENT
+from agex.sandbox.context import asking
 
 __all__ = ["SafeFormatter", "is_plain_format", "safe_format", "safe_format_map"]
 
@@ -53,7 +53,7 @@ def get_field(self: Any, field_name: str, args: Sequence[Any], kwargs: Mapping[s
 
 
 def _read(subject: Any, name: str) -> Any:
-    guards = CURRENT.get()
+    guards = asking()
     if guards is None:
         raise SandboxAttributeError("attributes by name can be read while the sandbox runs, not after")
     return guards.getattr(subject, name)

@@ -6,7 +6,7 @@ import copy
 import sys
 from typing import Any, NoReturn
 
-from agex.sandbox.context import CURRENT
+from agex.sandbox.context import asking
 
 __all__ = ["Memo", "shut"]
 
@@ -67,7 +67,7 @@ def _copied() -> Any:
 
 
 def _is_own(value: Any) -> bool:
-    guards = CURRENT.get()
+    guards = asking()
     return guards is not None and guards.is_own(value)
 
 

@@ -7,7 +7,7 @@ import types
 from typing import Any
 
 from agex.sandbox import instead
-from agex.sandbox.context import CURRENT
+from agex.sandbox.context import asking
 
 __all__ = ["statistics_members"]
 
@@ -18,7 +18,7 @@ class _Random:
     def __getattr__(self, name: str) -> Any:
         import random
 
-        guards = CURRENT.get()
+        guards = asking()
         granted = guards is not None and "random" in guards.policy.modules
         of_session = guards.import_("random") if guards is not None and granted else random
         return getattr(of_session, name)

@@ -101,7 +101,8 @@ def capture_stdout() -> None:
     """Route ``sys.stdout`` by context until `release_stdout`. Calls nest and may come from any thread."""
     with _Users.lock:
         _Users.count += 1
-        if not isinstance(sys.stdout, _Router):
+        # Not isinstance(), which asks the stream: one of a guest's would run code, with the lock held.
+        if type(sys.stdout) is not _Router:
             sys.stdout = _Router(sys.stdout)
 
 
@@ -109,5 +110,5 @@ def release_stdout() -> None:
     """Undo one `capture_stdout`; the last one puts the original stream back."""
     with _Users.lock:
         _Users.count -= 1
-        if _Users.count == 0 and isinstance(sys.stdout, _Router):
+        if _Users.count == 0 and type(sys.stdout) is _Router:
             sys.stdout = sys.stdout.original

@@ -31,7 +31,7 @@ from agex.sandbox import (
     rawmemory,
     wall,
 )
-from agex.sandbox.context import CURRENT
+from agex.sandbox.context import asking
 from agex.sandbox.formatting import SafeFormatter
 from agex.sandbox.modules import ModuleGrant
 from agex.sandbox.normal import statistics_members
@@ -232,7 +232,7 @@ _PER_SESSION: dict[str, Callable[[], Mapping[str, Any]]] = {
 
 
 def _guarded_getattr() -> Callable[[Any, str], Any]:
-    guards = CURRENT.get()
+    guards = asking()
     if guards is None:
         raise SandboxAttributeError("attributes by name can be read while the sandbox runs, not after")
     return guards.getattr

@@ -9,7 +9,7 @@ import weakref
 from types import FrameType
 from typing import Any
 
-from agex.sandbox.context import CURRENT
+from agex.sandbox.context import asking
 
 __all__ = ["warn"]
 
@@ -32,7 +32,7 @@ def warn(
         category = UserWarning
     if not (isinstance(category, type) and issubclass(category, Warning)):
         raise TypeError(f"category must be a Warning subclass, not '{type(category).__name__}'")
-    guards = CURRENT.get()
+    guards = asking()
     frame = _frame(guards, operator.index(stacklevel))
     if guards is None or frame is None:
         return
