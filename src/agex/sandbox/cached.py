@@ -8,6 +8,7 @@ and called by hand, it reads that attribute of an object of the host, or plants 
 from __future__ import annotations
 
 import functools
+import sys
 import types
 from collections.abc import Callable
 from typing import Any
@@ -33,6 +34,8 @@ class CachedProperty:
         self._func = func
         self._name: str | None = None
         self.__doc__ = func.__doc__
+        if sys.version_info >= (3, 13):
+            self.__module__ = func.__module__
 
     @property
     def func(self) -> Callable[[Any], Any]:

@@ -142,7 +142,7 @@ def _is_metaclass(subject: Any) -> bool:
 def _register_door(guards: Guards, receiver: Any, name: str) -> Any:
     subject = super_self(receiver) if type(receiver) is super else origin_of(receiver)
     if not issubclass(type(subject), type):
-        if type(subject) is types.FunctionType and hostclass.is_dispatcher(subject):
+        if hostclass.is_dispatcher(subject):
             raise refusal(receiver, name)
         return receiver
     if not guards.classes.is_guest(subject) or _is_metaclass(subject):

@@ -139,12 +139,20 @@ def _code_names(code: types.CodeType) -> Iterator[str]:
                 yield word
 
 
-def is_dispatcher(function: types.FunctionType) -> bool:
-    """Tell whether *function* dispatches for the host: its later calls run what is registered there."""
-    register = vars(function).get("register")
+def is_dispatcher(value: object) -> bool:
+    """Tell whether a function dispatches for the host: its later calls run what is registered there."""
+    if type(value) is _BOUND_DISPATCHER:
+        return type(vars(value)["_unbound"]) is functools.singledispatchmethod
+    if type(value) is not types.FunctionType:
+        return False
+    register = vars(value).get("register")
     if type(register) is types.MethodType:
         return type(register.__self__) is functools.singledispatchmethod
     return type(register) is types.FunctionType and register.__module__ == "functools"
+
+
+_BOUND_DISPATCHER = getattr(functools, "_singledispatchmethod_get", None)
+"""What a method that dispatches is on an object, since Python 3.14."""
 
 
 def is_method(member: object) -> bool:

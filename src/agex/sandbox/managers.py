@@ -37,7 +37,7 @@ def __call__(self: Any, func: Callable[..., Any]) -> Any:  # noqa: N807 - the na
     if CURRENT.get() is None:
         return _call(self, func)
 
-    @functools.wraps(func, updated=_updated(func))
+    @functools.wraps(func, assigned=_assigned(func), updated=_updated(func))
     def inner(*args: Any, **kwds: Any) -> Any:
         value = None
         with self._recreate_cm():
@@ -52,7 +52,7 @@ def _decorated(self: Any, func: Callable[..., Any]) -> Any:
     if CURRENT.get() is None:
         return _async_call(self, func)
 
-    @functools.wraps(func, updated=_updated(func))
+    @functools.wraps(func, assigned=_assigned(func), updated=_updated(func))
     async def inner(*args: Any, **kwds: Any) -> Any:
         value = None
         async with self._recreate_cm():
@@ -61,6 +61,14 @@ def _decorated(self: Any, func: Callable[..., Any]) -> Any:
         return value
 
     return inner
+
+
+def _assigned(func: object) -> tuple[str, ...]:
+    """Say what of a function is given to another: asked for its annotations, a class notes that it was."""
+    return functools.WRAPPER_ASSIGNMENTS if type(func) is types.FunctionType else _SAID
+
+
+_SAID = ("__module__", "__name__", "__qualname__", "__doc__")
 
 
 def _updated(func: object) -> tuple[str, ...]:

@@ -25,6 +25,8 @@ _NEEDS: dict[str, str] = {
 _AWAITED = "an async function is awaited there: no thread can wait for it (tests/browser/test_no_threads.py)"
 _WAITS = "the test waits for a task without an event loop"
 
+_NO_ZONES = "there are no time zones until a page loads tzdata"
+
 _TESTS: dict[str, str] = {
     "tests/agent/test_architect.py::test_an_async_task_of_a_built_agent": _AWAITED,
     "tests/agent/test_async.py::test_an_async_function_is_called_like_a_sync_one": _AWAITED,
@@ -52,6 +54,12 @@ _TESTS: dict[str, str] = {
     "tests/sandbox/test_limits_ways_round.py::test_what_the_standard_library_suppresses": (
         "the test starts processes"
     ),
+    "tests/sandbox/test_holes_libraries.py::test_time_zones_are_listed": _NO_ZONES,
+    "tests/sandbox/test_caches.py::test_a_key_that_lies_finds_what_it_says": _NO_ZONES,
+    "tests/sandbox/test_caches.py::test_the_host_finds_in_no_cache_what_a_guest_put_there_under_a_key_that_lies"
+    "[a time zone": _NO_ZONES,
+    "tests/sandbox/test_caches.py::test_the_host_finds_in_no_cache_what_a_guest_put_there_under_a_key_that_lies"
+    "[an own time zone": _NO_ZONES,
     "tests/files/test_escapes.py::test_a_root_that_is_replaced": "a directory is not held open there",
 }
 """Tests and files, by the start of their ids."""
