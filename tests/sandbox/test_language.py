@@ -7,6 +7,7 @@ import textwrap
 from contextlib import redirect_stdout
 from typing import Any
 
+import pydantic
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -564,3 +565,15 @@ def test_text_in_annotations_is_never_evaluated_by_single_dispatch() -> None:
     result = SANDBOX.exec(textwrap.dedent(source))
 
     assert result.stdout == "SandboxTypeError\n" * 3 + "[]\n"
+
+
+def test_a_class_over_a_model_of_pydantic_is_a_model() -> None:
+    policy = Policy.default()
+    policy.cls(pydantic.BaseModel)
+    result = Sandbox(policy).exec(
+        "class Order(BaseModel):\n    lines: list[str] = []\n    def total(self): return len(self.lines)\n"
+        "class Late(Order):\n    days: int = 1\n"
+        "found = Late(lines=['a'], days='2').model_dump(), Late().total()"
+    )
+    assert result.error is None
+    assert result.namespace["found"] == ({"lines": ["a"], "days": 2}, 0)

@@ -382,8 +382,9 @@ class ClassRegistry:
         bases = _items(bases) if isinstance(bases, tuple) else bases  # as the interpreter sees them
         if isinstance(namespace, dict):
             makers = metaclass.args if isinstance(metaclass, functools.partial) else (metaclass,)
-            if any(map(self._reads_namespace, [*makers, *map(type, _items(bases))])):
-                namespace = members.of_its_own(namespace, name)
+            makers = (*makers, *map(type, _items(bases)))
+            if any(map(self._reads_namespace, makers)):
+                namespace = members.of_its_own(namespace, name, makers)
             if not makes_new and not self._is_mark(dict.get(namespace, "__module__", self.module_name)):
                 raise SandboxTypeError(
                     f"class {name} cannot say its __module__ where your metaclass makes it; leave it out"
@@ -521,7 +522,7 @@ class ClassRegistry:
         for part in guest_parts:
             for member, value in part.items():
                 is_told = not hostclass.is_unaware(value) and self._hides(hosts, member)
-                if member in _HOOKS or member in private or is_told:
+                if type(value) is not _OF_ABSTRACT and (member in _HOOKS or member in private or is_told):
                     raise SandboxTypeError(
                         f"class {name} cannot define {member}: it inherits from a class of the host; "
                         "keep the host object in an attribute instead"
@@ -573,6 +574,9 @@ class ClassRegistry:
             family += self._family(child)
         return family
 
+
+_OF_ABSTRACT: type = type(vars(abc.ABC)["_abc_impl"])
+"""What the interpreter itself keeps in each abstract class, under a private name."""
 
 _SAID_OF_CLASSES = ("__name__", "__qualname__", "__module__", "__doc__")
 """What host code reads of a class without a thought, in the text of an error for example."""

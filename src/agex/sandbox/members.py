@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from agex.errors import SandboxTypeError
-from agex.sandbox import hostclass, ledger, rawmemory
-from agex.typeslots import mro_of, namespace_of
+from agex.sandbox import hostclass, ledger, origins, rawmemory
+from agex.typeslots import module_of, mro_of, namespace_of
 
 __all__ = [
     "are_fields",
@@ -51,13 +51,18 @@ def check(namespace: Any, class_name: Any) -> None:
             )
 
 
-def of_its_own(namespace: dict[str, Any], class_name: Any) -> dict[str, Any]:
-    """Give a copy, which stays as it was checked; one of a class of the guest's could answer otherwise."""
+def of_its_own(namespace: dict[str, Any], class_name: Any, makers: Iterable[Any]) -> dict[str, Any]:
+    """Give a copy, which stays as it was checked; one of a class of the guest's could answer otherwise.
+
+    One of a library's own class, which a metaclass of that library among *makers* prepares, stays as it is.
+    """
     kind: Any = type(namespace)
     if kind is dict:
         return dict(namespace)
     if kind is OrderedDict:
         return OrderedDict(OrderedDict.items(namespace))  # type: ignore[arg-type]
+    if _is_prepared(kind, makers):
+        return namespace
     if kind is not _OF_ENUMERATIONS:
         raise SandboxTypeError(
             f"class {class_name} needs the namespace that its metaclass prepares; leave __prepare__() out"
@@ -66,6 +71,19 @@ def of_its_own(namespace: dict[str, Any], class_name: Any) -> dict[str, Any]:
     dict.update(made, namespace)
     vars(made).update(vars(namespace))
     return made  # type: ignore[no-any-return]
+
+
+def _is_prepared(kind: type, makers: Iterable[Any]) -> bool:
+    parts = [part for maker in makers if isinstance(maker, type) for part in mro_of(maker)]
+    packages = {_package_of(part) for part in parts if not origins.is_guest_class(part)}
+    package = _package_of(kind)
+    is_library = package != "" and package not in sys.stdlib_module_names
+    return is_library and package in packages and not origins.is_guest_class(kind)
+
+
+def _package_of(class_: type) -> str:
+    module: object = module_of(class_)
+    return module.partition(".")[0] if type(module) is str else ""
 
 
 _OF_ENUMERATIONS: type = type(enum.EnumType.__prepare__("_", ()))
