@@ -7,6 +7,7 @@ import sys
 import typing
 from typing import Any
 
+import pydantic
 import pytest
 from fuzz import attack
 
@@ -360,3 +361,30 @@ X = typing.NamedTupleMeta('X', T(), fields)
     done = Sandbox().exec(source, {"Row": Row})
     assert isinstance(done.error, AssertionError)
     assert "X" not in done.namespace
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "class Late(Order):\n  _abc_impl = 5",
+        "type('Late', (Order,), {'_abc_impl': 5})",
+        (
+            "class N(dict):\n  def __getitem__(self, k): return 1\n"
+            "class M(type(Order)):\n  @classmethod\n  def __prepare__(m, *a, **k): return N()\n"
+            "class Late(Order, metaclass=M): pass"
+        ),
+        (
+            "import collections\n"
+            "class M(type(Order)):\n  @classmethod\n  def __prepare__(m, *a, **k): return collections.defaultdict(int)\n"
+            "class Late(Order, metaclass=M): pass"
+        ),
+    ],
+)
+def test_a_class_over_a_model_has_the_namespace_that_was_checked(source: str) -> None:
+    policy = Policy.default()
+    policy.cls(pydantic.BaseModel)
+    session = Sandbox(policy).session()
+    assert session.run("class Order(BaseModel):\n  lines: int = 1").error is None
+
+    assert isinstance(session.run(source).error, SandboxError)
+    assert "Late" not in session.namespace

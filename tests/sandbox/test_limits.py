@@ -13,7 +13,7 @@ import threading
 import pytest
 
 from agex.errors import EvalError
-from agex.sandbox import Limits, Result, Sandbox
+from agex.sandbox import Limits, Result, Sandbox, limits
 from agex.sandbox.limits import Deadline
 
 QUICK = Limits(seconds=0.3)
@@ -372,3 +372,22 @@ def test_an_interrupt_of_a_run_within_a_run_does_not_undo_that_of_the_outer_one(
 
     assert isinstance(result.stopped, Cancelled)
     assert result.duration < 10
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="limits of resources need a POSIX system")
+def test_a_strike_while_the_limit_is_given_back_leaves_the_host_its_own(monkeypatch) -> None:
+    import resource
+
+    limit, before = limits._SoftLimit(), resource.getrlimit(resource.RLIMIT_NOFILE)
+    apply, strikes = limit._apply, [limits.TimeLimit()]
+
+    def struck(which: int) -> None:
+        if strikes and not limit._wanted:
+            raise strikes.pop()
+        apply(which)
+
+    monkeypatch.setattr(limit, "_apply", struck)
+    with pytest.raises(limits.TimeLimit), limit.held(resource.RLIMIT_NOFILE, 100):
+        assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] == 100
+
+    assert resource.getrlimit(resource.RLIMIT_NOFILE) == before

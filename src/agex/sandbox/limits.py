@@ -453,7 +453,7 @@ class _SoftLimit:
                 self._wanted.remove(value)
                 try:
                     self._apply(which)
-                except BaseException:  # the strike of a run around this one; the next comes later than this
+                except Stop:  # the strike of a run around this one; the next comes later than this
                     self._apply(which)
                     raise
 
