@@ -171,6 +171,12 @@ LATER = {
         "    type('S', (Vault,), {'__setattr__': lambda s, k, v: box.append((k, v))})()\n"
         "    return box"
     ),
+    "a class that a library makes by type()": (
+        "box = []\n"
+        "    hook = {'__setattr__': lambda s, k, v: box.append((k, v))}\n"
+        "    pandas.Series([hook]).map(functools.partial(type, 'S', (Vault,)))[0]()\n"
+        "    return box"
+    ),
     "a class that may not be called": "return type(ticket)()",
     "a metaclass": "return type(Vault)('S', (Vault,), {'__setattr__': lambda s, k, v: None})",
     "a cache over a class": "return functools.cache(Vault).hidden",
@@ -200,11 +206,15 @@ def test_a_function_that_the_host_calls_later_gets_no_more_than_in_its_run(body:
     policy = Policy.default()
     policy.cls(Vault, exclude=["hidden"])
     policy.cls(Ticket, constructable=False)
+    if "pandas" in body:
+        policy.module(pytest.importorskip("pandas"))
     vault = Vault()
     imports = "import contextlib, copy, dataclasses, enum, functools, operator\n"
     session = Sandbox(policy).session()
     session.bind("vault", vault)
     session.bind("ticket", Ticket())
+    if "pandas" in body:
+        imports += "import pandas\n"
     assert session.run(f"{imports}def later():\n    {body}\n").error is None
     later = session.namespace["later"]
 

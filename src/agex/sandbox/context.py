@@ -22,7 +22,7 @@ def asking() -> Guards | None:
     """Give the guards of the guest code that asks; None where it is the host.
 
     A function of the guest's that the host calls after its run is in no run: there it is told by its frame,
-    if nothing is between but this library and Python's own.
+    if nothing is between but libraries, which call what they are given.
     """
     guards = CURRENT.get()
     frame: types.FrameType | None = None if guards else sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
@@ -31,8 +31,14 @@ def asking() -> Guards | None:
         if check is not None:
             found: Guards = check.__self__
             return found
-        name = frame.f_globals.get("__name__")
-        if type(name) is not str or name.partition(".")[0] not in _BETWEEN:
+        if not _is_between(frame):
             return None
         frame = frame.f_back
     return guards
+
+
+def _is_between(frame: types.FrameType) -> bool:
+    """Tell whether code is of this library, of Python's own or of an installed one."""
+    name = frame.f_globals.get("__name__")
+    is_ours = type(name) is str and name.partition(".")[0] in _BETWEEN
+    return is_ours or "site-packages" in frame.f_code.co_filename
