@@ -18,6 +18,7 @@ _NEEDS: dict[str, str] = {
     r"socket\.|HTTPServer|_server\b": "the test opens sockets",
     r"\bDisk\(|state\.disk": "a state on disk is not for a tab: its files are gone with it",
     r"memory_mb=\d": "there is no limit on memory to be had",
+    r"rlimit\(": "there are no limits of a process's resources",
     r"link_to\(|os\.link\(": "the file system of the tab has no hard links",
 }
 """What a test itself does that a browser tab cannot, by its source and that of the fixtures it takes."""
