@@ -73,10 +73,7 @@ class Guest:
 
     def rebuild(self, source: str, name: str, namespace: dict[str, Any]) -> Any:
         self._programs += 1
-        code = self.session._compile(source, f"<kept {self._programs}>", echo=False)
-        namespace["__builtins__"] = self.session._builtins
-        namespace["__name__"] = self.session.globals["__name__"]
-        result = self.session._guarded(lambda _result: exec(code, namespace))
+        result = self.session.define(source, f"<kept {self._programs}>", namespace)
         if result.error is not None:
             raise result.error
         return namespace[name]

@@ -148,13 +148,13 @@ async def end_tasks(guards: Guards) -> None:
     await asyncio.sleep(0)  # what was dropped just now is closed by a task that starts in the next turn
     if guards not in _made and not _left(guards):
         return
-    flag = guards.builtins["stop!"]
+    was_on = guards.switch.is_on
     ended: weakref.WeakSet[Any] = weakref.WeakSet()
     quiet = 0
     try:
         for turn in range(_SOFT_TURNS + _HARD_TURNS):
             if turn == _SOFT_TURNS:
-                guards.builtins["stop!"] = True
+                guards.switch.turn_on()
             tasks = _left(guards)
             for task in tasks:
                 if turn >= _SOFT_TURNS or (task not in ended and not _closes(task.get_coro())):
@@ -165,7 +165,8 @@ async def end_tasks(guards: Guards) -> None:
                 break
             await asyncio.sleep(0)
     finally:
-        guards.builtins["stop!"] = flag
+        if not was_on:
+            guards.switch.turn_off()
         _made.pop(guards, None)
         for task in ended:
             if task.done() and not task.cancelled():

@@ -7,6 +7,7 @@ mention must be names that the ledger lets guest code say.
 from __future__ import annotations
 
 import ast
+import operator
 import threading
 import types
 from collections import OrderedDict
@@ -14,9 +15,11 @@ from collections import OrderedDict
 from agex import parsing
 from agex.errors import SandboxSyntaxError
 from agex.sandbox import ledger, origins
+from agex.sandbox.flags import CO_OPTIMIZED
 from agex.sandbox.rewrite import rewrite, rewrite_expression
 from agex.sandbox.rules import HELPERS, Rules
 from agex.sandbox.spaces import keep_equal
+from agex.sandbox.switch import LISTS, bound
 
 __all__ = ["compile_expression", "compile_module"]
 
@@ -78,8 +81,7 @@ def _compile(
         code: types.CodeType = compile(tree, filename, "exec", flags, dont_inherit=True)
     except RecursionError:  # trees of more than about 900 levels
         raise SandboxSyntaxError("the program is nested too deeply; split it into smaller parts") from None
-    _inspect(code, source)
-    return code
+    return _inspected(code, source)
 
 
 def compile_expression(source: str, rules: Rules, *, apart: bool = False) -> types.CodeType:
@@ -88,8 +90,7 @@ def compile_expression(source: str, rules: Rules, *, apart: bool = False) -> typ
     if apart:
         keep_equal(tree)
     code: types.CodeType = compile(rewrite_expression(tree, rules), "<string>", "eval", dont_inherit=True)
-    _inspect(code, source)
-    return code
+    return _inspected(code, source)
 
 
 _COMPILER = frozenset(
@@ -103,15 +104,31 @@ _COMPILER = frozenset(
     }
 )
 """Names that the compiler itself puts into code."""
+_GENERIC = "<generic parameters of "
+"""How the compiler names the code that a function, or a class, with type parameters stands in."""
 _SAYABLE = _COMPILER | frozenset(HELPERS) | ledger.DUNDERS | ledger.DEFINABLE | ledger.NAMES | ledger.STORABLE
 
 
-def _inspect(code: types.CodeType, source: str) -> None:
-    """Refuse code that mentions a name no guest may say; note what the rest was compiled from."""
+def _inspected(code: types.CodeType, source: str, *, is_inside: bool = False) -> types.CodeType:
+    """Refuse code that mentions a name no guest may say; note what the rest was compiled from.
+
+    Functions that are not inside of others, and thus listed, are bound to this process.
+    """
     dunders = {name for name in code.co_names if name[:2] == "__" and ledger.is_dunder(name)}
     for name in (dunders - _SAYABLE) | ledger.DENIED.intersection(code.co_names):
         raise SandboxSyntaxError(f"the name '{name}' is not available")
+    is_function = bool(code.co_flags & CO_OPTIMIZED) and not code.co_name.startswith(_GENERIC)
+    constants = tuple(
+        [
+            _inspected(each, source, is_inside=is_inside or is_function)
+            if type(each) is types.CodeType
+            else each
+            for each in code.co_consts
+        ]
+    )
+    if LISTS and is_function and not is_inside:
+        code = bound(code, constants)
+    elif any(map(operator.is_not, constants, code.co_consts)):
+        code = code.replace(co_consts=constants)
     origins.note_source(code, source)
-    for constant in code.co_consts:
-        if type(constant) is types.CodeType:
-            _inspect(constant, source)
+    return code

@@ -35,6 +35,7 @@ from agex.sandbox.namespaces import shown_namespace, standard_namespace
 from agex.sandbox.policy import Policy
 from agex.sandbox.sealing import sealed
 from agex.sandbox.spaces import Spaces, runs_apart
+from agex.sandbox.switch import Switch
 from agex.sandbox.verdicts import Verdicts
 from agex.typeslots import mro_of, namespace_of
 
@@ -138,6 +139,8 @@ class Guards:
             "print": as_builtin("print", print_),
         }
         self.classes.builtins = self.builtins
+        self.switch = Switch(self.builtins)
+        self.builtins["listed!"] = self.switch.enlist
         self.builtins.update(self._shown(policy.names))
 
     def use_files(

@@ -138,6 +138,10 @@ class Deadline:
 
 # Signals interrupt until the guest gives in: code between two stop checks may swallow one.
 _REPEAT = 0.05
+# Sooner where the first could do nothing: the guest has used up the stack.
+_AGAIN = 0.002
+# Not in the middle of the first: there may be many functions to end (see agex.sandbox.switch).
+_PEACE = 0.25
 
 
 class _Alarm:
@@ -168,14 +172,20 @@ class _Alarm:
 
     def _arm(self) -> None:
         due = min(deadline.due for deadline in self._deadlines)
-        _signal.setitimer(_signal.ITIMER_REAL, max(due - time.monotonic(), 1e-6), _REPEAT)
+        _signal.setitimer(_signal.ITIMER_REAL, max(due - time.monotonic(), 1e-6), _AGAIN)
 
     def _ring(self, signum: int, frame: object) -> None:
         now = time.monotonic()
         late = [d for d in self._deadlines if d.active and d.due <= now]
-        for deadline in late:
-            deadline.fire()
         if late:
+            _signal.setitimer(_signal.ITIMER_REAL, _PEACE, _AGAIN)
+            try:
+                for deadline in late:
+                    deadline.fire()
+            except RecursionError:
+                _signal.setitimer(_signal.ITIMER_REAL, _AGAIN, _AGAIN)
+                raise
+            _signal.setitimer(_signal.ITIMER_REAL, _REPEAT, _REPEAT)
             raise TimeLimit
 
 

@@ -18,6 +18,7 @@ __all__ = [
     "is_plain_member",
     "is_super",
     "know",
+    "let_stop",
     "look",
     "look_ahead",
     "look_once",
@@ -108,6 +109,14 @@ def stop_check(node: Any) -> ast.stmt:
     here = at(node)
     stop = _new(ast.Raise, here, exc=_helper("Stop!"), cause=None)
     return _new(ast.If, here, test=_helper("stop!"), body=[stop], orelse=[])
+
+
+def let_stop(function: ast.FunctionDef | ast.AsyncFunctionDef, *, is_listed: bool) -> None:
+    """Have a function listed before any other decorator sees it, or give it a stop check."""
+    if is_listed:
+        function.decorator_list.append(_new(ast.Name, at(function), id="listed!", ctx=LOAD))
+    else:
+        function.body.insert(1 if is_docstring(function.body[0]) else 0, stop_check(function))
 
 
 def stop_before(value: ast.expr, node: Any) -> ast.IfExp:

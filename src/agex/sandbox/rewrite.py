@@ -11,9 +11,9 @@ remain real ones, compiled by CPython. Five things are added:
   ``own!`` is the set of classes that the guest made, so the common case is one inline set
   lookup. The guard is an expression that yields the receiver: it serves loads, stores,
   deletes, ``+=``, tuple targets and loop targets alike, and evaluates the receiver once.
-* **Stop checks.** ``if stop!: raise Stop!`` at loop heads, function entries, comprehensions,
-  exception handlers, ``finally`` blocks and behind ``with`` and ``try``. The flag stays
-  set, so code that swallows the exception meets it again at once.
+* **Stop checks.** ``if stop!: raise Stop!`` at loop heads, comprehensions, exception handlers,
+  ``finally`` blocks, behind ``with`` and ``try``, and at the entry of a function in a function; any other is
+  listed (:mod:`agex.sandbox.switch`). The flag stays set: code that swallows the exception meets it again.
 * **Pattern guards.** A class pattern reads attributes by names that may only be known at
   run time (``__match_args__``); such a pattern is matched through a stand-in class.
 * **Echo.** The value of a last expression statement is kept in ``value!``.
@@ -372,7 +372,7 @@ class Rewriter:
         node.body = [check, *self.statements(node.body)]
 
     def function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Any:
-        """Allow with a stop check at entry."""
+        """Allow with a stop check at entry, or listed."""
         self.bind(node, node.name)
         for i, decorator in enumerate(node.decorator_list):
             node.decorator_list[i] = self.expr(decorator)
@@ -386,6 +386,7 @@ class Rewriter:
         outer = self.enter(node.args, node)
         node.body = self.body(_FUNCTION, node.body, node)
         self.leave(outer)
+        nodes.let_stop(node, is_listed=self.rules.lists and not self.around)
         return node
 
     def enter(
@@ -447,16 +448,14 @@ class Rewriter:
                     setattr(param, field, self.annotation(getattr(param, field)))
 
     def body(self, scope: str, block: list[ast.stmt], owner: ast.stmt) -> list[ast.stmt]:
-        """Rewrite the body of a new scope, with a stop check behind its docstring."""
+        """Rewrite the body of a new scope."""
         outer, bare, notes, known = self.scope, self.bare, self.notes, self.known
         self.scope, self.bare, self.notes, self.known = scope, 0, False, self.within
         out = self.statements(block)
         has_notes = self.notes
         self.scope, self.bare, self.notes, self.known = outer, bare, notes, known
-        start = 1 if nodes.is_docstring(block[0]) else 0
-        if scope is _FUNCTION:
-            out.insert(start, nodes.stop_check(owner))
-        else:
+        if scope is _CLASS:
+            start = 1 if nodes.is_docstring(block[0]) else 0
             if has_notes:
                 out.insert(start, hints.start(owner))
             # A metaclass may prepare any mapping as namespace: the helpers must not be asked of it.

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from agex.sandbox import hints, ledger, patterns
+from agex.sandbox.switch import LISTS
 
 __all__ = ["HELPERS", "Rules"]
 
 HELPERS = (
     "stop!", "Stop!", "trip!", "caught!", "type!", "super!", "subject!", "own!", "ok!", "check!", "store!",
-    "delete!", "asked!", "value!", "dressed!", *patterns.HELPERS, *hints.HELPERS,
+    "delete!", "asked!", "value!", "dressed!", "listed!", *patterns.HELPERS, *hints.HELPERS,
 )  # fmt: skip
 """Every name the rewriting adds, apart from variables of a function and ``case!N``."""
 
@@ -26,6 +27,8 @@ class Rules(NamedTuple):
     """Private names that host classes use, which a guest may inherit from: never taken on trust."""
     strict: bool = False
     """Check every receiver."""
+    lists: bool = LISTS
+    """List functions in place of giving them a stop check: none may be made of their code a second time."""
 
     def asks_for(self, name: str) -> bool:
         """Tell whether the receiver of an attribute that is read is looked at."""

@@ -22,6 +22,7 @@ from agex.sandbox.modules import explained, refused_member
 from agex.sandbox.names import is_bindable
 from agex.sandbox.output import CAPTURE, Output, capture_stdout, release_stdout
 from agex.sandbox.policy import Policy
+from agex.sandbox.rules import Rules
 from agex.sandbox.stacks import builtins_inside
 from agex.sandbox.tracebacks import format_error
 from agex.typeslots import name_of
@@ -115,7 +116,7 @@ class Session:
         self.files = files
         """The workspace, as the host gave it."""
         self._guards = Guards(policy, self._trip, self._caught)
-        self._builtins = self._guards.builtins
+        self._builtins, self._switch = self._guards.builtins, self._guards.switch
         self._sources: dict[str, list[str]] = {}
         self._ending: BaseException | None = None
         self._deadline: Deadline | None = None
@@ -123,7 +124,7 @@ class Session:
         self._hooks = Hooks(self._answer)
         self._thread = 0  # the one that runs
         self._base: types.FrameType | None = None  # where the outermost run begins
-        self._stopped: list[dict[str, Any]] = []  # builtins of other sessions that were stopped with this one
+        self._stopped: list[Session] = []  # others that were stopped with this one
         self._runs = 0  # nested: a host function that the guest called may call the guest
         self._raises = True  # whether a deadline may raise in this thread: not beside an event loop
         self.globals: dict[str, Any] = {
@@ -230,7 +231,7 @@ class Session:
         """End the run from anywhere: at the guest's next stop check."""
         if self._ending is None:
             self._ending = ending
-        self._builtins["stop!"] = True
+        self._switch.turn_on()
         self._stop_others()
 
     def _stop_others(self) -> None:
@@ -238,15 +239,15 @@ class Session:
         base = self._base
         for builtins in [] if base is None else builtins_inside(self._thread, base):
             if builtins.get("stop!") is RUNNING:
-                builtins["stop!"] = True
-                self._stopped.append(builtins)
+                other: Session = builtins["trip!"].__self__
+                other._switch.turn_on()
+                self._stopped.append(other)
 
     def _release_others(self) -> None:
         while self._stopped:
-            builtins = self._stopped.pop()
-            owner: Session = builtins["trip!"].__self__
-            if not owner.is_running or owner._ending is None:  # else it is to stop for a reason of its own
-                builtins["stop!"] = RUNNING
+            other = self._stopped.pop()
+            if not other.is_running or other._ending is None:  # else it is to stop for a reason of its own
+                other._switch.turn_off()
 
     def _trip(self) -> NoReturn:
         raise Stop
@@ -290,7 +291,7 @@ class Session:
         """Run a program. Whatever the guest does is in the result; nothing of it is raised."""
 
         def work(result: Result) -> None:
-            exec(self._compile(source, filename, echo=echo), self.globals)  # noqa: S102 - rewritten code
+            exec(self._compile(source, filename, self._policy.text, echo=echo), self.globals)  # noqa: S102 - rewritten code
             self._take_value(result)
 
         return self._guarded(work)
@@ -299,7 +300,7 @@ class Session:
         """Like `run`, with ``await`` allowed at the top level, in the caller's event loop."""
 
         async def work(result: Result) -> None:
-            code = self._compile(source, filename, echo=echo, top_level_await=True)
+            code = self._compile(source, filename, self._policy.text, echo=echo, top_level_await=True)
             value = eval(code, self.globals)  # noqa: S307 - rewritten code
             if isinstance(value, types.CoroutineType):
                 await value
@@ -318,7 +319,7 @@ class Session:
             if main:
                 code = self._compile_file(source, filename)
             else:
-                code = self._compile(source, filename, echo=False)
+                code = self._compile(source, filename, self._policy.text._replace(lists=False), echo=False)
             exec(code, namespace)  # noqa: S102 - rewritten code
 
         return self._guarded(work)
@@ -342,12 +343,10 @@ class Session:
         return await self._aguarded(work)
 
     def _compile(
-        self, source: str, filename: str, *, echo: bool, top_level_await: bool = False
+        self, source: str, filename: str, rules: Rules, *, echo: bool, top_level_await: bool = False
     ) -> types.CodeType:
         self._sources[filename] = source.splitlines()
-        code = compile_module(
-            source, filename, self._policy.text, echo=echo, flat=True, top_level_await=top_level_await
-        )
+        code = compile_module(source, filename, rules, echo=echo, flat=True, top_level_await=top_level_await)
         self._guards.program = code
         return code
 
@@ -408,7 +407,7 @@ class Session:
         result = Result()
         self._raises = raises
         self._ending = None
-        self._builtins["stop!"] = RUNNING
+        self._switch.turn_off()
         outer, self._deadline = self._deadline, Deadline(self._limits.seconds, self._expire, raises=raises)
         capture_stdout()
         start = time.perf_counter()
@@ -433,7 +432,7 @@ class Session:
                 release_stdout()
             result.enforcement = self._enforcement(self._deadline)
             self._deadline = outer
-            self._builtins["stop!"] = RUNNING
+            self._switch.turn_off()
             self._release_others()
             result.duration = time.perf_counter() - start
             result.stdout = output.text()
@@ -551,7 +550,7 @@ class Session:
 
     def _silence(self) -> None:
         """Stop a guest's ``__str__`` that does not come to an end."""
-        self._builtins["stop!"] = True
+        self._switch.turn_on()
 
 
 _TEXT_SECONDS = 1.0

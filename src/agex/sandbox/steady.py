@@ -125,7 +125,8 @@ class Locals:
             ahead = nodes.look_ahead(first, trusted, name, known.id)
             for node, receiver, asks in uses:
                 node.value = nodes.know(known, receiver, node, asks)
-        owner.body.insert(2 if nodes.is_docstring(first) else 1, ahead)  # behind the stop check
+        # Behind the stop check of a loop; that of a function, if it has one, comes ahead of this.
+        owner.body.insert(1 if block is not None or nodes.is_docstring(first) else 0, ahead)
 
 
 def _is_method(owner: _Function | _Loop) -> bool:
