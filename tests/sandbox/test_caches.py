@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import calendar
+import collections.abc
 import datetime as dt
 import enum
 import fractions
@@ -16,6 +17,7 @@ from collections.abc import Callable
 
 import pytest
 
+from agex.errors import SandboxError
 from agex.sandbox import Sandbox
 
 
@@ -145,6 +147,7 @@ def test_the_tables_of_a_class_stay_as_they_are(source: str) -> None:
 def test_a_class_has_tables_of_its_own() -> None:
     source = """
 import calendar
+import collections.abc
 class C(calendar.HTMLCalendar): cssclasses = [*calendar.HTMLCalendar.cssclasses]
 C.cssclasses[0] = "first"
 "first" in C().formatweekday(0) and "first" in C().formatmonth(2024, 1)
@@ -152,3 +155,41 @@ C.cssclasses[0] = "first"
     done = Sandbox().exec(source)
     assert done.error is None
     assert done.namespace["C"].cssclasses[0] == "first"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "class G(c.Sequence): __subclasshook__ = classmethod(lambda cls, other: True)",
+        "type('G', (c.Sequence,), {'__subclasshook__': classmethod(lambda cls, other: True)})",
+        "class B: __subclasshook__ = classmethod(lambda cls, other: True)\nclass G(B, c.Sequence): pass",
+        "import typing\nclass G(typing.Sequence[int]): __subclasshook__ = classmethod(lambda cls, other: True)",
+        "import abc\nclass M(abc.ABCMeta): __subclasscheck__ = lambda cls, other: True\nclass G(c.Sequence, metaclass=M): pass",
+        "import abc\nclass B: __subclasscheck__ = lambda cls, other: True\nclass M(B, abc.ABCMeta): pass\nM('G', (c.Sequence,), {})",
+        "class G(c.Sequence): pass\nG.register(Rare)",
+        "import abc\nclass M(abc.ABCMeta):\n  def take(cls, other): super().register(other)\nclass G(c.Sequence, metaclass=M): pass\nG.take(Rare)",
+    ],
+)
+def test_no_class_of_a_guest_says_what_is_of_an_abstract_class_of_others(source: str) -> None:
+    done = Sandbox().exec(
+        f"import collections.abc as c\n{source}\nseen()",
+        {"seen": lambda: isinstance(Rare(), collections.abc.Sequence), "Rare": Rare},
+    )
+
+    assert isinstance(done.error, SandboxError)
+    assert not isinstance(Rare(), collections.abc.Sequence)
+
+
+def test_an_abstract_class_of_a_guest_says_itself_what_is_of_it() -> None:
+    source = """
+import abc
+class A(abc.ABC):
+    @classmethod
+    def __subclasshook__(cls, other): return True if hasattr(other, "quack") else NotImplemented
+class B(abc.ABC): pass
+class Duck:
+    def quack(self): pass
+B.register(int)
+found = isinstance(Duck(), A), isinstance(1, A), isinstance(1, B)
+"""
+    assert Sandbox().exec(source).namespace["found"] == (True, False, True)

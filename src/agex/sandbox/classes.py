@@ -395,7 +395,9 @@ class ClassRegistry:
                 namespace = {**dict(kind.items(namespace)), "__module__": self.module_name}
             members.check(namespace, name)
             members.check_dunders(namespace, name)
-            self._check_bases(name, types.resolve_bases(_items(bases)), namespace)
+            resolved = types.resolve_bases(_items(bases))
+            members.check_abstract(namespace, name, resolved, makers)
+            self._check_bases(name, resolved, namespace)
             for hook, guarded in answers.guard(namespace, as_shown).items():
                 dict.__setitem__(namespace, hook, guarded)
         made = metaclass(name, bases, namespace, **kwargs)
@@ -522,7 +524,9 @@ class ClassRegistry:
         for part in guest_parts:
             for member, value in part.items():
                 is_told = not hostclass.is_unaware(value) and self._hides(hosts, member)
-                if type(value) is not _OF_ABSTRACT and (member in _HOOKS or member in private or is_told):
+                if type(value) is not members.OF_ABSTRACT and (
+                    member in _HOOKS or member in private or is_told
+                ):
                     raise SandboxTypeError(
                         f"class {name} cannot define {member}: it inherits from a class of the host; "
                         "keep the host object in an attribute instead"
@@ -574,9 +578,6 @@ class ClassRegistry:
             family += self._family(child)
         return family
 
-
-_OF_ABSTRACT: type = type(vars(abc.ABC)["_abc_impl"])
-"""What the interpreter itself keeps in each abstract class, under a private name."""
 
 _SAID_OF_CLASSES = ("__name__", "__qualname__", "__module__", "__doc__")
 """What host code reads of a class without a thought, in the text of an error for example."""

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from agex.errors import SandboxAttributeError, SandboxTypeError
-from agex.sandbox import answers, caches, classes, formatting, hostclass, instead, lazies, sealing
+from agex.sandbox import answers, caches, classes, formatting, hostclass, instead, lazies, members, sealing
 from agex.sandbox.aliases import ALIAS_OWN, is_alias, origin_of
 from agex.typeslots import mro_of, namespace_of
 
@@ -145,7 +145,8 @@ def _register_door(guards: Guards, receiver: Any, name: str) -> Any:
         if hostclass.is_dispatcher(subject):
             raise refusal(receiver, name)
         return receiver
-    if not guards.classes.is_guest(subject) or _is_metaclass(subject):
+    is_own = guards.classes.is_guest(subject) and not _is_metaclass(subject)
+    if not is_own or members.is_over_abstract(mro_of(subject)):
         raise refusal(receiver, name)
     return receiver
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import enum
 import functools
 import sys
@@ -12,15 +13,18 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from agex.errors import SandboxTypeError
-from agex.sandbox import hostclass, ledger, origins, rawmemory
+from agex.sandbox import answers, hostclass, ledger, origins, rawmemory
 from agex.typeslots import module_of, mro_of, namespace_of
 
 __all__ = [
+    "OF_ABSTRACT",
     "are_fields",
     "check",
+    "check_abstract",
     "check_dunders",
     "check_enumeration",
     "install",
+    "is_over_abstract",
     "making",
     "of_its_own",
 ]
@@ -109,6 +113,44 @@ def check_enumeration(namespace: dict[str, Any], class_name: Any, bases: Iterabl
                     f"enumeration {class_name} cannot have a member named {member}, which {part.__name__} "
                     "defines; choose another name"
                 )
+
+
+def is_over_abstract(bases: Iterable[Any]) -> bool:
+    """Tell whether an abstract class that is not the guest's is told what classes over *bases* say.
+
+    ``isinstance(x, Sequence)`` asks each class over ``Sequence`` whether *x* is one of its objects, and
+    remembers the answer for as long as the process lives.
+    """
+    parts = [part for base in bases if isinstance(base, type) for part in mro_of(base)]
+    return any(
+        issubclass(type(part), abc.ABCMeta) and part not in _ASKED_BY_NOBODY
+        for part in parts
+        if not origins.is_guest_class(part)
+    )
+
+
+_ASKED_BY_NOBODY: tuple[Any, ...] = (abc.ABC, typing.Protocol)
+
+OF_ABSTRACT: type = type(vars(abc.ABC)["_abc_impl"])
+"""What the interpreter itself keeps in each abstract class, under a private name."""
+
+
+def check_abstract(
+    namespace: dict[str, Any], class_name: Any, bases: tuple[Any, ...], makers: Iterable[Any]
+) -> None:
+    """Refuse that a class says of others that they are of an abstract class of the host's."""
+    if not is_over_abstract(bases):
+        return
+    asked = [(part, "__subclasshook__") for base in bases if isinstance(base, type) for part in mro_of(base)]
+    asked += [
+        (part, "__subclasscheck__") for maker in makers if isinstance(maker, type) for part in mro_of(maker)
+    ]
+    said = [hook for part, hook in asked if answers.is_guarded(namespace_of(part).get(hook))]
+    if dict.__contains__(namespace, "__subclasshook__") or said:
+        raise SandboxTypeError(
+            f"class {class_name} cannot have {said[0] if said else '__subclasshook__'}: it inherits from an "
+            "abstract class that others use as well; derive it from abc.ABC"
+        )
 
 
 def are_fields(table: Any) -> bool:
