@@ -497,3 +497,44 @@ def test_the_namespace_of_a_class_of_pythons_gives_what_its_attributes_give(sour
     policy = Policy.default()
     policy.cls(Told)
     assert Sandbox(policy).exec(source).error is not None
+
+
+class Closed:
+    def out(self) -> str:
+        return SECRET
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "type(Closed)('X', (), {'_real': answering}).describe()",
+        "class X(metaclass=type(Closed)): _real = answering\nX.describe()",
+        "class M(type(Closed)): pass\nclass X(metaclass=M): _real = answering\nX.describe()",
+        "class X(Closed): pass\nX.out(closed)",
+        "type('X', (Closed,), {}).out(closed)",
+        "import abc\nclass M(abc.ABCMeta, type(Closed)): pass\nclass X(Closed, metaclass=M): pass\nX.out(closed)",
+    ],
+)
+def test_the_stand_in_of_a_class_makes_no_other_that_hands_out_what_a_registration_leaves_out(
+    source: str,
+) -> None:
+    policy = Policy.default()
+    policy.cls(Answering, exclude=("_*", "describe"))
+    policy.cls(Closed, constructable=False, exclude=("_*", "out"))
+
+    done = Sandbox(policy).exec(source, {"answering": Answering(), "closed": Closed()})
+
+    assert done.error is not None
+    assert done.value is None
+
+
+def test_the_class_of_a_class_that_stands_in_for_another_is_type() -> None:
+    policy = Policy.default()
+    policy.cls(Closed, constructable=False)
+    classes = "types.GenericAlias, zoneinfo.ZoneInfo, dataclasses.Field, map, Closed"
+
+    done = Sandbox(policy).exec(
+        f"import dataclasses, types, zoneinfo\n[type(each) is type for each in ({classes})]"
+    )
+
+    assert done.value == [True] * 5

@@ -25,7 +25,7 @@ from agex.errors import SandboxTypeError
 from agex.sandbox import answers, hostclass, identity, instead, members, origins, rawmemory
 from agex.sandbox.context import asking
 from agex.sandbox.lazies import LazyMeta
-from agex.typeslots import bases_of, mro_of, name_of, namespace_of, worked_out_mro
+from agex.typeslots import bases_of, module_of, mro_of, name_of, namespace_of, worked_out_mro
 
 __all__ = [
     "ClassRegistry",
@@ -107,9 +107,11 @@ _STAND_IN: dict[type, type] = {type: GuestType}
 
 
 def stand_in(metaclass: type) -> type:
-    """Give the stand-in of a metaclass."""
-    if metaclass in _REAL or isinstance(metaclass, _StandInMeta):
+    """Give the stand-in of a metaclass: of one of ours, which would make more of ours, ``type``."""
+    if issubclass(type(metaclass), _StandInMeta):
         return metaclass
+    if metaclass is _StandInMeta or str(module_of(metaclass)).startswith("agex.sandbox."):
+        return GuestType
     found = _STAND_IN.get(metaclass)
     if found is None:
         bases = (
@@ -152,9 +154,7 @@ def type_of(value: object) -> type:
     if type(found) is type and found in PLAIN:
         return found
     if issubclass(found, type):
-        if issubclass(type(found), _StandInMeta):
-            return found  # the guest's own: the metaclass of one of its metaclasses
-        return GuestType if issubclass(found, (_StandInMeta, LazyMeta)) else stand_in(found)
+        return stand_in(found)
     found = instead.shown(found)
     guards = asking()
     return found if guards is None else guards.shown_class(found)

@@ -15,6 +15,12 @@ class SealedMeta(type):
 
     _real: type
 
+    def __new__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> SealedMeta:
+        """Make a stand-in; what is said of the members of its class holds for that class only."""
+        if bases:
+            raise SandboxTypeError(f"{bases[0].__name__} cannot be subclassed here; keep one in an attribute")
+        return super().__new__(cls, name, bases, namespace)
+
     def __call__(cls, *args: Any, **kwargs: Any) -> NoReturn:
         raise SandboxTypeError(f"{cls.__name__} cannot be constructed here; use the instances you were given")
 
