@@ -9,6 +9,7 @@ import enum
 import fractions
 import re
 import struct
+import sys
 import textwrap
 import time
 import typing
@@ -31,6 +32,10 @@ class Rare:
     """Something that nobody has asked typing about."""
 
 
+class Rarer:
+    """Something that nobody has asked typing about either."""
+
+
 LYING = """
 class S(str):
     def __hash__(self): return hash(other)
@@ -40,6 +45,25 @@ class I(int):
     def __hash__(self): return hash(other)
     def __eq__(self, x): return True
     def __abs__(self): return 12345
+"""
+LYING_CLASS = """
+asked = since = 0
+def says(kind):
+    def __getattribute__(self, name):
+        global asked
+        if name != "__class__": return object.__getattribute__(self, name)
+        asked += 1
+        return kind if asked > since else object
+    return __getattribute__
+def tried(call):
+    global asked, since
+    for since in range(12):
+        asked = 0
+        try: call()
+        except Exception: pass
+class M(type):
+    def __hash__(cls): return hash(str)
+    def __eq__(cls, other): return True
 """
 POISONED: dict[str, tuple[str, object, Callable[[], object]]] = {
     "a pattern with other flags": (
@@ -90,6 +114,47 @@ POISONED: dict[str, tuple[str, object, Callable[[], object]]] = {
         hash(7),
         lambda: hash(fractions.Fraction(7)),
     ),
+    "a hash of a fraction of what is no number": (
+        ("import fractions\nclass N:\n  def __init__(s, v): s.v = v\n  def __hash__(s): return hash(s.v)\n  def __eq__(s, o): return True\n"
+        "  def __pow__(s, *a): return 1\n  def __abs__(s): return 5\n  def __ge__(s, o): return True\nclass F(fractions.Fraction): pass\n"
+        "f = F(1, 2)\nf._numerator, f._denominator = N(311), N(773)\nhash(f)"),
+        hash(311 * pow(773, -1, sys.hash_info.modulus) % sys.hash_info.modulus),
+        lambda: hash(fractions.Fraction(311, 773)),
+    ),
+    "a template of bytes": (
+        "import re\nother = rb'<\\1>'\nclass B(bytearray):\n  def __hash__(s): return hash(other)\n  def __eq__(s, o): return True\nre.sub(rb'(a)', B(rb'not this\\1'), b'a')",
+        b"<a>",
+        lambda: re.sub(rb"(a)", rb"<\1>", b"a"),
+    ),
+    "a pattern that says its class is str": (
+        LYING_CLASS + "import re\nclass P(bytearray, metaclass=M):\n  __getattribute__ = says(str)\n  def __hash__(s): return hash('^a lied b$')\n"
+        "  def __eq__(s, o): return True\n  def __getitem__(s, i): return '^not this$'[i]\n  def __len__(s): return 10\ntried(lambda: re.compile(P(b'^not this$')))",
+        True,
+        lambda: bool(re.match("^a lied b$", "a lied b")),
+    ),
+    "a flag by what says that its class is int": (
+        LYING_CLASS + "class N:\n  __getattribute__ = says(int)\n  def __hash__(s): return 5\n  def __eq__(s, o): return o == 5\n  def __le__(s, o): return True\n"
+        "  def __ge__(s, o): return True\n  def __lt__(s, o): return False\n  def __and__(s, o): return 5 & o\n  __rand__ = __and__\n  def __xor__(s, o): return 5 ^ o\n  __rxor__ = __xor__\n"
+        "tried(lambda: Right(N()))",
+        int,
+        lambda: type(Right(5).value),
+    ),
+    "a time zone by what is no text": (
+        LYING_CLASS + "import zoneinfo\nclass K:\n  def __hash__(s): return hash('Asia/Tbilisi')\n  def __eq__(s, o): return o == 'Asia/Tbilisi'\n  def __fspath__(s): return 'Asia/Tokyo'\n"
+        "  def __len__(s): return 10\ntried(lambda: zoneinfo.ZoneInfo(K()))",
+        4 * 3600,
+        lambda: _offset("Asia/Tbilisi"),
+    ),
+    "metadata of typing": (
+        "import typing\nclass G:\n  def __hash__(self): return hash('rare')\n  def __eq__(self, x): return True\ntyping.List[typing.Annotated[Rare, G()]]",
+        str,  # not "rare": what lies equals that too
+        lambda: type(typing.get_args(typing.List[typing.Annotated[Rare, "rare"]])[0].__metadata__[0]),  # noqa: UP006
+    ),
+    "a list of typing by a class that is like str": (
+        LYING_CLASS + "import typing\nclass X(metaclass=M):\n  def __hash__(s): return hash(Rarer)\n  def __eq__(s, o): return True\n  def __call__(s): pass\ntyping.List[X()]",
+        True,
+        lambda: typing.get_args(typing.List[Rarer])[0] is Rarer,  # noqa: UP006
+    ),
 }  # fmt: skip
 
 
@@ -105,7 +170,8 @@ def test_the_host_finds_in_no_cache_what_a_guest_put_there_under_a_key_that_lies
     found: list[object] = []
 
     done = Sandbox().exec(
-        f"{LYING}{source}\nseen()", {"seen": lambda: found.append(look()), "Rare": Rare, "Right": Right}
+        f"{LYING}{source}\nseen()",
+        {"seen": lambda: found.append(look()), "Rare": Rare, "Rarer": Rarer, "Right": Right},
     )
 
     assert done.error is None

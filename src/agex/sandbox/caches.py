@@ -17,7 +17,7 @@ import sys
 import types
 import typing
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 from agex.sandbox import instead, origins
 from agex.sandbox.context import CURRENT
@@ -29,7 +29,7 @@ def exact(value: Any) -> Any:
     """Give a text or a number as one that no code of a guest's speaks for; any other value as it is."""
     if origins.is_guest_class(type(value)):
         for kind, made in _EXACT:
-            if isinstance(value, kind):
+            if issubclass(type(value), kind):  # not what it says of its class
                 return made(value)
     return value
 
@@ -52,6 +52,9 @@ def install() -> None:
     if sys.version_info >= (3, 12):
         import fractions
 
+        # The interpreter keeps the function above once it has called it: the host may have used it before.
+        _replace(importlib.import_module("re._parser"), "parse_template", _of_no_guest)
+
         _replace(fractions, "_hash_algorithm", _on_exact)
     zone_members()
 
@@ -61,17 +64,40 @@ def _replace(module: types.ModuleType, name: str, make: Callable[[Any], Any]) ->
 
 
 def _on_exact(real: Any) -> Callable[..., Any]:
-    """Give a function of two arguments that are to be exact."""
+    """Give a function of two arguments that are to be exact; of others nothing is remembered."""
+    afresh = getattr(real, "__wrapped__", _refused)
 
     @functools.wraps(real)
     def call(first: Any, second: Any = _LEFT_OUT) -> Any:
         if type(first) is str and type(second) is int:
             return real(first, second)
-        return real(exact(first)) if second is _LEFT_OUT else real(exact(first), exact(second))
+        given = [exact(each) for each in (first, second) if each is not _LEFT_OUT]
+        return (afresh if any(map(_is_guests, given)) else real)(*given)
 
     if not isinstance(real, types.FunctionType):
         vars(call)["cache_clear"] = real.cache_clear  # for re.purge()
     return call
+
+
+def _refused(first: Any, second: Any = None) -> NoReturn:
+    odd = first if _is_guests(first) else second
+    raise TypeError(f"a pattern or format must be a str, and flags a number, got {type(odd).__name__}")
+
+
+def _is_guests(value: Any) -> bool:
+    return origins.is_guest_class(type(value))
+
+
+def _of_no_guest(real: Any) -> Callable[..., Any]:
+    """Give the function that reads a template: C code, which remembers it, then makes it exact itself."""
+
+    @functools.wraps(real)
+    def parse_template(source: Any, *pattern: Any) -> Any:
+        if _is_guests(source):
+            raise TypeError(f"a template must be a str or bytes, got {type(source).__name__}")
+        return real(source, *pattern)
+
+    return parse_template
 
 
 _LEFT_OUT = object()
@@ -107,7 +133,7 @@ def zone_members() -> dict[str, Any]:
 
     class Meta(type):
         def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-            return _exactly(real, args, kwargs)
+            return _of_exact_key(real, args, kwargs)
 
         def __instancecheck__(cls, instance: object) -> bool:
             return isinstance(instance, real)
@@ -118,7 +144,7 @@ def zone_members() -> dict[str, Any]:
     namespace = {
         "__module__": "zoneinfo",
         "__doc__": real.__doc__,
-        "no_cache": staticmethod(lambda *args, **kwargs: _exactly(real.no_cache, args, kwargs)),
+        "no_cache": staticmethod(lambda *args, **kwargs: _of_exact_key(real.no_cache, args, kwargs)),
         "from_file": staticmethod(lambda *args, **kwargs: _exactly(real.from_file, args, kwargs)),
     }
     return {"ZoneInfo": instead.stands_for(real, Meta("ZoneInfo", (real,), namespace))}
@@ -126,6 +152,13 @@ def zone_members() -> dict[str, Any]:
 
 def _exactly(call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return call(*map(exact, args), **{name: exact(value) for name, value in kwargs.items()})
+
+
+def _of_exact_key(call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    for each in (*args, *kwargs.values()):
+        if _is_guests(exact(each)):
+            raise TypeError(f"the key of a time zone must be a str, got {type(each).__name__}")
+    return _exactly(call, args, kwargs)
 
 
 # -- typing
@@ -170,13 +203,11 @@ def _is_plain(value: Any) -> bool:
     if issubclass(kind, type):
         return not origins.is_guest_class(kind)
     if kind is types.GenericAlias or issubclass(kind, _ALIAS):
-        return _is_plain(value.__args__)
-    return kind in _PLAIN or issubclass(kind, _FORMS)
+        return _is_plain((value.__origin__, *value.__args__, *getattr(value, "__metadata__", ())))
+    return any(kind is plain for plain in _PLAIN) or issubclass(kind, _FORMS)
 
 
-_PLAIN = frozenset(
-    {str, int, bool, bytes, types.NoneType, types.EllipsisType, typing.TypeVar, typing.ParamSpec}
-)
+_PLAIN = (str, int, bool, bytes, types.NoneType, types.EllipsisType, typing.TypeVar, typing.ParamSpec)
 _ALIAS: type = typing._GenericAlias  # type: ignore[attr-defined]
 _FORMS: tuple[type, ...] = (typing._SpecialForm, typing._BaseGenericAlias)  # type: ignore[attr-defined]
 

@@ -15,7 +15,7 @@ import sys
 from typing import Any, NoReturn
 
 from agex.errors import SandboxTypeError
-from agex.sandbox import caches, instead, ledger
+from agex.sandbox import caches, instead, ledger, origins
 from agex.sandbox.context import asking
 
 __all__ = ["ENUM", "install"]
@@ -82,7 +82,10 @@ _real_missing: Any = vars(enum.Flag)["_missing_"].__func__
 
 def _missing(cls: Any, value: Any) -> Any:
     """Do what ``Flag._missing_`` does, which keeps the member that it makes under its value."""
-    return _real_missing(cls, caches.exact(value))
+    value = caches.exact(value)
+    if origins.is_guest_class(type(value)):  # which may say that it is an int
+        raise ValueError(f"an object of {type(value).__name__} is not a valid {cls.__qualname__}")
+    return _real_missing(cls, value)
 
 
 def _of_own_members(real: Any) -> Any:

@@ -58,7 +58,7 @@ def _depth(iterator: Any) -> int:
 
 def _from_iterable(iterable: Any, /) -> Any:
     """Do what ``itertools.chain.from_iterable`` does."""
-    if type(iterable) in {list, tuple}:
+    if type(iterable) is list or type(iterable) is tuple:  # a set would ask a metaclass of the guest's
         return _placed(_from_any(iterable), iterable)
     iterator = iter(iterable)  # now, as there: a generator would ask when the first item is wanted
     return _placed(_from_any(_followed(iterator)), (iterator,))
