@@ -12,6 +12,7 @@ import struct
 import sys
 import textwrap
 import time
+import types
 import typing
 import zoneinfo
 from collections.abc import Callable
@@ -19,7 +20,7 @@ from collections.abc import Callable
 import pytest
 
 from agex.errors import SandboxError
-from agex.sandbox import Sandbox
+from agex.sandbox import Policy, Sandbox
 
 
 class Right(enum.Flag):
@@ -259,3 +260,28 @@ B.register(int)
 found = isinstance(Duck(), A), isinstance(1, A), isinstance(1, B)
 """
     assert Sandbox().exec(source).namespace["found"] == (True, False, True)
+
+
+def test_what_a_guest_writes_into_the_data_of_a_module_stays_with_its_session() -> None:
+    module = types.ModuleType("rates")
+    vars(module).update(TABLE={"a": [1]}, PAIR=([1], 2), __all__=["TABLE", "PAIR"])
+    policy = Policy.default()
+    policy.module(module)
+    shown = "calendar.mdays[2], rates.TABLE, rates.PAIR, rates.__all__"
+    session = Sandbox(policy).session()
+
+    session.run(
+        "import calendar, rates\ncalendar.mdays[2] = 99\nrates.TABLE['a'].append(2)\n"
+        "rates.PAIR[0].clear()\nrates.__all__.clear()"
+    )
+    again = session.run(f"import calendar, rates\n{shown}")
+    other = Sandbox(policy).session().run(f"import calendar, rates\n{shown}")
+
+    assert again.value == (99, {"a": [1, 2]}, ([], 2), [])
+    assert other.value == (28, {"a": [1]}, ([1], 2), ["TABLE", "PAIR"])
+    assert vars(module)["TABLE"] == {"a": [1]}
+
+
+def test_a_module_of_a_session_is_one_however_it_is_reached() -> None:
+    source = "import collections.abc, collections.abc as a\nfrom collections import abc\ncollections.abc is a is abc"
+    assert Sandbox().exec(source).value is True

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from agex.errors import SandboxImportError
-from agex.sandbox.modules import ModuleGrant, hint, instead_of_module
+from agex.sandbox.modules import Known, ModuleGrant, hint, instead_of_module, of_session
 
 if TYPE_CHECKING:
     from agex.sandbox.files import Modules
@@ -35,6 +35,7 @@ class Importer:
         self._is_running = is_running
         self._apart: dict[str, types.ModuleType] = {}  # modules with a state of their own in each session
         self._bare: dict[str, types.ModuleType] = {}
+        self._known: Known = {}
         self._over_files: Modules | None = None
         self._noted: set[str] = set()
 
@@ -109,10 +110,10 @@ class Importer:
             self._apart[name] = own
             return own
         if grant is not None and grant.per_session is not None:
-            self._apart[name] = grant.own_copy()
+            self._apart[name] = of_session(grant.own_copy(), self._known)
             return self._apart[name]
         if grant is not None:
-            return grant.copy()
+            return of_session(grant.copy(), self._known)
         found = self._submodule(name)
         if found is None:
             instead = instead_of_module(name, self._grants)
@@ -139,7 +140,7 @@ class Importer:
         members = self._over_files.additions.get(name)
         if members is None:
             return None
-        own = grant.own_copy()
+        own = of_session(grant.own_copy(), self._known)
         vars(own).update(members)
         return own
 
@@ -148,7 +149,8 @@ class Importer:
         for cut in range(len(parts) - 1, 0, -1):
             grant = self._grants.get(".".join(parts[:cut]))
             if grant is not None:
-                return grant.submodule(".".join(parts[cut:]))
+                found = grant.submodule(".".join(parts[cut:]))
+                return None if found is None else of_session(found, self._known)
         return self._own_module(name)
 
     def _own_module(self, name: str) -> types.ModuleType | None:

@@ -3,7 +3,7 @@
 A guest never holds a module of the host. ``import m`` gives an ordinary ``ModuleType``
 filled with the allowed members, so that access runs at native speed, a write would hit the
 copy, and a module is reached through another one only inside a registered package.
-Mutable data (lists, dicts, sets) is copied as well.
+Mutable data (lists, dicts, sets) is copied as well, for each session anew.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from agex.errors import SandboxAttributeError
 from agex.sandbox import classes, wall
 
 __all__ = [
-    "ModuleGrant", "Pattern", "explained", "handed_out", "hint", "instead_of_module", "is_foreign", "matches",
-    "open_while", "refused_member",
+    "Known", "ModuleGrant", "Pattern", "explained", "handed_out", "hint", "instead_of_module", "is_foreign",
+    "matches", "of_session", "open_while", "refused_member",
 ]  # fmt: skip
 
 Pattern: TypeAlias = str | Iterable[str] | Callable[[str], bool]
@@ -305,10 +305,44 @@ def _copied(value: Any, known: dict[int, Any]) -> Any:
     return value.copy() if kind in _DATA else value
 
 
+Known: TypeAlias = dict[int, tuple[types.ModuleType, types.ModuleType]]
+"""The modules of a session by the ids of those that all sessions share, with these, which then stay."""
+
+
+def of_session(shared: types.ModuleType, known: Known) -> types.ModuleType:
+    """Give a module, and those in it, with data of their own: what a guest changes there is its session's.
+
+    A module in which nothing can be changed is given as it is.
+    """
+    if id(shared) in known:
+        return known[id(shared)][1]
+    own = types.ModuleType(shared.__name__, shared.__doc__)
+    known[id(shared)] = shared, own
+    kinds = {*_DATA, tuple, types.ModuleType, getattr(sys.modules.get("numpy"), "ndarray", tuple)}
+    changed = {}
+    for name, value in [(n, v) for n, v in vars(shared).items() if type(v) in kinds]:
+        mine = of_session(value, known) if type(value) is types.ModuleType else fresh(value)
+        if mine is not value:
+            changed[name] = mine
+    if not changed:
+        known[id(shared)] = shared, shared
+        return shared
+    vars(own).update(vars(shared))
+    vars(own).update(changed)
+    return own
+
+
+def fresh(value: Any) -> Any:
+    """Give the data of a module as a copy; anything else as it is."""
+    if type(value).__module__ == "numpy" and type(value).__name__ == "ndarray":
+        return value.copy()
+    return _copied(value, {})
+
+
 def handed_out(value: Any) -> Any:
     """Give what a guest gets for a module's member."""
     if type(value) in _DATA:
-        return _copied(value, {})
+        return fresh(value)
     if isinstance(value, type) and issubclass(value, type):
         return classes.stand_in(value)
     return value
