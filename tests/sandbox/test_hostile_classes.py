@@ -250,6 +250,13 @@ ATTACKS = {
     "  def __getitem__(self, k): return f if k == '__del__' else dict.__getitem__(self, k)\ndef f(self): box.append(1)\nbox = []\n"
     "class G(typing.NamedTupleMeta):\n  def __new__(m, n, b, ns): return super().__new__(m, n, b, N(ns))\n"
     "class X(typing.NamedTuple, metaclass=G): a: int\nx = X(1)\ndel x\nleak = box or None",
+    "a finalizer in a named tuple of a mapping": "import typing, collections\nclass G(typing.NamedTupleMeta):\n"
+    "  def __new__(m, n, b, ns): return super().__new__(m, n, b, collections.UserDict({**ns, '__del__': lambda self: box.append(1)}))\n"
+    "box = []\nclass X(typing.NamedTuple, metaclass=G): a: int\nx = X(1)\ndel x\nleak = box or None",
+    "a finalizer in a named tuple of a mapping, by its metaclass": "import typing, collections\nclass G(typing.NamedTupleMeta):\n"
+    "  def __new__(m, n, b, ns): box.append(b); return super().__new__(m, n, b, ns)\nbox = []\nclass X(typing.NamedTuple, metaclass=G): a: int\n"
+    "Y = typing.NamedTupleMeta('Y', box.pop(), collections.UserDict({'__module__': __name__, '__annotations__': {'a': int}, '__del__': lambda self: box.append(1)}))\n"
+    "y = Y(1)\ndel y\nleak = box or None",
     "own getstate over the host": "class A(Vault):\n  def __getstate__(self): return super().__getstate__()\nleak = A().__getstate__()",
 }  # fmt: skip
 

@@ -380,11 +380,11 @@ class ClassRegistry:
     ) -> Any:
         """Call a metaclass, with the namespace checked first and the class registered after."""
         bases = _items(bases) if isinstance(bases, tuple) else bases  # as the interpreter sees them
+        makers = metaclass.args if isinstance(metaclass, functools.partial) else (metaclass,)
+        makers = (*makers, *map(type, _items(bases)))
+        if any(map(self._reads_namespace, makers)):  # of any mapping
+            namespace = members.of_its_own(namespace, name, makers)
         if isinstance(namespace, dict):
-            makers = metaclass.args if isinstance(metaclass, functools.partial) else (metaclass,)
-            makers = (*makers, *map(type, _items(bases)))
-            if any(map(self._reads_namespace, makers)):
-                namespace = members.of_its_own(namespace, name, makers)
             if not makes_new and not self._is_mark(dict.get(namespace, "__module__", self.module_name)):
                 raise SandboxTypeError(
                     f"class {name} cannot say its __module__ where your metaclass makes it; leave it out"
