@@ -23,7 +23,6 @@ __all__ = [
     "check_abstract",
     "check_dunders",
     "check_enumeration",
-    "install",
     "is_over_abstract",
     "making",
     "of_its_own",
@@ -182,15 +181,3 @@ def making(is_own: Callable[[type], bool]) -> Callable[[Callable[..., Any]], Cal
         return __new__
 
     return making_own
-
-
-_make_named_tuple: Any = typing.NamedTupleMeta.__new__  # type: ignore[attr-defined]
-
-
-def install() -> None:
-    """Have named tuples made of what was checked, once a process: their metaclass asks a mapping itself."""
-    typing.NamedTupleMeta.__new__ = _named_tuple  # type: ignore[attr-defined]
-
-
-def _named_tuple(cls: Any, typename: Any, bases: Any, ns: Any) -> Any:
-    return _make_named_tuple(cls, typename, bases, dict(dict.items(ns)) if isinstance(ns, dict) else ns)

@@ -29,7 +29,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from agex.errors import SandboxError
-from agex.sandbox import caches, copied, enums, managers, members
+from agex.sandbox import caches, copied, enums, managers
 from agex.sandbox.context import CURRENT
 
 __all__ = ["DOORS", "install", "opened", "without_workspace"]
@@ -283,6 +283,5 @@ def install() -> None:
         copied.install()
         enums.install()
         managers.install()
-        members.install()
         sys.addaudithook(_hook)
         _Installed.done = True
