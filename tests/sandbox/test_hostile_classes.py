@@ -257,6 +257,12 @@ ATTACKS = {
     "  def __new__(m, n, b, ns): box.append(b); return super().__new__(m, n, b, ns)\nbox = []\nclass X(typing.NamedTuple, metaclass=G): a: int\n"
     "Y = typing.NamedTupleMeta('Y', box.pop(), collections.UserDict({'__module__': __name__, '__annotations__': {'a': int}, '__del__': lambda self: box.append(1)}))\n"
     "y = Y(1)\ndel y\nleak = box or None",
+    "a finalizer in a named tuple of parts with names": "import typing\nclass G(typing.NamedTupleMeta):\n"
+    "  def __new__(m, n, b, ns): box.append(b); return super().__new__(m, n, b, ns)\nbox = []\nclass X(typing.NamedTuple, metaclass=G): a: int\n"
+    "Y = typing.NamedTupleMeta(typename='Y', bases=box.pop(), ns={'__module__': __name__, '__annotations__': {'a': int}, '__del__': lambda self: box.append(1)})\n"
+    "y = Y(1)\ndel y\nleak = box or None",
+    "an enumeration over the host of parts with names": "import enum\nE = type(enum.Enum)\nns = E.__prepare__('X', (Vault, enum.Enum))\nbox = []\n"
+    "ns['A'], ns['__setattr__'] = (), lambda self, k, v: box.append((k, v))\ntry: E('X', bases=(Vault, enum.Enum), classdict=ns)\nfinally: leak = box or None",
     "own getstate over the host": "class A(Vault):\n  def __getstate__(self): return super().__getstate__()\nleak = A().__getstate__()",
 }  # fmt: skip
 

@@ -71,6 +71,7 @@ class _StandInMeta(type):
             return type_of(args[0])
         real = _REAL.get(cls) or cls
         if guards is None or len(args) != 3 or type not in mro_of(cls):
+            members.check_maker(real)
             return type.__call__(real, *args, **kwargs)
         guards.classes.reconcile(cls, args[1], args[0])
         made = guards.classes.makes_new(real)
@@ -85,8 +86,7 @@ class _StandInMeta(type):
         return issubclass(subclass, real) if real else type.__subclasscheck__(cls, subclass)
 
     def __repr__(cls) -> str:
-        real = _REAL.get(cls)
-        return repr(real) if real else type.__repr__(cls)
+        return type.__repr__(_REAL.get(cls, cls))
 
 
 class GuestType(type, metaclass=_StandInMeta):

@@ -386,7 +386,9 @@ def _new(guards: Guards, real: Callable[..., Any]) -> Callable[..., Any]:
         if not issubclass(type(cls), type):
             return _failing(real, args, kwargs)
         if issubclass(cls, type):
-            guards.classes.reconcile(cls, rest[1] if len(rest) == 3 else (), rest[0] if rest else "")
+            if len(rest) != 3:
+                return _failing(real, args, kwargs)
+            guards.classes.reconcile(cls, rest[1], rest[0])
             makes_new = type(real) in {types.BuiltinFunctionType, types.FunctionType}
             return guards.classes.create(functools.partial(real, cls), makes_new, *rest, **kwargs)
         if issubclass(type(cls), lazies.LazyMeta):

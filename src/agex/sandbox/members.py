@@ -14,7 +14,7 @@ from typing import Any
 
 from agex.errors import SandboxTypeError
 from agex.sandbox import answers, hostclass, ledger, origins, rawmemory
-from agex.typeslots import module_of, mro_of, namespace_of
+from agex.typeslots import module_of, mro_of, name_of, namespace_of
 
 __all__ = [
     "OF_ABSTRACT",
@@ -23,6 +23,7 @@ __all__ = [
     "check_abstract",
     "check_dunders",
     "check_enumeration",
+    "check_maker",
     "is_over_abstract",
     "making",
     "of_its_own",
@@ -181,3 +182,15 @@ def making(is_own: Callable[[type], bool]) -> Callable[[Callable[..., Any]], Cal
         return __new__
 
     return making_own
+
+
+def check_maker(class_: type) -> None:
+    """Refuse a library's metaclass that is given parts of a class by their names, which nobody would check.
+
+    One of the guest's makes of what it is given what it likes, and comes to another that is checked.
+    """
+    new = next((part for part in mro_of(class_) if "__new__" in namespace_of(part)), object)
+    if issubclass(class_, type) and not origins.is_guest_class(new) and not hostclass.is_static(new):
+        raise SandboxTypeError(
+            f"{name_of(class_)}() takes a name, bases and a namespace, in this order and unnamed"
+        )
