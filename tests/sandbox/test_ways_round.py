@@ -218,6 +218,20 @@ def test_what_the_host_asks_of_a_guest_object_has_a_time_limit() -> None:
         str(result.error)
 
 
+def test_who_asks_an_abstract_class_of_a_guest_waits_so_long_only() -> None:
+    source = (
+        "import abc\nclass A(abc.ABC):\n  @classmethod\n  def __subclasshook__(cls, other):\n"
+        "    while other.__name__ != 'int': pass\n    return True\nheld = vars(A)['__subclasshook__']"
+    )
+    session = Sandbox(limits=Limits(seconds=0.1)).session()
+    given = session.run(source).namespace["A"]
+
+    with pytest.raises(Exception, match=r"ran longer than 0\.1 s"):
+        isinstance("", given)
+    assert isinstance(1, given)
+    assert session.run("vars(A)['__subclasshook__'] is held, isinstance(2, A)").value == (True, True)
+
+
 def test_the_methods_of_a_guest_class_are_its_own_again_in_the_next_run() -> None:
     session = Sandbox().session()
     session.run("class A:\n  def __repr__(self): return 'A!'\na = A()\nown = A.__repr__")

@@ -16,6 +16,7 @@ these methods are replaced by guarded ones; the next run begins by putting them 
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
 import types
 import weakref
@@ -23,7 +24,7 @@ from collections.abc import Callable, Iterable, Iterator
 from types import FunctionType
 from typing import Any, NamedTuple
 
-from agex.sandbox import ledger
+from agex.sandbox import answers, ledger
 from agex.sandbox.flags import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
 from agex.typeslots import module_of, mro_of, namespace_of
 
@@ -101,6 +102,8 @@ class Hooks:
             return
         if name in _OF_CLASSES and issubclass(class_, type):
             self._put(class_, name, value, _told_by_type(name, value))
+        elif name == "__subclasshook__" and answers.is_guarded(value):
+            self._put(class_, name, value, _ShutOfClass(value, self._asks(value)))
         elif name in HOOKS:
             self._shut_method(class_, name, value)
         elif bases and (below := _below(bases, name)) is not None:
@@ -166,6 +169,10 @@ class Hooks:
     def _reads(self, name: str) -> Callable[[Any], Any]:
         """Read an attribute as a run does, in which all hooks are open."""
         return lambda instance: self._answer(lambda: getattr(instance, name), (), {})
+
+    def _asks(self, value: Any) -> Callable[..., Any]:
+        """Call what a class is asked by its abstract bases, as ``isinstance`` does."""
+        return lambda owner, *args: self._answer(lambda: value.__get__(None, owner)(*args), (), {})
 
     def _calls(self, name: str) -> Callable[[Any], Any]:
         """Give a method that is looked up as a run does it."""
@@ -236,6 +243,15 @@ class _Shut:
         self._writes(instance, value)
 
 
+class _ShutOfClass(_Shut):
+    """Stands in a class for what is read off the class itself and called."""
+
+    __slots__ = ()
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return functools.partial(self._reads, owner)
+
+
 def _told_by_type(name: str, value: Any) -> Callable[..., Any]:
     """Stand in a metaclass for *value*, and do what ``type`` does."""
     method = getattr(type, name)
@@ -250,7 +266,7 @@ def _told_by_type(name: str, value: Any) -> Callable[..., Any]:
 
 def written(value: Any) -> Any:
     """Return what the guest wrote where *value* is a guarded hook in its place; else the value."""
-    if type(value) is _Shut:
+    if issubclass(type(value), _Shut):
         return value._value  # pyright: ignore[reportPrivateUsage] - private, so that no guest reads it
     return vars(value)[_WRITTEN] if type(value) is FunctionType and value in _guards else value
 
