@@ -538,3 +538,39 @@ def test_the_class_of_a_class_that_stands_in_for_another_is_type() -> None:
     )
 
     assert done.value == [True] * 5
+
+
+class Telling:
+    @property
+    def told(self) -> Any:
+        return self._secret  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "classmethod(Telling.told).__get__(None, vault)",
+        "classmethod(classmethod(Telling.told)).__get__(None, vault)",
+        "classmethod.__get__(classmethod(Telling.told), None, vault)",
+        "class C(classmethod):\n  def read(self, x): return super().__get__(None, x)\nC(Telling.told).read(vault)",
+    ],
+)
+def test_a_class_method_reads_no_property_of_another_class(source: str) -> None:
+    policy = Policy.default()
+    policy.cls(Vault)
+    policy.cls(Telling)
+
+    done = Sandbox(policy).exec(source, {"vault": Vault()})
+
+    assert isinstance(done.error, SandboxError)
+
+
+def test_a_class_method_of_a_guests_own_function_is_read_as_ever() -> None:
+    source = (
+        "class A:\n  @classmethod\n  def f(cls): return cls.__name__\n"
+        "vars(A)['f'].__get__(None, A)(), classmethod(lambda cls: cls.__name__).__get__(None, Vault)()"
+    )
+    policy = Policy.default()
+    policy.cls(Vault)
+
+    assert Sandbox(policy).exec(source).value == ("A", "Vault")

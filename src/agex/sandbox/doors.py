@@ -320,13 +320,16 @@ def _get_door(guards: Guards, receiver: Any, name: str) -> Any:
         raise refusal(receiver, name)
     descriptor: Any = super_self(receiver) if issubclass(type(receiver), super) else receiver
     is_class = issubclass(type(descriptor), type)
-    if not issubclass(descriptor if is_class else type(descriptor), _READERS):
+    if not issubclass(descriptor if is_class else type(descriptor), (*_READERS, classmethod)):
         return receiver
     real = host.getattr(receiver, name)
 
     def get(*args: Any) -> Any:
         said = args if is_class else (descriptor, *args)
-        if len(said) > 1 and said[1] is not None and not _reads(guards, *said[:2]):
+        if said and issubclass(type(said[0]), classmethod):
+            if not _reads(guards, _behind(said[0]), None):  # until Python 3.12 it reads, of anything
+                raise refusal(receiver, name)
+        elif len(said) > 1 and said[1] is not None and not _reads(guards, *said[:2]):
             raise refusal(receiver, name)
         return real(*args)
 
@@ -343,7 +346,15 @@ def _reads(guards: Guards, descriptor: Any, instance: Any) -> bool:
     return is_member or not issubclass(kind, _READERS)
 
 
+def _behind(method: Any) -> Any:
+    """Give what a class method is made of."""
+    while issubclass(type(method), classmethod):
+        method = _METHOD(method)
+    return method
+
+
 _READERS = (property, functools.cached_property)
+_METHOD: Callable[[Any], Any] = vars(classmethod)["__func__"].__get__
 _FGET: Callable[[Any], Any] = property.__dict__["fget"].__get__
 
 
