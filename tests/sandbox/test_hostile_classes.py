@@ -263,6 +263,7 @@ ATTACKS = {
     "y = Y(1)\ndel y\nleak = box or None",
     "an enumeration over the host of parts with names": "import enum\nE = type(enum.Enum)\nns = E.__prepare__('X', (Vault, enum.Enum))\nbox = []\n"
     "ns['A'], ns['__setattr__'] = (), lambda self, k, v: box.append((k, v))\ntry: E('X', bases=(Vault, enum.Enum), classdict=ns)\nfinally: leak = box or None",
+    "the condition of threads behind that of a queue": "import queue\nq = queue.Queue()\nleak = None if type(q.not_empty).__base__ is object else type(q.not_empty).__base__",
     "own getstate over the host": "class A(Vault):\n  def __getstate__(self): return super().__getstate__()\nleak = A().__getstate__()",
 }  # fmt: skip
 

@@ -48,14 +48,12 @@ class _Lock:
         self._lock.release()
 
 
-class _Condition(threading.Condition):
-    """Wakes up in between: whoever waits for something looks whether it is there."""
-
-    def wait(self, timeout: float | None = None) -> bool:
-        check_stop()
-        woken = super().wait(_SLICE if timeout is None else min(timeout, _SLICE))
-        check_stop()
-        return woken
+def _wait(self: Any, timeout: float | None = None) -> bool:
+    """Wait as a condition does, and wake up in between: whoever waits looks whether there is something."""
+    check_stop()
+    woken = threading.Condition.wait(self, _SLICE if timeout is None else min(timeout, _SLICE))
+    check_stop()
+    return woken
 
 
 class _Semaphore(threading.Semaphore):
@@ -92,12 +90,13 @@ def members() -> dict[str, type]:
         mutex: Any = _Lock()
         self.mutex = mutex
         for name in ("not_empty", "not_full", "all_tasks_done"):
-            setattr(self, name, _Condition(mutex))
+            setattr(self, name, condition(mutex))
 
     def simple(self: Any) -> None:
         start_simple(self)
         self._count = _Semaphore(0)
 
+    condition = _copied(threading.Condition, (), wait=_wait)
     start = queue.Queue.__init__
     real_simple: Any = vars(queue)["_PySimpleQueue"]
     start_simple = real_simple.__init__
