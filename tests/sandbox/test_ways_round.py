@@ -262,3 +262,12 @@ def test_a_result_shows_itself_without_asking_the_guests_objects() -> None:
 
     assert repr(given) == "Result(echo=None, stdout='', error=C)"
     assert asked == []
+
+
+def test_the_type_that_is_revealed_is_said_in_the_output_of_the_run(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    done = run("import typing\ntyping.reveal_type(5)")
+
+    assert (done.value, done.stdout) == (5, "Runtime type is 'int'\n")
+    assert capsys.readouterr().err == ""

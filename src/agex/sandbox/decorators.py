@@ -19,6 +19,7 @@ from typing import Any
 
 from agex.errors import SandboxError, SandboxTypeError
 from agex.sandbox import classes, instead
+from agex.sandbox.builtin import print_
 from agex.sandbox.cached import CachedProperty
 from agex.sandbox.context import asking
 from agex.sandbox.doors import exact_name
@@ -288,6 +289,7 @@ def typing_marks() -> dict[str, Any]:
     marks = ("final", "override", "runtime_checkable")
     found = {name: writing(getattr(typing, name)) for name in marks if hasattr(typing, name)}
     found |= {"no_type_check": writing(no_type_check), "overload": overload, "get_overloads": get_overloads}
+    found["reveal_type"] = reveal_type
 
     def dataclass_transform(**options: Any) -> Any:
         return writing(typing.dataclass_transform(**options))
@@ -305,6 +307,12 @@ def no_type_check(arg: Any) -> Any:
                 function.__no_type_check__ = True
     arg.__no_type_check__ = True
     return arg
+
+
+def reveal_type(obj: Any, /) -> Any:
+    """Do what ``typing.reveal_type`` does, to the output of the run."""
+    print_(f"Runtime type is {type(obj).__name__!r}")
+    return obj
 
 
 _OVERLOADS: weakref.WeakKeyDictionary[Any, dict[tuple[str, str], dict[int, Any]]] = (
