@@ -5,6 +5,10 @@ import sys
 
 import pytest
 
+from agex.errors import SandboxAttributeError
+
+np = pytest.importorskip("numpy", reason="the extra `test` has numpy")
+
 START = """
 import numpy as np
 from sklearn.datasets import load_iris, make_classification, make_regression, make_blobs
@@ -58,6 +62,12 @@ HOSTILE = {
     "scipy": "import scipy",
     "workers": "import sklearn.pipeline as p; p.Parallel(2)",
     "patching": "from sklearn.svm import SVC; SVC.fit = None",
+    "signatures, which evaluate text": "from sklearn.gaussian_process.kernels import signature",
+    "settings for a block": "from sklearn.base import config_context",
+    "settings beside distances": "from sklearn.metrics.pairwise import config_context",
+    "the table of kernels": "from sklearn.metrics.pairwise import kernel_metrics; kernel_metrics()['linear'] = print",
+    "the table of distances": "from sklearn.metrics.pairwise import distance_metrics; distance_metrics().clear()",
+    "workers beside calibration": "from sklearn.calibration import Parallel",
     "attribute of a fitted model": "from sklearn.svm import SVC; m = SVC().fit(X, y); m.support_ = np.array([10**9], dtype='i4')",
 }  # fmt: skip
 
@@ -65,6 +75,60 @@ HOSTILE = {
 @pytest.mark.parametrize("name", HOSTILE)
 def test_sklearn_denies(room, name):
     assert room("sklearn", "numpy").refuses(START + HOSTILE[name])
+
+
+class Vault:
+    """Has a member that a registration leaves out, and a private one."""
+
+    def __init__(self, token="the-secret"):
+        self.token = token
+        self._secret = np.array([7.0])
+
+
+OF_ANY_OBJECT = {
+    "a parameter that is left out": "from sklearn.gaussian_process.kernels import Kernel; Kernel.get_params(vault)",
+    "a private name as a parameter of a kernel": "from sklearn.gaussian_process.kernels import Kernel\nclass D(Vault):\n    def __init__(self, _secret=None): super().__init__()\nKernel.get_params(D())",
+    "a private name as a parameter": "from sklearn.base import BaseEstimator\nclass D(Vault, BaseEstimator):\n    def __init__(self, _secret=None): super().__init__()\nD().get_params()",
+    "a private name that is set": "from sklearn.base import BaseEstimator\nclass D(Vault, BaseEstimator):\n    def __init__(self, _secret=None): pass\n    def get_params(self, deep=True): return {'_secret': 1}\nD().set_params(_secret=1)",
+    "a path of names": "from sklearn.base import BaseEstimator\nfrom sklearn.feature_selection import SelectFromModel\nclass E(BaseEstimator):\n    def __init__(self, v=None): self.v = v\n    def fit(self, X, y=None): return self\nSelectFromModel(E(vault), importance_getter='v._secret').fit([[1.0]], [1]).get_support()",
+    "a method by its name": "from sklearn.base import BaseEstimator\nfrom sklearn.metrics import make_scorer\nmake_scorer(lambda *_: 1.0, response_method=['__reduce_ex__'])(BaseEstimator(), 2, None)",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OF_ANY_OBJECT)
+def test_a_name_in_a_text_is_read_as_guest_code_may(room, name):
+    sandbox = room("sklearn", "numpy")
+    sandbox.policy.cls(Vault, exclude=("_*", "token"))
+
+    result = sandbox.run(OF_ANY_OBJECT[name], vault=Vault())
+
+    assert isinstance(result.error, SandboxAttributeError)
+
+
+def test_parameters_of_an_estimator_of_its_own_are_read_and_set(room):
+    source = """
+from sklearn.base import clone
+from sklearn.feature_selection import RFE
+from sklearn.gaussian_process.kernels import RBF
+from sklearn.linear_model import LinearRegression
+from sklearn.metrics import make_scorer
+class Own(LinearRegression):
+    def __init__(self, func=None, _mine=1):
+        super().__init__()
+        self.func, self._mine = func, _mine
+print(clone(Own(func=len)).set_params(_mine=2).get_params(), RBF(2.0).set_params(length_scale=3.0).length_scale)
+model = LinearRegression()
+print(RFE(model, n_features_to_select=1, importance_getter="coef_").fit(X, y).support_)
+scorer = make_scorer(lambda a, b: float(len(b)), response_method=["decision_function", "predict"])
+print(scorer(model.fit(X, y), X, y))
+"""
+    printed = room("sklearn", "numpy").printed(START + source)
+
+    assert printed.splitlines() == [
+        "{'_mine': 2, 'func': <built-in function len>} 3.0",
+        "[False False False  True]",
+        "150.0",
+    ]
 
 
 def test_it_is_imported_beside_a_workspace():

@@ -160,7 +160,7 @@ def _listing(library: Library, full: str) -> tuple[tuple[str, Any, str | None], 
 
 def _is_own(library: Library, value: Any) -> bool:
     """Tell whether a module without ``__all__`` means to offer *value*, or imported it for itself."""
-    if not isinstance(value, (types.FunctionType, types.BuiltinFunctionType, type)):
+    if not callable(value):
         return True
     home = str(getattr(value, "__module__", None) or library.name).partition(".")[0].lstrip("_")
     return home in {library.name, f"{library.name}_utils"}

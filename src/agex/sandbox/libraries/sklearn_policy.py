@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
-from agex.sandbox.context import CURRENT
+from agex.sandbox import doors
+from agex.sandbox.context import CURRENT, asking
 from agex.sandbox.formatting import is_plain_format, safe_format
 from agex.sandbox.libraries import scipy_policy
 from agex.sandbox.libraries.checks import Stream, guarded
@@ -15,17 +17,35 @@ from agex.sandbox.libraries.library import Library, Replacements, less, only
 __all__ = ["LIBRARIES"]
 
 _WHOLE = """
-    base calibration cluster compose covariance cross_decomposition decomposition discriminant_analysis dummy
+    cluster compose covariance cross_decomposition decomposition discriminant_analysis
     ensemble exceptions feature_extraction feature_extraction.text feature_selection gaussian_process
-    gaussian_process.kernels impute isotonic kernel_approximation kernel_ridge linear_model manifold
-    metrics.pairwise
+    impute isotonic linear_model manifold
     mixture multiclass multioutput naive_bayes neighbors neural_network pipeline preprocessing
     random_projection semi_supervised svm
 """.split()
 
+_WITHOUT_LIST = {
+    "base": only("*Mixin BaseEstimator InconsistentVersionWarning clone is_* *Tags get_tags check_is_fitted"),
+    "calibration": only("CalibratedClassifierCV calibration_curve"),
+    "dummy": only("DummyClassifier DummyRegressor"),
+    "gaussian_process.kernels": only(
+        "*Kernel *KernelMixin DotProduct ExpSineSquared Exponentiation Hyperparameter KernelOperator Matern",
+        "Product RBF RationalQuadratic Sum",
+    ),
+    "kernel_approximation": only(
+        "AdditiveChi2Sampler Nystroem PolynomialCountSketch RBFSampler SkewedChi2Sampler"
+    ),
+    "kernel_ridge": only("KernelRidge"),
+    # kernel_metrics, distance_metrics: give the tables of the process
+    "metrics.pairwise": only("*_distances *_kernel paired_* pairwise_*"),
+}
+"""Modules that do not say what they offer. They also hold what they import for themselves: the signature()
+of Python, which evaluates annotations, and settings of the process."""
+
 _MODULES = {
     "": only("clone"),  # set_config, config_context: the process's; show_versions: the machine's
     **{name: less("*Display") for name in _WHOLE},  # displays draw with matplotlib
+    **_WITHOUT_LIST,
     # fetch_*: the network; load_files, *_svmlight_*, *_data_home: files
     "datasets": only("make_* load_breast_cancer load_diabetes load_digits load_iris load_linnerud load_wine"),
     "inspection": only("permutation_importance partial_dependence"),
@@ -46,6 +66,7 @@ def _prepare() -> None:
 
     joblib.cpu_count(only_physical_cores=True)
     _prepare_names()
+    _prepare_members()
     _prepare_jobs()
     scipy_policy.check_positions()
     with suppress(ImportError):  # of another version
@@ -84,6 +105,74 @@ def _prepare_names() -> None:
         return safe_format(guards.getattr, str_format, **names)
 
     columns._feature_names_out_with_str_format = named
+
+
+def _prepare_members() -> None:
+    """Have members that a text names, or the signature of a guest's ``__init__``, read as guest code may."""
+    base: Any = import_module("sklearn.base").BaseEstimator
+    kernel: Any = import_module("sklearn.gaussian_process.kernels").Kernel
+    selection: Any = import_module("sklearn.feature_selection._base")
+    if base.get_params.__code__.co_filename == __file__:
+        return
+    for class_ in (base, kernel):
+        class_.get_params, class_.set_params = _readable(class_.get_params), _storable(class_.set_params)
+    selection.attrgetter = _getter(selection.attrgetter)
+    for name in ("ensemble._stacking", "calibration", "metrics._scorer", "utils._response", "multioutput"):
+        module: Any = import_module(f"sklearn.{name}")
+        if hasattr(module, "_check_response_method"):  # since scikit-learn 1.3
+            module._check_response_method = _response(module._check_response_method)
+
+
+def _readable(real: Any) -> Any:
+    @functools.wraps(real)
+    def get_params(self: Any, deep: bool = True) -> Any:
+        guards = asking()
+        if guards is not None:
+            for name in real(self, False):
+                if guards.readable(self, name) is not self:
+                    raise doors.refusal(self, name)
+        return real(self, deep)
+
+    return get_params
+
+
+def _storable(real: Any) -> Any:
+    @functools.wraps(real)
+    def set_params(self: Any, **params: Any) -> Any:
+        guards = asking()
+        if guards is not None and guards.classes.is_guest(type(self)):  # others name their own parameters
+            for name in params:
+                guards.check_storable(self, name)
+                guards.check_store(self, name)
+        return real(self, **params)
+
+    return set_params
+
+
+def _getter(real: Any) -> Any:
+    def attrgetter(path: str) -> Any:
+        guards = asking()
+        if guards is None:
+            return real(path)
+        return functools.partial(functools.reduce, guards.getattr, str.__str__(path).split("."))
+
+    return attrgetter
+
+
+def _response(real: Any) -> Any:
+    @functools.wraps(real)
+    def check(estimator: Any, response_method: Any) -> Any:
+        guards = asking()
+        if guards is None:
+            return real(estimator, response_method)
+        names = (response_method,) if isinstance(response_method, str) else tuple(response_method)
+        for name in names:
+            found = guards.getattr(estimator, name, None)
+            if found is not None:
+                return found
+        return real(estimator, names)  # which says that there is none
+
+    return check
 
 
 def _replace(files: bool) -> Replacements:
