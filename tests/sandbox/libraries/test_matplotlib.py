@@ -1,5 +1,7 @@
 """matplotlib under its policy: figures are drawn into memory; files, windows and settings are refused."""
 
+import copy
+
 import pytest
 
 START = """
@@ -27,6 +29,9 @@ EVERYDAY = {
     "pixels": "fig.canvas.draw(); print(np.asarray(fig.canvas.buffer_rgba()).shape)",
     "labels of bars": "b = ax.bar(['a', 'b'], [1, 2.5]); print([t.get_text() for f in ('%.1f', '{:.2f} m', '{0.real}', 'x') for t in ax.bar_label(b, fmt=f)])",
     "more colors": "print(plt.cm.Spectral(0.5), plt.cm.rainbow(0.1), matplotlib.cm.tab20c(3))",
+    "shapes": "from matplotlib.patches import Arrow, Circle, RegularPolygon; [ax.add_patch(p) for p in (Circle((0, 0), 1, hatch='/'), RegularPolygon((0, 0), 5), Arrow(0, 0, 1, 1))]; ax.scatter([1, 2], [1, 2], marker='^'); ax.plot([1], 's'); b = io.BytesIO(); fig.savefig(b, format='rgba'); print(hash(b.getvalue()), ax.patches[0].get_path().vertices.max())",
+    "a map of its own": "from matplotlib.colors import ListedColormap; c = plt.get_cmap('viridis').with_extremes(bad='red'); print(c(np.nan), c.colors[0], c.reversed().colors[0], ListedColormap(['red', 'blue'])(1))",
+    "named colors": "import matplotlib.colors as c; print(c.get_named_colors_mapping()['red'], c.to_rgba('red', 0.5), c.to_rgba((0.1, 0.2, 0.3)), c.to_hex('C1'))",
     "version": "print(matplotlib.__version__)",
     "attributes are written": "fig.dpi = 50; ax.xaxis.labelpad = 9; print(fig.get_dpi(), ax.xaxis.labelpad)",
     "annotations": "ax.annotate('p', (1, 1)); ax.text(0, 0, '$x^2$'); ax.axhline(1); ax.fill_between([1, 2], [1, 2]); ax.twinx(); fig.suptitle('s'); fig.savefig(io.BytesIO()); print(len(ax.texts))",
@@ -97,6 +102,68 @@ HOSTILE = {
 @pytest.mark.parametrize("name", HOSTILE)
 def test_matplotlib_denies(room, name):
     assert room("matplotlib", "numpy").refuses(START + HOSTILE[name])
+
+
+SHARED = {
+    "the names of colors": ("import matplotlib.colors as c; c.get_named_colors_mapping()['red'] = 'blue'", "to_rgba('red')"),
+    "the colors of a map": ("plt.get_cmap('inferno').colors[0] = [1, 1, 1]", "plt.get_cmap('inferno').colors[0]"),
+    "a color of a map": ("plt.get_cmap('inferno').colors[0][0] = 1", "plt.get_cmap('inferno').colors[0]"),
+    "the colors of a map by its name": ("plt.cm.inferno.colors[0][0] = 1", "plt.get_cmap('inferno').colors[0]"),
+    "the unit circle": ("v = plt.Circle((0, 0), 1).get_path().vertices; v.flags.writeable = True; v[:] = 9", "Path.unit_circle().vertices.max()"),
+    "the unit rectangle": ("v = plt.Rectangle((0, 0), 1, 1).get_path().vertices; v.setflags(write=True); v[:] = 9", "Path.unit_rectangle().vertices.max()"),
+    "a unit polygon": ("from matplotlib.patches import RegularPolygon\nv = RegularPolygon((0, 0), 5).get_path().vertices; v.flags.writeable = True; v[:] = 9", "Path.unit_regular_polygon(5).vertices.max()"),
+    "a hatch": ("h = type(plt.Circle((0, 0), 1).get_path()).hatch('/'); h.vertices[:] = 9", "Path.hatch('/').vertices.max()"),
+    "the codes of a marker": ("ax.scatter([1], [2], marker='^').get_paths()[0].codes[:] = 3", "MarkerStyle('^').get_path().codes.max()"),
+    "an arrow": ("from matplotlib.patches import Arrow; Arrow(0, 0, 1, 1).get_path().vertices[:] = 9", "Arrow._path.vertices.max()"),
+    "the identity": ("plt.Line2D([0], [0]).get_transform().get_matrix()[0, 0] = 9", "IdentityTransform().get_matrix().max()"),
+    "what draws legends": ("ax.plot([1], label='a'); type(ax.legend()).update_default_handler_map({str: 1})", "str in Legend.get_default_handler_map()"),
+    "what draws all legends": ("ax.plot([1], label='a'); type(ax.legend()).set_default_handler_map({})", "len(Legend.get_default_handler_map())"),
+    "the table of what draws legends": ("ax.plot([1], label='a'); ax.legend().get_legend_handler_map().clear(); type(ax.legend()).get_default_handler_map().clear()", "len(Legend.get_default_handler_map())"),
+    "places of a formatter": ("plt.NullFormatter().locs.append(9)", "len(FuncFormatter(str).locs)"),
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore:The locs attribute")
+@pytest.mark.parametrize("name", SHARED)
+def test_what_objects_share_stays_the_hosts(room, name):
+    sandbox = room("matplotlib", "numpy")
+    source, seen = SHARED[name]
+    names = {}
+    exec(_HOST, names)
+    before = copy.deepcopy(eval(seen, names))
+
+    sandbox.run(START + source)
+
+    assert eval(seen, names) == before
+
+
+_HOST = """
+import matplotlib.pyplot as plt
+from matplotlib.colors import to_rgba
+from matplotlib.legend import Legend
+from matplotlib.markers import MarkerStyle
+from matplotlib.patches import Arrow
+from matplotlib.path import Path
+from matplotlib.ticker import FuncFormatter
+from matplotlib.transforms import IdentityTransform
+kept = Path.unit_regular_polygon(5)
+"""
+
+
+def test_a_color_is_not_remembered_under_a_text_that_says_itself_what_it_equals(room):
+    to_rgba = pytest.importorskip(
+        "matplotlib.colors", reason="matplotlib is not installed: its policy cannot be tried"
+    ).to_rgba
+
+    room("matplotlib").printed("""
+        import matplotlib.colors as c
+        class S(str):
+            def __hash__(self): return hash('#123456')
+            def __eq__(self, other): return True
+        c.to_rgba(S('blue'))
+    """)
+
+    assert to_rgba("#123456") == (0x12 / 255, 0x34 / 255, 0x56 / 255, 1)
 
 
 def test_show_does_nothing(room):

@@ -12,6 +12,7 @@ from agex.sandbox.formatting import is_plain_format, safe_format
 from agex.sandbox.libraries.checks import Stream, guarded
 from agex.sandbox.libraries.homes import Guard
 from agex.sandbox.libraries.library import Library, Replacements, less, only
+from agex.sandbox.libraries.matplotlib_shared import lock, own_colors
 
 __all__ = ["LIBRARIES"]
 
@@ -64,9 +65,10 @@ _DENIED = frozenset(
     FigureCanvasBase.events FigureCanvasBase.filetypes BboxBase.coefs AsinhScale.auto_tick_multipliers
     AnchoredOffsetbox.codes Legend.codes Table.codes MarkerStyle.markers
     QuiverKey.halign QuiverKey.valign QuiverKey.pivot
+    Legend.set_default_handler_map Legend.update_default_handler_map
     """.split()
     # write files; windows and their loops; run TeX; change what colormaps the host finds,
-    # or the tables that its own lines and axes use
+    # or the tables that its own lines and axes use, or what draws the entries of all legends
 )
 
 
@@ -78,7 +80,13 @@ def _copied(real: Callable[..., Any], *args: Any) -> dict[str, Any]:
     return dict(real(*args))
 
 
-_GUARDED: dict[str, Guard] = {"savefig": _SAVEFIG, "get_styles": _copied, "get_supported_filetypes": _copied}
+_GUARDED: dict[str, Guard] = {
+    "savefig": _SAVEFIG,
+    "get_styles": _copied,
+    "get_supported_filetypes": _copied,
+    "Legend.get_default_handler_map": _copied,
+    "Legend.get_legend_handler_map": _copied,
+}
 
 
 def _close(real: Callable[..., Any], fig: Any = None) -> None:
@@ -103,10 +111,12 @@ def _use(backend: Any, **kwargs: Any) -> None:
 def _replace(files: bool) -> Replacements:
     plt: Any = import_module("matplotlib.pyplot")
 
-    named = {name: plt.get_cmap(name) for name in plt.colormaps() if name.isidentifier()}
+    named = {name: own_colors(plt.get_cmap(name)) for name in plt.colormaps() if name.isidentifier()}
+    colors: Any = import_module("matplotlib.colors")
     return {
         "": {"use": _use},
         "cm": named,
+        "colors": {"get_named_colors_mapping": lambda: dict(colors.get_named_colors_mapping())},
         "pyplot": {
             "savefig": guarded(plt.savefig, _SAVEFIG.opened() if files else _SAVEFIG),
             "close": guarded(plt.close, _close),
@@ -118,6 +128,7 @@ def _replace(files: bool) -> Replacements:
 def _prepare() -> None:
     _prepare_formatter()
     _prepare_labels()
+    lock()
 
 
 def _prepare_labels() -> None:
