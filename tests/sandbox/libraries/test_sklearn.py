@@ -30,6 +30,7 @@ EVERYDAY = {
     "own transformer": "from sklearn.base import BaseEstimator, TransformerMixin\nclass Twice(BaseEstimator, TransformerMixin):\n    def __init__(self, times=2): self.times = times\n    def fit(self, X, y=None): return self\n    def transform(self, X): return X * self.times\nprint(Twice().fit_transform(np.ones((2, 1))), Twice(3).get_params())",
     "made data": "print(make_blobs(5, random_state=0)[1], make_regression(5, 2, random_state=0)[0].shape)",
     "named columns": "from sklearn.compose import ColumnTransformer; from sklearn.preprocessing import StandardScaler; print(ColumnTransformer([('s', StandardScaler(), [0])], verbose_feature_names_out='{transformer_name}:{feature_name}').fit(X).get_feature_names_out())",
+    "a generator of its own": "from sklearn.utils import check_random_state; r = np.random.RandomState(3); r.seed(4); np.random.RandomState.seed(r, 4); print(r.rand(), check_random_state(5).rand(), check_random_state(r).rand())",
     "imputing": "from sklearn.impute import SimpleImputer; from sklearn.compose import ColumnTransformer; print(ColumnTransformer([('i', SimpleImputer(), [0])]).fit_transform(np.array([[1.0], [np.nan]])))",
 }  # fmt: skip
 
@@ -62,6 +63,9 @@ HOSTILE = {
     "scipy": "import scipy",
     "workers": "import sklearn.pipeline as p; p.Parallel(2)",
     "patching": "from sklearn.svm import SVC; SVC.fit = None",
+    "the generator of the process": "from sklearn.utils import check_random_state; check_random_state(None).seed(1)",
+    "the generator of the process, off its class": "from sklearn.utils import check_random_state; np.random.RandomState.seed(check_random_state(None), 1)",
+    "the generator of the process, through super": "from sklearn.utils import check_random_state\nclass R(np.random.RandomState):\n    def go(self): super(R, check_random_state(None)).seed(1)\nR().go()",
     "signatures, which evaluate text": "from sklearn.gaussian_process.kernels import signature",
     "settings for a block": "from sklearn.base import config_context",
     "settings beside distances": "from sklearn.metrics.pairwise import config_context",

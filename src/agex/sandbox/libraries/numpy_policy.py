@@ -126,6 +126,15 @@ def _set_state(real: Callable[..., Any], state: Any) -> None:
     real(state)
 
 
+def _seed(real: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
+    """Check that it is not the generator of the process: functions that draw from it hand it out."""
+    np: Any = import_module("numpy")
+
+    if getattr(real, "__self__", args[0] if args else None) is np.random.mtrand._rand:
+        raise SandboxError("this generator is the host's; make your own: np.random.RandomState(1)")
+    real(*args, **kwargs)
+
+
 def _replace(files: bool) -> Replacements:
     np: Any = import_module("numpy")
 
@@ -182,6 +191,7 @@ LIBRARIES = {
         name="numpy",
         modules=_MODULES,
         denied=DENIED,
+        guarded={"RandomState.seed": _seed},
         # not the helpers that are shared: np.r_, np.mgrid
         writable=frozenset({"ndarray", "flagsobj", "poly1d", "ABCPolyBase"}),
         # Their constructors lay an array over a buffer: np.ndarray(1, object, bytearray(8)) is any reference.
