@@ -414,7 +414,8 @@ class ClassRegistry:
     def _check_bases(self, name: Any, bases: tuple[Any, ...], namespace: dict[str, Any]) -> None:
         classes = [base for base in bases if isinstance(base, type)]
         for base in classes:
-            if (closed := _closed_part(base)) is not None:
+            closed = _closed_part(base) or (base if self._leaves_out(base, "__init_subclass__") else None)
+            if closed is not None:
                 if closed is _SPECIAL:
                     raise SandboxTypeError("Cannot subclass special typing classes")
                 raise SandboxTypeError(

@@ -381,7 +381,12 @@ class Policy:
         return said or self._shelf.restricts(class_)
 
     def leaves_out(self, class_: type, name: str) -> bool:
-        """Tell whether a registration excludes a public *name* that *class_* is known to have."""
+        """Tell whether a registration excludes a public *name* that *class_* is known to have.
+
+        Classes that are not derived from have no ``__init_subclass__``.
+        """
+        if name == "__init_subclass__":
+            return self._shelf.is_whole(class_)
         for base in mro_of(unsealed(class_)):
             rule = self._rules.get(base)
             if rule is None or name.startswith("_") or not rule.denies(name):

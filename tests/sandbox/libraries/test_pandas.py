@@ -34,6 +34,7 @@ EVERYDAY = {
     "statistics": "print(df.describe(), df.n.value_counts(), df[['v', 'n']].corr(), df.n.quantile([.25, .5]), df.n.cumsum(), df.n.pct_change())",
     "reshaping": "print(df.melt(id_vars='k'), df.set_index(['k', 'n']).unstack(), df.stack().head(3), df.explode('k').shape, pd.get_dummies(df.k), df.T)",
     "categories": "c = pd.Categorical(['a', 'b'], categories=['b', 'a'], ordered=True); print(c.codes, pd.cut(df.n, 2), pd.qcut(df.n, 2, labels=['lo', 'hi']), df.k.astype('category').cat.categories)",
+    "codes": "c = pd.Categorical.from_codes(codes=np.array([1, 0]), categories=['a', 'b']); print(c, pd.Categorical.from_codes(pd.array([0, 1]), ['x', 'y'], True).codes, pd.Series(c).cat.codes, pd.CategoricalIndex(c).codes, pd.MultiIndex.from_product([[1], ['a', 'b']]).set_levels(['c', 'd'], level=1).codes)",
     "multi-index": "i = pd.MultiIndex.from_tuples([(1, 'a'), (2, 'b')], names=['x', 'y']); print(pd.Series([1, 2], index=i).loc[1], isinstance(i, pd.MultiIndex), i.get_level_values('y'))",
     "iteration": "print([(i, r.k) for i, r in df.iterrows()], [t.n for t in df.itertuples()], list(df.items())[0][0], dict(list(df.groupby('k')))['a'].shape)",
     "types": "print(isinstance(df, pd.DataFrame), type(df.n).__name__, pd.api.types.is_numeric_dtype(df.n), df.dtypes, pd.isna(None), pd.NA, pd.NaT)",
@@ -123,6 +124,16 @@ HOSTILE = {
     "window bounds": "pd.api.indexers.BaseIndexer",
     "codes of a multi-index": "pd.MultiIndex(levels=[['a']], codes=[[100]], verify_integrity=False)",
     "codes of a multi-index by type": "type(pd.MultiIndex.from_tuples([(1, 2)]))(levels=[['a']], codes=[[100]], verify_integrity=False)",
+    "an index of its own": "class I(pd.RangeIndex):\n    def get_indexer(self, *a, **k): return np.array([10**9])",
+    "an array of its own": "class A(pd.arrays.IntegerArray):\n    def factorize(self, *a, **k): return np.array([10**9] * 3), self",
+    "a type of its own": "class D(pd.CategoricalDtype):\n    categories = property(lambda self: pd.Index([1]))",
+    "an array of its own by type": "type('A', (type(pd.array([1])),), {})",
+    "codes that are not checked": "pd.Categorical.from_codes([9], ['a'], validate=False)",
+    "codes that are not checked, by position": "pd.Categorical.from_codes([9], ['a'], None, None, False)",
+    "levels that are not checked": "pd.MultiIndex.from_tuples([(1, 2), (2, 3)]).set_levels([[1], [2]], verify_integrity=False)",
+    "codes as another type": "pd.Categorical(['a']).view('i1')[0] = 9",
+    "codes of an index as another type": "pd.CategoricalIndex(['a']).view('i1')[0] = 9",
+    "codes off the class": "pd.Categorical.codes",
     "set_codes": "pd.MultiIndex.from_tuples([(1, 2)]).set_codes([[9], [9]], verify_integrity=False)",
     "from_coo": "pd.Series.sparse.from_coo(1)",
     "positions of a sparse array": "pd.arrays.SparseArray([1, 0]).sp_index",
@@ -156,6 +167,37 @@ def test_a_frame_is_guarded_where_only_its_class_was_granted(tmp_path):
 
     assert "does not open" in str(result.error)
     assert not target.exists()
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "pd.Categorical(['a', 'b'])",
+        "pd.CategoricalIndex(['a', 'b'])",
+        "pd.MultiIndex.from_tuples([(1, 2), (2, 3)])",
+    ],
+)
+def test_codes_are_handed_out_as_a_copy(room, made):
+    source = f"""
+i = {made}
+codes = i.codes if i.ndim == 1 and not isinstance(i, pd.MultiIndex) else i.codes[0]
+codes.flags.writeable = True
+codes[:] = 100
+assert 100 not in np.asarray(i.codes)
+"""
+    room("pandas", "numpy").printed(FRAME + source)
+
+
+def test_codes_that_were_given_are_copied(room):
+    source = """
+class A:
+    def __array__(self, dtype=None, copy=None): return given
+given = np.array([0, 1], "int8")
+found = [pd.Categorical.from_codes(each, ["a", "b"]) for each in (given, A())]
+given[:] = 100
+print(found[0].tolist(), found[1].tolist())
+"""
+    assert room("pandas", "numpy").printed(FRAME + source) == "['a', 'b'] ['a', 'b']\n"
 
 
 def test_the_refusal_says_what_to_write_instead(room):

@@ -82,6 +82,10 @@ class Library:
     """Members that no object of the library answers."""
     guarded: Mapping[str, Guard] = field(default_factory=dict)
     """Members that are handed out in a guarded form."""
+    copied: frozenset[str] = frozenset()
+    """Data that an object of the library trusts, and hands out as a copy."""
+    whole: frozenset[str] = frozenset()
+    """Classes that no class of a guest's derives from: compiled code trusts what their methods answer."""
     writable: frozenset[str] = frozenset()
     """Classes on whose instances attributes may be assigned."""
     sealed: tuple[str, ...] = ()
@@ -101,7 +105,7 @@ class Library:
 
     def members(self) -> frozenset[str]:
         """Give every member name that is decided by the receiver."""
-        return frozenset(key.rpartition(".")[2] for key in (*self.denied, *self.guarded))
+        return frozenset(key.rpartition(".")[2] for key in (*self.denied, *self.guarded, *self.copied))
 
     def room(self, path: str) -> Room | None:
         """Give the rule of the module at *path*; None if it is not granted."""

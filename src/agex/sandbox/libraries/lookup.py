@@ -17,12 +17,17 @@ if TYPE_CHECKING:
     from agex.sandbox.guards import Guards
     from agex.sandbox.libraries.library import Library
 
-__all__ = ["DENIED", "Shelf", "member_door", "named", "open_guard", "unsealed"]
+__all__ = ["COPIED", "DENIED", "Shelf", "member_door", "named", "open_guard", "unsealed"]
 
 
 def DENIED(real: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N802 - a verdict, beside the guards
     """Stand for a member that is not answered."""
     raise SandboxError("this member is not available")
+
+
+def COPIED(real: Any) -> Any:  # noqa: N802 - a verdict, beside the guards
+    """Give a copy of an array, or of a list of arrays."""
+    return type(real)(map(COPIED, real)) if isinstance(real, list) else real.copy()
 
 
 def unsealed(class_: type) -> type:
@@ -86,7 +91,9 @@ class Shelf:
             if own in self._lifted.get(home, ()):
                 return open_guard(self._doors.get(home, ()))
             for key in (own, name):
-                if found is None and (key in library.denied or key in library.guarded):
+                if found is None and key in library.copied:
+                    found = COPIED
+                elif found is None and (key in library.denied or key in library.guarded):
                     found = DENIED if key in library.denied else library.guarded[key]
                     if found is not DENIED and (opened := self._doors.get(home)):
                         found = _opened_guard(opened, found)
@@ -102,6 +109,11 @@ class Shelf:
             not owner or owner == qualname
             for owner, _, _ in (key.rpartition(".") for key in (*library.denied, *library.guarded))
         )
+
+    def is_whole(self, class_: type) -> bool:
+        """Tell whether no class of a guest's may derive from a class."""
+        known = self._libraries
+        return any(home in known and name in known[home].whole for home, name in homes(class_))
 
     def is_writable(self, class_: type) -> bool | None:
         """Tell whether attributes of instances may be assigned; None where no library says."""
@@ -154,6 +166,10 @@ def member_door(guards: Guards, receiver: Any, name: str) -> Any:
     if guard is None:
         return receiver
     real = getattr(receiver, name)
+    if guard is COPIED:
+        if isinstance(real, property):  # read off the class, it would give the data itself
+            raise doors.refusal(subject, name)
+        return _Answer(COPIED(real))
     # Read off a class, a method takes its receiver as the first argument.
     unbound = receiver is subject and issubclass(type(subject), type) and isinstance(real, types.FunctionType)
     return _Answer(_guarded(guard, real, name, unbound=unbound))

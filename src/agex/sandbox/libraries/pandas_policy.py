@@ -44,7 +44,7 @@ _DENIED = frozenset(
     plot hist boxplot style from_custom_template
     to_pickle to_hdf to_excel to_orc to_stata to_clipboard to_xml to_iceberg to_xarray
     to_latex to_gbq
-    to_coo from_coo from_spmatrix sp_index set_codes
+    to_coo from_coo from_spmatrix sp_index set_codes Categorical.view CategoricalIndex.view
     """.split()
     # eval, query: evaluate text, with access to the variables of frames
     # plot and its kin: draw through any module named as backend, onto figures of the process
@@ -68,6 +68,26 @@ def _database(position: int) -> Guard:
         return real(*args, **kwargs)
 
     return guard
+
+
+def _from_codes(real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Check the codes, and keep a copy: compiled code follows them."""
+    np: Any = import_module("numpy")
+    pd: Any = import_module("pandas")
+
+    if kwargs.get("validate", True) is not True or len(args) > 4:
+        raise SandboxError("from_codes(validate=False) is not available; leave validate out")
+    codes = argument(0, "codes", args, kwargs)
+    is_pandas = isinstance(codes, pd.api.extensions.ExtensionArray)  # no class of a guest's, see `whole`
+    copied = codes.copy() if is_pandas else np.asarray(codes).copy()
+    return real(copied, *args[1:], **{key: value for key, value in kwargs.items() if key != "codes"})
+
+
+def _set_levels(real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Check that there is a level for each code."""
+    if kwargs.get("verify_integrity", True) is not True or len(args) > 2:
+        raise SandboxError("set_levels(verify_integrity=False) is not available; leave verify_integrity out")
+    return real(*args, **kwargs)
 
 
 def _unsupported(value: Any) -> Any:
@@ -102,6 +122,9 @@ _GUARDED: dict[str, Guard] = {
     ),
     "to_feather": Stream(keyword="path", writes=True, copied=True),
     "to_sql": _database(1),
+    # what compiled code follows without a check
+    "Categorical.from_codes": _from_codes,
+    "MultiIndex.set_levels": _set_levels,
     # a string is the name of any method
     "apply": _BY_NAME,
     "agg": _BY_NAME,
@@ -158,6 +181,8 @@ LIBRARIES = {
         modules=_MODULES,
         denied=_DENIED | _OF_ARRAYS,
         guarded=_GUARDED,
+        copied=frozenset({"Categorical.codes", "CategoricalIndex.codes", "MultiIndex.codes"}),
+        whole=frozenset({"Index", "ExtensionArray", "ExtensionDtype"}),
         writable=frozenset({"NDFrame", "Index"}),
         # MultiIndex(verify_integrity=False) reads where its codes say; from_tuples and its kin check them
         # A reader in parts takes a path or a URL.
