@@ -9,6 +9,7 @@ EVERYDAY = {
     "statistics": "a = np.array([3., 1., 2.]); print(a.mean(), a.std(ddof=1), np.median(a), np.percentile(a, 40), a.argsort())",
     "in-place": "a = np.zeros(4); a[1:3] = 5; a += 1; a.sort(); a.fill(2); print(a)",
     "shape is written": "a = np.arange(4); b = a.reshape(2, 2); print(b.shape, b.flat[3], b.ravel(), b.size, b.dtype.name)",
+    "bytes are swapped": "a = np.array([1, 256], 'i2'); print(a.byteswap(), np.ndarray.byteswap(a, inplace=True), a, np.int16(1).byteswap())",
     "attributes are written": "a = np.arange(4); a.shape = (2, 2); a.flags.writeable = False; print(a.shape, a.flags.writeable)",
     "linear algebra": "a = np.array([[2., 1.], [1., 3.]]); print(np.linalg.solve(a, [1, 2]), np.linalg.det(a), np.linalg.eigh(a)[0].round(6))",
     "generator": "r = np.random.default_rng(7); print(r.normal(size=3), r.integers(0, 9, 4), r.choice([1, 2, 3], 2), r.permutation(4))",
@@ -48,6 +49,9 @@ def test_everyday_numpy_prints_what_it_prints_natively(room, native, name):
 HOSTILE = {
     "array over bytes by an annotation": "from numpy.typing import NDArray; NDArray[np.object_](1, object, bytearray(8))",
     "pickles of a reader": "import io; b = io.BytesIO(); np.savez(b, a=1); b.seek(0); type(np.load(b))(b, allow_pickle=True)",
+    "seeds of its own": "class S(np.random.SeedSequence):\n    def generate_state(self, n, dtype=np.uint32): return np.zeros(1, dtype)\nnp.random.PCG64(S(1))",
+    "swapped bytes of texts": "np.array(['a' * 50], dtype=np.dtypes.StringDType()).byteswap(inplace=True)",
+    "swapped bytes of texts, off the class": "type(np.zeros(1)).byteswap(np.array(['a' * 50], dtype='T'))",
     "save": "np.save(TARGET, np.zeros(2))",
     "savez": "np.savez(TARGET, np.zeros(2))",
     "savetxt": "np.savetxt(TARGET, np.zeros(2))",

@@ -135,6 +135,14 @@ def _seed(real: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
     real(*args, **kwargs)
 
 
+def _byteswap(real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Check that the bytes are numbers: those of a StringDType are where its texts lie."""
+    array: Any = getattr(real, "__self__", args[0] if args else None)
+    if hasattr(array, "dtype") and array.dtype.kind == "T":
+        raise SandboxTypeError("byteswap() is for numbers")
+    return real(*args, **kwargs)
+
+
 def _replace(files: bool) -> Replacements:
     np: Any = import_module("numpy")
 
@@ -191,7 +199,9 @@ LIBRARIES = {
         name="numpy",
         modules=_MODULES,
         denied=DENIED,
-        guarded={"RandomState.seed": _seed},
+        guarded={"RandomState.seed": _seed, "byteswap": _byteswap},
+        # generators read their first state from the memory of what these give
+        whole=frozenset({"ISeedSequence", "SeedSequence"}),
         # not the helpers that are shared: np.r_, np.mgrid
         writable=frozenset({"ndarray", "flagsobj", "poly1d", "ABCPolyBase"}),
         # Their constructors lay an array over a buffer: np.ndarray(1, object, bytearray(8)) is any reference.
