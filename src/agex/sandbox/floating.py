@@ -1,7 +1,8 @@
-"""What happens at a division by zero is the host's setting, also after a run of guest code.
+"""What happens at a division by zero, and how arrays are shown, is the host's setting after a run, too.
 
-``np.errstate`` limits a change to a block. A block that is entered and not left (by an ``ExitStack``, in a
-generator) would change it for the host, down to a function of the guest's that numpy calls.
+``np.errstate`` and ``np.printoptions`` limit a change to a block. A block that is entered and not left (by an
+``ExitStack``, in a generator) would change it for the host, down to a function of the guest's that numpy
+calls.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ _AT_FIRST: dict[str, dict[str, str]] = {
 @contextmanager
 def kept() -> Iterator[None]:
     """Give the settings back as they were."""
+    shown = _shown()
     before = {name: _settings(module) for name in _AT_FIRST if (module := sys.modules.get(name))}
     try:
         yield
@@ -30,6 +32,7 @@ def kept() -> Iterator[None]:
         for name, at_first in _AT_FIRST.items():
             if module := sys.modules.get(name):
                 _restore(module, before.get(name, (at_first, None)))
+        _show(shown)
 
 
 def _settings(module: Any) -> tuple[dict[str, str], Any]:
@@ -43,3 +46,21 @@ def _restore(module: Any, before: tuple[dict[str, str], Any]) -> None:
         module.seterr(**before[0])
         if hasattr(module, "seterrcall"):
             module.seterrcall(before[1])
+
+
+def _shown() -> Any:
+    """Give the settings by which arrays are shown; None before numpy is there."""
+    printing: Any = sys.modules.get(_PRINTING)
+    return printing.format_options.get() if hasattr(printing, "format_options") else None
+
+
+def _show(before: Any) -> None:
+    printing: Any = sys.modules.get(_PRINTING)
+    if hasattr(printing, "format_options"):
+        options = printing.default_format_options_dict if before is None else before
+        # By identity: in what a guest set are functions and objects of its own.
+        if printing.format_options.get() is not options:
+            printing.format_options.set(options)
+
+
+_PRINTING = "numpy._core.printoptions"  # since numpy 2.1

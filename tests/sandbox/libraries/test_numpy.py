@@ -171,3 +171,21 @@ def test_what_happens_at_a_division_by_zero_stays_the_hosts_setting(room):
     room("numpy", "scipy").printed(LEFT_OPEN)
 
     assert (np.geterr(), np.geterrcall(), special.geterr()) == before
+
+
+def test_how_arrays_are_shown_stays_the_hosts_setting(room):
+    before = np.get_printoptions()
+
+    room("numpy").printed("""
+        import contextlib
+        import numpy as np
+        def steps():
+            with np.printoptions(precision=1):
+                yield
+        kept = steps()
+        next(kept)
+        contextlib.ExitStack().enter_context(np.printoptions(formatter={"int": lambda x: "?"}))
+    """)
+
+    assert np.get_printoptions() == before
+    assert str(np.array([1, 2])) == "[1 2]"
