@@ -4,6 +4,8 @@ import copy
 
 import pytest
 
+from agex.errors import SandboxAttributeError
+
 START = """
 import io
 import numpy as np
@@ -164,6 +166,23 @@ def test_a_color_is_not_remembered_under_a_text_that_says_itself_what_it_equals(
     """)
 
     assert to_rgba("#123456") == (0x12 / 255, 0x34 / 255, 0x56 / 255, 1)
+
+
+def test_a_label_walks_no_more_where_the_host_calls_a_function_later(room):
+    source = """
+def label():
+    fig, ax = plt.subplots()
+    class F(float): pass
+    v = F(1)
+    v.x = plt.subplots
+    b = ax.bar([1], [2])
+    bars = type(b)(b.patches, datavalues=[v], orientation="vertical")
+    return ax.bar_label(bars, fmt="{.x.__globals__}", label_type="center")
+"""
+    label = room("matplotlib", "numpy").run(START + source).namespace["label"]
+
+    with pytest.raises(SandboxAttributeError):
+        label()
 
 
 def test_show_does_nothing(room):

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Any
 
 from agex.errors import SandboxError
-from agex.sandbox.context import CURRENT
+from agex.sandbox.context import asking
 from agex.sandbox.formatting import is_plain_format, safe_format
 from agex.sandbox.libraries.checks import Stream, guarded
 from agex.sandbox.libraries.homes import Guard
@@ -132,15 +132,15 @@ def _prepare() -> None:
 
 
 def _prepare_labels() -> None:
-    """Have labels that a format string makes read attributes as guest code may, while that runs."""
+    """Have labels that a format string makes read attributes as guest code may."""
     cbook: Any = import_module("matplotlib.cbook")
     real = cbook._auto_format_str
     if getattr(real, "__module__", None) == __name__:
         return
 
     def label(fmt: Any, value: Any) -> str:
-        guards = CURRENT.get()
-        if guards is None or is_plain_format(fmt):
+        guards = None if is_plain_format(fmt) else asking()
+        if guards is None:
             return str(real(fmt, value))
         try:
             return str(fmt % (value,))
@@ -151,7 +151,7 @@ def _prepare_labels() -> None:
 
 
 def _prepare_formatter() -> None:
-    """Have the formatter that takes a format string read attributes as guest code may, while that runs.
+    """Have the formatter that takes a format string read attributes as guest code may.
 
     It is made in many places, of any string that stands for a formatter, and objects lead to it.
     """
@@ -161,8 +161,8 @@ def _prepare_formatter() -> None:
         return
 
     def call(self: Any, x: Any, pos: Any = None) -> str:
-        guards = CURRENT.get()
-        if guards is None or (type(self) is formatter and is_plain_format(self.fmt)):
+        guards = None if type(self) is formatter and is_plain_format(self.fmt) else asking()
+        if guards is None:
             return str(real(self, x, pos))
         return safe_format(guards.getattr, self.fmt, x=x, pos=pos)
 

@@ -91,15 +91,15 @@ def _alone(real: Any) -> Any:
 
 
 def _prepare_names() -> None:
-    """Have names of columns that a format string makes read attributes as guest code may, while that runs."""
+    """Have names of columns that a format string makes read attributes as guest code may."""
     columns: Any = import_module("sklearn.compose._column_transformer")
     real = getattr(columns, "_feature_names_out_with_str_format", None)  # since scikit-learn 1.6
     if real is None or real.__module__ == __name__:
         return
 
     def named(transformer_name: str, feature_name: str, str_format: str) -> str:
-        guards = CURRENT.get()
-        if guards is None or is_plain_format(str_format):
+        guards = None if is_plain_format(str_format) else asking()
+        if guards is None:
             return str(real(transformer_name, feature_name, str_format))
         names = {"transformer_name": transformer_name, "feature_name": feature_name}
         return safe_format(guards.getattr, str_format, **names)
