@@ -31,8 +31,8 @@ def asking() -> Guards | None:
         if check is not None:
             found: Guards = check.__self__
             return found
-        if not _is_between(frame):
-            return None
+        if not _is_between(frame) or frame.f_code.co_filename.startswith("<frozen importlib"):
+            return None  # a module that is being loaded is the host's, whoever asked for it
         frame = frame.f_back
     return guards
 
