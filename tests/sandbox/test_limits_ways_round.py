@@ -54,6 +54,22 @@ def test_what_the_standard_library_suppresses_does_not_outlive_the_limit(name: s
     )
 
 
+def test_the_class_of_what_ended_a_run_is_asked_for_nothing() -> None:
+    """It is looked at when the limit is off."""
+    program = """
+class M(type):
+    def __hash__(cls):
+        while endless: pass
+        return 5
+endless = False
+class E(MemoryError, metaclass=M): pass
+error = E()
+endless = True
+raise error
+"""
+    check("import sys\nassert 'out of memory' in in_a_thread(sys.argv[1])", program)
+
+
 def test_context_managers_are_those_of_the_standard_library_otherwise() -> None:
     from agex.sandbox import Sandbox
 

@@ -425,9 +425,7 @@ class ClassRegistry:
             self._watch_order(name, classes, namespace)
             for said in _SAID_OF_CLASSES:
                 if not isinstance(dict.get(namespace, said), str | None):
-                    raise SandboxTypeError(
-                        f"metaclass {name} cannot define {said}: it is asked for everywhere"
-                    )
+                    raise SandboxTypeError(f"metaclass {name} cannot define {said}: everyone asks for it")
         if any(issubclass(type(base), enum.EnumType) for base in classes):
             members.check_enumeration(namespace, name, classes)
         if not all(map(self._is_harmless, bases)):

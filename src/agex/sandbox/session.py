@@ -571,8 +571,9 @@ def _name(kind: type) -> str:
 
 
 def _wrapped(cause: BaseException) -> EvalError:
-    # The text of the guest's own kind of MemoryError is the guest's code.
-    said = str(cause) if type(cause) in {MemoryError, TimeoutError} and _says_text(cause) else ""
+    # The text of the guest's own kind of MemoryError is the guest's code, and so is the hash of its class.
+    is_plain = type(cause) is MemoryError or type(cause) is TimeoutError
+    said = str(cause) if is_plain and _says_text(cause) else ""
     error = EvalError(f"{_name(type(cause))}: {said or 'out of memory; process the data in smaller parts'}")
     error.__cause__ = cause
     return error
