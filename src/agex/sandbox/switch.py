@@ -73,6 +73,7 @@ class Switch:
             self._exchanged += 1
 
     def _restore(self) -> None:
+        self._exchanged = 0  # so that whatever interrupts this, and turns it on again, ends all of them
         for each in self._listed:
             each.restore()
         self._exchanged = 0
@@ -80,14 +81,19 @@ class Switch:
 
     def enlist(self, function: types.FunctionType) -> types.FunctionType:
         """Note a function that has no stop check; the first decorator of all."""
-        if len(self._listed) >= self._room and not self.is_on:
-            self._listed = [each for each in self._listed if each.is_there()]
-            self._room = _ROOM + 2 * len(self._listed)
+        if len(self._listed) >= self._room:
+            with _lock:
+                self._drop()
         listed = _Listed(function)
         self._listed.append(listed)
         if self.is_on:  # asked behind the line above: another thread may be turning it on
             listed.end()
         return function
+
+    def _drop(self) -> None:
+        if not self.is_on:
+            self._listed = [each for each in self._listed if each.is_there()]
+            self._room = _ROOM + 2 * len(self._listed)
 
 
 class _Listed:
