@@ -104,6 +104,14 @@ def _own_only(class_: type, method: Any, call: Any) -> Any:
     )
     own.__name__, own.__qualname__, own.__doc__ = method.__name__, method.__qualname__, method.__doc__
     own.__module__, own.__annotations__ = method.__module__, method.__annotations__
+    if hasattr(method, "__wrapped__"):
+
+        def behind(self: Any) -> Any:
+            return own(self)
+
+        # By this name pprint tells that the text of a class is the one of @dataclass.
+        behind.__name__, behind.__qualname__ = method.__name__, method.__wrapped__.__qualname__
+        own.__wrapped__ = behind
     return own
 
 

@@ -41,13 +41,11 @@ class _Door:
         return object.__getattribute__(self, "_value")
 
 
-class Inert:
-    """Stands for a descriptor in the view of a class's namespace."""
+class Inert:  # noqa: D101 - each has the docstring of the descriptor for which it stands in the view of a class
+    __slots__ = ("__doc__", "_text")
 
-    __slots__ = ("_text",)
-
-    def __init__(self, descriptor: object) -> None:
-        self._text = repr(descriptor)
+    def __init__(self, shown: object, doc: str | None) -> None:
+        self.__doc__, self._text = doc, repr(shown)
 
     def __repr__(self) -> str:
         return self._text

@@ -45,7 +45,7 @@ def _readable(guards: Guards, class_: type, name: str, value: Any) -> Any:
     # Any other descriptor would be run, or gives something else on the class than it is.
     if (kind in _METHODS or not is_descriptor) and (found := guards.getattr(class_, name)) is value:
         return found
-    inert: Any = doors.Inert(kind)
+    inert: Any = doors.Inert(kind, value.__doc__)
     return kind(inert) if kind in (classmethod, staticmethod) else inert
 
 
@@ -54,7 +54,7 @@ _METHODS = frozenset({types.FunctionType, types.MethodDescriptorType, types.Wrap
 
 def _shown(guards: Guards, class_: type, name: str, value: Any) -> Any:
     if type(value) is types.GetSetDescriptorType:
-        return doors.Inert(value)  # __dict__ and __weakref__ of one class answer on the instances of others
+        return doors.Inert(value, None)  # __dict__ and __weakref__ of one class answer for objects of others
     if name in {"_replace", "__replace__"} and type(value) is types.FunctionType:
         return guards.getattr(class_, "_replace") if "_replace" in namespace_of(class_) else value
     if name == "__init__" and type(value) is types.FunctionType and not guards.is_guest_function(value):
