@@ -28,6 +28,7 @@ Pattern: TypeAlias = str | Iterable[str] | Callable[[str], bool]
 
 _FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, types.MethodType)
 _DATA = (list, dict, set, bytearray)
+_NESTED = frozenset({*_DATA, tuple})
 
 
 def matches(pattern: Pattern, name: str) -> bool:
@@ -290,7 +291,7 @@ def _copied(value: Any, known: dict[int, Any]) -> Any:
     kind = type(value)
     if id(value) in known:
         return known[id(value)]
-    if kind is list:
+    if kind is list and not _NESTED.isdisjoint(map(type, value)):
         items: list[Any] = []
         known[id(value)] = items
         items.extend(_copied(each, known) for each in value)
@@ -300,7 +301,7 @@ def _copied(value: Any, known: dict[int, Any]) -> Any:
         known[id(value)] = pairs
         pairs.update((key, _copied(each, known)) for key, each in value.items())
         return pairs
-    if kind is tuple and any(type(each) in (*_DATA, tuple) for each in value):
+    if kind is tuple and not _NESTED.isdisjoint(map(type, value)):
         return tuple(_copied(each, known) for each in value)
     return value.copy() if kind in _DATA else value
 
