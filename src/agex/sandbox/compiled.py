@@ -118,17 +118,18 @@ def _inspected(code: types.CodeType, source: str, *, is_inside: bool = False) ->
     for name in (dunders - _SAYABLE) | ledger.DENIED.intersection(code.co_names):
         raise SandboxSyntaxError(f"the name '{name}' is not available")
     is_function = bool(code.co_flags & CO_OPTIMIZED) and not code.co_name.startswith(_GENERIC)
-    constants = tuple(
-        [
-            _inspected(each, source, is_inside=is_inside or is_function)
-            if type(each) is types.CodeType
-            else each
-            for each in code.co_consts
-        ]
-    )
+    parts = constants = code.co_consts
+    if types.CodeType in map(type, parts):
+        is_inner = is_inside or is_function
+        parts = tuple(
+            [
+                _inspected(each, source, is_inside=is_inner) if type(each) is types.CodeType else each
+                for each in parts
+            ]
+        )
     if LISTS and is_function and not is_inside:
-        code = bound(code, constants)
-    elif any(map(operator.is_not, constants, code.co_consts)):
-        code = code.replace(co_consts=constants)
+        code = bound(code, parts)
+    elif any(map(operator.is_not, parts, constants)):
+        code = code.replace(co_consts=parts)
     origins.note_source(code, source)
     return code
