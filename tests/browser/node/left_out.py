@@ -55,7 +55,7 @@ _TESTS: dict[str, str] = {
     "tests/sandbox/test_limits_ways_round.py::test_what_the_standard_library_suppresses": (
         "the test starts processes"
     ),
-    "tests/sandbox/test_limits_ways_round.py::test_the_class_of_what_ended_a_run": "the test starts processes",
+    "tests/sandbox/test_limits_ways_round.py::test_the_class_of_what_ended": "the test starts processes",
     "tests/sandbox/test_holes_libraries.py::test_time_zones_are_listed": _NO_ZONES,
     "tests/sandbox/test_caches.py::test_a_key_that_lies_finds_what_it_says": _NO_ZONES,
     "tests/sandbox/test_caches.py::test_the_host_finds_in_no_cache_what_a_guest_put_there_under_a_key_that_lies"
