@@ -143,17 +143,17 @@ def test_a_module_that_a_policy_grants_raw_is_found() -> None:
         """A grant that gives the module itself, as a careless host would."""
 
         per_session = None
-        root = module_name = "json"
+        root = module_name = "math"
 
         def copy(self) -> ModuleType:
-            import json
+            import math
 
-            return json
+            return math
 
     policy = host.policy()
-    policy.modules["json"] = Raw()  # type: ignore[assignment]
+    policy.modules["math"] = Raw()  # type: ignore[assignment]
 
-    assert "the real module json" in str(attack.Attack("import json", policy).findings)
+    assert "the real module math" in str(attack.Attack("import math", policy).findings)
 
 
 def test_what_is_printed_is_looked_at() -> None:

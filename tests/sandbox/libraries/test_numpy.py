@@ -1,5 +1,7 @@
 """numpy under its policy: everyday code as natively, files, memory and the process refused."""
 
+import gc
+
 import numpy as np
 import pytest
 
@@ -171,6 +173,7 @@ def test_what_happens_at_a_division_by_zero_stays_the_hosts_setting(room):
     room("numpy", "scipy").printed(LEFT_OPEN)
 
     assert (np.geterr(), np.geterrcall(), special.geterr()) == before
+    gc.collect()  # what was left open is closed here, and not in the context of another test
 
 
 def test_how_arrays_are_shown_stays_the_hosts_setting(room):
@@ -189,3 +192,4 @@ def test_how_arrays_are_shown_stays_the_hosts_setting(room):
 
     assert np.get_printoptions() == before
     assert str(np.array([1, 2])) == "[1 2]"
+    gc.collect()
