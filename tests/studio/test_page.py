@@ -88,7 +88,7 @@ async def test_a_state_is_shown_stepped_back_and_forked(serve, tmp_path):
         await page.fill("#fork-name", "what if")
         await page.keyboard.press("Enter")
         await page.wait_for_selector("text=On the new branch what if")
-        assert await page.input_value("#branch") == "what if"
+        await expect(page.locator("#branch")).to_have_value("what if")
         await expect(page.locator(".commit")).to_have_count(2)
         assert shown.errors == []
     assert state.branches()["what if"] == list(state.history())[1].hash
