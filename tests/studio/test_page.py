@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import hashlib
 import json
@@ -92,6 +93,32 @@ async def test_a_state_is_shown_stepped_back_and_forked(serve, tmp_path):
         await expect(page.locator(".commit")).to_have_count(2)
         assert shown.errors == []
     assert state.branches()["what if"] == list(state.history())[1].hash
+
+
+@needs_chromium
+async def test_an_answer_about_the_branch_before_comes_too_late(serve, tmp_path):
+    async def late(route):
+        if "what" not in route.request.url:
+            await asyncio.sleep(1.5)
+        await route.continue_()
+
+    client = serve(make_state(tmp_path / "state"))
+    async with chromium() as browser:
+        page = (await opened(browser, client.server.address)).page
+        await page.wait_for_selector("text=6 in all")
+        await page.route("**/timeline*", late)
+        async with page.expect_request("**/timeline*"):
+            writer = Versioned(Disk(tmp_path / "state", durable=False))
+            writer["more"] = 1
+            writer.commit()
+            writer.close()
+        async with page.expect_response(lambda response: "timeline?branch=main" in response.url):
+            await page.click("#fork")
+            await page.fill("#fork-name", "what if")
+            await page.keyboard.press("Enter")
+            await page.wait_for_selector("text=On the new branch what if")
+        await page.wait_for_timeout(500)
+        assert await page.input_value("#branch") == "what if"
 
 
 @needs_chromium

@@ -12,7 +12,7 @@ const inspector = new Inspector(source, by("panel"), by("tabs"));
 const activity = new Activity(source, by("activity"), (kind, name) => inspector.open(kind, name));
 
 /** What is shown: a timeline, the commit that is looked at, and whether that is always the newest. */
-const view = { timeline: null, selected: null, following: true };
+const view = { timeline: null, branch: undefined, asked: 0, selected: null, following: true };
 const found = new Map();
 
 // -- what is there ---------------------------------------------------------------------------------
@@ -26,10 +26,20 @@ source.commit = (hash) => {
   return found.get(hash);
 };
 
-async function refresh(branch = view.timeline?.branch) {
-  const timeline = await source.ask("timeline", branch ? { branch } : {});
+async function refresh(branch = view.branch) {
+  view.branch = branch;
+  const asked = ++view.asked;
+  let timeline;
+  try {
+    timeline = await source.ask("timeline", branch ? { branch } : {});
+  } catch (error) {
+    if (asked === view.asked) view.branch = view.timeline?.branch;
+    throw error;
+  }
+  if (asked !== view.asked) return; // asked again since: of another branch, it may be
   timeline.commits.reverse();
   view.timeline = timeline;
+  view.branch = timeline.branch;
   const known = timeline.commits.some((commit) => commit.hash === view.selected);
   if (view.following || !known) {
     view.selected = timeline.head;
