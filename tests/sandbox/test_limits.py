@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import gc
+import heapq
 import io
 import os
 import signal
@@ -13,7 +14,7 @@ import threading
 import pytest
 
 from agex.errors import EvalError
-from agex.sandbox import Limits, Result, Sandbox, limits
+from agex.sandbox import Limits, Result, Sandbox, limits, output
 from agex.sandbox.limits import Deadline
 
 QUICK = Limits(seconds=0.3)
@@ -391,3 +392,41 @@ def test_a_strike_while_the_limit_is_given_back_leaves_the_host_its_own(monkeypa
         assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] == 100
 
     assert resource.getrlimit(resource.RLIMIT_NOFILE) == before
+
+
+@pytest.mark.parametrize("place", ["the main thread", "another thread"])
+def test_a_run_may_begin_while_another_begins(place: str, monkeypatch) -> None:
+    """A collection may come at any time, and a guest's ``close()`` of a file that is dropped is a run."""
+    inner, done = [], []
+
+    def collected() -> None:
+        if not inner:
+            inner.append(None)
+            inner.append(Sandbox(limits=Limits(seconds=5, memory_mb=50_000)).exec("print('inner')").stdout)
+
+    class Router(output._Router):
+        def __init__(self, original: object) -> None:
+            super().__init__(original)
+            collected()
+
+    push = heapq.heappush
+
+    def pushing(heap: list, entry: object) -> None:
+        push(heap, entry)
+        collected()
+
+    if place == "the main thread":
+        monkeypatch.setattr(output, "_Router", Router)
+    else:
+        monkeypatch.setattr(limits.heapq, "heappush", pushing)
+
+    def run() -> None:
+        done.append(Sandbox(limits=Limits(seconds=5)).exec("print('outer')").stdout)
+
+    if place == "the main thread":
+        run()
+    else:
+        thread = threading.Thread(target=run, daemon=True)
+        thread.start()
+        thread.join(20)
+    assert (done, inner) == (["outer\n"], [None, "inner\n"])

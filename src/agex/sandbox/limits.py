@@ -198,7 +198,8 @@ class _Watchdog:
     def reset(self) -> None:
         # Entered as a lock, not as a condition: the exception that this class sends may strike in
         # Condition.__enter__, a Python function, after the lock is taken and before it will be released.
-        self._lock = threading.Lock()
+        # A collection may come with it held, and a guest's close() of a dropped file be a run of its own.
+        self._lock = threading.RLock()
         self._condition = threading.Condition(self._lock)
         self._heap: list[tuple[float, int, Deadline]] = []
         self._count = itertools.count()
@@ -444,7 +445,7 @@ class _SoftLimit:
         self._of_host = 0
 
     def reset_lock(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a run may begin with it held: see _Watchdog
 
     @contextlib.contextmanager
     def held(self, which: int, value: int) -> Iterator[None]:

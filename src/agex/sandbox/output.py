@@ -93,7 +93,8 @@ class _Router(io.TextIOBase):
 class _Users:
     """How many runs need the routing."""
 
-    lock = threading.Lock()
+    # A collection may come with it held, and a guest's close() of a dropped file be a run of its own.
+    lock = threading.RLock()
     count = 0
 
 
