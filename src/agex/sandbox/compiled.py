@@ -25,7 +25,7 @@ __all__ = ["compile_expression", "compile_module"]
 
 _CACHE_SIZE = 512  # programs; a turn's code is a few kilobytes of bytecode
 _cache: OrderedDict[tuple[object, ...], types.CodeType] = OrderedDict()
-_lock = threading.Lock()
+_lock = threading.RLock()  # a collection may come with it held, and a guest's close() run a text
 
 
 def compile_module(
