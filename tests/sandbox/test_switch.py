@@ -5,6 +5,7 @@ import pickle
 import sys
 import threading
 import time
+import types
 import weakref
 
 import cloudpickle
@@ -212,3 +213,36 @@ def test_nor_with_type_parameters(program: str) -> None:
 
     with pytest.raises((pickle.PicklingError, TypeError)):
         cloudpickle.dumps(value)
+
+
+def test_one_that_is_made_a_second_time_of_its_code_ends_too() -> None:
+    """As a stored function is: over other variables, and listed nowhere."""
+    session, names = Sandbox(limits=Limits(seconds=0.2)).session(), {}
+    assert session.define(NEVER, "<kept 1>", names).error is None
+    code, namespace = names["f"].__code__, names["f"].__globals__
+    namespace["f"] = types.FunctionType(code, namespace)
+    session.bind("f", namespace["f"])
+
+    result = session.run("f(200)")
+
+    assert "longer than 0.2 s" in str(result.error)
+    assert "stop!" in code.co_names
+
+
+@pytest.mark.parametrize("wrap", ["types.coroutine(g)", "functools.wraps(g)(g)"])
+def test_what_takes_a_function_and_gives_it_back_leaves_it_listed(wrap: str) -> None:
+    program = f"""
+import functools, types
+def g(n):
+    if n:
+        yield from g(n - 1)
+        yield from g(n - 1)
+try:
+    g = {wrap}
+except AttributeError as refused:
+    print(refused)
+next(g(200), None)
+"""
+    result = Sandbox(limits=Limits(seconds=0.2)).exec(program)
+
+    assert "longer than 0.2 s" in str(result.error)
