@@ -165,6 +165,17 @@ def test_it_runs_again_afterwards() -> None:
     assert session.run("f(3)").error is None
 
 
+def test_what_types_coroutine_made_of_it_stays() -> None:
+    session = Sandbox(limits=Limits(seconds=0.2)).session()
+    session.run("import types\n@types.coroutine\ndef g(): yield 1\nasync def h(): return await g()")
+    before = session.namespace["g"].__code__
+
+    assert session.run(NEVER + "f(200)").error is not None
+
+    assert session.namespace["g"].__code__ is before
+    assert session.namespace["h"]().send(None) == 1
+
+
 def test_those_that_are_gone_are_not_held() -> None:
     session = Sandbox(limits=Limits(seconds=60)).session()
     session.run("for i in range(10_000):\n    def f(): return i")

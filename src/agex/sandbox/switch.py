@@ -110,7 +110,8 @@ class _Listed:
         return self._function() is not None
 
     def end(self) -> None:
-        if (function := self._function()) is not None:
+        if (function := self._function()) is not None and function.__code__ is not self._ending:
+            self._code = function.__code__  # types.coroutine() gives another to what it takes
             function.__code__ = self._ending
 
     def restore(self) -> None:
