@@ -11,6 +11,7 @@ from __future__ import annotations
 import importlib
 import sys
 import types
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from typing import Any, TypeAlias
@@ -20,7 +21,7 @@ from agex.sandbox import classes, wall
 
 __all__ = [
     "Known", "ModuleGrant", "Pattern", "explained", "handed_out", "hint", "instead_of_module", "is_foreign",
-    "matches", "of_session", "open_while", "refused_member",
+    "make_for_each", "matches", "of_session", "open_while", "refused_member",
 ]  # fmt: skip
 
 Pattern: TypeAlias = str | Iterable[str] | Callable[[str], bool]
@@ -320,7 +321,8 @@ def of_session(shared: types.ModuleType, known: Known) -> types.ModuleType:
     own = types.ModuleType(shared.__name__, shared.__doc__)
     known[id(shared)] = shared, own
     kinds = {*_DATA, tuple, types.ModuleType, getattr(sys.modules.get("numpy"), "ndarray", tuple)}
-    changed = {}
+    made = _MADE_FOR_EACH[shared]() if shared in _MADE_FOR_EACH else {}
+    changed = {name: value for name, value in made.items() if name in vars(shared)}
     for name, value in [(n, v) for n, v in vars(shared).items() if type(v) in kinds]:
         mine = of_session(value, known) if type(value) is types.ModuleType else fresh(value)
         if mine is not value:
@@ -331,6 +333,16 @@ def of_session(shared: types.ModuleType, known: Known) -> types.ModuleType:
     vars(own).update(vars(shared))
     vars(own).update(changed)
     return own
+
+
+_MADE_FOR_EACH: weakref.WeakKeyDictionary[types.ModuleType, Callable[[], Mapping[str, Any]]] = (
+    weakref.WeakKeyDictionary()
+)
+
+
+def make_for_each(shared: types.ModuleType, make: Callable[[], Mapping[str, Any]]) -> None:
+    """Have members of a module made anew for each session."""
+    _MADE_FOR_EACH[shared] = make
 
 
 def fresh(value: Any) -> Any:

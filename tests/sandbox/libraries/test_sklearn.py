@@ -63,8 +63,6 @@ HOSTILE = {
     "scipy": "import scipy",
     "workers": "import sklearn.pipeline as p; p.Parallel(2)",
     "patching": "from sklearn.svm import SVC; SVC.fit = None",
-    "the generator of the process": "from sklearn.utils import check_random_state; check_random_state(None).seed(1)",
-    "the generator of the process, off its class": "from sklearn.utils import check_random_state; np.random.RandomState.seed(check_random_state(None), 1)",
     "the generator of the process, through super": "from sklearn.utils import check_random_state\nclass R(np.random.RandomState):\n    def go(self): super(R, check_random_state(None)).seed(1)\nR().go()",
     "signatures, which evaluate text": "from sklearn.gaussian_process.kernels import signature",
     "settings for a block": "from sklearn.base import config_context",

@@ -100,6 +100,8 @@ class Library:
     """Modules that it imports when they are first needed."""
     prepare: Callable[[], None] = _ready
     """Does, once and as the host, what the library would do when it is first used."""
+    own: Mapping[str, Callable[[], Mapping[str, Any]]] = field(default_factory=dict)
+    """Makes members of a module for each session, where they hold a state; by the module's path."""
     replace: Callable[[bool], Replacements] = _nothing
     """Makes what is handed out in place of members, for each grant; told whether files are open to it."""
 

@@ -111,11 +111,10 @@ def _use(backend: Any, **kwargs: Any) -> None:
 def _replace(files: bool) -> Replacements:
     plt: Any = import_module("matplotlib.pyplot")
 
-    named = {name: own_colors(plt.get_cmap(name)) for name in plt.colormaps() if name.isidentifier()}
     colors: Any = import_module("matplotlib.colors")
     return {
         "": {"use": _use},
-        "cm": named,
+        "cm": _colormaps(),
         "colors": {"get_named_colors_mapping": lambda: dict(colors.get_named_colors_mapping())},
         "pyplot": {
             "savefig": guarded(plt.savefig, _SAVEFIG.opened() if files else _SAVEFIG),
@@ -123,6 +122,13 @@ def _replace(files: bool) -> Replacements:
             "show": _show,
         },
     }
+
+
+def _colormaps() -> dict[str, Any]:
+    """Give the colormaps by their names, to be changed by nobody else."""
+    plt: Any = import_module("matplotlib.pyplot")
+
+    return {name: own_colors(plt.get_cmap(name)) for name in plt.colormaps() if name.isidentifier()}
 
 
 def _prepare() -> None:
@@ -187,6 +193,7 @@ LIBRARIES = {
             "mpl_toolkits.mplot3d",
             "uuid",
         ),
+        own={"cm": _colormaps},
         prepare=_prepare,
         replace=_replace,
     ),

@@ -182,10 +182,7 @@ def _replace(files: bool) -> Replacements:
 
 
 def _own_random() -> dict[str, Any]:
-    """Give the functions of ``np.random`` over a generator of the grant's own.
-
-    ``np.random.seed(1)`` gives the numbers it always gives, and the host's generator stands still.
-    """
+    """Give the functions of ``np.random`` over a generator of their own."""
     np: Any = import_module("numpy")
 
     own = np.random.RandomState()
@@ -222,6 +219,7 @@ LIBRARIES = {
         ),
         builtins=(memoryview,),
         brings=("io", "struct"),
+        own={"random": _own_random},
         replace=_replace,
     )
 }

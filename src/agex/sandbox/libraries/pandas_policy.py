@@ -10,6 +10,7 @@ from agex.errors import SandboxError
 from agex.sandbox.libraries import numpy_policy
 from agex.sandbox.libraries.arrow_data import checked_first
 from agex.sandbox.libraries.checks import Stream, argument, guarded, named_functions, refused
+from agex.sandbox.libraries.generators import draw_from_own
 from agex.sandbox.libraries.homes import Guard
 from agex.sandbox.libraries.library import Library, Replacements, less, only
 
@@ -175,6 +176,10 @@ def _replace(files: bool) -> Replacements:
     }
 
 
+def _prepare() -> None:
+    draw_from_own("pandas", "pandas.core.common", "random_state")
+
+
 LIBRARIES = {
     "pandas": Library(
         name="pandas",
@@ -199,6 +204,7 @@ LIBRARIES = {
             "pandas.io.formats.csvs",
             "pandas.io.sql",
         ),
+        prepare=_prepare,
         replace=_replace,
     )
 }

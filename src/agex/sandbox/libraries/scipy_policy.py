@@ -8,9 +8,10 @@ from typing import Any
 
 from agex.sandbox.context import CURRENT
 from agex.sandbox.libraries.checks import Stream, guarded
+from agex.sandbox.libraries.generators import draw_from_own, hold_own
 from agex.sandbox.libraries.library import Library, Replacements, less, only
 
-__all__ = ["LIBRARIES", "check_positions"]
+__all__ = ["LIBRARIES", "prepare"]
 
 _WHOLE = """
     cluster cluster.hierarchy cluster.vq constants integrate interpolate ndimage optimize signal
@@ -40,6 +41,16 @@ _TABLEAUX = frozenset(
     """.split()
 )
 """Arrays of a class, by which the host's differential equations are solved as well."""
+
+
+def prepare() -> None:
+    """Check the positions in sparse matrices, and have distributions draw from the session's generator."""
+    check_positions()
+    draw_from_own("scipy", "scipy._lib._util", "check_random_state")
+    infrastructure: Any = import_module("scipy.stats._distn_infrastructure")
+    multivariate: Any = import_module("scipy.stats._multivariate")
+    for class_ in (infrastructure.rv_generic, multivariate.multi_rv_generic):
+        hold_own(class_, "_random_state")
 
 
 def check_positions() -> None:
@@ -102,7 +113,7 @@ LIBRARIES = {
         )
         | _TABLEAUX,
         brings=("numpy",),
-        prepare=check_positions,
+        prepare=prepare,
         replace=_replace,
     ),
 }

@@ -12,6 +12,7 @@ from agex.sandbox.context import CURRENT, asking
 from agex.sandbox.formatting import is_plain_format, safe_format
 from agex.sandbox.libraries import scipy_policy
 from agex.sandbox.libraries.checks import Stream, guarded
+from agex.sandbox.libraries.generators import draw_from_own
 from agex.sandbox.libraries.library import Library, Replacements, less, only
 
 __all__ = ["LIBRARIES"]
@@ -68,7 +69,8 @@ def _prepare() -> None:
     _prepare_names()
     _prepare_members()
     _prepare_jobs()
-    scipy_policy.check_positions()
+    scipy_policy.prepare()
+    draw_from_own("sklearn", "sklearn.utils.validation", "check_random_state")
     with suppress(ImportError):  # of another version
         pools: Any = import_module("sklearn.utils.parallel")
         with pools._get_threadpool_controller().limit(limits=1, user_api="blas"):
