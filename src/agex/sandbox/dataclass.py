@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 from agex.errors import SandboxAttributeError, SandboxError, SandboxTypeError
 from agex.sandbox import classes, hostclass, instead, ledger, members
 from agex.sandbox.context import asking
+from agex.sandbox.identity import is_one_of
 from agex.sandbox.memo import Memo
 from agex.sandbox.names import is_bindable
 from agex.typeslots import mro_of, namespace_of
@@ -195,7 +196,7 @@ class _Preparation:
         if type(found) is dataclasses.Field:
             _make_exact(found)
             return None
-        if dataclasses.Field in mro_of(type(found)):
+        if is_one_of(dataclasses.Field, mro_of(type(found))):
             raise SandboxTypeError(f"the field {name!r} must be made by field()")
         try:
             value = self._guards.getattr(self._cls, name)
@@ -302,7 +303,7 @@ def _check_fields(guards: Guards, cls: type, base: type) -> None:
 def _check_post_init(guards: Guards, cls: type) -> None:
     """Refuse a ``__post_init__`` that is found by running something."""
     found = _raw(cls, "__post_init__")
-    if found is _NOTHING or type(found) in {types.FunctionType, staticmethod}:
+    if found is _NOTHING or is_one_of(type(found), (types.FunctionType, staticmethod)):
         return
     if type(found) is classmethod and type(found.__func__) is types.FunctionType:
         return

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from agex.errors import SandboxAttributeError, SandboxTypeError
 from agex.sandbox import answers, caches, classes, formatting, hostclass, instead, lazies, members, sealing
 from agex.sandbox.aliases import ALIAS_OWN, is_alias, origin_of
+from agex.sandbox.identity import is_one_of
 from agex.typeslots import mro_of, namespace_of
 
 if TYPE_CHECKING:
@@ -191,14 +192,14 @@ _HELD = frozenset({types.WrapperDescriptorType, types.FunctionType, types.Builti
 _MOST_CLOSURES = 256
 """Functions that stand for others, kept by a session."""
 
-_C_CODE = frozenset({types.WrapperDescriptorType, types.MethodWrapperType, types.BuiltinFunctionType})
-_UNBOUND = frozenset({types.WrapperDescriptorType, types.FunctionType})
-_NAMED = _C_CODE | {types.FunctionType, types.MethodType}
+_C_CODE = (types.WrapperDescriptorType, types.MethodWrapperType, types.BuiltinFunctionType)
+_UNBOUND = (types.WrapperDescriptorType, types.FunctionType)
+_NAMED = (*_C_CODE, types.FunctionType, types.MethodType)
 
 
 def _named_after(function: Any, real: Any) -> Any:
     """Let what stands for *real* show itself as that."""
-    if type(real) in _NAMED:  # else it is to be asked
+    if is_one_of(type(real), _NAMED):  # else it is to be asked
         function.__name__, function.__qualname__ = real.__name__, real.__qualname__
         function.__doc__, function.__module__ = real.__doc__, getattr(real, "__module__", None)
         function.__annotations__ = dict(getattr(real, "__annotations__", ()))
@@ -398,7 +399,7 @@ def _new(guards: Guards, real: Callable[..., Any]) -> Callable[..., Any]:
             if len(rest) != 3:
                 return _failing(real, args, kwargs)
             guards.classes.reconcile(cls, rest[1], rest[0])
-            makes_new = type(real) in {types.BuiltinFunctionType, types.FunctionType}
+            makes_new = is_one_of(type(real), (types.BuiltinFunctionType, types.FunctionType))
             return guards.classes.create(functools.partial(real, cls), makes_new, *rest, **kwargs)
         if issubclass(type(cls), lazies.LazyMeta):
             return cls(*rest, **kwargs)
@@ -411,7 +412,7 @@ def _new(guards: Guards, real: Callable[..., Any]) -> Callable[..., Any]:
 
 def _failing(real: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Have what is written in C say what is wrong with its arguments; a program might take them."""
-    if type(real) in _C_CODE:
+    if is_one_of(type(real), _C_CODE):
         return real(*args, **kwargs)
     raise TypeError(f"{real.__name__}() was not given what it needs, got {len(args)} arguments")
 
@@ -434,7 +435,7 @@ def _accessor_door(guards: Guards, receiver: Any, name: str) -> Any:
     real = host.getattr(receiver, name)
     if _is_guests_code(guards, real):
         return _Door(real)
-    is_unbound = issubclass(type(receiver), type) or type(real) in _UNBOUND
+    is_unbound = issubclass(type(receiver), type) or is_one_of(type(real), _UNBOUND)
     subject = super_self(receiver) if type(receiver) is super else receiver
     return _Door(_closure(guards, real, _ACCESSORS[name], *(() if is_unbound else (subject,))))
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-__all__ = ["ByIdentity", "is_told_by"]
+from collections.abc import Iterable
+
+__all__ = ["ByIdentity", "is_one_of", "is_told_by"]
 
 
 class ByIdentity:
@@ -16,6 +18,11 @@ class ByIdentity:
 
     def __contains__(self, class_: object) -> bool:
         return id(class_) in self._own or id(class_) in self._plain
+
+
+def is_one_of(class_: type, classes: Iterable[type]) -> bool:
+    """Tell whether a class is in *classes*, which ``in`` would have a metaclass of the guest's say."""
+    return any(class_ is each for each in classes)
 
 
 def is_told_by(class_: type) -> bool:

@@ -14,6 +14,7 @@ from typing import Any
 
 from agex.errors import SandboxTypeError
 from agex.sandbox import answers, hostclass, ledger, origins, rawmemory
+from agex.sandbox.identity import is_one_of
 from agex.typeslots import module_of, mro_of, name_of, namespace_of
 
 __all__ = [
@@ -175,7 +176,7 @@ def making(is_own: Callable[[type], bool]) -> Callable[[Callable[..., Any]], Cal
         @functools.wraps(new)
         def __new__(*args: Any, **kwargs: Any) -> Any:  # noqa: N807 - it is the one of the class
             made = new(*args, **kwargs)
-            if type(made) in _FROZEN or is_own(made if issubclass(type(made), type) else type(made)):
+            if is_one_of(type(made), _FROZEN) or is_own(made if issubclass(type(made), type) else type(made)):
                 return made
             raise SandboxTypeError("__new__() of a metaclass must give a class of your own")
 

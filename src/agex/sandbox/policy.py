@@ -20,7 +20,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from agex.errors import DefinitionError
-from agex.sandbox import doors, hostclass, ledger, libraries, page
+from agex.sandbox import doors, hostclass, ledger, libraries, origins, page
 from agex.sandbox.libraries.homes import Guard, homes
 from agex.sandbox.libraries.lookup import DENIED, Shelf, member_door, named, open_guard, unsealed
 from agex.sandbox.modules import ModuleGrant, Pattern, matches, open_while
@@ -355,7 +355,7 @@ class Policy:
         class_ = unsealed(class_)
         if name in _MAKING and any(map(self.is_sealed, mro_of(class_))):
             return True
-        if any(rule.denies(name) for base in mro_of(class_) if (rule := self._rules.get(base))):
+        if any(rule.denies(name) for base in _of_hosts(class_) if (rule := self._rules.get(base))):
             return True
         return self._shelf.verdict(class_, name) is DENIED
 
@@ -365,7 +365,7 @@ class Policy:
         said = self._shelf.verdict(class_, name)
         if said is not None:
             return said
-        opened = next((self._open[base] for base in mro_of(class_) if base in self._open), ())
+        opened = next((self._open[base] for base in _of_hosts(class_) if base in self._open), ())
         return open_guard(opened)
 
     def imports(self, name: str, value: Any) -> bool:
@@ -377,6 +377,8 @@ class Policy:
 
     def restricts(self, class_: type) -> bool:
         """Tell whether a registration, or a library in force, says something of a class's own members."""
+        if origins.is_guest_class(class_):
+            return False
         said = class_ in self._rules or class_ in self._open or self.is_sealed(class_)
         return said or self._shelf.restricts(class_)
 
@@ -387,7 +389,7 @@ class Policy:
         """
         if name == "__init_subclass__":
             return self._shelf.is_whole(class_)
-        for base in mro_of(unsealed(class_)):
+        for base in _of_hosts(unsealed(class_)):
             rule = self._rules.get(base)
             if rule is None or name.startswith("_") or not rule.denies(name):
                 continue
@@ -399,13 +401,13 @@ class Policy:
         """Tell whether guest code may not make instances of *class_*."""
         for package in self._unloaded.keys() & sys.modules.keys():
             self._sealed.update(filter(None, map(_class_at, self._unloaded.pop(package))))
-        return class_ in self._sealed
+        return not origins.is_guest_class(class_) and class_ in self._sealed
 
     def is_writable(self, class_: type) -> bool:
         """Tell whether public data attributes of instances of *class_* may be assigned."""
         if (said := self._shelf.is_writable(class_)) is not None:
             return said
-        for base in mro_of(class_):
+        for base in _of_hosts(class_):
             if base in self._writable:
                 return True
             root = str(getattr(base, "__module__", "")).partition(".")[0]
@@ -419,6 +421,11 @@ class Policy:
 
     def _covers(self, root: str) -> bool:
         return any(grant.root == root for grant in self.modules.values())
+
+
+def _of_hosts(class_: type) -> list[type]:
+    """Give a class and its bases, less those of guests: what is looked up by them they would answer for."""
+    return [part for part in mro_of(class_) if not origins.is_guest_class(part)]
 
 
 _MAKING = frozenset({"_make", "_replace"})

@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 
 from agex.errors import SandboxTypeError
 from agex.sandbox import answers, instead
+from agex.sandbox.identity import is_one_of
 from agex.typeslots import mro_of, name_of, namespace_of
 
 __all__ = ["NAMES", "NOWHERE", "SimpleNamespace", "is_namespace", "keep_from"]
@@ -45,7 +46,8 @@ def keep_from(class_: type) -> None:
             f"the metaclass of class {name_of(class_)} cannot also be a subclass of an ordinary class; "
             "make it two classes"
         )
-    if typing.Protocol in mro_of(class_):
+    protocol: Any = typing.Protocol
+    if is_one_of(protocol, mro_of(class_)):
         _leave_out_of_protocols()
     for name in NAMES:
         type.__setattr__(class_, name, NOWHERE)

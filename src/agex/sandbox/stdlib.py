@@ -252,6 +252,9 @@ class _attrgetter:  # noqa: N801 - it stands for operator.attrgetter
         values = tuple(functools.reduce(read, path, subject) for path in self._paths)
         return values[0] if len(values) == 1 else values
 
+    def __repr__(self) -> str:
+        return f"operator.attrgetter({', '.join(repr('.'.join(path)) for path in self._paths)})"
+
 
 class _methodcaller:  # noqa: N801 - it stands for operator.methodcaller
     """Do what ``operator.methodcaller`` does, through the guarded ``getattr``."""
@@ -263,3 +266,7 @@ class _methodcaller:  # noqa: N801 - it stands for operator.methodcaller
 
     def __call__(self, subject: Any, /) -> Any:
         return _guarded_getattr()(subject, self._name)(*self._args, **self._kwargs)
+
+    def __repr__(self) -> str:
+        given = [*map(repr, (self._name, *self._args)), *(f"{k}={v!r}" for k, v in self._kwargs.items())]
+        return f"operator.methodcaller({', '.join(given)})"

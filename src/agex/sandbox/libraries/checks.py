@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from agex.errors import SandboxError, SandboxTypeError
 from agex.sandbox.context import CURRENT
 from agex.sandbox.formatting import is_plain_format
+from agex.sandbox.identity import is_one_of
 from agex.sandbox.libraries.homes import Guard, homes
 
 if TYPE_CHECKING:
@@ -125,10 +126,11 @@ class Stream:
             raise SandboxTypeError(f"{name}() takes {self.most} arguments by position here; name the others")
         value = argument(self.position, self.keyword, args, kwargs)
         kwargs = {**self.defaults, **kwargs, **self.fixed}
-        if value is _ABSENT or value is None or self.files or type(value) in self.also:
+        if value is _ABSENT or value is None or self.files or is_one_of(type(value), self.also):
             return real(*args, **kwargs)
         files = _workspace()
-        if type(value) in _STREAMS or (files is not None and type(value) in (io.TextIOWrapper, *files.kinds)):
+        streams = _STREAMS if files is None else (*_STREAMS, io.TextIOWrapper, *files.kinds)
+        if is_one_of(type(value), streams):
             if self.in_memory:
                 return self._call_in_memory(value, real, args, kwargs)
             return real(*args, **kwargs)

@@ -32,11 +32,11 @@ def COPIED(real: Any) -> Any:  # noqa: N802 - a verdict, beside the guards
 
 def unsealed(class_: type) -> type:
     """Give what the stand-in of a sealed class stands for; any other class as it is."""
-    real = namespace_of(class_).get("_real") if type(class_) in _STAND_INS else None
+    real = namespace_of(class_).get("_real") if type(class_) is _SEALED else None
     return real if isinstance(real, type) else class_
 
 
-_STAND_INS = {type(sealing.sealed(object))}
+_SEALED = type(sealing.sealed(object))
 
 
 def named(include: Any) -> frozenset[str]:
