@@ -19,6 +19,7 @@ __all__ = [
     "is_super",
     "know",
     "let_stop",
+    "listing",
     "look",
     "look_ahead",
     "look_once",
@@ -239,11 +240,23 @@ def is_plain_member(node: ast.stmt) -> bool:
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         signature = node.args
         notes = [parameter.annotation for parameter in parameters(signature)]
-        parts = [*node.decorator_list, *signature.defaults, *signature.kw_defaults, *notes, node.returns]
+        decorators = [each for each in node.decorator_list if not _is_listing(each)]
+        parts = [*decorators, *signature.defaults, *signature.kw_defaults, *notes, node.returns]
         return all(map(_is_plain, parts)) and not getattr(node, "type_params", None)
     if isinstance(node, ast.Assign):
         return _is_plain(node.value) and all(isinstance(target, ast.Name) for target in node.targets)
     return isinstance(node, ast.Pass) or is_docstring(node)
+
+
+def listing(block: list[ast.stmt]) -> list[ast.stmt]:
+    """Give what a class body of plain members needs: what its functions are listed by is a global name."""
+    functions = [each for each in block if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)]
+    is_needed = any(_is_listing(decorator) for each in functions for decorator in each.decorator_list)
+    return [_new(ast.Global, at(block[0]), names=["listed!"])] if is_needed else []
+
+
+def _is_listing(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name) and node.id == "listed!"
 
 
 def _is_plain(node: ast.expr | None) -> bool:

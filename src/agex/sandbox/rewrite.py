@@ -22,8 +22,7 @@ remain real ones, compiled by CPython. Five things are added:
 
 Helper names contain ``!``: no identifier can, so no guest can name them.
 
-A node type without a verdict is refused: a new Python must be reviewed before its new
-syntax runs.
+A node type without a verdict is refused: a new Python is reviewed before its new syntax runs.
 """
 
 from __future__ import annotations
@@ -459,7 +458,9 @@ class Rewriter:
             if has_notes:
                 out.insert(start, hints.start(owner))
             # A metaclass may prepare any mapping as namespace: the helpers must not be asked of it.
-            if not all(map(nodes.is_plain_member, out)):
+            if all(map(nodes.is_plain_member, out)):
+                out[start:start] = nodes.listing(out)
+            else:
                 out.insert(start, self.helpers(out[0]))
         return out
 
