@@ -163,7 +163,7 @@ def are_fields(table: Any) -> bool:
     )
 
 
-_FROZEN = frozenset({bool, bytes, float, int, str, type(None)})
+_FROZEN = (bool, bytes, float, int, str, type(None))
 
 
 def making(is_own: Callable[[type], bool]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
