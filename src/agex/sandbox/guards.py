@@ -107,6 +107,7 @@ class Guards:
         """The workspace, if the session has one."""
         self.program: types.CodeType | None = None
         """What the session runs, or ran last."""
+        self.sources: dict[str, list[str]] = {}  # by the name of the file
         self.classes = classes.ClassRegistry(policy.restricts, policy.leaves_out)
         self._registered = policy.text
         self.builtins: dict[str, Any] = {

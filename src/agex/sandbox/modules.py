@@ -166,8 +166,6 @@ class ModuleGrant:
 
 _INSTEAD = {
     "asyncio.run": "call await main() itself, where the code is run with await allowed",
-    "contextlib.redirect_stderr": "use print(..., file=io.StringIO())",
-    "contextlib.redirect_stdout": "use print(..., file=io.StringIO())",
     "json.load": "use json.loads(text)",
     "json.dump": "use json.dumps(value)",
     "operator.call": "call the function itself",
@@ -178,8 +176,6 @@ _INSTEAD = {
     "sys.exit": "return or raise to end the program earlier",
     "sys.setrecursionlimit": "write a loop instead of a deep recursion",
     "sys.stdin": "use the values you were given",
-    "sys.stdout": "use print()",
-    "sys.stderr": "use print()",
     "sys.modules": "import what you need by its name",
     "sys.path": "import what you need by its name",
 }
@@ -197,13 +193,11 @@ _INSTEAD_OF_MODULES = {
     **dict.fromkeys(("marshal", "pickle", "shelve"), "use json, or keep the object in a variable"),
     **dict.fromkeys(("doctest", "unittest"), "use assert"),
     "argparse": "use the variables you were given",
-    "ast": "use json.loads(text)",
     "contextvars": "pass the value as an argument",
     "importlib": "use the import statement",
     "inspect": "use callable(x), dir(x), x.__doc__ and x.__annotations__",
     "logging": "use print()",
     "timeit": "use time.perf_counter()",
-    "traceback": "use except Exception as error, and print it",
 }
 """What to do instead of modules that are often asked for."""
 
@@ -260,7 +254,7 @@ def hint(name: str, known: Mapping[str, Any]) -> str:
     """Say what was probably meant; nothing where no name is like *name*."""
     import difflib
 
-    close = difflib.get_close_matches(name, [k for k in known if not k.startswith("_")], n=1)
+    close = difflib.get_close_matches(name, [k for k in known if not k.startswith("_")], n=1, cutoff=0.7)
     return f"did you mean '{close[0]}'?" if close else ""
 
 

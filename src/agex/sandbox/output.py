@@ -11,7 +11,7 @@ import sys
 import threading
 from collections import deque
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, Protocol
 
 __all__ = ["CAPTURE", "Output", "capture_stdout", "release_stdout"]
 
@@ -65,7 +65,11 @@ class Output:
         return "".join(self._head) + note + "".join(self._tail)
 
 
-CAPTURE: ContextVar[Output | None] = ContextVar("agex_capture", default=None)
+class _Writable(Protocol):
+    def write(self, text: str) -> int: ...
+
+
+CAPTURE: ContextVar[_Writable | None] = ContextVar("agex_capture", default=None)
 """The output of the guest code running in this context; None outside."""
 
 

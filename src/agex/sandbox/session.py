@@ -117,7 +117,7 @@ class Session:
         """The workspace, as the host gave it."""
         self._guards = Guards(policy, self._trip, self._caught)
         self._builtins, self._switch = self._guards.builtins, self._guards.switch
-        self._sources: dict[str, list[str]] = {}
+        self._sources = self._guards.sources
         self._ending: BaseException | None = None
         self._deadline: Deadline | None = None
         self._decimals: Any = None

@@ -8,6 +8,7 @@ attribute's name as a string; members that do are named and dropped or replaced.
 
 from __future__ import annotations
 
+import ast
 import functools
 import operator
 import sys
@@ -35,7 +36,9 @@ from agex.sandbox.context import asking
 from agex.sandbox.formatting import SafeFormatter
 from agex.sandbox.modules import ModuleGrant
 from agex.sandbox.normal import statistics_members
-from agex.sandbox.warned import warn
+from agex.sandbox.streams import REDIRECTS, STREAMS
+from agex.sandbox.tracebacks import TRACEBACK
+from agex.sandbox.warned import WARNINGS
 
 __all__ = ["grants"]
 
@@ -115,7 +118,9 @@ _ONLY: dict[str, tuple[str, ...]] = {
     "PriorityQueue", "Lock",
                 "Event", "Semaphore", "Condition", "TimeoutError", "CancelledError", "TaskGroup", "timeout",
                 "create_task", "FIRST_COMPLETED", "ALL_COMPLETED", "FIRST_EXCEPTION", "iscoroutinefunction"),
-    "warnings": ("warn",),
+    "ast": ("literal_eval",),
+    "traceback": tuple(TRACEBACK),
+    "warnings": tuple(WARNINGS),
     "sys": ("maxsize", "float_info", "int_info", "version_info", "version", "byteorder", "maxunicode",
     "getsizeof",
             "getrecursionlimit", "hash_info", "implementation", "platform"),
@@ -158,8 +163,9 @@ def grants() -> Mapping[str, ModuleGrant]:
 def _replacements() -> dict[str, dict[str, Any]]:
     return {
         "abc": decorators.ABC,
+        "ast": {"literal_eval": literal_eval},
         "asyncio": awaiting.ASYNCIO,
-        "contextlib": decorators.CONTEXTLIB,
+        "contextlib": {**decorators.CONTEXTLIB, **REDIRECTS},
         "copy": copying.COPY,
         "dataclasses": dataclass.DATACLASSES,
         "enum": enums.ENUM,
@@ -178,7 +184,9 @@ def _replacements() -> dict[str, dict[str, Any]]:
             **decorators.typing_marks(),
             **aliases.TYPING,
         },
-        "warnings": {"warn": warn},
+        "sys": STREAMS,
+        "traceback": TRACEBACK,
+        "warnings": WARNINGS,
         "zoneinfo": {"available_timezones": _available_timezones},
     }
 
@@ -229,6 +237,13 @@ _PER_SESSION: dict[str, Callable[[], Mapping[str, Any]]] = {
     "zoneinfo": caches.zone_members,
 }
 """Members that are made for each session, or when their module is first asked for."""
+
+
+def literal_eval(node_or_string: Any) -> Any:
+    """Do what ``ast.literal_eval`` does with text: nodes are not to be had."""
+    if not isinstance(node_or_string, str):
+        raise ValueError(f"malformed node or string: {node_or_string!r}")  # noqa: TRY004 - as the real one does
+    return ast.literal_eval(str.__str__(node_or_string))
 
 
 def _guarded_getattr() -> Callable[[Any, str], Any]:

@@ -1,14 +1,20 @@
-"""The traceback that the author of guest code needs: its own frames, with their lines."""
+"""The traceback that the author of guest code needs: its own frames, with their lines.
+
+Guest code itself gets it from ``traceback``, as text: there is no way from it to a frame.
+"""
 
 from __future__ import annotations
 
+import sys
 import types
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from agex.errors import EvalError
+from agex.errors import EvalError, SandboxError
+from agex.sandbox.context import asking
+from agex.sandbox.streams import write_error
 
-__all__ = ["format_error"]
+__all__ = ["TRACEBACK", "format_error"]
 
 _FRAMES = 20  # of each end: what a recursion error repeats a thousand times says nothing new
 _CAUSES = 3
@@ -68,3 +74,72 @@ def _frame(frame: types.FrameType, line: int, sources: Mapping[str, list[str]]) 
     if 0 < line <= len(source) and source[line - 1].strip():
         text += f"\n    {source[line - 1].strip()}"
     return text
+
+
+def format_exc(limit: None = None, chain: bool = True) -> str:
+    """Give the text of the error that is being handled, as ``traceback.format_exc`` does."""
+    return "".join(_lines(_handled(), limit, chain))
+
+
+def print_exc(limit: None = None, file: Any = None, chain: bool = True) -> None:
+    """Print the error that is being handled to the output, or to *file*."""
+    _print(_lines(_handled(), limit, chain), file)
+
+
+def format_exception(
+    exc: BaseException, /, value: Any = None, tb: Any = None, limit: None = None, chain: bool = True
+) -> list[str]:
+    """Give the text of an error in lines, as ``traceback.format_exception`` does."""
+    return _lines(value if isinstance(value, BaseException) else exc, limit, chain)
+
+
+def print_exception(  # noqa: PLR0917 - as in the standard library
+    exc: BaseException,
+    /,
+    value: Any = None,
+    tb: Any = None,
+    limit: None = None,
+    file: Any = None,
+    chain: bool = True,
+) -> None:
+    """Print an error to the output, or to *file*."""
+    _print(format_exception(exc, value, tb, limit, chain), file)
+
+
+def format_exception_only(exc: BaseException, /, value: Any = None) -> list[str]:
+    """Give what an error says, without where it was raised."""
+    return [f"{line}\n" for line in _last_lines(value if isinstance(value, BaseException) else exc)]
+
+
+def _handled() -> BaseException | None:
+    """Give the error that guest code handles; one that the host handles meanwhile is the host's."""
+    error, guards = sys.exc_info()[1], asking()
+    tb = None if error is None else error.__traceback__
+    return error if guards and tb and tb.tb_frame.f_builtins is guards.builtins else None
+
+
+def _lines(error: BaseException | None, limit: Any, chain: Any) -> list[str]:
+    if limit is not None or not chain:
+        raise SandboxError("limit and chain are not available here; format_exception_only() gives the end")
+    if error is None:
+        return ["NoneType: None\n"]
+    if not isinstance(error, BaseException):
+        raise TypeError("Exception expected for value, " + type(error).__name__ + " found")
+    guards = asking()
+    if guards is None:
+        return format_exception_only(error)
+    return f"{format_error(error, guards.builtins, guards.sources)}\n".splitlines(keepends=True)
+
+
+def _print(lines: list[str], file: Any) -> None:
+    for line in lines:
+        if file is None:
+            write_error(line)
+        else:
+            print(line, end="", file=file)
+
+
+TRACEBACK = {
+    each.__name__: each
+    for each in (format_exc, print_exc, format_exception, print_exception, format_exception_only)
+}
