@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 import types
+from collections.abc import Iterator
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from agex.sandbox.guards import Guards
 
-__all__ = ["CURRENT", "asking"]
+__all__ = ["CURRENT", "asking", "frames_of"]
 
 CURRENT: ContextVar[Guards | None] = ContextVar("agex_guest", default=None)
 """The guards of the guest code running in this context; None in host code."""
@@ -35,6 +36,15 @@ def asking() -> Guards | None:
             return None  # a module that is being loaded is the host's, whoever asked for it
         frame = frame.f_back
     return guards
+
+
+def frames_of(guards: Guards) -> Iterator[types.FrameType]:
+    """Give the frames of a guest's code that led here, the innermost first."""
+    frame: types.FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+    while frame is not None:
+        if frame.f_builtins is guards.builtins:
+            yield frame
+        frame = frame.f_back
 
 
 def _is_between(frame: types.FrameType) -> bool:

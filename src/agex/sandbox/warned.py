@@ -7,16 +7,15 @@ libraries is there: these would have to meet the guest's filters, too.
 
 from __future__ import annotations
 
+import itertools
 import operator
 import re
-import sys
 import warnings
 import weakref
-from types import FrameType
 from typing import Any, NoReturn
 
 from agex.errors import SandboxError
-from agex.sandbox.context import asking
+from agex.sandbox.context import asking, frames_of
 
 __all__ = ["WARNINGS"]
 
@@ -44,10 +43,11 @@ def warn(
         category = UserWarning
     if not (isinstance(category, type) and issubclass(category, Warning)):
         raise TypeError(f"category must be a Warning subclass, not '{type(category).__name__}'")
-    guards = asking()
-    frame = _frame(guards, operator.index(stacklevel))
-    if guards is None or frame is None:
+    level, guards = operator.index(stacklevel), asking()
+    frames = list(itertools.islice(frames_of(guards), max(level, 1))) if guards else []
+    if guards is None or not frames:
         return
+    frame = frames[-1]  # the guest's so many calls up, or its outermost one
     action = _action(guards, message, category, frame.f_lineno)
     if action == "ignore":
         return
@@ -171,17 +171,3 @@ WARNINGS = {
     "simplefilter": simplefilter,
     "warn": warn,
 }
-
-
-def _frame(guards: Any, level: int) -> FrameType | None:
-    """Find the guest's frame so many calls up, or its outermost one."""
-    found = None
-    frame: FrameType | None = sys._getframe(2)  # pyright: ignore[reportPrivateUsage] - as the real one does
-    while frame is not None and guards is not None:
-        if frame.f_builtins is guards.builtins:
-            found = frame
-            level -= 1
-            if level < 1:
-                break
-        frame = frame.f_back
-    return found

@@ -13,6 +13,7 @@ from agex.sandbox.libraries.checks import Stream, argument, guarded, named_funct
 from agex.sandbox.libraries.generators import draw_from_own
 from agex.sandbox.libraries.homes import Guard
 from agex.sandbox.libraries.library import Library, Replacements, less, only
+from agex.sandbox.libraries.pandas_query import evaluate
 
 __all__ = ["LIBRARIES"]
 
@@ -41,13 +42,11 @@ api.interchange, api.typing, api.internals, api.executors."""
 
 _DENIED = frozenset(
     """
-    eval query
     plot hist boxplot style from_custom_template
     to_pickle to_hdf to_excel to_orc to_stata to_clipboard to_xml to_iceberg to_xarray
     to_latex to_gbq
     to_coo from_coo from_spmatrix sp_index set_codes Categorical.view CategoricalIndex.view
     """.split()
-    # eval, query: evaluate text, with access to the variables of frames
     # plot and its kin: draw through any module named as backend, onto figures of the process
     # style: templates, which are programs
     # to_...: write files, or give objects of libraries without a policy
@@ -127,6 +126,8 @@ _GUARDED: dict[str, Guard] = {
     "Categorical.from_codes": _from_codes,
     "MultiIndex.set_levels": _set_levels,
     # a string is the name of any method
+    "DataFrame.eval": evaluate,
+    "DataFrame.query": evaluate,
     "apply": _BY_NAME,
     "agg": _BY_NAME,
     "aggregate": _BY_NAME,
