@@ -58,6 +58,11 @@ FORMATS = {
     "its subclass": f"import collections\nclass S(collections.UserString): pass\nS('{GLOBALS}').format(host_function)",
     "format_map": "import collections\ncollections.UserString('{x.__globals__}').format_map(dict(x=host_function))",
     "enum": f"import enum\nclass S(enum.StrEnum):\n  A = '{GLOBALS}'\nS.A.format(host_function)",
+    "getattr": f"class S(str): pass\ngetattr(S('{GLOBALS}'), 'format')(host_function)",
+    "attrgetter": f"import operator\nclass S(str): pass\noperator.attrgetter('format')(S('{GLOBALS}'))(host_function)",
+    "pattern": f"class S(str): pass\nmatch S('{GLOBALS}'):\n  case S(format=f): pass\nf(host_function)",
+    "augmented assignment": f"class S(str): pass\nclass E:\n  def __radd__(self, f): return f(host_function)\n"
+    f"s = S('{GLOBALS}')\ns.format += E()\ns.format",
     "nested field": f"'{{:{GLOBALS[:-1]}}}}}'.format(1, host_function)",
 }
 
@@ -81,6 +86,8 @@ READS = {
     "metaclass that lies about identity": "class Pure: pass\nclass M(type):\n"
     "  def __hash__(cls): return hash(Pure)\n  def __eq__(cls, other): return True\n"
     "class S(Vault, metaclass=M):\n  def leak(self): return self._secret\nS().leak()",
+    "augmented assignment": "class E:\n  def __radd__(self, read): return read(vault)\n"
+    "class A: pass\nA.__getstate__ += E()\nA.__getstate__",
     "walrus in a lazy generator": "class Own:\n  _secret = _a = 1\ndef f(v):\n  x = Own()\n"
     "  g = (x := v for _ in [1])\n  x._a\n  next(g)\n  return x._secret\nf(vault)",
 }
@@ -93,6 +100,9 @@ def test_private_state_of_the_host_is_not_read(source: str) -> None:
     assert SECRET not in str(result.value)
 
 
+KEPT = Record(1)
+"""A record of the host's."""
+
 WRITES = {
     "members ==": "class E:\n  def __eq__(self, o): o['X'] = 1; return True\nColor.__members__ == E()",
     "members |": "class E:\n  def __ror__(self, o): o['X'] = 1; return o\nColor.__members__ | E()",
@@ -101,6 +111,10 @@ WRITES = {
     "no_type_check": "import typing\ntyping.no_type_check(host_function)",
     "dataclass_transform": "import typing\ntyping.dataclass_transform()(Vault)",
     "abstractmethod": "import abc\nabc.abstractmethod(host_function)",
+    "augmented assignment": "class E:\n  def __radd__(self, store): store(host_function, 'X', 1)\n"
+    "class A: pass\nA.__setattr__ += E()",
+    "augmented init": "class E:\n  def __radd__(self, init): init(record, 2)\n"
+    "class A(Record): pass\nA.__init__ += E()",
     "total_ordering": "import functools\nfunctools.total_ordering(Color)",
     "register": "import numbers\nnumbers.Number.register(str)",
     "calendar": "import calendar\ncalendar.setfirstweekday(6)",
@@ -120,13 +134,13 @@ def test_the_host_is_not_changed(source: str) -> None:
 
     def state() -> tuple[Any, ...]:
         return (
-            list(Color.__members__), list(Record.__dataclass_fields__), vars(host_function), set(vars(Vault)),
+            list(Color.__members__), KEPT.a, list(Record.__dataclass_fields__), vars(host_function), set(vars(Vault)),
             isinstance("", numbers.Number), calendar.firstweekday(), reprlib.aRepr.maxlist,
             decimal.getcontext().prec, dict(decimal.getcontext().traps), random.getstate(),
         )  # fmt: skip
 
     before = state()
-    run(source)
+    run(source, record=KEPT)
     assert state() == before
 
 
@@ -271,3 +285,29 @@ def test_the_type_that_is_revealed_is_said_in_the_output_of_the_run(
 
     assert (done.value, done.stdout) == (5, "Runtime type is 'int'\n")
     assert capsys.readouterr().err == ""
+
+
+def test_an_object_of_the_guests_may_have_names_that_mean_something_elsewhere() -> None:
+    result = run("""
+import dataclasses
+@dataclasses.dataclass
+class P:
+    format: str
+    obj: int
+p = P("a", 1)
+p.format += "b"
+p.obj += 1
+match p:
+    case P(format=f, obj=o):
+        found = f, o
+(*found, getattr(p, "format"), p.obj)
+""")
+    assert result.value == ("ab", 2, "ab", 2)
+
+
+def test_an_augmented_assignment_asks_whether_it_may_read() -> None:
+    policy = Policy.default()
+    policy.cls(Record, exclude=["a"])
+    source = "class A(Record): pass\nx = A(1)\nx.a += 1"
+    result = Sandbox(policy).exec(source)
+    assert isinstance(result.error, SandboxError)

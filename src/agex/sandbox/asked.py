@@ -13,12 +13,15 @@ __all__ = ["Asked"]
 class Asked:
     """Asks the guards of a session each time that something is asked of an object, and hands it on.
 
-    It is the receiver of attributes in rewritten code, never a value there.
+    It is the receiver of attributes in rewritten code, never a value there. One that is made for an augmented
+    assignment to *name* asks first of all whether that may be set.
     """
 
     __slots__ = ("_guards", "_receiver")
 
-    def __init__(self, guards: Guards, receiver: object) -> None:
+    def __init__(self, guards: Guards, receiver: object, name: str = "") -> None:
+        if name:
+            guards.check_store(receiver, name)
         _SET(self, "_guards", guards)
         _SET(self, "_receiver", receiver)
 

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from agex.sandbox.guards import Guards
 
 __all__ = [
-    "ALIAS_OWN", "DOORS", "Inert", "described", "exact_name", "is_alias", "origin_of", "refusal",
-    "super_self",
+    "ALIAS_OWN", "DOORS", "Inert", "described", "exact_name", "is_alias", "is_inherited", "origin_of",
+    "refusal", "super_self",
 ]  # fmt: skip
 
 
@@ -556,6 +556,12 @@ def super_answers(receiver: Any, name: str) -> type:
     parts = () if owner is None else mro_of(owner)
     behind = itertools.dropwhile(lambda part: part is not _SUPER_PART(receiver), parts)
     return next((part for part in itertools.islice(behind, 1, None) if name in namespace_of(part)), object)
+
+
+def is_inherited(guards: Guards, receiver: Any, name: str) -> bool:
+    """Tell whether an object of the guest's has *name* from a class that is not the guest's."""
+    parts = mro_of(type(receiver))
+    return any(name in namespace_of(part) and not guards.classes.is_guest(part) for part in parts)
 
 
 def exact_name(name: Any) -> str:

@@ -366,6 +366,7 @@ class Guards:
             name in rules.hot
             or issubclass(type(receiver), type)  # a guest's metaclass does not make a class the guest's
             or not self.classes.is_pure(type(receiver))
+            or (name in ledger.INHERITED and doors.is_inherited(self, receiver, name))
         ):
             return self.check(receiver, name)
         return receiver

@@ -24,6 +24,7 @@ __all__ = [
     "DEFINABLE",
     "DENIED",
     "DUNDERS",
+    "INHERITED",
     "NAMES",
     "NEVER_DEFINED",
     "PUBLIC_UNDERSCORE",
@@ -130,6 +131,9 @@ CONTESTED = frozenset(
     }
 )  # fmt: skip
 """Names whose receiver is checked in every program."""
+
+INHERITED = CONTESTED - {"__class__", "__init__"}
+"""Those that an object of the guest's may answer by what its class has from a builtin one: `str.format`."""
 
 STORABLE = frozenset(
     {"__name__", "__qualname__", "__doc__", "__module__", "__annotations__", "__cause__", "__context__",

@@ -10,7 +10,6 @@ _CHILDREN: dict[str, tuple[str, ...]] = {
     # statements
     "Return": ("value",),
     "Assign": ("targets", "value"),
-    "AugAssign": ("target", "value"),
     "Delete": ("targets",),
     "Raise": ("exc", "cause"),
     "Assert": ("test", "msg"),

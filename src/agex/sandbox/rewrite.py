@@ -32,7 +32,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from agex.errors import SandboxSyntaxError
-from agex.sandbox import hints, ledger, nodes, patterns
+from agex.sandbox import augmented, hints, ledger, nodes, patterns
 from agex.sandbox.formatting import is_plain_format
 from agex.sandbox.plain import FIELDS
 from agex.sandbox.rules import HELPERS, Rules
@@ -264,12 +264,12 @@ class Rewriter:
         elif name in rules.contested:
             if name == "format" and isinstance(receiver, ast.Constant) and is_plain_format(receiver.value):
                 return
-            if name in _OWN_ANSWER or name not in ledger.CONTESTED:
+            if name not in ledger.INHERITED:
                 trusted = "ok!" if name in rules.only_elsewhere else "own!"
                 node.value = self.guard(trusted, "check!", node, name)
                 if name == "__init__" and nodes.is_super(receiver) and isinstance(node.value, ast.IfExp):
                     nodes.trust_super(node.value)
-            else:  # a class of the guest may have inherited it from a builtin one: str.format, object.__dir__
+            else:
                 node.value = nodes.call("check!", node, node.value, nodes.text(name, node))
         elif rules.strict:
             node.value = self.guard("ok!", "check!", node, name)
@@ -282,8 +282,10 @@ class Rewriter:
             return
         if ledger.is_dunder(name) and name not in ledger.STORABLE:
             self.refuse(node, f"attribute '{name}' cannot be changed", "define it in the class body")
-        mangled = self.mangle(name)
-        if name in self.rules.hot or mangled in self.rules.hot or ledger.is_dunder(name):
+        mangled, is_asked = self.mangle(name), ledger.is_dunder(name)
+        if node.ctx is augmented.BOTH:
+            check, is_asked = "asked!", name in ledger.INHERITED or is_asked
+        if name in self.rules.hot or mangled in self.rules.hot or is_asked:
             node.value = nodes.call(check, node, node.value, nodes.text(mangled, node))
         else:
             node.value = self.guard("own!", check, node, mangled)
@@ -362,11 +364,8 @@ class Rewriter:
 
     def handler(self, node: ast.ExceptHandler) -> None:
         self.bind(node, node.name)
-        check = (
-            nodes.stop_check(node)
-            if nodes.is_narrow(node)
-            else ast.Expr(nodes.call("caught!", node), **nodes.at(node))
-        )
+        caught = ast.Expr(nodes.call("caught!", node), **nodes.at(node))
+        check = nodes.stop_check(node) if nodes.is_narrow(node) else caught
         node.type = self.optional(node.type)
         node.body = [check, *self.statements(node.body)]
 
@@ -474,9 +473,8 @@ class Rewriter:
         for i, decorator in enumerate(node.decorator_list):
             node.decorator_list[i] = self.expr(decorator)
         if node.decorator_list:
-            node.decorator_list.insert(
-                0, ast.Name("dressed!", nodes.LOAD, **nodes.at(node.decorator_list[0]))
-            )
+            last = ast.Name("dressed!", nodes.LOAD, **nodes.at(node.decorator_list[0]))
+            node.decorator_list.insert(0, last)
         for field in (node.bases, node.keywords):
             if field:
                 self.children(field)
@@ -559,8 +557,6 @@ class Rewriter:
             tree.body.insert(start, declared)
 
 
-_OWN_ANSWER = frozenset({"__class__", "__init__"})
-"""Names of the ledger that objects of guest classes answer by themselves; names of a policy they all do."""
 _READABLE = ledger.NAMES | ledger.DEFINABLE
 _SWALLOWING = frozenset({ast.With, ast.AsyncWith, ast.Try, ast.TryStar})
 """Statements behind which an exception may be gone."""
@@ -588,6 +584,7 @@ _SPECIAL: dict[str, Callable[[Rewriter, Any], Any]] = {
     "Lambda": Rewriter.lambda_,
     "ClassDef": Rewriter.class_,
     "AnnAssign": Rewriter.ann_assign,
+    "AugAssign": augmented.assign,
     "TypeAlias": Rewriter.type_alias,
     "ListComp": Rewriter.comprehension,
     "SetComp": Rewriter.comprehension,
