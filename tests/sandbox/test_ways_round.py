@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from agex.errors import SandboxError
+from agex.files import connect_fs
 from agex.sandbox import Limits, Policy, Sandbox
 
 SECRET = "S3CRET"
@@ -311,3 +312,26 @@ def test_an_augmented_assignment_asks_whether_it_may_read() -> None:
     source = "class A(Record): pass\nx = A(1)\nx.a += 1"
     result = Sandbox(policy).exec(source)
     assert isinstance(result.error, SandboxError)
+
+
+STARS = ["__dict__", "__class__", "__reduce_ex__", "__builtins__", "check!"]
+
+
+@pytest.mark.parametrize("name", STARS)
+def test_a_module_of_the_guests_hands_out_only_what_it_defines(name: str) -> None:
+    text = f"__all__ = ['a', {name!r}]\na = 1\n"
+    source = f"open('m.py', 'w').write({text!r})\nfrom m import *\nfound = globals()[{name!r}]"
+    result = Sandbox(Policy.default(), fs=connect_fs()).exec(source)
+    assert isinstance(result.error, SandboxError | KeyError | AttributeError)
+    assert "found" not in result.namespace
+
+
+@pytest.mark.parametrize(
+    "names", ["", "__all__ = ['a', '_b']", "def __getattr__(n): raise AttributeError(n)"]
+)
+def test_a_module_of_the_guests_is_imported_with_a_star(names: str) -> None:
+    text = f"{names}\na = 1\n_b = 2\n"
+    result = Sandbox(Policy.default(), fs=connect_fs()).exec(
+        f"open('m.py', 'w').write({text!r})\nfrom m import *\na, '_b' in globals(), 'm' in globals()"
+    )
+    assert result.value == (1, "_b" in names, False)

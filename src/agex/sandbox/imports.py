@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agex.errors import SandboxImportError
+from agex.sandbox.names import is_bindable
 
 if TYPE_CHECKING:
     from agex.sandbox.files import GuestFiles
@@ -92,6 +93,26 @@ class Imports:
                 else f"the relative import goes above the package {package}"
             )
         return ".".join([*parts[: len(parts) - level + 1], *([name] if name else [])])
+
+    def starred(self, home: str, module: types.ModuleType) -> types.ModuleType:
+        """Give what ``from module import *`` is to read: the interpreter asks for any name in ``__all__``.
+
+        Raises:
+            AttributeError: a name in it is not there, or none that guest code may read.
+        """
+        read = self._guards.getattr
+        said = read(module, "__all__", None)
+        public = (name for name in vars(module) if not name.startswith("_") and is_bindable(name))
+        names = list(public if said is None else said)
+        shown = types.ModuleType(home)
+        for name in names:
+            if type(name) is not str:
+                raise TypeError(f"Item in {home}.__all__ must be str, not {type(name).__name__}")
+            if not is_bindable(name):
+                raise SandboxImportError(f"the name {name!r} cannot be imported; take it out of __all__")
+            setattr(shown, name, read(module, name))
+        shown.__dict__["__all__"] = names
+        return shown
 
     # -- one module ------------------------------------------------------------------------------
 
