@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import gc
 import io
 import os
 import sqlite3
@@ -16,7 +17,8 @@ import pytest
 from file_attacks import ATTACKS, HOST, SECRET
 
 from agex.files import connect_fs
-from agex.sandbox import Limits, Policy, Sandbox
+from agex.sandbox import Limits, Policy, Sandbox, files
+from agex.sandbox.limits import Stop
 
 
 @pytest.fixture(params=["virtual", "isolated"])
@@ -317,3 +319,65 @@ def test_a_class_that_says_it_is_a_builtin_one_is_checked_like_any_other(sandbox
     )
     assert sandbox.exec(program).error is not None
     assert not sandbox.fs.files.lexists("a")
+
+
+@pytest.mark.parametrize("when", [0, 1, 2])
+def test_a_run_may_begin_while_the_workspace_of_another_is_put_in_place(when, fs, monkeypatch):
+    """In a handler of a signal, say: at the beginning of a run, or at its end."""
+    put, inner, before = files._put, [], builtins.open
+    times = iter(range(100))
+
+    def putting(places):
+        half = len(places) // 2
+        put(places[:half])
+        if next(times) == when and not inner:
+            inner.append(None)
+            inner.append(Sandbox(fs=fs).exec("open('b', 'w').write('x')\nopen('b').read()").value)
+        put(places[half:])
+
+    def run():
+        done.append(Sandbox(fs=fs).exec("open('a', 'w').write('y')\nopen('a').read()").value)
+
+    monkeypatch.setattr(files, "_put", putting)
+    done = []
+    for _ in range(2):
+        thread = threading.Thread(target=run, daemon=True)
+        thread.start()
+        thread.join(20)
+
+    assert (done, inner) == (["y", "y"], [None, "x"])
+    assert builtins.open is before
+    assert io.open is before
+
+
+def test_no_collection_comes_while_the_workspace_is_put_in_place(fs, monkeypatch):
+    put, seen = files._put, []
+
+    def putting(places):
+        seen.append(gc.isenabled())
+        put(places)
+
+    monkeypatch.setattr(files, "_put", putting)
+    Sandbox(fs=fs).exec("open('a', 'w').close()")
+
+    assert seen
+    assert not any(seen)
+    assert gc.isenabled()
+
+
+def test_the_originals_are_back_where_a_limit_struck_while_the_workspace_was_put_in_place(fs, monkeypatch):
+    Sandbox(fs=fs).exec("1")
+    put, before, strikes = files._put, builtins.open, [Stop()]
+
+    def putting(places):
+        put(places)
+        if strikes:
+            raise strikes.pop()
+
+    monkeypatch.setattr(files, "_put", putting)
+    with pytest.raises(Stop):
+        Sandbox(fs=fs).exec("1")
+
+    assert builtins.open is before
+    assert Sandbox(fs=fs).exec("open('a', 'w').write('y')\nopen('a').read()").value == "y"
+    assert builtins.open is before

@@ -22,6 +22,7 @@ from typing import Any, Protocol, TypeAlias
 
 from monkeyfs import current_fs, suspend
 
+from agex import parsing
 from agex.errors import SandboxError
 from agex.sandbox.context import CURRENT
 
@@ -120,37 +121,67 @@ _Place: TypeAlias = tuple[Any, str, Any]
 
 
 class _Patches:
-    """The functions of monkeyfs in the places of the originals, while anybody needs them."""
+    """The functions of monkeyfs in the places of the originals, while anybody needs them.
+
+    A collection would close files that a guest dropped, and that be a run of its own, which comes by here:
+    it would meet what is half in place, and another thread's locks. So there is none meanwhile. Whatever does
+    come by in this thread, in a handler of a signal, is counted as a second user, and leaves all alone.
+    """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self.reset_lock()
         self._users = 0
         self._ours: list[_Place] = []
         self._before: list[_Place] = []
         self._host_has_them = False
         """Whether the host had put monkeyfs's functions there for good, for its own use."""
 
+    def reset_lock(self) -> None:
+        self._lock = threading.RLock()
+
     def enter(self) -> None:
         """Put them there, unless they are."""
+        if not self._ours:
+            _load()  # while no lock is held: who waits for a module may hold another
+        parsing.undisturbed(self._enter)
+
+    def leave(self) -> None:
+        """Put back what was there, once nobody needs them and unless the host itself came to need them."""
+        parsing.undisturbed(self._leave)
+
+    def _enter(self) -> None:
         with self._lock:
-            if not self._ours:
-                self._ours = _learned()
-            if self._users == 0:
+            self._users += 1
+            if self._users > 1:
+                return
+            is_done = False
+            try:
+                if not self._ours:
+                    self._ours = _learned()
                 self._host_has_them = _installation()._installed
                 # As they stand there: a class would give what is in a staticmethod.
                 self._before = [(owner, name, vars(owner)[name]) for owner, name, _ in self._ours]
                 _put(self._ours)
-            self._users += 1
+                is_done = True
+            finally:
+                if not is_done:  # the limit of a run around this one struck
+                    self._put_back()
 
-    def leave(self) -> None:
-        """Put back what was there, once nobody needs them and unless the host itself came to need them."""
+    def _leave(self) -> None:
         with self._lock:
-            self._users -= 1
-            if self._users == 0 and (self._host_has_them or not _installation()._installed):
+            self._put_back()
+
+    def _put_back(self) -> None:
+        try:
+            if self._users == 1 and (self._host_has_them or not _installation()._installed):
                 _put(self._before)
+        finally:
+            self._users -= 1
 
 
 _PATCHES = _Patches()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_PATCHES.reset_lock)  # another thread may have it
 
 
 def _put(places: list[_Place]) -> None:
@@ -161,6 +192,12 @@ def _put(places: list[_Place]) -> None:
 def _installation() -> Any:
     """Return monkeyfs's module, whose flag says that its functions are in place for good."""
     return importlib.import_module("monkeyfs.patching.install")
+
+
+def _load() -> None:
+    """Import what `_learned` needs."""
+    for name in ("bz2", "fcntl", "glob", "monkeyfs.patching.install", "monkeyfs.patching.patches"):
+        importlib.import_module(name)
 
 
 def _learned() -> list[_Place]:

@@ -72,8 +72,9 @@ class Importer:
                     )
                 vars(top)[member] = child
         # The host asks for a module with a star as well, in no namespace.
-        is_own = importer is not None and self.own is not None and self.own.owns(top)
-        return self.own.starred(name, top) if is_own and "*" in fromlist else top
+        if "*" in fromlist and importer is not None and self.own is not None and self.own.owns(top):
+            return self.own.starred(name, top)
+        return top
 
     def _package(self, name: str, members: Iterable[str]) -> types.ModuleType:
         """Give a module by its name; a bare one where only modules in it that are asked for are granted."""
