@@ -224,3 +224,12 @@ def test_a_function_that_the_host_calls_later_gets_no_more_than_in_its_run(body:
     assert vars(vault) == {"_secret": "secret"}
     with pytest.raises((AttributeError, TypeError, SandboxError)):
         raise session.call(later).error or AssertionError("in a run it is refused, too")
+
+
+@pytest.mark.parametrize("name", ["_member_map_", "_value2member_map_", "_member_names_"])
+def test_the_tables_of_an_enumeration_stay_what_they_are(name: str) -> None:
+    """Whoever stores a member asks them for it."""
+    result = Sandbox().exec(f"import enum\nclass E(enum.Enum):\n  A = 1\nE.{name} = 5")
+    assert isinstance(result.error, SandboxError)
+    result = Sandbox().exec(f"import enum\nclass E(enum.Enum):\n  A = 1\nE.extra = 5\nE.{name}, E.extra")
+    assert result.error is None

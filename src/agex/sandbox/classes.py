@@ -555,13 +555,14 @@ class ClassRegistry:
         """Tell whether the guest may set *name* on a class of its own."""
         if not self.is_guest(class_):
             return False
-        if name in dict(self._watches) and any(issubclass(each, type) for each in self._family(class_)):
-            return False  # see `_watch_order`
+        family = self._family(class_)
+        is_watched = name in dict(self._watches) and any(issubclass(each, type) for each in family)
+        if is_watched or members.is_table(class_, name):  # see `_watch_order`
+            return False
         if issubclass(class_, type) and name in _HOOKS | _IDENTITY:
             if self._mixed:  # it could be the metaclass of one
                 return False
             self._tell_by_identity()
-        family = self._family(class_)
         if not any(map(self.is_mixed, family)):
             return True
         return name not in _HOOKS and name not in self.host_names(*family) and not self._hides(family, name)

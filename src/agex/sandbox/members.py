@@ -26,6 +26,7 @@ __all__ = [
     "check_enumeration",
     "check_maker",
     "is_over_abstract",
+    "is_table",
     "making",
     "of_its_own",
 ]
@@ -114,6 +115,14 @@ def check_enumeration(namespace: dict[str, Any], class_name: Any, bases: Iterabl
                     f"enumeration {class_name} cannot have a member named {member}, which {part.__name__} "
                     "defines; choose another name"
                 )
+
+
+_TABLES = frozenset({"_member_map_", "_value2member_map_", "_member_names_"})
+
+
+def is_table(class_: type, name: str) -> bool:
+    """Tell whether an enumeration keeps its members there: whoever stores one of them asks that for it."""
+    return name in _TABLES and issubclass(type(class_), enum.EnumType)
 
 
 def is_over_abstract(bases: Iterable[Any]) -> bool:
