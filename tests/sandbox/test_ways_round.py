@@ -335,3 +335,15 @@ def test_a_module_of_the_guests_is_imported_with_a_star(names: str) -> None:
         f"open('m.py', 'w').write({text!r})\nfrom m import *\na, '_b' in globals(), 'm' in globals()"
     )
     assert result.value == (1, "_b" in names, False)
+
+
+@pytest.mark.parametrize("name", ["__dict__", "__class__", "__annotations__", "__name__"])
+@pytest.mark.parametrize("statement", ["import m.{} as found", "from m import {} as found"])
+def test_a_file_is_no_way_to_what_every_module_has(name: str, statement: str) -> None:
+    files = (
+        f"import os\nos.mkdir('m')\nopen('m/__init__.py', 'w').close()\nopen('m/{name}.py', 'w').close()\n"
+    )
+    result = Sandbox(Policy.default(), fs=connect_fs()).exec(files + statement.format(name))
+    found = result.namespace.get("found", "")
+    assert isinstance(found, str)
+    assert isinstance(result.error, ImportError) or found == "workspace.m"

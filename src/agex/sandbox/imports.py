@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agex.errors import SandboxImportError
+from agex.sandbox import ledger
 from agex.sandbox.names import is_bindable
 
 if TYPE_CHECKING:
@@ -127,7 +128,12 @@ class Imports:
         return self._run(name, *found)
 
     def _find(self, name: str) -> tuple[str, bool] | None:
-        """Return the file of a module, and whether it is a package; a package without one is a directory."""
+        """Return the file of a module, and whether it is a package; a package without one is a directory.
+
+        None is called as what every module has: ``from m import __dict__`` reads that, whatever was loaded.
+        """
+        if any(map(ledger.is_dunder, name.split("."))):
+            return None
         base = "/" + name.replace(".", "/")
         if self._files.isfile(f"{base}/__init__.py"):
             return f"{base}/__init__.py", True
