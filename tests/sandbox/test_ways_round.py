@@ -5,6 +5,10 @@ from __future__ import annotations
 import dataclasses
 import enum
 import functools
+import subprocess
+import sys
+import types
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -347,3 +351,69 @@ def test_a_file_is_no_way_to_what_every_module_has(name: str, statement: str) ->
     found = result.namespace.get("found", "")
     assert isinstance(found, str)
     assert isinstance(result.error, ImportError) or found == "workspace.m"
+
+
+LOSING = """
+import io, os
+os.mkdir("{home}")
+open("{home}/__init__.py", "w").write("a = 1")
+open("{home}/{member}.py", "w").write("{code}")
+import {home}, {home}.{member}
+class F(io.BytesIO):
+    def close(self):
+        del {home}.{member}
+        super().close()
+a = F()
+{statement}
+"""
+"""The interpreter looks in ``sys.modules`` for what a module has not."""
+
+TAKEN = {
+    "from": ("", "from importlib import a, util as found"),
+    "as": ("import importlib\\ndel importlib.util", "import importlib.util as found"),
+    "several": ("", "import importlib as a, importlib.util as found"),
+}
+
+
+@pytest.mark.parametrize("name", TAKEN)
+def test_a_module_of_the_guests_that_loses_a_member_leads_to_no_real_one(name: str) -> None:
+    code, statement = TAKEN[name]
+    source = LOSING.format(home="importlib", member="util", code=code, statement=statement)
+    result = Sandbox(Policy.default(), fs=connect_fs()).exec(source)
+    found = result.namespace.get("found")
+    assert found is not sys.modules["importlib.util"]
+    assert "sys" not in vars(found or types.SimpleNamespace())
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "import p.q.r as x, p.q, p.s as y\nx.n, y.n, p.q.r.n",
+        "from p import q as x, s\nx.r.n, s.n",
+        "from p.q import r as x\nx.n",
+        "import collections.abc as x, os.path as y\nx.Mapping.__name__, y.join('a', 'b')",
+        "class A:\n  import p.q.r as x\n  from p.s import n\nA.x.n, A.n",
+        "def f():\n  import p.q.r as x\n  return x.n\nf()",
+        "try:\n  import p.nothing as x\nexcept ImportError as e: str(e)\nstr(e) if False else 1",
+    ],
+)
+def test_modules_of_the_guests_are_imported_by_any_statement(statement: str, tmp_path: Path) -> None:
+    files = {"p/__init__": "", "p/q/__init__": "from p.q import r", "p/q/r": "n = 1", "p/s": "n = 2"}
+    for path, text in files.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / f"{path}.py").write_text(text)
+    writing = "import os\nos.makedirs('p/q')\n" + "".join(
+        f"open({path + '.py'!r}, 'w').write({text!r})\n" for path, text in files.items()
+    )
+    program, _, last = statement.rpartition("\n")
+    expected = subprocess.run(
+        [sys.executable, "-c", f"{program}\nprint({last})"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.strip()
+
+    result = Sandbox(Policy.default(), fs=connect_fs()).exec(f"{writing}{program}\nprint({last})")
+
+    assert (result.error, result.stdout.strip()) == (None, expected)

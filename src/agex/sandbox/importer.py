@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sys
 import types
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from agex.errors import SandboxImportError
 from agex.sandbox.modules import Known, ModuleGrant, hint, instead_of_module, of_session
+from agex.sandbox.nodes import ITSELF
 
 if TYPE_CHECKING:
     from agex.sandbox.files import Modules
@@ -16,6 +17,16 @@ if TYPE_CHECKING:
     from agex.sandbox.policy import Policy
 
 __all__ = ["Importer"]
+
+
+def _holding(members: Mapping[str, Any]) -> types.ModuleType:
+    """Give a module of what an import statement reads off it.
+
+    For what a module has not, it looks under the module's name in ``sys.modules``, which has the real ones.
+    """
+    made = types.ModuleType("!")
+    vars(made).update(members)
+    return made
 
 
 class Importer:
@@ -57,6 +68,8 @@ class Importer:
             return __import__(name, {}, {}, fromlist, 0)
         if level:
             name = self._absolute(name, importer, level)
+        if fromlist == (ITSELF,):
+            return _holding({ITSELF: self._found(name)})
         top = self._package(name, fromlist) if fromlist else self._module(name)
         if not fromlist:
             return self._linked(name, top) if "." in name else top
@@ -71,10 +84,19 @@ class Importer:
                         name=name,
                     )
                 vars(top)[member] = child
-        # The host asks for a module with a star as well, in no namespace.
-        if "*" in fromlist and importer is not None and self.own is not None and self.own.owns(top):
-            return self.own.starred(name, top)
-        return top
+        # The host asks for a module with a star, in no namespace.
+        if importer is None or self.own is None or not self.own.owns(top):
+            return top
+        # What a guest's module has it may lose meanwhile, by the close() of a file that is dropped.
+        if "*" in fromlist:
+            return _holding(self.own.starred(name, top))
+        return _holding({member: vars(top)[member] for member in fromlist})
+
+    def _found(self, name: str) -> types.ModuleType:
+        """Give the module of that name itself, reached by attributes from those around it."""
+        module = self._module(name)
+        self._linked(name, module)
+        return module
 
     def _package(self, name: str, members: Iterable[str]) -> types.ModuleType:
         """Give a module by its name; a bare one where only modules in it that are asked for are granted."""

@@ -95,7 +95,7 @@ class Imports:
             )
         return ".".join([*parts[: len(parts) - level + 1], *([name] if name else [])])
 
-    def starred(self, home: str, module: types.ModuleType) -> types.ModuleType:
+    def starred(self, home: str, module: types.ModuleType) -> dict[str, Any]:
         """Give what ``from module import *`` is to read: the interpreter asks for any name in ``__all__``.
 
         Raises:
@@ -104,16 +104,14 @@ class Imports:
         read = self._guards.getattr
         said = read(module, "__all__", None)
         public = (name for name in vars(module) if not name.startswith("_") and is_bindable(name))
-        names = list(public if said is None else said)
-        shown = types.ModuleType(home)
-        for name in names:
+        found: dict[str, Any] = {}
+        for name in list(public if said is None else said):
             if type(name) is not str:
                 raise TypeError(f"Item in {home}.__all__ must be str, not {type(name).__name__}")
             if not is_bindable(name):
                 raise SandboxImportError(f"the name {name!r} cannot be imported; take it out of __all__")
-            setattr(shown, name, read(module, name))
-        shown.__dict__["__all__"] = names
-        return shown
+            found[name] = read(module, name)
+        return {**found, "__all__": list(found)}
 
     # -- one module ------------------------------------------------------------------------------
 

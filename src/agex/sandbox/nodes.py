@@ -7,11 +7,13 @@ import functools
 from typing import Any, NamedTuple, TypeVar
 
 __all__ = [
+    "ITSELF",
     "LOAD",
     "Look",
     "at",
     "call",
     "imported",
+    "imports",
     "is_docstring",
     "is_future",
     "is_narrow",
@@ -98,6 +100,27 @@ def parameters(args: ast.arguments) -> list[ast.arg]:
 def imported(node: ast.stmt) -> list[str]:
     """Give the names that a statement ``from ... import`` binds; none for any other."""
     return [alias.asname or alias.name for alias in node.names] if isinstance(node, ast.ImportFrom) else []
+
+
+ITSELF = "module!"
+"""What a module is asked for that is itself to be bound."""
+
+
+def imports(node: ast.Import) -> list[ast.stmt]:
+    """Give what ``import`` says as statements of which none asks one module for another one.
+
+    The interpreter does, in ``import a.b as c``: and what the first has not, it takes from ``sys.modules``.
+    """
+    if not any(alias.asname and "." in alias.name for alias in node.names):
+        return [node]
+    here, out = at(node), list[ast.stmt]()
+    for alias in node.names:
+        if alias.asname and "." in alias.name:
+            asked = ast.alias(ITSELF, alias.asname, **at(alias))
+            out.append(ast.ImportFrom(alias.name, [asked], 0, **here))
+        else:
+            out.append(ast.Import([alias], **here))
+    return out
 
 
 def no_arguments() -> ast.arguments:

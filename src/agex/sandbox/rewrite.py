@@ -131,6 +131,9 @@ class Rewriter:
             if type(node) is ast.AnnAssign and self.scope is not _FUNCTION and hints.are_taken(self):
                 out += hints.annotated(self, node)
                 continue
+            if type(node) is ast.Import:
+                out += nodes.imports(self.expr(node))
+                continue
             out.append(self.expr(node))
             if type(node) in _SWALLOWING:
                 out.append(nodes.stop_check(node))
