@@ -33,6 +33,7 @@ class Record:
 
 class Vault:
     _key = SECRET
+    kept = SECRET
 
     def __init__(self) -> None:
         self._secret = SECRET
@@ -118,6 +119,10 @@ WRITES = {
     "abstractmethod": "import abc\nabc.abstractmethod(host_function)",
     "augmented assignment": "class E:\n  def __radd__(self, store): store(host_function, 'X', 1)\n"
     "class A: pass\nA.__setattr__ += E()",
+    "init of a class with a metaclass": "class M(type):\n  def f(cls): return cls.__init__\n"
+    "class A(Record, metaclass=M): pass\nA.f()(record, 2)",
+    "init of a class with a metaclass that hashes": "class M(type):\n  def __hash__(c): return 1\nclass P(metaclass=M): pass\n"
+    "class N(type):\n  def f(cls): return cls.__init__\nclass A(Record, metaclass=N): pass\nA.f()(record, 2)",
     "augmented init": "class E:\n  def __radd__(self, init): init(record, 2)\n"
     "class A(Record): pass\nA.__init__ += E()",
     "total_ordering": "import functools\nfunctools.total_ordering(Color)",
@@ -417,3 +422,16 @@ def test_modules_of_the_guests_are_imported_by_any_statement(statement: str, tmp
     result = Sandbox(Policy.default(), fs=connect_fs()).exec(f"{writing}{program}\nprint({last})")
 
     assert (result.error, result.stdout.strip()) == (None, expected)
+
+
+@pytest.mark.parametrize("reading", ["A.f()", "g(A)", "A().h()"])
+def test_a_class_with_a_metaclass_does_not_tell_what_was_left_out(reading: str) -> None:
+    policy = Policy.default()
+    policy.cls(Vault, exclude=["kept"])
+    source = (
+        "class M(type):\n  def f(cls): return cls.kept\n"
+        "class A(Vault, metaclass=M):\n  def h(self): return type(self).kept\n"
+        "def g(x): return x.kept\n"
+    )
+    result = Sandbox(policy).exec(source + reading)
+    assert isinstance(result.error, SandboxError)

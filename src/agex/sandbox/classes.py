@@ -469,7 +469,7 @@ class ClassRegistry:
             self._pure[id(class_)] = class_
             if not identity.is_told_by(class_):
                 self._tell_by_identity()
-            else:
+            elif not issubclass(class_, type):  # an object of a metaclass may be a class over one of the host
                 self.own.add(class_)
                 self.trusted.add(class_)
         else:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 __all__ = ["ByIdentity", "is_one_of", "is_told_by"]
 
 
 class ByIdentity:
-    """The guest's own classes, where a metaclass of the guest defines what hashes and equals."""
+    """The guest's own classes, where a metaclass of the guest defines what hashes and equals.
+
+    No metaclass is among them: its objects are classes, and may be over one of the host.
+    """
 
     __slots__ = ("_own", "_plain")
 
@@ -16,8 +20,8 @@ class ByIdentity:
         self._own = own
         self._plain = frozenset(map(id, plain))
 
-    def __contains__(self, class_: object) -> bool:
-        return id(class_) in self._own or id(class_) in self._plain
+    def __contains__(self, class_: Any) -> bool:
+        return (id(class_) in self._own and not issubclass(class_, type)) or id(class_) in self._plain
 
 
 def is_one_of(class_: type, classes: Iterable[type]) -> bool:
