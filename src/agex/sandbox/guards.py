@@ -290,7 +290,7 @@ class Guards:
             return receiver
         if not self._may_write(receiver, name):
             text = f"attribute '{name}' of {doors.described(receiver)} cannot be changed; "
-            raise SandboxAttributeError(f"{text}keep your own value in a variable or an object of your own")
+            raise SandboxAttributeError(text + self.policy.instead(receiver, name))
         if issubclass(type(receiver), type):
             self.alter(receiver, name)
         else:
@@ -326,7 +326,7 @@ class Guards:
             origin = doors.origin_of(receiver)
             return self.is_own(origin) and self._may_write(origin, name)
         return (
-            self.policy.is_writable(class_)
+            self.policy.is_writable(class_, name)
             and not self.policy.denies(class_, name)
             and not self._hides_method(class_, name)
         )

@@ -403,9 +403,14 @@ class Policy:
             self._sealed.update(filter(None, map(_class_at, self._unloaded.pop(package))))
         return not origins.is_guest_class(class_) and class_ in self._sealed
 
-    def is_writable(self, class_: type) -> bool:
-        """Tell whether public data attributes of instances of *class_* may be assigned."""
-        if (said := self._shelf.is_writable(class_)) is not None:
+    def instead(self, receiver: Any, name: str) -> str:
+        """Say what to write instead of assigning an attribute that cannot be changed."""
+        said = self._shelf.fixed(type(receiver), name)
+        return said or "keep your own value in a variable or an object of your own"
+
+    def is_writable(self, class_: type, name: str) -> bool:
+        """Tell whether a public data attribute of instances of *class_* may be assigned."""
+        if (said := self._shelf.is_writable(class_, name)) is not None:
             return said
         for base in _of_hosts(class_):
             if base in self._writable:

@@ -115,14 +115,23 @@ class Shelf:
         known = self._libraries
         return any(home in known and name in known[home].whole for home, name in homes(class_))
 
-    def is_writable(self, class_: type) -> bool | None:
-        """Tell whether attributes of instances may be assigned; None where no library says."""
+    def fixed(self, class_: type, name: str) -> str | None:
+        """Give what to write instead of assigning an attribute; None where no library says."""
+        tables = [
+            (qualname, self._libraries[home]) for home, qualname in homes(class_) if home in self._libraries
+        ]
+        return next(
+            (each.fixed[f"{own}.{name}"] for own, each in tables if f"{own}.{name}" in each.fixed), None
+        )
+
+    def is_writable(self, class_: type, name: str) -> bool | None:
+        """Tell whether an attribute of instances may be assigned; None where no library says."""
         said: bool | None = None
         for home, qualname in homes(class_):
             library = self._libraries.get(home)
             if library is not None:
                 if qualname in library.writable:
-                    return True
+                    return f"{qualname}.{name}" not in library.fixed
                 said = False
         return said
 

@@ -201,6 +201,13 @@ LIBRARIES = {
         whole=frozenset({"ISeedSequence", "SeedSequence"}),
         # not the helpers that are shared: np.r_, np.mgrid
         writable=frozenset({"ndarray", "flagsobj", "poly1d", "ABCPolyBase"}),
+        # strides lay references over halves of two; an object that has looked at the shape and the dtype of
+        # its array, with compiled code that goes by them, holds the same array
+        fixed={
+            "ndarray.dtype": "write a = a.view(dtype) or a.astype(dtype)",
+            "ndarray.shape": "write a = a.reshape(shape)",
+            "ndarray.strides": "index the array, or write a.T",
+        },
         # Their constructors lay an array over a buffer: np.ndarray(1, object, bytearray(8)) is any reference.
         # The classes below it would lead to it. An iterator may have a buffer.
         sealed=(
