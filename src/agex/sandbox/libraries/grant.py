@@ -84,8 +84,12 @@ class LibraryGrant(ModuleGrant):
 
     def _granted(self, real: types.ModuleType, full: str) -> Iterator[tuple[str, Any]]:
         """Give the members of a module, as guests get them."""
+        from agex.sandbox.libraries.checks import guarded  # a library is there, so this is loaded
+
         path = self._path(full)
-        replaced = self._replaced.get(path, {})
+        guards = self.library.functions.get(path, {})
+        replaced = {name: guarded(getattr(real, name), guard) for name, guard in guards.items()}
+        replaced |= self._replaced.get(path, {})
         top = full == self.module_name
         lifted = self.lifted if top else frozenset()
         for name in (*lifted, *replaced):

@@ -82,6 +82,8 @@ class Library:
     """Members that no object of the library answers."""
     guarded: Mapping[str, Guard] = field(default_factory=dict)
     """Members that are handed out in a guarded form."""
+    functions: Mapping[str, Mapping[str, Guard]] = field(default_factory=dict)
+    """Functions of modules, each by the module's path, that are handed out in a guarded form."""
     copied: frozenset[str] = frozenset()
     """Data that an object of the library trusts, and hands out as a copy."""
     whole: frozenset[str] = frozenset()

@@ -9,13 +9,23 @@ from typing import Any
 from agex.sandbox.context import CURRENT
 from agex.sandbox.libraries.checks import Stream, guarded
 from agex.sandbox.libraries.generators import draw_from_own, hold_own
+from agex.sandbox.libraries.homes import Guard
 from agex.sandbox.libraries.library import Library, Replacements, less, only
+from agex.sandbox.libraries.scipy_checks import (
+    copies_for_functions,
+    factorized,
+    grey_morphology,
+    metric_of_rank,
+    numbers,
+    predecessors,
+    spline,
+)
 
 __all__ = ["LIBRARIES", "prepare"]
 
 _WHOLE = """
     cluster cluster.hierarchy cluster.vq constants integrate interpolate ndimage optimize signal
-    signal.windows sparse.csgraph sparse.linalg spatial.distance spatial.transform stats stats.contingency
+    signal.windows sparse.csgraph spatial.distance spatial.transform stats stats.contingency
     stats.mstats stats.qmc
 """.split()
 
@@ -27,12 +37,60 @@ _MODULES = {
     # what is found by name is compiled code that trusts the sizes it is given
     "linalg": less("test find_best_blas_type get_*_funcs blas lapack cython_* interpolative"),
     "sparse": less("test"),
+    "sparse.linalg": less("test use_solver"),  # the process's
     "spatial": less("test"),
     "special": less("test seterr geterr"),
 }
 """Not listed: io and odr (their C++ and Fortran open files), datasets (the network), fftpack, misc,
 LowLevelCallable (addresses of functions)."""
 
+
+_POSITIONS = frozenset(
+    {
+        "cKDTree.indices",
+        "cKDTreeNode.indices",
+        # by which a point's place among the triangles is found
+        *(
+            f"Delaunay.{name}"
+            for name in (
+                "convex_hull coplanar equations max_bound min_bound neighbors points simplices transform",
+                "vertex_to_simplex",
+            )
+            for name in name.split()
+        ),
+        # their shape goes with offsets and positions
+        "_dia_base.data",
+        "_bsr_base.data",
+    }
+)
+"""Data that compiled code follows without a check, once it is made."""
+
+_FUNCTIONS: dict[str, dict[str, Guard]] = {
+    "interpolate": {
+        "insert": spline(1),
+        "spalde": spline(1),
+        "splantider": spline(0),
+        "splder": spline(0),
+        "splev": spline(1),
+        "splint": spline(2),
+        "sproot": spline(0),
+    },
+    "ndimage": {
+        "distance_transform_cdt": metric_of_rank,
+        **dict.fromkeys(
+            """
+            black_tophat grey_closing grey_dilation grey_erosion grey_opening morphological_gradient
+            morphological_laplace white_tophat
+            """.split(),
+            grey_morphology,
+        ),
+    },
+    "optimize": dict.fromkeys(("fsolve", "leastsq", "root"), copies_for_functions),
+    "sparse.csgraph": {"construct_dist_matrix": predecessors(2), "reconstruct_path": predecessors(1)},
+    "sparse.linalg": {"spilu": factorized, "splu": factorized},
+    "spatial.distance": {"squareform": numbers},
+}
+"""Functions whose compiled code trusts what it is given."""
 
 _TABLEAUX = frozenset(
     """
@@ -55,7 +113,12 @@ def prepare() -> None:
 
 def check_positions() -> None:
     """Have sparse matrices that are made of positions check them, while guest code runs, and keep a copy."""
-    for module, name in (("_compressed", "_cs_matrix"), ("_bsr", "_bsr_base"), ("_coo", "_coo_base")):
+    for module, name in (
+        ("_compressed", "_cs_matrix"),
+        ("_bsr", "_bsr_base"),
+        ("_coo", "_coo_base"),
+        ("_dia", "_dia_base"),
+    ):
         class_: Any = getattr(import_module(f"scipy.sparse.{module}"), name, None)
         if class_ is not None and class_.__init__.__code__.co_filename != __file__:
             class_.__init__ = _checking(class_.__init__)
@@ -76,6 +139,12 @@ def _checking(real: Any) -> Any:
         real(self, arg1, shape, dtype, copy or of_parts, *args, **kwargs)
         if of_parts and hasattr(self, "check_format"):
             self.check_format(full_check=True)
+        elif (
+            of_parts
+            and self.format == "dia"
+            and any(abs(int(each)) > max(self.shape) for each in self.offsets)
+        ):
+            raise ValueError("offsets must lie within the matrix")
 
     return __init__
 
@@ -112,6 +181,8 @@ LIBRARIES = {
             for name in ("indices", "indptr", "row", "col", "coords", "offsets")
         )
         | _TABLEAUX,
+        functions=_FUNCTIONS,
+        copied=_POSITIONS,
         brings=("numpy",),
         prepare=prepare,
         replace=_replace,
