@@ -58,6 +58,8 @@ def test_everyday_pandas_prints_what_it_prints_natively(room, native, name):
 
 
 HOSTILE = {
+    "no day": "pd.DateOffset().is_month_start(None)",
+    "no day, off the class": "pd.DateOffset.is_year_end(pd.DateOffset(), ts=None)",
     "reader by its class": "r = pd.read_csv(StringIO('a'), chunksize=1); type(r)(StringIO('a'))",
     **{
         f"{reader} of a path": f"print(pd.{reader}(SECRET))"

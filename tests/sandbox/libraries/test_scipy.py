@@ -56,6 +56,7 @@ CALLBACKS = {
     "fsolve": "O.fsolve(note, [1.0, 2.0])",
     "its derivative": "O.fsolve(lambda x: x**2 - 2, [1.0, 2.0], fprime=lambda x: np.diag(2 * note(x)))",
     "root": "O.root(note, [1.0, 2.0], method='hybr')",
+    "a class": "class C:\n    def __new__(cls, x): return note(x)\nO.fsolve(C, [1.0, 2.0])",
     "leastsq": "O.leastsq(func=note, x0=[1.0, 2.0])",
 }
 

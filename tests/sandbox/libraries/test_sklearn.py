@@ -42,6 +42,44 @@ def test_everyday_sklearn_prints_what_it_prints_natively(room, native, name):
     assert sandbox.printed(START + EVERYDAY[name]) == native(START + EVERYDAY[name])
 
 
+@pytest.mark.parametrize(
+    "make",
+    [
+        "BallTree(X, metric=note).query(X[:2])",
+        "NearestNeighbors(metric=note, algorithm='ball_tree').fit(X).kneighbors(X[:2])",
+        "DistanceMetric.get_metric('pyfunc', func=note).pairwise(X[:3])",
+        "type(DistanceMetric.get_metric('pyfunc', func=max)).get_metric('pyfunc', func=Note).pairwise(X[:3])",
+    ],
+)
+def test_what_a_metric_is_given_is_not_memory_that_is_freed(room, make):
+    source = f"""
+from sklearn.metrics import DistanceMetric
+from sklearn.neighbors import BallTree, NearestNeighbors
+kept = []
+def note(a, b):
+    kept.append(a)
+    return float(abs(a - b).sum())
+class Note:
+    def __new__(cls, a, b): return note(a, b)
+{make}
+print({{a.flags.owndata for a in kept}})
+"""
+
+    assert room("sklearn", "numpy").printed(START + source) == "{True}\n"
+
+
+def test_positions_of_support_vectors_are_copies(room):
+    source = """
+from sklearn.svm import SVC
+m = SVC(kernel="precomputed").fit(X @ X.T, y)
+before = m.predict(X @ X.T)
+m.support_[:], m.n_support_[:] = 10**8, [10**8, -(10**8), 9]
+print((m.predict(X @ X.T) == before).all())
+"""
+
+    assert room("sklearn", "numpy").printed(START + source) == "True\n"
+
+
 HOSTILE = {
     "names that walk": "from sklearn.compose import ColumnTransformer\nfrom sklearn.preprocessing import StandardScaler\nclass S(str): pass\ns = S('a')\ns.x = np.pad\nColumnTransformer([(s, StandardScaler(), [0])], verbose_feature_names_out='{transformer_name.x.__globals__}').fit(X).get_feature_names_out()",
     "fetch": "from sklearn.datasets import fetch_california_housing",
@@ -57,6 +95,12 @@ HOSTILE = {
     "memory on disk": "from sklearn.pipeline import Pipeline; from sklearn.decomposition import PCA; Pipeline([('p', PCA(2)), ('q', PCA(1))], memory=TARGET).fit(X)",
     "text of a file": "from sklearn.feature_extraction.text import CountVectorizer; print(CountVectorizer(input='filename').fit([SECRET]).vocabulary_)",
     "graph to a file": "from sklearn.tree import DecisionTreeClassifier, export_graphviz; export_graphviz(DecisionTreeClassifier().fit(X, y), TARGET)",
+    "positions in a tree": "from sklearn.neighbors import BallTree; print(BallTree(X).idx_array)",
+    "a tree over the real one": "from sklearn.neighbors import BallTree\nclass B(BallTree): pass",
+    "a metric by its class": "from sklearn.metrics import DistanceMetric; type(DistanceMetric.get_metric('pyfunc', func=max))(max)",
+    "another kernel than the fitted one": "from sklearn.svm import SVC; SVC(kernel='precomputed').fit(X @ X.T, y).set_params(kernel='rbf').predict(X @ X.T)",
+    "another kernel, in a pipeline": "from sklearn.svm import SVC; from sklearn.pipeline import Pipeline; Pipeline([('a', SVC(kernel='precomputed'))]).fit(X @ X.T, y).set_params(a__kernel='rbf').predict(X @ X.T)",
+    "points beyond any tree": "from sklearn.manifold import TSNE; TSNE(init='random', learning_rate=1e300, early_exaggeration=1e30, perplexity=2).fit(X)",
     "nodes of a tree": "from sklearn.tree import DecisionTreeClassifier; DecisionTreeClassifier().fit(X, y).tree_.children_left[0] = 10**9",
     "positions of a sparse matrix": "from sklearn.feature_extraction.text import CountVectorizer; CountVectorizer().fit_transform(['ab cd']).indices[0] = 10**9",
     "arrays of a ball tree": "from sklearn.neighbors import KDTree; KDTree(X).get_arrays()",

@@ -12,6 +12,7 @@ import sys
 import types
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from agex.errors import SandboxError, SandboxTypeError
@@ -19,13 +20,14 @@ from agex.sandbox.context import CURRENT
 from agex.sandbox.formatting import is_plain_format
 from agex.sandbox.identity import is_one_of
 from agex.sandbox.libraries.homes import Guard, homes
+from agex.sandbox.origins import is_guest_class
 
 if TYPE_CHECKING:
     from agex.sandbox.files import GuestFiles
 
 __all__ = [
-    "AGGREGATIONS", "Stream", "argument", "guarded", "named_functions", "plain_format", "refused",
-    "writable_buffer",
+    "AGGREGATIONS", "Stream", "argument", "copies_for_functions", "guarded", "named_functions",
+    "plain_format", "refused", "writable_buffer",
 ]  # fmt: skip
 
 _ABSENT = object()
@@ -72,6 +74,23 @@ def plain_format(position: int, keyword: str) -> Guard:
 def _check_format(name: str, value: Any) -> None:
     if issubclass(type(value), str) and not is_plain_format(value):
         raise SandboxError(f"{name} takes no attributes and no indices here: {{}}, {{:.2f}}, {{name}}")
+
+
+def copies_for_functions(real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Have the guest's functions given copies of arrays: the real ones lie over memory that is freed."""
+    settled = {name: _given_copies(value) for name, value in kwargs.items()}
+    return real(*map(_given_copies, args), **settled)
+
+
+def _given_copies(value: Any) -> Any:
+    if not callable(value) or (issubclass(type(value), type) and not is_guest_class(value)):
+        return value
+    np: Any = import_module("numpy")
+
+    def call(*args: Any) -> Any:
+        return value(*(each.copy() if type(each) is np.ndarray else each for each in args))
+
+    return functools.update_wrapper(call, value, assigned=("__name__",), updated=())
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -83,6 +83,13 @@ def _from_codes(real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     return real(copied, *args[1:], **{key: value for key, value in kwargs.items() if key != "codes"})
 
 
+def _of_a_day(real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Check that there is a day, of which compiled code asks the month."""
+    if any(each is None for each in (*args, *kwargs.values())):
+        raise TypeError("a Timestamp is needed, not None")
+    return real(*args, **kwargs)
+
+
 def _set_levels(real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Check that there is a level for each code."""
     if kwargs.get("verify_integrity", True) is not True or len(args) > 2:
@@ -125,6 +132,11 @@ _GUARDED: dict[str, Guard] = {
     # what compiled code follows without a check
     "Categorical.from_codes": _from_codes,
     "MultiIndex.set_levels": _set_levels,
+    **{
+        f"BaseOffset.is_{period}_{end}": _of_a_day
+        for period in ("month", "quarter", "year")
+        for end in ("start", "end")
+    },
     # a string is the name of any method
     "DataFrame.eval": evaluate,
     "DataFrame.query": evaluate,

@@ -1,9 +1,8 @@
 """Guards of functions of scipy whose compiled code trusts what it is given."""
 
-# ruff: noqa: A002, N803, N806 - the names of arguments are scipy's
+# ruff: noqa: A001, A002, N803, N806 - the names of arguments are scipy's
 from __future__ import annotations
 
-import functools
 import operator
 from collections.abc import Callable
 from importlib import import_module
@@ -13,26 +12,9 @@ from agex.errors import SandboxTypeError
 from agex.sandbox.libraries.homes import Guard
 
 __all__ = [
-    "copies_for_functions", "factorized", "grey_morphology", "metric_of_rank", "numbers", "predecessors",
+    "factorized", "grey_morphology", "metric_of_rank", "numbers", "predecessors",
     "spline",
 ]  # fmt: skip
-
-
-def copies_for_functions(real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Have the guest's functions given copies of arrays: the real ones lie over memory that is freed later."""
-    settled = {name: _given_copies(value) for name, value in kwargs.items()}
-    return real(*map(_given_copies, args), **settled)
-
-
-def _given_copies(value: Any) -> Any:
-    if not callable(value) or issubclass(type(value), type):
-        return value
-    np: Any = import_module("numpy")
-
-    def call(*args: Any) -> Any:
-        return value(*(each.copy() if type(each) is np.ndarray else each for each in args))
-
-    return functools.update_wrapper(call, value, assigned=("__name__",), updated=())
 
 
 def numbers(real: Callable[..., Any], X: Any, *args: Any, **kwargs: Any) -> Any:

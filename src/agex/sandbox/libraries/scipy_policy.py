@@ -7,12 +7,11 @@ from importlib import import_module
 from typing import Any
 
 from agex.sandbox.context import CURRENT
-from agex.sandbox.libraries.checks import Stream, guarded
+from agex.sandbox.libraries.checks import Stream, copies_for_functions, guarded
 from agex.sandbox.libraries.generators import draw_from_own, hold_own
 from agex.sandbox.libraries.homes import Guard
 from agex.sandbox.libraries.library import Library, Replacements, less, only
 from agex.sandbox.libraries.scipy_checks import (
-    copies_for_functions,
     factorized,
     grey_morphology,
     metric_of_rank,

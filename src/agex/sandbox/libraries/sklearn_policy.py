@@ -11,9 +11,10 @@ from agex.sandbox import doors
 from agex.sandbox.context import CURRENT, asking
 from agex.sandbox.formatting import is_plain_format, safe_format
 from agex.sandbox.libraries import scipy_policy
-from agex.sandbox.libraries.checks import Stream, guarded
+from agex.sandbox.libraries.checks import Stream, copies_for_functions, guarded
 from agex.sandbox.libraries.generators import draw_from_own
 from agex.sandbox.libraries.library import Library, Replacements, less, only
+from agex.sandbox.libraries.sklearn_checks import prepare_models
 
 __all__ = ["LIBRARIES"]
 
@@ -69,6 +70,7 @@ def _prepare() -> None:
     _prepare_names()
     _prepare_members()
     _prepare_jobs()
+    prepare_models()
     scipy_policy.prepare()
     draw_from_own("sklearn", "sklearn.utils.validation", "check_random_state")
     with suppress(ImportError):  # of another version
@@ -188,9 +190,25 @@ LIBRARIES = {
     "sklearn": Library(
         name="sklearn",
         modules=_MODULES,
-        # the first two: views of nodes that compiled code follows without a check; the others: data
-        # of a class, which the host's models share
-        denied=frozenset({"tree_", "get_arrays", "loss_functions", "valid_metrics"}),
+        # the first line: views of nodes and positions that compiled code follows without a check; the others:
+        # data of a class, which the host's models share
+        denied=frozenset(
+            {
+                "tree_",
+                "get_arrays",
+                "idx_array",
+                "node_data",
+                "node_bounds",
+                "loss_functions",
+                "valid_metrics",
+            }
+        ),
+        # a metric is given memory that is freed later
+        guarded={"get_metric": copies_for_functions},
+        copied=frozenset({"BaseLibSVM.support_", "BaseLibSVM.n_support_"}),
+        # a tree over these would be made without the check of the metric
+        whole=frozenset({"BallTree64", "BallTree32", "DistanceMetric"}),
+        sealed=tuple(f"sklearn.metrics._dist_metrics.PyFuncDistance{bits}" for bits in (32, 64)),
         brings=("numpy", "scipy"),
         preload=("joblib", "multiprocessing.dummy", "multiprocessing.pool", "scipy", "threadpoolctl"),
         prepare=_prepare,

@@ -1,0 +1,64 @@
+"""What compiled code of scikit-learn trusts, checked while guest code runs."""
+
+from __future__ import annotations
+
+import functools
+from importlib import import_module
+from typing import Any
+
+from agex.sandbox.context import asking
+from agex.sandbox.libraries.checks import copies_for_functions
+
+__all__ = ["prepare_models"]
+
+
+def prepare_models() -> None:
+    """Have models checked that were changed after they were fitted, and metrics given copies of arrays."""
+    _replace_once(import_module("sklearn.neighbors").BallTree, "__init__", _with_copies)
+    _replace_once(import_module("sklearn.svm._base").BaseLibSVM, "_validate_for_predict", _with_vectors)
+    _replace_once(import_module("sklearn.manifold._t_sne"), "_kl_divergence_bh", _finite)
+
+
+def _replace_once(owner: Any, name: str, make: Any) -> None:
+    real = getattr(owner, name, None)  # None in another version
+    if real is not None and getattr(getattr(real, "__code__", None), "co_filename", None) != __file__:
+        setattr(owner, name, functools.wraps(real)(make(real)))
+
+
+def _with_copies(real: Any) -> Any:
+    """Have a metric given copies: what it is given lies over the memory of the tree."""
+
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807 - it stands for the one of the class
+        if asking() is None:
+            real(self, *args, **kwargs)
+        else:
+            copies_for_functions(functools.partial(real, self), *args, **kwargs)
+
+    return __init__
+
+
+def _with_vectors(real: Any) -> Any:
+    """Refuse a kernel of other models than the fitted one: one that was given the kernel has no vectors."""
+
+    def _validate_for_predict(self: Any, X: Any) -> Any:  # noqa: N803 - its name there
+        checked = real(self, X)
+        is_given = callable(self.kernel) or self.kernel == "precomputed"
+        if asking() is not None and not is_given and len(self.support_) != self.support_vectors_.shape[0]:
+            raise ValueError("the kernel is not the one that the model was fitted with; call fit() again")
+        return checked
+
+    return _validate_for_predict
+
+
+def _finite(real: Any) -> Any:
+    """Refuse points that are not finite: they have no place in the tree that is made of them."""
+
+    def _kl_divergence_bh(params: Any, *args: Any, **kwargs: Any) -> Any:
+        np: Any = import_module("numpy")
+
+        with np.errstate(over="ignore"):
+            if asking() is not None and not np.isfinite(params.astype(np.float32)).all():
+                raise ValueError("the points are not finite any more; use a smaller learning_rate")
+        return real(params, *args, **kwargs)
+
+    return _kl_divergence_bh
