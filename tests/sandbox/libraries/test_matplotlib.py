@@ -16,6 +16,7 @@ fig, ax = plt.subplots(figsize=(3, 2))
 """
 
 EVERYDAY = {
+    "smooth edges": "ax.scatter([0], [0], antialiased=[True]).set_antialiased(aa=False); ax.imshow(np.eye(3), filterrad=3); fig.savefig(io.BytesIO()); print(ax.text(0, 0, 'a').get_window_extent(renderer=fig.canvas.get_renderer()).height > 0)",
     "Axes3D": "from mpl_toolkits.mplot3d import Axes3D; print(type(plt.figure().add_subplot(projection='3d')) is Axes3D)",
     "cycler": "from cycler import cycler; c = cycler(color='rg'); plt.figure().add_subplot().set_prop_cycle(c); print(list(c))",
     "line": "ax.plot([1, 2, 3], [1, 4, 9], 'r--', label='q'); ax.set_xlabel('x'); ax.set_title('t'); ax.legend(); ax.grid(True); print(ax.get_title(), len(ax.lines), ax.get_xlim())",
@@ -58,6 +59,11 @@ def test_everyday_matplotlib_prints_what_it_prints_natively(room, native, name):
 
 
 HOSTILE = {
+    "no edges to be drawn smoothly": "ax.scatter([0], [0]).set(antialiased=[]); fig.savefig(io.BytesIO())",
+    "a filter of any size": "ax.imshow(np.eye(3), interpolation='lanczos', filterrad=1e9); fig.savefig(io.BytesIO())",
+    "a filter of no size": "ax.imshow(np.eye(3), interpolation='lanczos').set_filterrad(filterrad=np.nan); fig.savefig(io.BytesIO())",
+    "a region beyond the picture": "fig.canvas.copy_from_bbox(type(ax.bbox.frozen()).from_extents(-1e9, -1e9, 1e9, 1e9))",
+    "a mesh beyond its points": "r = fig.canvas.get_renderer(); r.draw_quad_mesh(r.new_gc(), ax.transData, 10**4, 10**4, np.zeros((2, 2, 2)), np.zeros((1, 2)), ax.transData, np.zeros((1, 4)), True, np.zeros((1, 4)))",
     "savefig": "fig.savefig(TARGET)",
     "pyplot savefig": "plt.savefig(TARGET)",
     "savefig by keyword": "fig.savefig(fname=TARGET)",

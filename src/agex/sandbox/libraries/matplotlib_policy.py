@@ -12,6 +12,7 @@ from agex.sandbox.formatting import is_plain_format, safe_format
 from agex.sandbox.libraries.checks import Stream, guarded
 from agex.sandbox.libraries.homes import Guard
 from agex.sandbox.libraries.library import Library, Replacements, less, only
+from agex.sandbox.libraries.matplotlib_checks import prepare_artists
 from agex.sandbox.libraries.matplotlib_shared import lock, own_colors
 
 __all__ = ["LIBRARIES"]
@@ -66,9 +67,12 @@ _DENIED = frozenset(
     AnchoredOffsetbox.codes Legend.codes Table.codes MarkerStyle.markers
     QuiverKey.halign QuiverKey.valign QuiverKey.pivot
     Legend.set_default_handler_map Legend.update_default_handler_map
+    RendererAgg.draw_gouraud_triangles RendererAgg.draw_image RendererAgg.draw_markers
+    RendererAgg.draw_path_collection RendererAgg.draw_quad_mesh copy_from_bbox restore_region
     """.split()
     # write files; windows and their loops; run TeX; change what colormaps the host finds,
-    # or the tables that its own lines and axes use, or what draws the entries of all legends
+    # or the tables that its own lines and axes use, or what draws the entries of all legends;
+    # the last two lines: C++ that trusts sizes
 )
 
 
@@ -134,6 +138,7 @@ def _colormaps() -> dict[str, Any]:
 def _prepare() -> None:
     _prepare_formatter()
     _prepare_labels()
+    prepare_artists()
     lock()
 
 
