@@ -78,6 +78,55 @@ them = values()
 await them.__anext__()
 del them
 """,
+    "a callback that hangs itself on the next future": """
+turns, kept = [], []
+def again(future=None):
+    turns.append(future)
+    if len(turns) > 50:
+        while True: pass
+    kept.append(asyncio.sleep(100))
+    following = kept[-1].send(None)
+    following.add_done_callback(again)
+    following.set_result(1)
+again()
+""",
+    "a callback in a context of a class of its own": """
+class Context:
+    def run(self, call, *args):
+        while True: pass
+future = asyncio.sleep(100).send(None)
+future.add_done_callback(print, context=Context())
+future.set_result(1)
+""",
+    "a task in a context of a class of its own": """
+class Context:
+    def run(self, call, *args):
+        while True: pass
+async def go(): pass
+task = asyncio.create_task(go(), context=Context())
+""",
+    "a time to wait that says how it compares": """
+class Late:
+    def __le__(self, other): return False
+    def __radd__(self, other): return self
+    def __ge__(self, other): raise ValueError
+    __lt__ = __sub__ = __rsub__ = __gt__ = __ge__
+late = Late()
+tasks = [
+    asyncio.create_task(each)
+    for each in (asyncio.sleep(late), asyncio.wait_for(asyncio.sleep(1), late),
+                 asyncio.wait([asyncio.create_task(asyncio.sleep(1))], timeout=late))
+]
+try:
+    async with asyncio.timeout(9) as timeout: timeout.reschedule(late)
+except TypeError: pass
+try:
+    async with asyncio.timeout(late): await asyncio.sleep(0)
+except TypeError: pass
+try: each = asyncio.as_completed([asyncio.sleep(0)], timeout=late)
+except TypeError: pass
+await asyncio.sleep(0)
+""",
     "a task of a task that ends": """
 async def go():
     try: await asyncio.sleep(100)
@@ -160,3 +209,50 @@ async with Peeking() as group:
 
     assert "'_loop' of 'Peeking'" in repr(done.error)
     assert "leak" not in done.namespace
+
+
+async def test_a_time_to_wait_is_any_number_that_compares_like_one() -> None:
+    result = await Sandbox(limits=Limits(seconds=5)).aexec("""
+import asyncio, fractions
+class Short(float): pass
+for given in (0, 0.001, Short(0.001), fractions.Fraction(1, 1000), True and 0):
+    await asyncio.sleep(given)
+    async with asyncio.timeout(1 + given): await asyncio.sleep(given, "x")
+async with asyncio.timeout(None) as timeout:
+    timeout.reschedule(None)
+for wrong in ("1", float("nan")):
+    try: await asyncio.sleep(wrong)
+    except (TypeError, ValueError) as error: print(type(error).__name__)
+""")
+
+    assert result.error is None
+    assert result.stdout == "TypeError\nValueError\n"
+
+
+async def test_a_callback_of_a_task_is_called_in_the_run_and_can_be_taken_off() -> None:
+    session = Sandbox(limits=Limits(seconds=5)).session()
+    result = await session.arun("""
+import asyncio
+async def go(): return 1
+task = asyncio.create_task(go())
+task.add_done_callback(lambda task: print(task.result()))
+def never(task): print("never")
+task.add_done_callback(never)
+print(task.remove_done_callback(never))
+await task
+""")
+
+    assert result.error is None
+    assert result.stdout == "1\n1\n"
+
+
+async def test_a_callback_on_a_future_of_the_host_is_not_called_after_the_run() -> None:
+    import asyncio
+
+    future = asyncio.get_running_loop().create_future()
+    session = Sandbox(limits=Limits(seconds=5)).session({"future": future})
+    await session.arun("called = []\nfuture.add_done_callback(called.append)")
+
+    future.set_result(1)
+    await asyncio.sleep(0)
+    assert session.namespace["called"] == []

@@ -10,15 +10,18 @@ while its limits still hold.
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import functools
 import gc
 import inspect
+import math
 import sys
 import types
 import weakref
 from collections.abc import AsyncGenerator
 from typing import TYPE_CHECKING, Any
 
+from agex.errors import SandboxTypeError
 from agex.sandbox.context import CURRENT
 
 if TYPE_CHECKING:
@@ -82,7 +85,36 @@ def create_task(coro: Any, *, name: Any = None, **options: Any) -> Any:
     """Do what ``asyncio.create_task`` does."""
     import asyncio
 
-    return _noted(asyncio.create_task(_coroutine(coro), name=name, **options))
+    return _noted(asyncio.create_task(_coroutine(coro), name=name, **_checked(options)))
+
+
+def _checked(options: dict[str, Any]) -> dict[str, Any]:
+    """Refuse a context that is none: the event loop would call its ``run`` in the context of the host."""
+    context = options.get("context")
+    if context is not None and type(context) is not contextvars.Context:
+        raise SandboxTypeError(f"a task needs a contextvars.Context, got {type(context).__name__}")
+    return options
+
+
+async def sleep(delay: Any, result: Any = None) -> Any:
+    """Do what ``asyncio.sleep`` does."""
+    import asyncio
+
+    return await asyncio.sleep(seconds(delay), result)
+
+
+def timeout(delay: Any) -> Any:
+    """Do what ``asyncio.timeout`` does."""
+    import asyncio
+
+    return asyncio.timeout(seconds(delay))
+
+
+async def wait(fs: Any, *, timeout: Any = None, return_when: Any = "ALL_COMPLETED") -> Any:  # noqa: ASYNC109
+    """Do what ``asyncio.wait`` does."""
+    import asyncio
+
+    return await asyncio.wait(fs, timeout=seconds(timeout), return_when=return_when)
 
 
 async def wait_for(fut: Any, timeout: Any) -> Any:  # noqa: ASYNC109 - the parameter that it has
@@ -90,7 +122,21 @@ async def wait_for(fut: Any, timeout: Any) -> Any:  # noqa: ASYNC109 - the param
     import asyncio
 
     makes_a_task = sys.version_info < (3, 12)
-    return await asyncio.wait_for(_task(fut) if makes_a_task else _native(fut, asyncio.Future), timeout)
+    native = _task(fut) if makes_a_task else _native(fut, asyncio.Future)
+    return await asyncio.wait_for(native, seconds(timeout))
+
+
+def seconds(given: Any) -> Any:
+    """Give a time as a plain number: the event loop of the host goes on to compare it with its own times.
+
+    One that a guest's code speaks for would raise there, and one that is no number is in no order.
+    """
+    if given is None or type(given) is int:
+        return given
+    plain = given if type(given) is float else math.ldexp(given, 0)  # which takes no text, as float() does
+    if plain != plain:
+        raise ValueError("Invalid delay: NaN (not a number)")
+    return plain
 
 
 def as_completed(fs: Any, *, timeout: Any = None) -> Any:
@@ -100,13 +146,16 @@ def as_completed(fs: Any, *, timeout: Any = None) -> Any:
     if isinstance(fs, asyncio.Future) or asyncio.iscoroutine(fs):
         raise TypeError(f"expect an iterable of futures, not {type(fs).__name__}")
     given = {id(each): each for each in fs}
-    return asyncio.as_completed([_task(each) for each in given.values()], timeout=timeout)
+    return asyncio.as_completed([_task(each) for each in given.values()], timeout=seconds(timeout))
 
 
 ASYNCIO: dict[str, Any] = {
     "as_completed": as_completed,
     "create_task": create_task,
     "gather": gather,
+    "sleep": sleep,
+    "timeout": timeout,
+    "wait": wait,
     "wait_for": wait_for,
 }
 """The members of ``asyncio`` that are guarded."""
@@ -119,9 +168,10 @@ def late_members() -> dict[str, Any]:
 
     def create_task(self: Any, coro: Any, **options: Any) -> Any:
         """Do what the method of ``asyncio.TaskGroup`` does."""
-        return _noted(real(self, _coroutine(coro), **options))
+        return _noted(real(self, _coroutine(coro), **_checked(options)))
 
     real = asyncio.TaskGroup.create_task
+    _reschedule_by_numbers(asyncio.Timeout)
     namespace = {
         name: value
         for name, value in vars(asyncio.TaskGroup).items()
@@ -131,6 +181,17 @@ def late_members() -> dict[str, Any]:
     # class over this one is as one over a class of the host.
     task_group = type("TaskGroup", (), {**namespace, "create_task": create_task})
     return {"TaskGroup": task_group}
+
+
+def _reschedule_by_numbers(timeout: Any) -> None:
+    """Have ``asyncio.Timeout.reschedule`` take plain numbers, once a process: its objects are the real ones."""
+    real = timeout.reschedule
+
+    @functools.wraps(real)
+    def reschedule(self: Any, when: Any) -> None:
+        real(self, seconds(when))
+
+    timeout.reschedule = reschedule
 
 
 _SOFT_TURNS = 20

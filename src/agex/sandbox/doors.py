@@ -16,7 +16,18 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from agex.errors import SandboxAttributeError, SandboxTypeError
-from agex.sandbox import answers, caches, classes, formatting, hostclass, instead, lazies, members, sealing
+from agex.sandbox import (
+    answers,
+    caches,
+    callbacks,
+    classes,
+    formatting,
+    hostclass,
+    instead,
+    lazies,
+    members,
+    sealing,
+)
 from agex.sandbox.aliases import ALIAS_OWN, is_alias, origin_of
 from agex.sandbox.identity import is_one_of
 from agex.typeslots import mro_of, namespace_of
@@ -112,18 +123,28 @@ def _shown_door(guards: Guards, receiver: Any, name: str) -> Any:
 
 def _loop_door(guards: Guards, receiver: Any, name: str) -> Any:
     """What asyncio's objects know of the host: the loop, its threads, the frames of tasks."""
+    if _is_asyncios(guards, receiver):
+        raise refusal(receiver, name)
+    return receiver
+
+
+def _callback_door(guards: Guards, receiver: Any, name: str) -> Any:
+    if not _is_asyncios(guards, receiver):
+        return receiver
+    if issubclass(type(receiver), type):
+        raise refusal(receiver, name)
+    real = host.getattr(receiver, name)
+    return _Door(_named_after(callbacks.adding(guards, real), real))
+
+
+def _is_asyncios(guards: Guards, receiver: Any) -> bool:
     subject = receiver if issubclass(type(receiver), type) else type(receiver)
     if issubclass(type(receiver), types.ModuleType):
         modules = [receiver.__name__]
     else:  # an event loop may have futures of a class of its own
         modules = [str(part.__module__) for part in mro_of(subject)]
-    if not guards.is_own(receiver) and any(_is_asyncio(module) for module in modules):
-        raise refusal(receiver, name)
-    return receiver
-
-
-def _is_asyncio(module: str) -> bool:
-    return module.lstrip("_").partition(".")[0] in {"asyncio", "concurrent"}
+    homes = (module.lstrip("_").partition(".")[0] for module in modules)
+    return not guards.is_own(receiver) and not {"asyncio", "concurrent"}.isdisjoint(homes)
 
 
 def _cache_door(guards: Guards, receiver: Any, name: str) -> Any:
@@ -535,6 +556,7 @@ DOORS: dict[str, Callable[[Guards, Any, str], Any]] = {
     "get_context": _loop_door,
     "get_event_loop": _loop_door,
     "get_running_loop": _loop_door,
+    "add_done_callback": _callback_door,
     "clear_cache": _cache_door,
     "cssclasses": _shared_door,
     "cssclasses_weekday_head": _shared_door,

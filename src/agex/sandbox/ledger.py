@@ -117,7 +117,7 @@ CONTESTED = frozenset(
         "__origin__", "__args__", "__bound__", "__constraints__", "__supertype__", "__value__",
         # asyncio: frames, threads and what is called outside every limit
         "get_loop", "get_stack", "print_stack", "get_coro", "get_context", "get_event_loop",
-        "get_running_loop",
+        "get_running_loop", "add_done_callback",
         # a cache of the host
         "clear_cache",
         # tables of calendar.HTMLCalendar and textwrap.TextWrapper, the same for the whole process

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from agex.errors import EvalError, SandboxError
 from agex.sandbox import floating, wall
+from agex.sandbox.callbacks import end_callbacks
 from agex.sandbox.compiled import compile_module
 from agex.sandbox.context import CURRENT
 from agex.sandbox.echo import echo_text
@@ -451,6 +452,7 @@ class Session:
         self._runs -= 1
         if self._runs == 0:
             self._base = None
+            end_callbacks(self._guards)
             self._hooks.shut(self._guards.classes.made())
 
     def store_on_class(self, class_: type, name: str, value: Any) -> None:

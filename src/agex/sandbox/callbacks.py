@@ -1,0 +1,72 @@
+"""Callbacks that a guest hangs on the futures of an event loop: called while its run is on, and not after.
+
+A future of asyncio's own is what any coroutine gives when it is stepped by hand. What is hung on one, the loop
+of the host calls when it likes, without a limit, and it may hang itself on the next.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from agex.errors import SandboxTypeError
+
+if TYPE_CHECKING:
+    from contextvars import Context
+
+    from agex.sandbox.guards import Guards
+
+__all__ = ["Callback", "adding", "end_callbacks"]
+
+
+class Callback:
+    """What stands for a callback of the guest's; to take that off again, it equals that."""
+
+    __slots__ = ("__weakref__", "_function")
+
+    def __init__(self, function: Callable[[Any], object]) -> None:
+        self._function: Callable[[Any], object] | None = function
+
+    def __call__(self, future: Any) -> None:
+        if self._function is not None:
+            self._function(future)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or self._function == other
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return repr(self._function)
+
+    def end(self) -> None:
+        """Call it no more."""
+        self._function = None
+
+
+_hung: weakref.WeakKeyDictionary[Guards, list[weakref.ref[Callback]]] = weakref.WeakKeyDictionary()
+"""The callbacks of the runs that are on, by whose guest."""
+
+
+def adding(guards: Guards, add: Callable[..., object]) -> Callable[..., None]:
+    """Give ``add_done_callback`` of a future for a guest."""
+
+    def add_done_callback(fn: Any, /, *, context: Context | None = None) -> None:
+        from contextvars import Context
+
+        if context is not None and type(context) is not Context:
+            raise SandboxTypeError(f"a callback needs a contextvars.Context, got {type(context).__name__}")
+        callback = Callback(fn)
+        _hung.setdefault(guards, []).append(weakref.ref(callback))
+        add(callback, **({} if context is None else {"context": context}))  # a thread's future takes none
+
+    return add_done_callback
+
+
+def end_callbacks(guards: Guards) -> None:
+    """Have no callback of the guest called any more: its run is over."""
+    for each in _hung.pop(guards, ()):
+        callback = each()
+        if callback is not None:
+            callback.end()
