@@ -154,6 +154,47 @@ def test_the_host_is_not_changed(source: str) -> None:
     assert state() == before
 
 
+GIVES = "  def __new__(cls): return {}\n"
+ALIASES = {
+    "of typing, over a function": "import typing\ntyping.Annotated[lambda: {}, 1]()",
+    "of typing, over an enumeration": "import typing\ntyping.Annotated[Color, 1](1)",
+    "of typing, over a class": f"import typing\nT = typing.TypeVar('T')\nclass G(typing.Generic[T]):\n{GIVES}G[int]()",
+    "of type": "type[int](vault)",
+    "of type, with another parameter": "import typing\nT = typing.TypeVar('T')\ntype[T][int](vault)",
+    "of type, unpacked": "try: next(iter(type[int]))(vault)\nexcept TypeError: pass",
+    "made by hand": f"import types\nclass G:\n{GIVES}types.GenericAlias(G, (int,))()",
+    "a class says it": f"import types\nclass G:\n{GIVES}  __class_getitem__ = classmethod(types.GenericAlias)\nG[int]()",
+    "inherited": f"class G(list):\n{GIVES}G[int]()",
+    "inherited from an abstract class": f"import collections.abc\nclass G(collections.abc.Sized):\n{GIVES}"
+    "class H(G, list): pass\nH[int]()",
+    "inherited, by super": f"class G(list):\n{GIVES}  @classmethod\n"
+    "  def of(cls): return super().__class_getitem__(int)\nG.of()()",
+    "called by a metaclass": "class M(type):\n  def __call__(cls): return {}\nclass G(list, metaclass=M): pass\nG[int]()",
+}
+
+
+@pytest.mark.parametrize("given", ["vault", "Vault", "host_function", "Color.RED"])
+@pytest.mark.parametrize("source", ALIASES.values(), ids=ALIASES)
+def test_what_the_call_of_an_alias_gives_is_not_written_to(source: str, given: str) -> None:
+    vault = Vault()
+    result = run(source.replace("{}", given), vault=vault)
+
+    assert result.error is None
+    assert not any("__orig_class__" in vars(each) for each in (vault, Vault, host_function, Color.RED))
+
+
+def test_an_object_of_the_code_knows_the_alias_it_was_made_by() -> None:
+    source = """
+import typing
+T = typing.TypeVar("T")
+class Box(typing.Generic[T]): pass
+class Names(list): pass
+print(Box[int]().__orig_class__, Names[T][str]("a").__orig_class__, Names[int] == Names[int])
+print(type[T][int], typing.get_origin(type[int]) is type, "__class_getitem__" in vars(Names))
+"""
+    assert run(source).stdout == "__main__.Box[int] __main__.Names[str] True\ntype[int] True False\n"
+
+
 LAZIES = [
     "filter(None, it)", "zip(it)", "enumerate(it)", "map(str, it)", "chain(it)", "islice(it, 3)", "takewhile(bool, it)",
     "chain.from_iterable([it])", "chain(tee(it)[0])", "cycle(it)", "zip_longest(it, it)", "map.__new__(map, str, it)",

@@ -29,6 +29,7 @@ from agex import typeslots
 from agex.isolation.faults import ProtocolError
 from agex.sandbox import Policy, Session
 from agex.sandbox.compiled import compile_module
+from agex.sandbox.generic import Alias
 from agex.sandbox.hostnames import name_of, named
 
 __all__ = ["ALIASES", "ATOMS", "Declaration", "Unknown", "declared", "read", "told"]
@@ -37,6 +38,7 @@ ATOMS = frozenset({int, float, bool, str, bytes, type(None)})
 """Exact types of the values that a declaration may show."""
 ALIASES: tuple[Any, ...] = (
     types.GenericAlias,
+    Alias,
     types.UnionType,
     type(typing.Union[int, str]),  # noqa: UP007 - its type is what is meant
     type(typing.Literal[1]),

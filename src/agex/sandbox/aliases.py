@@ -7,7 +7,7 @@ import typing
 from typing import Any
 
 from agex.errors import SandboxTypeError
-from agex.sandbox import classes, instead
+from agex.sandbox import classes, generic, instead, origins
 
 __all__ = ["ALIAS_OWN", "TYPING", "GenericAlias", "is_alias", "origin_of"]
 
@@ -23,7 +23,10 @@ class _AliasMeta(type):
     def __call__(cls, origin: Any, args: Any, /) -> Any:
         if not issubclass(type(origin), type):
             raise SandboxTypeError(f"an alias must be one of a class, got {type(origin).__name__}")
-        return types.GenericAlias(classes.stand_in(origin) if issubclass(origin, type) else origin, args)
+        if issubclass(origin, type):
+            return generic.Alias(classes.stand_in(origin), args)
+        kind = generic.Alias if origins.is_guest_class(origin) else types.GenericAlias
+        return kind(origin, args)
 
     def __instancecheck__(cls, instance: object) -> bool:
         return isinstance(instance, types.GenericAlias)
@@ -37,6 +40,7 @@ class GenericAlias(metaclass=_AliasMeta):
 
 
 instead.stands_for(types.GenericAlias, GenericAlias)
+instead.stands_for(generic.Alias, GenericAlias)
 instead.closed(typing.ForwardRef)  # its private methods evaluate its text, with the interpreter's builtins
 
 

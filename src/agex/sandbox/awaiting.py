@@ -134,7 +134,7 @@ def seconds(given: Any) -> Any:
     if given is None or type(given) is int:
         return given
     plain = given if type(given) is float else math.ldexp(given, 0)  # which takes no text, as float() does
-    if plain != plain:
+    if math.isnan(plain):
         raise ValueError("Invalid delay: NaN (not a number)")
     return plain
 
@@ -184,7 +184,7 @@ def late_members() -> dict[str, Any]:
 
 
 def _reschedule_by_numbers(timeout: Any) -> None:
-    """Have ``asyncio.Timeout.reschedule`` take plain numbers, once a process: its objects are the real ones."""
+    """Have ``asyncio.Timeout.reschedule`` take plain numbers, once a process: guests hold real ones."""
     real = timeout.reschedule
 
     @functools.wraps(real)

@@ -202,7 +202,7 @@ def _is_plain(value: Any) -> bool:
         return all(map(_is_plain, value))
     if issubclass(kind, type):
         return not origins.is_guest_class(kind)
-    if kind is types.GenericAlias or issubclass(kind, _ALIAS):
+    if issubclass(kind, (types.GenericAlias, _ALIAS)):
         return _is_plain((value.__origin__, *value.__args__, *getattr(value, "__metadata__", ())))
     return any(kind is plain for plain in _PLAIN) or issubclass(kind, _FORMS)
 

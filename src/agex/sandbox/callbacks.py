@@ -1,7 +1,7 @@
 """Callbacks that a guest hangs on the futures of an event loop: called while its run is on, and not after.
 
-A future of asyncio's own is what any coroutine gives when it is stepped by hand. What is hung on one, the loop
-of the host calls when it likes, without a limit, and it may hang itself on the next.
+A future of asyncio's own is what any coroutine gives when it is stepped by hand. What is hung on one, the
+loop of the host calls when it likes, without a limit, and it may hang itself on the next.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from agex.errors import SandboxTypeError
-from agex.sandbox import answers, hostclass, identity, instead, members, origins, rawmemory
+from agex.sandbox import answers, generic, hostclass, identity, instead, members, origins, rawmemory
 from agex.sandbox.context import asking
 from agex.sandbox.lazies import LazyMeta
 from agex.typeslots import bases_of, module_of, mro_of, name_of, namespace_of, worked_out_mro
@@ -95,7 +95,7 @@ class GuestType(type, metaclass=_StandInMeta):
     def __class_getitem__(cls, item: Any) -> Any:
         if cls is not GuestType:
             raise TypeError(f"type '{cls.__name__}' is not subscriptable")
-        return types.GenericAlias(GuestType, item)
+        return generic.Alias(GuestType, item)
 
 
 for _shown in (GuestType, _StandInMeta):
@@ -464,6 +464,7 @@ class ClassRegistry:
     def adopt(self, class_: type) -> None:
         """Register a class that the guest made."""
         rawmemory.keep_from(class_)
+        generic.keep_from(class_)
         origins.note_class(class_, self)
         if all(map(self._is_harmless, mro_of(class_)[1:])):
             self._pure[id(class_)] = class_

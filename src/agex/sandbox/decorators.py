@@ -261,7 +261,7 @@ def _hints_of_object(obj: Any) -> dict[str, Any]:
 
 def _spelled_out(hint: Any) -> Any:
     """Write ``*tuple[int, str]`` as ``Unpack[tuple[int, str]]``."""
-    if type(hint) is not types.GenericAlias:
+    if not isinstance(hint, types.GenericAlias):
         return hint
     args = tuple(map(_spelled_out, hint.__args__))
     origin: Any = hint.__origin__

@@ -22,6 +22,7 @@ from agex.sandbox import (
     callbacks,
     classes,
     formatting,
+    generic,
     hostclass,
     instead,
     lazies,
@@ -30,6 +31,7 @@ from agex.sandbox import (
 )
 from agex.sandbox.aliases import ALIAS_OWN, is_alias, origin_of
 from agex.sandbox.identity import is_one_of
+from agex.sandbox.refusals import described, exact_name, refusal
 from agex.typeslots import mro_of, namespace_of
 
 if TYPE_CHECKING:
@@ -153,6 +155,14 @@ def _cache_door(guards: Guards, receiver: Any, name: str) -> Any:
     if any(part.__module__.startswith("zoneinfo") for part in mro_of(subject)):
         raise refusal(receiver, name)
     return receiver
+
+
+def _alias_door(guards: Guards, receiver: Any, name: str) -> Any:
+    """``super().__class_getitem__``: calls of what the interpreter's own makes write to what they give."""
+    subject = super_self(receiver) if type(receiver) is super else receiver
+    owner = subject if issubclass(type(subject), type) else type(subject)
+    is_plain = generic.is_plain(host.getattr(receiver, name))
+    return _Door(functools.partial(generic.Alias, owner)) if is_plain and guards.is_own(owner) else receiver
 
 
 def _is_metaclass(subject: Any) -> bool:
@@ -558,6 +568,7 @@ DOORS: dict[str, Callable[[Guards, Any, str], Any]] = {
     "get_running_loop": _loop_door,
     "add_done_callback": _callback_door,
     "clear_cache": _cache_door,
+    "__class_getitem__": _alias_door,
     "cssclasses": _shared_door,
     "cssclasses_weekday_head": _shared_door,
     "unicode_whitespace_trans": _shared_door,
@@ -584,29 +595,3 @@ def is_inherited(guards: Guards, receiver: Any, name: str) -> bool:
     """Tell whether an object of the guest's has *name* from a class that is not the guest's."""
     parts = mro_of(type(receiver))
     return any(name in namespace_of(part) and not guards.classes.is_guest(part) for part in parts)
-
-
-def exact_name(name: Any) -> str:
-    """Give an attribute's name as a plain str; raise TypeError as ``getattr`` does."""
-    if type(name) is str:
-        return name
-    if issubclass(type(name), str):
-        return str.__str__(name)
-    raise TypeError(f"attribute name must be string, not '{type(name).__name__}'")
-
-
-def described(receiver: Any) -> str:
-    """Name an object in an error message, without asking it."""
-    if issubclass(type(receiver), types.ModuleType):
-        return f"module '{host.vars(receiver).get('__name__', '?')}'"
-    if issubclass(type(receiver), type):
-        return f"class '{receiver.__name__}'"
-    return f"'{type(receiver).__name__}' object"
-
-
-def refusal(receiver: Any, name: str) -> SandboxAttributeError:
-    """Make the error that refuses *name*."""
-    return SandboxAttributeError(
-        f"attribute '{name}' of {described(receiver)} is not accessible; use its other public members, dir() "
-        "lists them"
-    )

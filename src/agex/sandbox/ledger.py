@@ -127,7 +127,7 @@ CONTESTED = frozenset(
         "__get__", "__set__", "__delete__", "__getattr__", "__getattribute__", "__setattr__", "__delattr__",
         "__bases__", "__base__", "__mro__", "__wrapped__", "__dir__", "__getstate__", "__setstate__",
         "__subclasshook__", "__annotations__", "__members__", "__dataclass_fields__",
-        "__orig_bases__", "__orig_class__",
+        "__orig_bases__", "__orig_class__", "__class_getitem__",
     }
 )  # fmt: skip
 """Names whose receiver is checked in every program."""

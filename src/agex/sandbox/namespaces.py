@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from agex.errors import SandboxAttributeError
-from agex.sandbox import doors, ledger, rawmemory
+from agex.sandbox import doors, generic, ledger, rawmemory
 from agex.typeslots import mro_of, namespace_of
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def shown_namespace(guards: Guards, class_: type) -> Mapping[str, Any]:
     names = {
         name: _shown(guards, class_, name, value)
         for name, value in namespace_of(class_).items()
-        if name not in rawmemory.NAMES and name not in ledger.DENIED
+        if name not in rawmemory.NAMES and name not in ledger.DENIED and value is not generic.MAKER
     }
     if type(fields := names.get("__dataclass_fields__")) is dict:
         names["__dataclass_fields__"] = dict(fields)

@@ -29,7 +29,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from agex.errors import SandboxError
-from agex.sandbox import caches, copied, enums, managers
+from agex.sandbox import caches, copied, enums, generic, managers
 from agex.sandbox.context import CURRENT
 
 __all__ = ["DOORS", "install", "opened", "without_workspace"]
@@ -282,6 +282,7 @@ def install() -> None:
         caches.install()
         copied.install()
         enums.install()
+        generic.install()
         managers.install()
         sys.addaudithook(_hook)
         _Installed.done = True

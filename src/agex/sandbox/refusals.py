@@ -1,0 +1,37 @@
+"""What is said where an attribute is refused, without asking the object that it is refused of."""
+
+from __future__ import annotations
+
+import builtins as host
+import types
+from typing import Any
+
+from agex.errors import SandboxAttributeError
+
+__all__ = ["described", "exact_name", "refusal"]
+
+
+def exact_name(name: Any) -> str:
+    """Give an attribute's name as a plain str; raise TypeError as ``getattr`` does."""
+    if type(name) is str:
+        return name
+    if issubclass(type(name), str):
+        return str.__str__(name)
+    raise TypeError(f"attribute name must be string, not '{type(name).__name__}'")
+
+
+def described(receiver: Any) -> str:
+    """Name an object in an error message, without asking it."""
+    if issubclass(type(receiver), types.ModuleType):
+        return f"module '{host.vars(receiver).get('__name__', '?')}'"
+    if issubclass(type(receiver), type):
+        return f"class '{receiver.__name__}'"
+    return f"'{type(receiver).__name__}' object"
+
+
+def refusal(receiver: Any, name: str) -> SandboxAttributeError:
+    """Make the error that refuses *name*."""
+    return SandboxAttributeError(
+        f"attribute '{name}' of {described(receiver)} is not accessible; use its other public members, dir() "
+        "lists them"
+    )
