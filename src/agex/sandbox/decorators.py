@@ -197,8 +197,44 @@ def _init(self: Any, func: Any) -> None:
     vars(self).update(state, dispatcher=_guarded(state["dispatcher"]), func=method)
 
 
+class _Dispatching:
+    """What a dispatching method is asked for, which gives functions only."""
+
+    _method_cache = None  # in Python 3.13.0
+
+    def __init__(self, real: Any) -> None:
+        self._dispatch = real.dispatcher.dispatch
+        self.dispatcher, self.func, self.register = self, real.func, real.register
+        self.__isabstractmethod__ = real.__isabstractmethod__
+
+    def dispatch(self, cls: Any) -> Any:
+        return _bindable(self._dispatch(cls))
+
+
+def _bindable(func: Any) -> Any:
+    """Refuse what reads where it is bound: a property of the host's would read, or write to, any object."""
+    behind = func
+    while issubclass(type(behind), (classmethod, staticmethod)):
+        behind = _BEHIND[issubclass(type(behind), classmethod)](behind)
+    if issubclass(type(behind), _READERS):
+        raise SandboxTypeError(f"a method is made of a function here, got {type(behind).__name__}")
+    return func
+
+
+_BEHIND = {
+    True: vars(classmethod)["__func__"].__get__,
+    False: vars(staticmethod)["__func__"].__get__,
+}
+_READERS = (
+    property,
+    functools.cached_property,
+    types.MemberDescriptorType,
+    types.GetSetDescriptorType,
+)
+
+
 def _get(self: Any, obj: Any, cls: Any = None) -> Any:
-    method = _real_get(self, obj, cls)
+    method = _real_get(_Dispatching(self), obj, cls)
     if type(method) is types.FunctionType:
         for name in vars(method).keys() - _OF_METHOD:  # of what a subclass has for the function
             del vars(method)[name]  # not by delattr: a class method has its __name__ there, too
@@ -228,6 +264,29 @@ singledispatchmethod = instead.stands_for(
     ),
 )
 """``functools.singledispatchmethod``; an annotation that is text is not evaluated."""
+
+
+def _get_partial(self: Any, obj: Any, cls: Any = None) -> Any:
+    # Of what was looked at: a class over this one may give another function each time.
+    return functools.partialmethod(_bindable(self.func), *self.args, **self.keywords).__get__(obj, cls)
+
+
+partialmethod = instead.stands_for(
+    functools.partialmethod,
+    type(
+        "partialmethod",
+        (),
+        {
+            **{
+                name: value
+                for name, value in vars(functools.partialmethod).items()
+                if name not in {"__dict__", "__weakref__"}
+            },
+            "__get__": _get_partial,
+        },
+    ),
+)
+"""``functools.partialmethod``, of functions."""
 
 
 # -- annotations
@@ -367,6 +426,7 @@ FUNCTOOLS = {
     "cache": cache,
     "lru_cache": lru_cache,
     "cached_property": CachedProperty,
+    "partialmethod": partialmethod,
     "wraps": wraps,
     "update_wrapper": update_wrapper,
     "singledispatch": singledispatch,
