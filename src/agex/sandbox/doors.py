@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import builtins as host
 import functools
-import itertools
 import string
 import types
 from collections import UserString
@@ -32,6 +31,7 @@ from agex.sandbox import (
 from agex.sandbox.aliases import ALIAS_OWN, is_alias, origin_of
 from agex.sandbox.identity import is_one_of
 from agex.sandbox.refusals import described, exact_name, refusal
+from agex.sandbox.supers import TABLES, super_answers, super_self, super_shares
 from agex.typeslots import mro_of, namespace_of
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ALIAS_OWN", "DOORS", "Inert", "described", "exact_name", "is_alias", "is_inherited", "origin_of",
-    "refusal", "super_self",
+    "refusal", "super_answers", "super_self", "super_shares",
 ]  # fmt: skip
 
 
@@ -336,6 +336,12 @@ def _shared_door(guards: Guards, receiver: Any, name: str) -> Any:
     return _Door(value.copy()) if caches.is_shared(name, value) else receiver
 
 
+def _table_door(guards: Guards, receiver: Any, name: str) -> Any:
+    """A table that a class has for its own use, as a copy, unless the class is the guest's."""
+    value = host.getattr(receiver, name)
+    return _Door(value.copy()) if type(value) in TABLES and not guards.is_own(receiver) else receiver
+
+
 def _inherited_door(guards: Guards, receiver: Any, name: str) -> Any:
     subject = super_self(receiver) if type(receiver) is super else receiver
     owner = subject if issubclass(type(subject), type) else type(subject)
@@ -572,23 +578,11 @@ DOORS: dict[str, Callable[[Guards, Any, str], Any]] = {
     "cssclasses": _shared_door,
     "cssclasses_weekday_head": _shared_door,
     "unicode_whitespace_trans": _shared_door,
+    "_field_defaults": _table_door,
+    "__slots__": _table_door,
     "__members__": _copy_door,
     "__dataclass_fields__": _copy_door,
 }
-
-
-super_self: Callable[[Any], Any] = super.__dict__["__self__"].__get__
-"""Gives the object that a ``super`` object speaks for."""
-_SUPER_CLASS: Callable[[Any], type | None] = super.__dict__["__self_class__"].__get__
-_SUPER_PART: Callable[[Any], type] = super.__dict__["__thisclass__"].__get__
-
-
-def super_answers(receiver: Any, name: str) -> type:
-    """Give the class whose member a ``super`` object gives under *name*; ``object`` where none has it."""
-    owner = _SUPER_CLASS(receiver)
-    parts = () if owner is None else mro_of(owner)
-    behind = itertools.dropwhile(lambda part: part is not _SUPER_PART(receiver), parts)
-    return next((part for part in itertools.islice(behind, 1, None) if name in namespace_of(part)), object)
 
 
 def is_inherited(guards: Guards, receiver: Any, name: str) -> bool:

@@ -265,6 +265,8 @@ class Guards:
         if type(receiver) is types.ModuleType:
             return self._owns_module(receiver)
         if type(receiver) is super:
+            if doors.super_shares(receiver, name):
+                return False
             receiver = doors.super_self(receiver)
         owner = receiver if issubclass(type(receiver), type) else type(receiver)
         if self.classes.is_pure(owner):

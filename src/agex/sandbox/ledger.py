@@ -50,6 +50,8 @@ DENIED = frozenset(
         "co_positions", "co_lines", "co_linetable", "co_exceptiontable", "co_qualname",
         # Python 2 spellings that some libraries still answer to
         "func_globals", "func_code", "func_closure", "func_defaults", "im_func", "im_self", "im_class",
+        # arrays: where in memory they are
+        "buffer_info",
         # every enumeration has it: gives the members of any module, and writes into its namespace
         "_convert_",
         # abstract classes: what is registered with a class, and what forgets that, of any class
@@ -127,7 +129,7 @@ CONTESTED = frozenset(
         "__get__", "__set__", "__delete__", "__getattr__", "__getattribute__", "__setattr__", "__delattr__",
         "__bases__", "__base__", "__mro__", "__wrapped__", "__dir__", "__getstate__", "__setstate__",
         "__subclasshook__", "__annotations__", "__members__", "__dataclass_fields__",
-        "__orig_bases__", "__orig_class__", "__class_getitem__",
+        "__orig_bases__", "__orig_class__", "__class_getitem__", "__slots__", "_field_defaults",
     }
 )  # fmt: skip
 """Names whose receiver is checked in every program."""
