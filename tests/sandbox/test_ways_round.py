@@ -38,6 +38,10 @@ class Vault:
     def __init__(self) -> None:
         self._secret = SECRET
 
+    @functools.cached_property
+    def heavy(self) -> int:
+        return 1
+
 
 def host_function(x: int = 1) -> int:
     return x
@@ -94,6 +98,8 @@ READS = {
     "class S(Vault, metaclass=M):\n  def leak(self): return self._secret\nS().leak()",
     "augmented assignment": "class E:\n  def __radd__(self, read): return read(vault)\n"
     "class A: pass\nA.__getstate__ += E()\nA.__getstate__",
+    "where an array is": "import array\narray.array('i', [1]).buffer_info()",
+    "where functions of datetime are": "import datetime\ndatetime.datetime_CAPI",
     "walrus in a lazy generator": "class Own:\n  _secret = _a = 1\ndef f(v):\n  x = Own()\n"
     "  g = (x := v for _ in [1])\n  x._a\n  next(g)\n  return x._secret\nf(vault)",
 }
@@ -108,6 +114,23 @@ def test_private_state_of_the_host_is_not_read(source: str) -> None:
 
 KEPT = Record(1)
 """A record of the host's."""
+
+
+def test_pprint_shows_as_a_namespace_only_what_is_one() -> None:
+    source = """
+import pprint, types
+class P(pprint.PrettyPrinter):
+    def format(self, o, *a): return "x" * 200, True, False
+class S(Vault):
+    __repr__ = super(types.SimpleNamespace, types.SimpleNamespace).__repr__
+pprint.pprint(types.SimpleNamespace(a="a" * 50, b=["b" * 50]), width=50)
+P().pprint(S())
+"""
+    result = run(source)
+
+    assert result.stdout == f"namespace(a={'a' * 50!r},\n          b={['b' * 50]!r})\n"
+    assert isinstance(result.error, TypeError)
+
 
 WRITES = {
     "members ==": "class E:\n  def __eq__(self, o): o['X'] = 1; return True\nColor.__members__ == E()",
@@ -152,6 +175,89 @@ def test_the_host_is_not_changed(source: str) -> None:
     before = state()
     run(source, record=KEPT)
     assert state() == before
+
+
+PLANTED = {
+    "an event": "import asyncio\nasyncio.Event.clear(vault)",
+    "a semaphore": "import asyncio\nasyncio.Semaphore.release(vault)",
+    "a calendar": "import calendar\ncalendar.Calendar.setfirstweekday(vault, 1)",
+    "a comparison of texts": "import difflib\ndifflib.SequenceMatcher.set_seq1(vault, 1)",
+    "a list": "import collections\ncollections.UserList.__iadd__(vault, [1])",
+    "a stack": "import contextlib\ncontextlib.ExitStack.pop_all(vault)",
+    "a partial method": "import functools\nfunctools.partialmethod(Vault.heavy).__get__(record)",
+    "a partial method of a class method": "import functools\n"
+    "functools.partialmethod(classmethod(Vault.heavy)).__get__(None, record)",
+    "a partial method over the real one": "import functools\nclass P(functools.partialmethod):\n"
+    "  def __init__(self): self.func, self.args, self.keywords = Vault.heavy, (), {}\nP().__get__(record)",
+    "a method that dispatches": "import functools\nm = functools.singledispatchmethod(lambda self, x: 1)\n"
+    "m.register(int, Vault.heavy)\nm.__get__(record)(1)",
+    "a method that dispatches by another": "import functools\nclass D:\n  def dispatch(self, cls): return Vault.heavy\n"
+    "class M(functools.singledispatchmethod): pass\nm = M(lambda self, x: 1)\nm.dispatcher = D()\nm.__get__(record)(1)",
+}
+
+
+@pytest.mark.parametrize("source", PLANTED.values(), ids=PLANTED)
+def test_nothing_is_planted_in_an_object_that_a_method_is_not_of(source: str) -> None:
+    vault, record = Vault(), Record(1)
+    vault.__dict__.update(_value=1, a=1, data=[], _exit_callbacks=[])
+    before = dict(vars(vault)), dict(vars(record))
+    result = run(source, vault=vault, record=record)
+
+    assert isinstance(result.error, SandboxError | TypeError)
+    assert (vars(vault), vars(record)) == before
+    assert vault.__dict__["data"] == []
+
+
+TABLES = {
+    "enumerations": "import enum\nclass E(enum.IntEnum):\n  A = 1\nsuper(E, E)._member_names_.append('x')",
+    "their values": "import enum\nclass E(enum.IntEnum):\n  A = 1\n  def f(self): super()._value2member_map_[2] = 1\nE.A.f()",
+    "defaults": "import decimal\ndecimal.DecimalTuple._field_defaults['x'] = 1",
+    "slots": "import statistics\nstatistics.NormalDist.__slots__['x'] = 1",
+    "names of a module": "import typing\ntyping.io.__all__.append('x')",
+}
+
+
+@pytest.mark.parametrize("source", TABLES.values(), ids=TABLES)
+def test_what_classes_of_python_hold_stays_as_it_is(source: str) -> None:
+    import decimal
+    import statistics
+    import typing
+
+    def state() -> tuple[Any, ...]:
+        old = vars(typing).get("io")  # until Python 3.12
+        return (
+            list(enum.IntEnum._member_names_), dict(enum.IntEnum._value2member_map_),
+            dict(decimal.DecimalTuple._field_defaults), dict(statistics.NormalDist.__slots__),
+            list(vars(old)["__all__"]) if old is not None else None,
+        )  # fmt: skip
+
+    before = state()
+    run(source)
+    assert state() == before
+
+
+def test_methods_that_are_bound_anew_do_what_the_real_ones_do() -> None:
+    source = """
+import functools
+class C:
+    def f(self, a, b=0, *, c=0): return a, b, c
+    g = functools.partialmethod(f, 1, c=3)
+    h = functools.partialmethod(g, 2)
+    @classmethod
+    def k(cls, a): return cls.__name__, a
+    of_class = functools.partialmethod(k, 5)
+    @functools.singledispatchmethod
+    def d(self, x): return "other"
+    @d.register
+    def _(self, x: int): return "int"
+    @d.register(str)
+    @classmethod
+    def _(cls, x): return cls.__name__
+c = C()
+print(c.g(), c.h(), C.g(c), c.of_class(), C.of_class(), c.d(1), c.d("x"), c.d([]), c.d.__name__)
+"""
+    done = run(source)
+    assert done.stdout == "(1, 0, 3) (1, 2, 3) (1, 0, 3) ('C', 5) ('C', 5) int C other d\n"
 
 
 GIVES = "  def __new__(cls): return {}\n"

@@ -22,6 +22,7 @@ from collections.abc import AsyncGenerator
 from typing import TYPE_CHECKING, Any
 
 from agex.errors import SandboxTypeError
+from agex.sandbox import methods
 from agex.sandbox.context import CURRENT
 
 if TYPE_CHECKING:
@@ -172,6 +173,10 @@ def late_members() -> dict[str, Any]:
 
     real = asyncio.TaskGroup.create_task
     _reschedule_by_numbers(asyncio.Timeout)
+    methods.hold(asyncio.Event, "clear", "set")
+    methods.hold(asyncio.Lock, "release")
+    methods.hold(asyncio.Queue, "put_nowait", "task_done")
+    methods.hold(asyncio.Semaphore, "release")
     namespace = {
         name: value
         for name, value in vars(asyncio.TaskGroup).items()

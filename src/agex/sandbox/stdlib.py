@@ -28,6 +28,7 @@ from agex.sandbox import (
     instead,
     lazies,
     ledger,
+    methods,
     queues,
     rawmemory,
     wall,
@@ -63,6 +64,7 @@ _WITHOUT: dict[str, tuple[str, ...]] = {
         "LocaleHTMLCalendar",  # set the locale of the process
     ),
     "copy": ("dispatch_table",),
+    "datetime": ("datetime_CAPI",),  # addresses of memory
     "decimal": ("DefaultContext", "setcontext", "BasicContext", "ExtendedContext"),  # shared with the host
     "enum": ("pickle_by_enum_name", "pickle_by_global_name", "global_enum", "global_enum_repr"),
     "fractions": ("sys",),
@@ -75,6 +77,8 @@ _WITHOUT: dict[str, tuple[str, ...]] = {
         "no_type_check_decorator",
         "evaluate_forward_ref",  # evaluate text as code
         "clear_overloads",  # those of the host
+        "io",
+        "re",  # until Python 3.12: namespaces that the host has as well
     ),
     "uuid": ("getnode", "uuid1", "main"),  # the machine's hardware address
     "zoneinfo": ("reset_tzpath", "TZPATH"),
@@ -235,6 +239,7 @@ _PER_SESSION: dict[str, Callable[[], Mapping[str, Any]]] = {
     "statistics": statistics_members,
     "sys": _own_implementation,
     "zoneinfo": caches.zone_members,
+    **methods.LATE,
 }
 """Members that are made for each session, or when their module is first asked for."""
 

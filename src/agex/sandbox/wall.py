@@ -29,7 +29,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from agex.errors import SandboxError
-from agex.sandbox import caches, copied, enums, generic, managers
+from agex.sandbox import caches, copied, enums, generic, managers, methods
 from agex.sandbox.context import CURRENT
 
 __all__ = ["DOORS", "install", "opened", "without_workspace"]
@@ -284,5 +284,6 @@ def install() -> None:
         enums.install()
         generic.install()
         managers.install()
+        methods.install()
         sys.addaudithook(_hook)
         _Installed.done = True
