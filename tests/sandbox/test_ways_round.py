@@ -123,12 +123,12 @@ class P(pprint.PrettyPrinter):
     def format(self, o, *a): return "x" * 200, True, False
 class S(Vault):
     __repr__ = super(types.SimpleNamespace, types.SimpleNamespace).__repr__
-pprint.pprint(types.SimpleNamespace(a="a" * 50, b=["b" * 50]), width=50)
+pprint.pprint({"a": "a" * 50, "b": ["b" * 50]})
 P().pprint(S())
 """
     result = run(source)
 
-    assert result.stdout == f"namespace(a={'a' * 50!r},\n          b={['b' * 50]!r})\n"
+    assert result.stdout == f"{{'a': {'a' * 50!r},\n 'b': {['b' * 50]!r}}}\n"
     assert isinstance(result.error, TypeError)
 
 
