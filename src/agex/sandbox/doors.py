@@ -492,7 +492,8 @@ def _accessor(name: str, size: int) -> Callable[..., Callable[..., Any]]:
                 )
             if name != "__getattribute__":
                 guards.check_storable(target, key)
-                guards.check_store(target, key)
+                if guards.check_store(target, key) is not target:
+                    raise refusal(target, key)
             elif key == "__class__":  # the door would ask the class that asks here
                 return classes.type_of(target)
             elif guards.readable(target, key) is not target:

@@ -28,11 +28,13 @@ from agex.sandbox.context import CURRENT
 from agex.sandbox.flags import CO_OPTIMIZED
 from agex.sandbox.importer import Importer
 from agex.sandbox.imports import Compile, Imports
+from agex.sandbox.libraries import sqlite_stores
 from agex.sandbox.libraries.lookup import member_door
 from agex.sandbox.limits import RUNNING, Stop
 from agex.sandbox.names import Names, own_names, replace_names, scope_of
 from agex.sandbox.namespaces import shown_namespace, standard_namespace
 from agex.sandbox.policy import Policy
+from agex.sandbox.refusals import unwritable
 from agex.sandbox.sealing import sealed
 from agex.sandbox.spaces import Spaces, runs_apart
 from agex.sandbox.switch import Switch
@@ -291,10 +293,11 @@ class Guards:
         if self._verdicts.may_store(self.policy.text, receiver, name):
             return receiver
         if not self._may_write(receiver, name):
-            text = f"attribute '{name}' of {doors.described(receiver)} cannot be changed; "
-            raise SandboxAttributeError(text + self.policy.instead(receiver, name))
+            raise unwritable(receiver, name, self.policy.instead(receiver, name))
         if issubclass(type(receiver), type):
             self.alter(receiver, name)
+        elif name in sqlite_stores.NAMES:
+            return sqlite_stores.setting(receiver)
         else:
             self._verdicts.let_store(receiver, name)
         return receiver
@@ -567,9 +570,6 @@ class Guards:
         except KeyError:
             return elsewhere()
         return functools.reduce(self.getattr, rest, value)
-
-
-# -- small parts
 
 
 def _plain_open(files: GuestFiles) -> Callable[..., Any]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from agex.errors import SandboxAttributeError
 
-__all__ = ["described", "exact_name", "refusal"]
+__all__ = ["described", "exact_name", "refusal", "unwritable"]
 
 
 def exact_name(name: Any) -> str:
@@ -35,3 +35,8 @@ def refusal(receiver: Any, name: str) -> SandboxAttributeError:
         f"attribute '{name}' of {described(receiver)} is not accessible; use its other public members, dir() "
         "lists them"
     )
+
+
+def unwritable(receiver: Any, name: str, instead: str) -> SandboxAttributeError:
+    """Make the error that refuses to assign *name*."""
+    return SandboxAttributeError(f"attribute '{name}' of {described(receiver)} cannot be changed; {instead}")

@@ -4,7 +4,7 @@ import sqlite3
 
 import pytest
 
-from agex.errors import EvalError
+from agex.errors import EvalError, SandboxError
 from agex.files import connect_fs
 from agex.sandbox import Limits, Policy, Sandbox
 
@@ -139,3 +139,46 @@ def test_what_never_ends_ends_at_the_limit(program):
     )
 
     assert isinstance(result.error, EvalError)
+
+
+LASTING = {
+    "function": "db.create_function('lower', 1, seen)",
+    "aggregate": "db.create_aggregate('lower', 1, seen)",
+    "collation": "db.create_collation('binary', seen)",
+    "trace": "db.set_trace_callback(seen)",
+    "rows": "db.row_factory = lambda cursor, row: seen(row)",
+    "rows by name": "setattr(db, 'row_factory', lambda cursor, row: seen(row))",
+    "rows by object": "object.__setattr__(db, 'row_factory', lambda cursor, row: seen(row))",
+    "rows in a loop": "for db.row_factory in [lambda cursor, row: seen(row)]: pass",
+    "text": "db.text_factory = seen",
+}
+
+
+@pytest.mark.parametrize("source", LASTING.values(), ids=LASTING)
+def test_a_connection_of_the_host_calls_no_guest_after_the_run(source):
+    db = sqlite3.connect(":memory:")
+    db.execute("create table t (name text)")
+    db.execute("insert into t values ('A')")
+    policy = Policy.default()
+    policy.module(db, name="db")
+    session = Sandbox(policy).session()
+    result = session.run(f"found = []\ndef seen(*given): found.append(given)\n{source}")
+
+    assert isinstance(result.error, SandboxError)
+    assert db.execute("select lower(name) from t order by name").fetchall() == [("a",)]
+    assert session.namespace["found"] == []
+
+
+def test_rows_of_a_connection_of_the_host_may_be_those_of_sqlite3():
+    db = sqlite3.connect(":memory:")
+    policy = Policy.default()
+    policy.module(sqlite3)
+    policy.module(db, name="db")
+    result = Sandbox(policy).exec(
+        "import sqlite3\ndb.row_factory = sqlite3.Row\nprint(db.execute('select 1 as a').fetchone()['a'])\n"
+        "db.row_factory = None\ncursor = db.cursor()\ncursor.row_factory = lambda cursor, row: list(row)\n"
+        "print(cursor.execute('select 2').fetchall())"
+    )
+
+    assert result.error is None
+    assert result.stdout == "1\n[[2]]\n"

@@ -90,6 +90,22 @@ def _backup(real: Callable[..., Any], *args: Any, **options: Any) -> Any:
     return real(*args, **options)
 
 
+def _of_own(real: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    """Refuse what a connection of the host's would call after the run, for statements of the host."""
+    if not isinstance(getattr(real, "__self__", None), sqlite_use.Connection):
+        raise SandboxTypeError(
+            f"{real.__name__}() is for connections of your own, sqlite3.connect(':memory:') for example; "
+            "work on the rows instead"
+        )
+    return real(*args, **options)
+
+
+_CALLING = """
+    create_aggregate create_collation create_function create_window_function set_trace_callback
+""".split()
+"""Methods after which a connection calls what it was given."""
+
+
 def _step(status: int, remaining: int, total: int) -> None:
     """Give Python a chance to notice a limit."""
 
@@ -197,7 +213,7 @@ LIBRARIES = {
         name="sqlite3",
         modules=_MODULES,
         denied=_DENIED,
-        guarded={"Connection.backup": _backup},
+        guarded={"Connection.backup": _backup, **{f"Connection.{name}": _of_own for name in _CALLING}},
         writable=frozenset({"Connection", "Cursor"}),
         sealed=("sqlite3.Connection", "sqlite3.Cursor"),
         replace=_replace,
