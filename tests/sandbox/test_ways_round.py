@@ -100,6 +100,9 @@ READS = {
     "class A: pass\nA.__getstate__ += E()\nA.__getstate__",
     "where an array is": "import array\narray.array('i', [1]).buffer_info()",
     "where functions of datetime are": "import datetime\ndatetime.datetime_CAPI",
+    "a time zone of made up data": "import io, zoneinfo\nzoneinfo.ZoneInfo.from_file(io.BytesIO(b'TZif' + bytes(40)))",
+    "a time zone of made up data, by a zone": "import io, zoneinfo\n"
+    "getattr(zoneinfo.ZoneInfo('UTC'), 'from_file')(io.BytesIO(b'TZif' + bytes(40)))",
     "walrus in a lazy generator": "class Own:\n  _secret = _a = 1\ndef f(v):\n  x = Own()\n"
     "  g = (x := v for _ in [1])\n  x._a\n  next(g)\n  return x._secret\nf(vault)",
 }

@@ -145,7 +145,6 @@ def zone_members() -> dict[str, Any]:
         "__module__": "zoneinfo",
         "__doc__": real.__doc__,
         "no_cache": staticmethod(lambda *args, **kwargs: _of_exact_key(real.no_cache, args, kwargs)),
-        "from_file": staticmethod(lambda *args, **kwargs: _exactly(real.from_file, args, kwargs)),
     }
     return {"ZoneInfo": instead.stands_for(real, Meta("ZoneInfo", (real,), namespace))}
 

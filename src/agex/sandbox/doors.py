@@ -32,7 +32,7 @@ from agex.sandbox.aliases import ALIAS_OWN, is_alias, origin_of
 from agex.sandbox.identity import is_one_of
 from agex.sandbox.refusals import described, exact_name, refusal
 from agex.sandbox.supers import TABLES, super_answers, super_self, super_shares
-from agex.typeslots import mro_of, namespace_of
+from agex.typeslots import module_of, mro_of, namespace_of
 
 if TYPE_CHECKING:
     from agex.sandbox.guards import Guards
@@ -149,12 +149,17 @@ def _is_asyncios(guards: Guards, receiver: Any) -> bool:
     return not guards.is_own(receiver) and not {"asyncio", "concurrent"}.isdisjoint(homes)
 
 
-def _cache_door(guards: Guards, receiver: Any, name: str) -> Any:
-    """``ZoneInfo.clear_cache``: the cache is the host's."""
+def _zone_door(guards: Guards, receiver: Any, name: str) -> Any:
+    """``ZoneInfo.clear_cache``: the cache is the host's. ``from_file``: C code believes what the file says.
+
+    The zones are of the real class, whose ``no_cache`` they would give.
+    """
     subject = receiver if issubclass(type(receiver), type) else type(receiver)
-    if any(part.__module__.startswith("zoneinfo") for part in mro_of(subject)):
+    if not any(str(module_of(part)).startswith("zoneinfo") for part in mro_of(subject)):
+        return receiver
+    if name != "no_cache":
         raise refusal(receiver, name)
-    return receiver
+    return _Door(caches.zone_members()["ZoneInfo"].no_cache)
 
 
 def _alias_door(guards: Guards, receiver: Any, name: str) -> Any:
@@ -574,7 +579,9 @@ DOORS: dict[str, Callable[[Guards, Any, str], Any]] = {
     "get_event_loop": _loop_door,
     "get_running_loop": _loop_door,
     "add_done_callback": _callback_door,
-    "clear_cache": _cache_door,
+    "clear_cache": _zone_door,
+    "from_file": _zone_door,
+    "no_cache": _zone_door,
     "__class_getitem__": _alias_door,
     "cssclasses": _shared_door,
     "cssclasses_weekday_head": _shared_door,

@@ -120,8 +120,8 @@ CONTESTED = frozenset(
         # asyncio: frames, threads and what is called outside every limit
         "get_loop", "get_stack", "print_stack", "get_coro", "get_context", "get_event_loop",
         "get_running_loop", "add_done_callback",
-        # a cache of the host
-        "clear_cache",
+        # time zones: a cache of the host, keys that are looked up in it, data that C code believes
+        "clear_cache", "no_cache", "from_file",
         # tables of calendar.HTMLCalendar and textwrap.TextWrapper, the same for the whole process
         "cssclasses", "cssclasses_weekday_head", "unicode_whitespace_trans",
         # objects of any class answer to these; only some may
