@@ -590,10 +590,9 @@ _CLOSED = (super, types.GenericAlias, _SPECIAL)
 
 def _closed_part(class_: type) -> type | None:
     for part in mro_of(class_):
-        if any(part is closed for closed in _CLOSED):
+        is_other = instead.shown(part) is not part  # of that name
+        if identity.is_one_of(part, _CLOSED) or (is_other and not isinstance(part, LazyMeta)):
             return part
-        if instead.shown(part) is not part and not isinstance(part, LazyMeta):
-            return part  # guests get another class of that name
     return None
 
 

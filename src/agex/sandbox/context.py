@@ -8,10 +8,12 @@ from collections.abc import Iterator
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
+from agex.errors import SandboxError
+
 if TYPE_CHECKING:
     from agex.sandbox.guards import Guards
 
-__all__ = ["CURRENT", "asking", "frames_of"]
+__all__ = ["CURRENT", "asking", "caller", "frames_of"]
 
 CURRENT: ContextVar[Guards | None] = ContextVar("agex_guest", default=None)
 """The guards of the guest code running in this context; None in host code."""
@@ -36,6 +38,20 @@ def asking() -> Guards | None:
             return None  # a module that is being loaded is the host's, whoever asked for it
         frame = frame.f_back
     return guards
+
+
+def caller(builtins: dict[str, Any]) -> types.FrameType:
+    """Give the frame that called a builtin of ours: one of the guest's, by its builtins.
+
+    A function of the host that was given the builtin to call has names that are none of the guest's.
+    """
+    frame = sys._getframe(2)  # pyright: ignore[reportPrivateUsage] - eval() and locals() are about their caller
+    if frame.f_builtins is not builtins:
+        raise SandboxError(
+            "globals(), locals(), vars(), dir(), eval() and exec() are about their caller; "
+            "call them in your own code instead of giving them to be called"
+        )
+    return frame
 
 
 def frames_of(guards: Guards) -> Iterator[types.FrameType]:

@@ -20,11 +20,11 @@ import types
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from agex.errors import SandboxAttributeError, SandboxError, SandboxTypeError
+from agex.errors import SandboxAttributeError, SandboxTypeError
 from agex.sandbox import classes, compiled, doors, hints, hostclass, lazies, ledger, page, patterns, rawmemory
 from agex.sandbox.asked import Asked
 from agex.sandbox.builtin import REFUSING, as_builtin, print_, refuse_call
-from agex.sandbox.context import CURRENT
+from agex.sandbox.context import CURRENT, caller
 from agex.sandbox.flags import CO_OPTIMIZED
 from agex.sandbox.importer import Importer
 from agex.sandbox.imports import Compile, Imports
@@ -69,20 +69,6 @@ _STATIC["KeyboardInterrupt"] = type("KeyboardInterrupt", (BaseException,), {"__m
 
 _OWN_SCOPE = object()
 """Stands for the argument that was left out: the names of the caller."""
-
-
-def _caller(builtins: dict[str, Any]) -> types.FrameType:
-    """Give the frame that called a builtin of ours: one of the guest's, by its builtins.
-
-    A function of the host that was given the builtin to call has names that are none of the guest's.
-    """
-    frame = sys._getframe(2)  # pyright: ignore[reportPrivateUsage] - eval() and locals() are about their caller
-    if frame.f_builtins is not builtins:
-        raise SandboxError(
-            "globals(), locals(), vars(), dir(), eval() and exec() are about their caller; "
-            "call them in your own code instead of giving them to be called"
-        )
-    return frame
 
 
 _NAMED = ("getattr", "hasattr", "setattr", "delattr", "vars", "dir", "globals", "locals", "eval", "exec")
@@ -252,7 +238,7 @@ class Guards:
                 return
         for owner in (subject, type(subject)) if issubclass(type(subject), type) else (type(subject),):
             if self.policy.denies(owner, name) and not self.classes.is_pure(owner):
-                raise doors.refusal(receiver, name)
+                raise doors.refusal(receiver, name, self.policy.instead(owner, name))
 
     def renew(self) -> None:
         """Take over what was registered since the last run."""
@@ -293,7 +279,7 @@ class Guards:
         if self._verdicts.may_store(self.policy.text, receiver, name):
             return receiver
         if not self._may_write(receiver, name):
-            raise unwritable(receiver, name, self.policy.instead(receiver, name))
+            raise unwritable(receiver, name, self.policy.instead(type(receiver), name))
         if issubclass(type(receiver), type):
             self.alter(receiver, name)
         elif name in sqlite_stores.NAMES:
@@ -417,7 +403,7 @@ class Guards:
         if more:
             refuse_call("vars", 1 + len(more))
         if value is _OWN_SCOPE:
-            return scope_of(_caller(self.builtins))
+            return scope_of(caller(self.builtins))
         if issubclass(type(value), types.ModuleType):
             if self.policy.strict:
                 self._check_module(value)
@@ -441,7 +427,7 @@ class Guards:
         if more:
             refuse_call("dir", 1 + len(more))
         if value is _OWN_SCOPE:
-            return sorted(own_names(_caller(self.builtins).f_locals))
+            return sorted(own_names(caller(self.builtins).f_locals))
         return [name for name in host.dir(value) if self.is_listed(value, name)]
 
     def is_listed(self, value: Any, name: str) -> bool:
@@ -453,13 +439,13 @@ class Guards:
         """Give a live view of the guest's global names."""
         if more:
             refuse_call("globals", len(more))
-        return Names(_caller(self.builtins).f_globals)
+        return Names(caller(self.builtins).f_globals)
 
     def locals(self, *more: Any) -> Mapping[str, Any]:
         """Give the names of the calling scope: a live view where CPython's is live, else a copy."""
         if more:
             refuse_call("locals", len(more))
-        return scope_of(_caller(self.builtins))
+        return scope_of(caller(self.builtins))
 
     # -- code from strings ---------------------------------------------------------
 
@@ -467,29 +453,29 @@ class Guards:
         """Do what ``eval`` does, through the same rewriting."""
         if source is _OWN_SCOPE or more:
             refuse_call("eval", 3 + len(more) if more else 0)
-        caller = _caller(self.builtins)
-        apart = runs_apart(globals, caller.f_globals)
+        frame = caller(self.builtins)
+        apart = runs_apart(globals, frame.f_globals)
         code = compiled.compile_expression(_source(source, "eval"), self.policy.text, apart=apart)
-        return self._run(code, globals, locals, caller)
+        return self._run(code, globals, locals, frame)
 
     def exec(self, source: Any = _OWN_SCOPE, globals: Any = None, locals: Any = None, /, *more: Any) -> None:
         """Do what ``exec`` does, through the same rewriting."""
         if source is _OWN_SCOPE or more:
             refuse_call("exec", 3 + len(more) if more else 0)
-        caller = _caller(self.builtins)
-        text, apart = _source(source, "exec"), runs_apart(globals, caller.f_globals)
+        frame = caller(self.builtins)
+        text, apart = _source(source, "exec"), runs_apart(globals, frame.f_globals)
         code = compiled.compile_module(text, "<string>", self.policy.text, echo=False, apart=apart)
-        self._run(code, globals, locals, caller)
+        self._run(code, globals, locals, frame)
 
-    def _run(self, code: types.CodeType, outer: Any, inner: Any, caller: types.FrameType) -> Any:
+    def _run(self, code: types.CodeType, outer: Any, inner: Any, frame: types.FrameType) -> Any:
         """Run code in namespaces that cannot shadow a helper; what it binds is copied back."""
         outer = None if type(outer) is Names else outer  # globals() itself
         for mapping in (outer, inner):
             if mapping is not None and type(mapping) not in {dict, Names}:
                 raise SandboxTypeError(f"a namespace must be a dict, got {type(mapping).__name__}")
         if outer is None:
-            names = caller.f_globals
-            here = caller.f_locals if inner is None else inner
+            names = frame.f_globals
+            here = frame.f_locals if inner is None else inner
             here = None if here is names else here
         else:
             names = self._spaces.enter(outer, {"__builtins__": self.builtins})
@@ -502,7 +488,7 @@ class Guards:
         finally:
             if outer is not None:
                 self._spaces.leave(names)
-            if inner is not None or (here is not None and _is_written_to(caller)):
+            if inner is not None or (here is not None and _is_written_to(frame)):
                 replace_names(here, own_names(scope))
 
     # -- imports -------------------------------------------------------------------

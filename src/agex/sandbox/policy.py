@@ -403,10 +403,9 @@ class Policy:
             self._sealed.update(filter(None, map(_class_at, self._unloaded.pop(package))))
         return not origins.is_guest_class(class_) and class_ in self._sealed
 
-    def instead(self, receiver: Any, name: str) -> str:
-        """Say what to write instead of assigning an attribute that cannot be changed."""
-        said = self._shelf.fixed(type(receiver), name)
-        return said or "keep your own value in a variable or an object of your own"
+    def instead(self, class_: type, name: str) -> str | None:
+        """Say what to write instead of a member that is refused; None where no library says."""
+        return self._shelf.instead(class_, name)
 
     def is_writable(self, class_: type, name: str) -> bool:
         """Tell whether a public data attribute of instances of *class_* may be assigned."""

@@ -29,14 +29,13 @@ def described(receiver: Any) -> str:
     return f"'{type(receiver).__name__}' object"
 
 
-def refusal(receiver: Any, name: str) -> SandboxAttributeError:
-    """Make the error that refuses *name*."""
-    return SandboxAttributeError(
-        f"attribute '{name}' of {described(receiver)} is not accessible; use its other public members, dir() "
-        "lists them"
-    )
+def refusal(receiver: Any, name: str, instead: str | None = None) -> SandboxAttributeError:
+    """Make the error that refuses *name*, and says what to write instead."""
+    text = instead or "use its other public members, dir() lists them"
+    return SandboxAttributeError(f"attribute '{name}' of {described(receiver)} is not accessible; {text}")
 
 
-def unwritable(receiver: Any, name: str, instead: str) -> SandboxAttributeError:
+def unwritable(receiver: Any, name: str, instead: str | None) -> SandboxAttributeError:
     """Make the error that refuses to assign *name*."""
-    return SandboxAttributeError(f"attribute '{name}' of {described(receiver)} cannot be changed; {instead}")
+    text = instead or "keep your own value in a variable or an object of your own"
+    return SandboxAttributeError(f"attribute '{name}' of {described(receiver)} cannot be changed; {text}")

@@ -83,7 +83,8 @@ def copies_for_functions(real: Callable[..., Any], *args: Any, **kwargs: Any) ->
 
 
 def _given_copies(value: Any) -> Any:
-    if not callable(value) or (issubclass(type(value), type) and not is_guest_class(value)):
+    is_class_of_hosts = issubclass(type(value), type) and not is_guest_class(value)
+    if is_class_of_hosts or not callable(value):
         return value
     np: Any = import_module("numpy")
 

@@ -90,8 +90,10 @@ class Library:
     """Classes that no class of a guest's derives from: compiled code trusts what their methods answer."""
     writable: frozenset[str] = frozenset()
     """Classes on whose instances attributes may be assigned."""
-    fixed: Mapping[str, str] = field(default_factory=dict)
-    """Attributes of those that may not, each with what to write instead."""
+    fixed: frozenset[str] = frozenset()
+    """Attributes of those that may not."""
+    instead: Mapping[str, str] = field(default_factory=dict)
+    """What to write instead of members that are left out or fixed, where many write those."""
     sealed: tuple[str, ...] = ()
     """Classes, by dotted path, that are handed out for ``isinstance`` and their class methods only."""
     builtins: tuple[type, ...] = ()

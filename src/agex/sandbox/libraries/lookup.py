@@ -115,14 +115,13 @@ class Shelf:
         known = self._libraries
         return any(home in known and name in known[home].whole for home, name in homes(class_))
 
-    def fixed(self, class_: type, name: str) -> str | None:
-        """Give what to write instead of assigning an attribute; None where no library says."""
-        tables = [
-            (qualname, self._libraries[home]) for home, qualname in homes(class_) if home in self._libraries
-        ]
-        return next(
-            (each.fixed[f"{own}.{name}"] for own, each in tables if f"{own}.{name}" in each.fixed), None
-        )
+    def instead(self, class_: type, name: str) -> str | None:
+        """Give what to write instead of a member; None where no library says."""
+        for home, qualname in homes(class_):
+            said = self._libraries[home].instead if home in self._libraries else {}
+            if text := said.get(f"{qualname}.{name}", said.get(name)):
+                return text
+        return None
 
     def is_writable(self, class_: type, name: str) -> bool | None:
         """Tell whether an attribute of instances may be assigned; None where no library says."""
@@ -170,7 +169,7 @@ def member_door(guards: Guards, receiver: Any, name: str) -> Any:
     subject = doors.super_self(receiver) if type(receiver) is super else receiver
     owner = subject if issubclass(type(subject), type) else type(subject)
     if guards.policy.denies(owner, name):
-        raise doors.refusal(subject, name)
+        raise doors.refusal(subject, name, guards.policy.instead(owner, name))
     guard = guards.policy.guard(owner, name)
     if guard is None:
         return receiver

@@ -203,10 +203,13 @@ LIBRARIES = {
         writable=frozenset({"ndarray", "flagsobj", "poly1d", "ABCPolyBase"}),
         # strides lay references over halves of two; an object that has looked at the shape and the dtype of
         # its array, with compiled code that goes by them, holds the same array
-        fixed={
+        fixed=frozenset({"ndarray.dtype", "ndarray.shape", "ndarray.strides"}),
+        instead={
             "ndarray.dtype": "write a = a.view(dtype) or a.astype(dtype)",
             "ndarray.shape": "write a = a.reshape(shape)",
             "ndarray.strides": "index the array, or write a.T",
+            "resize": "write a = np.resize(a, shape)",
+            "tofile": "use np.save(path, a) or a.tobytes()",
         },
         # Their constructors lay an array over a buffer: np.ndarray(1, object, bytearray(8)) is any reference.
         # The classes below it would lead to it. An iterator may have a buffer.

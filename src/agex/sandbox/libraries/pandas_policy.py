@@ -53,6 +53,13 @@ _DENIED = frozenset(
     # the last line: C code that trusts positions it is given
 )
 
+_INSTEAD = {
+    **dict.fromkeys(("plot", "hist", "boxplot"), "draw with matplotlib or plotly, ax.bar(df['k'], df['n'])"),
+    **dict.fromkeys(("to_excel", "to_pickle", "to_hdf", "to_xml"), "use to_csv() or to_parquet()"),
+    "to_latex": "use to_markdown() or to_html()",
+    "style": "use to_html() or to_string(), which take formatters=",
+}
+
 _BY_NAME = named_functions(0, "func", anywhere=True)
 
 
@@ -199,6 +206,7 @@ LIBRARIES = {
         modules=_MODULES,
         denied=_DENIED | _OF_ARRAYS,
         guarded=_GUARDED,
+        instead=_INSTEAD,
         copied=frozenset({"Categorical.codes", "CategoricalIndex.codes", "MultiIndex.codes"}),
         whole=frozenset({"Index", "ExtensionArray", "ExtensionDtype"}),
         writable=frozenset({"NDFrame", "Index"}),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 from agex.errors import SandboxError
@@ -41,10 +42,10 @@ def evaluate(
 
 
 def _check(line: str, name: str) -> None:
-    from pandas.core.computation.expr import PandasExprVisitor
-
+    expressions: Any = import_module("pandas.core.computation.expr")
     # What pandas makes of it: it writes `@name` and quoted columns in a way of its own.
-    for node in ast.walk(ast.parse(PandasExprVisitor(None, "python", "pandas").preparser(line))):
+    written = expressions.PandasExprVisitor(None, "python", "pandas").preparser(line)
+    for node in ast.walk(ast.parse(written)):
         if not isinstance(node, _ALLOWED):
             raise SandboxError(
                 f"{name}() compares and computes columns, constants and @variables here, without calls and "

@@ -47,6 +47,7 @@ LIBRARIES = {
         modules=_MODULES,
         lazy=("graph_objs.*",),
         denied=_DENIED,
+        instead=dict.fromkeys(("show", "write_image", "to_image"), "return the figure, or use write_html()"),
         guarded={"write_html": _HTML, "write_json": _JSON},
         writable=frozenset({"BaseFigure", "BasePlotlyType"}),
         brings=("numpy",),
