@@ -402,3 +402,32 @@ def test_a_class_over_a_model_has_the_namespace_that_was_checked(source: str) ->
 
     assert isinstance(session.run(source).error, SandboxError)
     assert "Late" not in session.namespace
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="generic classes are of Python 3.12")
+@pytest.mark.parametrize("namespace", ["Space()", "{'.type_params': 5}"])
+@pytest.mark.parametrize("maker", ["Meta", "Below", "Called()", "Answered"])
+def test_a_prepared_namespace_is_not_asked_for_type_parameters(namespace: str, maker: str) -> None:
+    """What it gives for them ends the process, if it is no tuple."""
+    source = f"""
+class Space(dict):
+    def __getitem__(self, key): return 5 if key[0] == "." else dict.__getitem__(self, key)
+class Meta(type):
+    @classmethod
+    def __prepare__(cls, *args): return {namespace}
+class Below(Meta): pass
+class Called:
+    def __call__(self, *args): return type(*args)
+    def __prepare__(self, *args): return {namespace}
+class Answer:
+    def __get__(self, cls, owner): return lambda *args: {{}} if cls is None else {namespace}
+    def __set__(self, cls, value): pass
+class Answering(type):
+    __prepare__ = Answer()
+class Answered(type, metaclass=Answering): pass
+class A(metaclass={maker}):
+    class B[T]: pass
+"""
+    assert isinstance(Sandbox().exec(source).error, SandboxError)
+    plain = "class M(type): pass\nclass A(metaclass=M):\n  class B[T]: pass\nA.B.__type_params__[0].__name__"
+    assert Sandbox().exec(plain).value == "T"

@@ -326,12 +326,12 @@ class ClassRegistry:
             return self.create(metaclass, makes_new, name, bases, namespace, **kw)
 
         def prepare(*args: Any, **kw: Any) -> Any:
+            members.check_prepared(function.__code__, metaclass, name)
             namespace = getattr(metaclass, "__prepare__", type.__prepare__)(*args, **kw)
             if not hasattr(type(namespace), "__getitem__"):  # the interpreter would name our function
                 shown = metaclass.__name__ if isinstance(metaclass, type) else "<metaclass>"
-                raise TypeError(
-                    f"{shown}.__prepare__() must return a mapping, not {type(namespace).__name__}"
-                )
+                kind = name_of(type(namespace))
+                raise TypeError(f"{shown}.__prepare__() must return a mapping, not {kind}")
             return namespace
 
         make.__prepare__ = prepare  # type: ignore[attr-defined]

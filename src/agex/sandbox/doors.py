@@ -252,9 +252,9 @@ def _init_door(guards: Guards, receiver: Any, name: str) -> Any:
     if issubclass(receiver, types.ModuleType):
         raise refusal(receiver, name)  # it would name a module anew that all sessions share
     real = host.getattr(receiver, name)
-    if real is object.__init__ or guards.is_guest_function(real):
-        return receiver
-    return _Door(_closure(guards, real, _init))
+    # What was looked at, not the class: a collection may close a file, and that take away the guest's own.
+    is_harmless = real is object.__init__ or guards.is_guest_function(real)
+    return _Door(real if is_harmless else _closure(guards, real, _init))
 
 
 def _init(guards: Guards, real: Callable[..., Any]) -> Callable[..., None]:
@@ -297,7 +297,7 @@ def _replace_door(guards: Guards, receiver: Any, name: str) -> Any:
     """``_replace`` of a named tuple of the guest's: it has whatever it is given make another of itself."""
     value = host.getattr(receiver, name)
     if type(value) is not types.FunctionType or guards.is_guest_function(value):
-        return receiver
+        return _Door(value)
 
     def replace(*args: Any, **changes: Any) -> Any:
         if args and guards.policy.denies(type(args[0]), name):

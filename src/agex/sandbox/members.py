@@ -25,6 +25,7 @@ __all__ = [
     "check_dunders",
     "check_enumeration",
     "check_maker",
+    "check_prepared",
     "is_over_abstract",
     "is_table",
     "making",
@@ -77,6 +78,22 @@ def of_its_own(namespace: dict[str, Any], class_name: Any, makers: Iterable[Any]
     dict.update(made, namespace)
     vars(made).update(vars(namespace))
     return made  # type: ignore[no-any-return]
+
+
+def check_prepared(body: types.CodeType, metaclass: Any, class_name: Any) -> None:
+    """Refuse a generic class in the body of one whose namespace a metaclass of the guest's prepares.
+
+    The interpreter asks that for ``.type_params``, and takes what it is given for a tuple.
+    """
+    parts = mro_of(metaclass) if isinstance(metaclass, type) else ()
+    maker = next((part for part in parts if "__prepare__" in namespace_of(part)), metaclass)
+    # Its class may answer in its place.
+    is_own = not parts or any(map(origins.is_guest_class, (maker, *mro_of(type(metaclass)))))
+    inner = (each for each in body.co_consts if isinstance(each, types.CodeType))
+    if is_own and any(".generic_base" in each.co_varnames for each in inner):
+        raise SandboxTypeError(
+            f"class {class_name} has a __prepare__() and cannot hold a generic class; define that outside"
+        )
 
 
 def _is_prepared(kind: type, makers: Iterable[Any]) -> bool:
