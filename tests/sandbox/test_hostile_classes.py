@@ -431,3 +431,40 @@ class A(metaclass={maker}):
     assert isinstance(Sandbox().exec(source).error, SandboxError)
     plain = "class M(type): pass\nclass A(metaclass=M):\n  class B[T]: pass\nA.B.__type_params__[0].__name__"
     assert Sandbox().exec(plain).value == "T"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "class G(ExceptionGroup):\n  def split(self, t): return 5",
+        "class G(ExceptionGroup):\n  def split(self, t): return 1, 2",
+        "class B(ExceptionGroup): pass\nclass G(B):\n  def split(self, t): return ()",
+        "class G(ExceptionGroup): pass\nG.split = lambda self, t: 5",
+        "G = type('G', (ExceptionGroup,), {'split': lambda self, t: 5})",
+        "class B:\n  def __getattribute__(self, name): return lambda *args: 5\nclass G(B, ExceptionGroup): pass",
+        "class H(ExceptionGroup): pass\ndef G(*args):\n  made = H(*args)\n  made.split = lambda t: 5\n  return made",
+    ],
+)
+def test_a_group_of_exceptions_gives_pairs(body: str) -> None:
+    """What is none ends the process."""
+    source = f"{body}\ntry:\n  raise G('x', [ValueError(1)])\nexcept* ValueError:\n  pass"
+    assert isinstance(Sandbox().exec(source).error, SandboxError | TypeError)
+
+
+def test_a_group_of_exceptions_may_be_split_in_a_way_of_its_own() -> None:
+    result = Sandbox().exec("""
+class G(ExceptionGroup):
+    def split(self, kind):
+        found.append(kind)
+        return super().split(kind)
+    def derive(self, errors): return G(self.message, errors)
+found, caught = [], []
+try:
+    raise G("x", [ValueError(1), TypeError(2)])
+except* ValueError as e:
+    caught.append(e)
+except* TypeError as e:
+    caught.append(e)
+found, [type(e) is G for e in caught]
+""")
+    assert result.value == ([ValueError, TypeError], [True, True])

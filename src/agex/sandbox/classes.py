@@ -396,7 +396,7 @@ class ClassRegistry:
             members.check(namespace, name)
             members.check_dunders(namespace, name)
             resolved = types.resolve_bases(_items(bases))
-            members.check_abstract(namespace, name, resolved, makers)
+            members.check_over(namespace, name, resolved, makers)
             self._check_bases(name, resolved, namespace)
             for hook, guarded in answers.guard(namespace, as_shown).items():
                 dict.__setitem__(namespace, hook, guarded)
@@ -558,7 +558,7 @@ class ClassRegistry:
             return False
         family = self._family(class_)
         is_watched = name in dict(self._watches) and any(issubclass(each, type) for each in family)
-        if is_watched or members.is_table(class_, name):  # see `_watch_order`
+        if is_watched or members.is_kept(class_, name):  # see `_watch_order`
             return False
         if issubclass(class_, type) and name in _HOOKS | _IDENTITY:
             if self._mixed:  # it could be the metaclass of one

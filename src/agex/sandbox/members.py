@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from agex.errors import SandboxTypeError
-from agex.sandbox import answers, hostclass, ledger, origins, rawmemory
+from agex.sandbox import answers, groups, hostclass, ledger, origins, rawmemory
 from agex.sandbox.identity import is_one_of
 from agex.typeslots import module_of, mro_of, name_of, namespace_of
 
@@ -21,13 +21,13 @@ __all__ = [
     "OF_ABSTRACT",
     "are_fields",
     "check",
-    "check_abstract",
     "check_dunders",
     "check_enumeration",
     "check_maker",
+    "check_over",
     "check_prepared",
+    "is_kept",
     "is_over_abstract",
-    "is_table",
     "making",
     "of_its_own",
 ]
@@ -137,9 +137,13 @@ def check_enumeration(namespace: dict[str, Any], class_name: Any, bases: Iterabl
 _TABLES = frozenset({"_member_map_", "_value2member_map_", "_member_names_"})
 
 
-def is_table(class_: type, name: str) -> bool:
-    """Tell whether an enumeration keeps its members there: whoever stores one of them asks that for it."""
-    return name in _TABLES and issubclass(type(class_), enum.EnumType)
+def is_kept(class_: type, name: str) -> bool:
+    """Tell whether a class keeps what it was made with there.
+
+    An enumeration its members: whoever stores one of them asks that for it.
+    """
+    is_table = name in _TABLES and issubclass(type(class_), enum.EnumType)
+    return is_table or groups.is_split(class_, name)
 
 
 def is_over_abstract(bases: Iterable[Any]) -> bool:
@@ -162,7 +166,15 @@ OF_ABSTRACT: type = type(vars(abc.ABC)["_abc_impl"])
 """What the interpreter itself keeps in each abstract class, under a private name."""
 
 
-def check_abstract(
+def check_over(
+    namespace: dict[str, Any], class_name: Any, bases: tuple[Any, ...], makers: Iterable[Any]
+) -> None:
+    """Refuse what certain bases do not go with, and have a class over others be what they need."""
+    _check_abstract(namespace, class_name, bases, makers)
+    groups.keep_whole(namespace, class_name, bases)
+
+
+def _check_abstract(
     namespace: dict[str, Any], class_name: Any, bases: tuple[Any, ...], makers: Iterable[Any]
 ) -> None:
     """Refuse that a class says of others that they are of an abstract class of the host's."""
