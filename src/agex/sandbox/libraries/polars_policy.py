@@ -6,9 +6,12 @@ and of their keywords those that name no file: what the next version adds is out
 
 from __future__ import annotations
 
+import functools
+import sys
 from importlib import import_module
 from typing import Any
 
+from agex.sandbox.context import asking
 from agex.sandbox.libraries.checks import Stream, guarded, plain_format, refused
 from agex.sandbox.libraries.homes import Guard
 from agex.sandbox.libraries.library import Library, Replacements, less, only
@@ -114,6 +117,43 @@ def _replace(files: bool) -> Replacements:
     return {"": {name: _reader(name, getattr(pl, name), files) for name in _READERS}}
 
 
+_TAKEN = (
+    ("polars._utils.construction", "arrow_to_pydf"),
+    ("polars._utils.construction", "arrow_to_pyseries"),
+    ("polars._utils.pycapsule", "pycapsule_to_frame"),
+)
+
+
+def _prepare() -> None:
+    """Have what comes from pyarrow checked: polars believes that a text is UTF-8."""
+    for home, name in _TAKEN:
+        real = getattr(import_module(home), name)
+        for module in list(sys.modules.values()):
+            if getattr(module, "__name__", "").startswith("polars.") and vars(module).get(name) is real:
+                setattr(module, name, _validated(real))
+
+
+def _validated(real: Any) -> Any:
+    @functools.wraps(real)
+    def taken(*args: Any, **kwargs: Any) -> Any:
+        if asking() is None:
+            return real(*args, **kwargs)
+        return real(*map(_valid, args), **{name: _valid(value) for name, value in kwargs.items()})
+
+    return taken
+
+
+def _valid(value: Any) -> Any:
+    pa: Any = sys.modules.get("pyarrow")
+    if pa is None:
+        return value
+    if isinstance(value, pa.RecordBatchReader):
+        value = value.read_all()
+    if isinstance(value, (pa.Array, pa.ChunkedArray, pa.RecordBatch, pa.Table)):
+        value.validate(full=True)
+    return value
+
+
 LIBRARIES = {
     "polars": Library(
         name="polars",
@@ -129,6 +169,7 @@ LIBRARIES = {
             },
         },
         brings=("numpy", "pandas", "pyarrow"),
+        prepare=_prepare,
         replace=_replace,
     )
 }
