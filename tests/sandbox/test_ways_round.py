@@ -115,6 +115,31 @@ def test_private_state_of_the_host_is_not_read(source: str) -> None:
     assert SECRET not in str(result.value)
 
 
+CRASHES = {
+    "on an object": "d.ctime()",
+    "by name": "import operator\noperator.methodcaller('ctime')(d)",
+    "of the class": "list(map(datetime.date.ctime, [d]))",
+    "of a time": "datetime.datetime(bytes([0, 0, 1, 1, 0, 0, 0, 0, 0, 0])).ctime()",
+    "of a class of its own": "class D(datetime.date):\n  year = 1\n  def f(self): return super().ctime()\nD(bytes([0, 0, 1, 1])).f()",
+}
+
+
+@pytest.mark.parametrize("source", CRASHES.values(), ids=CRASHES)
+def test_a_date_of_the_year_0_does_not_end_the_process(source: str) -> None:
+    result = run(f"import datetime\nd = datetime.date(bytes([0, 0, 1, 1]))\n{source}")
+    assert isinstance(result.error, ValueError)
+
+
+def test_a_date_shows_itself_as_c_does() -> None:
+    source = "import datetime, time\nd = datetime.datetime(2024, 2, 29, 1)\n"
+    shown = "[d.ctime(), datetime.datetime.ctime(d), datetime.date.ctime(d), time.ctime(0)[-4:]]"
+    assert run(source + shown).value == [
+        *["Thu Feb 29 01:00:00 2024"] * 2,
+        "Thu Feb 29 00:00:00 2024",
+        "1970",
+    ]
+
+
 KEPT = Record(1)
 """A record of the host's."""
 

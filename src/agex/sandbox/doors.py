@@ -20,6 +20,7 @@ from agex.sandbox import (
     caches,
     callbacks,
     classes,
+    dates,
     formatting,
     generic,
     hostclass,
@@ -38,8 +39,8 @@ if TYPE_CHECKING:
     from agex.sandbox.guards import Guards
 
 __all__ = [
-    "ALIAS_OWN", "DOORS", "Inert", "described", "exact_name", "is_alias", "is_inherited", "origin_of",
-    "refusal", "super_answers", "super_self", "super_shares",
+    "ALIAS_OWN", "DOORS", "Inert", "described", "exact_name", "is_alias", "origin_of", "refusal",
+    "super_answers", "super_self", "super_shares",
 ]  # fmt: skip
 
 
@@ -168,6 +169,10 @@ def _alias_door(guards: Guards, receiver: Any, name: str) -> Any:
     owner = subject if issubclass(type(subject), type) else type(subject)
     is_plain = generic.is_plain(host.getattr(receiver, name))
     return _Door(functools.partial(generic.Alias, owner)) if is_plain and guards.is_own(owner) else receiver
+
+
+def _ctime_door(guards: Guards, receiver: Any, name: str) -> Any:
+    return _Door(dates.looked_at(host.getattr(receiver, name)))
 
 
 def _is_metaclass(subject: Any) -> bool:
@@ -580,6 +585,7 @@ DOORS: dict[str, Callable[[Guards, Any, str], Any]] = {
     "get_running_loop": _loop_door,
     "add_done_callback": _callback_door,
     "clear_cache": _zone_door,
+    "ctime": _ctime_door,
     "from_file": _zone_door,
     "no_cache": _zone_door,
     "__class_getitem__": _alias_door,
@@ -591,9 +597,3 @@ DOORS: dict[str, Callable[[Guards, Any, str], Any]] = {
     "__members__": _copy_door,
     "__dataclass_fields__": _copy_door,
 }
-
-
-def is_inherited(guards: Guards, receiver: Any, name: str) -> bool:
-    """Tell whether an object of the guest's has *name* from a class that is not the guest's."""
-    parts = mro_of(type(receiver))
-    return any(name in namespace_of(part) and not guards.classes.is_guest(part) for part in parts)

@@ -37,6 +37,7 @@ from agex.sandbox.policy import Policy
 from agex.sandbox.refusals import unwritable
 from agex.sandbox.sealing import sealed
 from agex.sandbox.spaces import Spaces, runs_apart
+from agex.sandbox.supers import is_inherited
 from agex.sandbox.switch import Switch
 from agex.sandbox.verdicts import Verdicts
 from agex.typeslots import mro_of, namespace_of
@@ -357,7 +358,7 @@ class Guards:
             name in rules.hot
             or issubclass(type(receiver), type)  # a guest's metaclass does not make a class the guest's
             or not self.classes.is_pure(type(receiver))
-            or (name in ledger.INHERITED and doors.is_inherited(self, receiver, name))
+            or (name in ledger.INHERITED and is_inherited(self.classes.is_guest, receiver, name))
         ):
             return self.check(receiver, name)
         return receiver

@@ -122,6 +122,8 @@ CONTESTED = frozenset(
         "get_running_loop", "add_done_callback",
         # time zones: a cache of the host, keys that are looked up in it, data that C code believes
         "clear_cache", "no_cache", "from_file",
+        # dates: C code looks up the name of a day, whatever the year
+        "ctime",
         # tables of calendar.HTMLCalendar and textwrap.TextWrapper, the same for the whole process
         "cssclasses", "cssclasses_weekday_head", "unicode_whitespace_trans",
         # objects of any class answer to these; only some may

@@ -1,4 +1,4 @@
-"""What a ``super`` object speaks for, and which class answers it, without asking either."""
+"""Which class answers a name, for a ``super`` object or one of a guest's, without asking either."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from agex.sandbox import origins
 from agex.typeslots import mro_of, namespace_of
 
-__all__ = ["TABLES", "super_answers", "super_self", "super_shares"]
+__all__ = ["TABLES", "is_inherited", "super_answers", "super_self", "super_shares"]
 
 super_self: Callable[[Any], Any] = super.__dict__["__self__"].__get__
 """Gives the object that a ``super`` object speaks for."""
@@ -23,6 +23,12 @@ def super_answers(receiver: Any, name: str) -> type:
     parts = () if owner is None else mro_of(owner)
     behind = itertools.dropwhile(lambda part: part is not _SUPER_PART(receiver), parts)
     return next((part for part in itertools.islice(behind, 1, None) if name in namespace_of(part)), object)
+
+
+def is_inherited(is_own: Callable[[type], bool], receiver: Any, name: str) -> bool:
+    """Tell whether an object of the guest's has *name* from a class that is not the guest's."""
+    parts = mro_of(type(receiver))
+    return any(name in namespace_of(part) and not is_own(part) for part in parts)
 
 
 def super_shares(receiver: Any, name: str) -> bool:
