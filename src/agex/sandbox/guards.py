@@ -243,6 +243,7 @@ class Guards:
 
     def renew(self) -> None:
         """Take over what was registered since the last run."""
+        self.policy.prepare()
         if self._registered is not self.policy.text:
             self._registered = self.policy.text
             self.classes.reconsider()

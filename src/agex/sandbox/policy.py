@@ -104,6 +104,7 @@ class Policy:
         self._writable: set[type] = set()
         self._shelf = Shelf()
         self._used: set[str] = set()
+        self._unprepared: dict[str, Library] = {}
         self._open: dict[type, tuple[str, ...]] = {}
         for name in libraries.OPEN_UNSEEN:  # their objects may come from anywhere: an input, a function
             library = _known(name)
@@ -280,6 +281,7 @@ class Policy:
         if library.name in self._used:
             return
         self._used.add(library.name)
+        self._unprepared[library.name] = library
         self._shelf.add(library)
         self._contest(library.members())
         self._unloaded[library.name] = library.sealed
@@ -291,6 +293,13 @@ class Policy:
         for name in library.brings:
             self._use(_known(name))
         vars(self).pop("text", None)
+
+    def prepare(self) -> None:
+        """Have the libraries in force that are there be as they need to be: objects of theirs may be, too."""
+        for name, library in list(self._unprepared.items()):
+            if name in sys.modules:
+                libraries.prepare(library)
+                self._unprepared.pop(name, None)  # another thread may have
 
     def _use_home(self, class_: type) -> None:
         """Put the policies of the libraries that a class comes from in force."""

@@ -255,6 +255,27 @@ def test_functions_of_a_module_open_its_door(tmp_path, monkeypatch):
     )
 
 
+HANDED_OVER = """
+import matplotlib.figure
+from agex.sandbox import Policy, Sandbox
+policy = Policy.default()
+policy.{registered}
+axis = matplotlib.figure.Figure().subplots().xaxis
+program = "axis.set_major_formatter('{{x.__reduce_ex__}}')\\naxis.get_major_formatter()(1.0)"
+result = Sandbox(policy).exec(program, {{"axis": axis}})
+print(result.value, type(result.error).__name__)
+"""
+
+
+@pytest.mark.parametrize("registered", ["module(matplotlib)", "cls(matplotlib.axis.XAxis)"])
+def test_a_library_is_as_its_policy_needs_it_where_only_an_object_is_handed_over(registered):
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed: its policy cannot be tried")
+    code = [sys.executable, "-c", HANDED_OVER.format(registered=registered)]
+    done = subprocess.run(code, capture_output=True, text=True, check=True)
+
+    assert done.stdout == "None SandboxAttributeError\n"
+
+
 LOADED_LATER = """
 import pyarrow, sys
 from agex.sandbox import Policy, Sandbox

@@ -7,6 +7,6 @@ speaks of before guest code, or the host, does; and nothing here opens a file.
 """
 
 from agex.sandbox.libraries.catalog import OPEN_UNSEEN, find
-from agex.sandbox.libraries.grant import LibraryGrant
+from agex.sandbox.libraries.grant import LibraryGrant, prepare
 
-__all__ = ["OPEN_UNSEEN", "LibraryGrant", "find"]
+__all__ = ["OPEN_UNSEEN", "LibraryGrant", "find", "prepare"]

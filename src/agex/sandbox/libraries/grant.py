@@ -18,7 +18,7 @@ from agex.sandbox.modules import ModuleGrant, Pattern, handed_out, make_for_each
 if TYPE_CHECKING:
     from agex.sandbox.libraries.library import Library
 
-__all__ = ["LibraryGrant"]
+__all__ = ["LibraryGrant", "prepare"]
 
 
 class LibraryGrant(ModuleGrant):
@@ -73,7 +73,7 @@ class LibraryGrant(ModuleGrant):
         if copy is None:
             with _as_host():
                 real = importlib.import_module(full)
-                _prepare(self.library)
+                prepare(self.library)
                 copy = self._copies[full] = types.ModuleType(real.__name__, real.__doc__)
                 vars(copy).update(self._granted(real, full))
                 if make := self.library.own.get(self._path(full)):
@@ -183,12 +183,13 @@ def _unloaded(library: Library, real: types.ModuleType, full: str) -> Iterator[s
 
 
 @functools.cache
-def _prepare(library: Library) -> None:
-    """Load what the library would load later."""
-    library.prepare()
-    for name in (library.name, *library.preload):
-        with suppress(ImportError):
-            importlib.import_module(name)
+def prepare(library: Library) -> None:
+    """Load what the library would load later, and have it do as its policy needs."""
+    with _as_host():
+        library.prepare()
+        for name in (library.name, *library.preload):
+            with suppress(ImportError):
+                importlib.import_module(name)
 
 
 @contextmanager

@@ -144,9 +144,10 @@ _GUARDED: dict[str, Guard] = {
         for period in ("month", "quarter", "year")
         for end in ("start", "end")
     },
-    # a string is the name of any method
+    # a text is evaluated
     "DataFrame.eval": evaluate,
     "DataFrame.query": evaluate,
+    # a string is the name of any method
     "apply": _BY_NAME,
     "agg": _BY_NAME,
     "aggregate": _BY_NAME,
