@@ -167,8 +167,9 @@ def _alias_door(guards: Guards, receiver: Any, name: str) -> Any:
     """``super().__class_getitem__``: calls of what the interpreter's own makes write to what they give."""
     subject = super_self(receiver) if type(receiver) is super else receiver
     owner = subject if issubclass(type(subject), type) else type(subject)
-    is_plain = generic.is_plain(host.getattr(receiver, name))
-    return _Door(functools.partial(generic.Alias, owner)) if is_plain and guards.is_own(owner) else receiver
+    maker = super_answers(receiver, name) if type(receiver) is super else owner
+    is_plain = generic.is_plain(maker) and guards.is_own(owner)
+    return _Door(functools.partial(generic.Alias, owner)) if is_plain else receiver
 
 
 def _ctime_door(guards: Guards, receiver: Any, name: str) -> Any:

@@ -50,17 +50,17 @@ def _noted(alias: Any, made: Any, ignored: tuple[type[BaseException], ...]) -> A
 
 def keep_from(class_: type) -> None:
     """Have aliases of a guest's class, which may inherit how they are made, be of ours."""
-    spaces = map(namespace_of, mro_of(class_))
-    made = next((space["__class_getitem__"] for space in spaces if "__class_getitem__" in space), None)
-    if is_plain(made):
+    if is_plain(class_):
         type.__setattr__(class_, "__class_getitem__", MAKER)
 
 
-def is_plain(maker: Any) -> bool:
-    """Tell whether a class's ``__class_getitem__`` gives an alias of the interpreter's."""
-    if type(maker) in (types.ClassMethodDescriptorType, types.BuiltinFunctionType):
-        return True
-    behind = maker.__func__ if type(maker) in (classmethod, types.MethodType) else None
+def is_plain(class_: type, name: str = "__class_getitem__") -> bool:
+    """Tell whether a class makes aliases of the interpreter's own kind."""
+    part = next((part for part in mro_of(class_) if name in namespace_of(part)), object)
+    maker = namespace_of(part).get(name)
+    if type(maker) is types.ClassMethodDescriptorType:
+        return part is not typing.Generic  # which is written in C from Python 3.12 on
+    behind = maker.__func__ if type(maker) is classmethod else None
     return isinstance(behind, type) and issubclass(behind, types.GenericAlias)
 
 
