@@ -62,6 +62,8 @@ _TESTS: dict[str, str] = {
     "[a time zone": _NO_ZONES,
     "tests/sandbox/test_caches.py::test_the_host_finds_in_no_cache_what_a_guest_put_there_under_a_key_that_lies"
     "[an own time zone": _NO_ZONES,
+    "tests/sandbox/test_ways_round.py::test_private_state_of_the_host_is_not_read"
+    "[a time zone of made up data, by a zone": _NO_ZONES,
     "tests/files/test_escapes.py::test_a_root_that_is_replaced": "a directory is not held open there",
 }
 """Tests and files, by the start of their ids."""
