@@ -266,12 +266,18 @@ singledispatchmethod = instead.stands_for(
 """``functools.singledispatchmethod``; an annotation that is text is not evaluated."""
 
 
+def _init_partial(self: Any, func: Any, /, *args: Any, **keywords: Any) -> None:
+    if isinstance(func, partialmethod):  # the real one takes only its own apart
+        func, args, keywords = func.func, func.args + args, {**func.keywords, **keywords}
+    functools.partialmethod.__init__(self, func, *args, **keywords)
+
+
 def _get_partial(self: Any, obj: Any, cls: Any = None) -> Any:
     # Of what was looked at: a class over this one may give another function each time.
     return functools.partialmethod(_bindable(self.func), *self.args, **self.keywords).__get__(obj, cls)
 
 
-partialmethod = instead.stands_for(
+partialmethod: Any = instead.stands_for(
     functools.partialmethod,
     type(
         "partialmethod",
@@ -282,6 +288,7 @@ partialmethod = instead.stands_for(
                 for name, value in vars(functools.partialmethod).items()
                 if name not in {"__dict__", "__weakref__"}
             },
+            "__init__": _init_partial,
             "__get__": _get_partial,
         },
     ),
