@@ -268,8 +268,8 @@ singledispatchmethod = instead.stands_for(
 
 def _init_partial(self: Any, func: Any, /, *args: Any, **keywords: Any) -> None:
     if isinstance(func, partialmethod):  # the real one takes only its own apart
-        func, args, keywords = func.func, func.args + args, {**func.keywords, **keywords}
-    functools.partialmethod.__init__(self, func, *args, **keywords)
+        func = functools.partialmethod(func.func, *func.args, **func.keywords)
+    vars(self).update(vars(functools.partialmethod(func, *args, **keywords)))
 
 
 def _get_partial(self: Any, obj: Any, cls: Any = None) -> Any:
@@ -286,7 +286,7 @@ partialmethod: Any = instead.stands_for(
             **{
                 name: value
                 for name, value in vars(functools.partialmethod).items()
-                if name not in {"__dict__", "__weakref__"}
+                if name not in {"__dict__", "__weakref__", "__new__"}
             },
             "__init__": _init_partial,
             "__get__": _get_partial,
