@@ -233,13 +233,13 @@ def test_a_run_within_a_run_has_the_workspace_of_its_own(fs):
     assert "no file system" in result.namespace["out"][2]
 
 
-# The limit may strike between the opening of a file and the block that closes it: the interpreter does it then.
-@pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")
 def test_time_zones_are_those_of_the_host(fs):
     source = "import zoneinfo\nzone = 'Europe/Berlin'\nzoneinfo.ZoneInfo.no_cache(zone).key in zoneinfo.available_timezones()"
     assert Sandbox(fs=fs).exec(source).value is True
 
 
+# The limit may strike between the opening of a file and the block that closes it: the interpreter does it then.
+@pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")
 def test_a_limit_holds_in_a_loop_over_files(fs):
     sandbox = Sandbox(fs=fs, limits=Limits(seconds=0.3))
     result = sandbox.exec("while True:\n    open('a', 'w').write('x')")
