@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from agex.errors import SandboxError
+from agex.errors import EvalError, SandboxError
 from agex.sandbox import Limits, Policy, Sandbox
 
 ERRORS = {
@@ -120,6 +120,30 @@ class D(metaclass=N): pass
 c, d = C(), D()
 asked.append(1)
 """
+
+
+CHANGED = {
+    "a method is replaced": "C.__repr__ = lambda self: [][0]",
+    "a method is new": "C.__str__ = lambda self: [][0]",
+    "a method comes from another class": "class D(C):\n  __repr__ = lambda self: [][0]\nc = D()",
+    "a method is deleted and made again": "del C.__repr__\nC.__repr__ = lambda self: [][0]",
+    "nothing is": "",
+}
+
+
+@pytest.mark.parametrize("change", CHANGED.values(), ids=CHANGED)
+def test_what_a_later_run_changes_in_a_class_is_guarded_as_well(change: str) -> None:
+    session = Sandbox(limits=Limits(seconds=0.2)).session()
+    session.run("class C:\n  def __repr__(self):\n    while True: pass\nc = C()")
+    for _ in range(3):
+        session.run("x = 1")
+
+    assert session.run(change).error is None
+
+    for _ in range(2):  # a second time, when the class is known as it is
+        with pytest.raises((EvalError, IndexError)):
+            str(session.namespace["c"])
+        session.run("x = 1")
 
 
 def test_a_metaclass_is_not_asked_between_runs_which_class_is_which() -> None:

@@ -7,6 +7,7 @@ import collections.abc
 import datetime as dt
 import enum
 import fractions
+import pathlib
 import re
 import struct
 import sys
@@ -16,6 +17,7 @@ import types
 import typing
 import zoneinfo
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -177,6 +179,24 @@ def test_the_host_finds_in_no_cache_what_a_guest_put_there_under_a_key_that_lies
 
     assert done.error is None
     assert [*found, look()] == [expected, expected]
+
+
+def test_paths_match_what_they_did_after_a_guest_asked_with_a_key_that_lies() -> None:
+    policy = Policy.default()
+    policy.module(pathlib)
+    says: dict[str, Any] = {"case_sensitive": True} if sys.version_info >= (3, 12) else {}
+    source = """
+import pathlib
+class I(int):
+    def __hash__(self): return hash(True)
+    def __eq__(self, other): return True
+found = [pathlib.PurePosixPath("Ab").match("a*b", **dict.fromkeys(says, no)) for no in (I(0), False)]
+"""
+    done = Sandbox(policy).exec(source, {"says": list(says)})
+
+    assert done.error is None
+    assert done.namespace["found"] == [bool(says)] * 2
+    assert not pathlib.PurePosixPath("Ab").match("a*b", **says)
 
 
 def test_a_key_that_lies_finds_what_it_says() -> None:

@@ -7,6 +7,7 @@ import copy
 import dataclasses
 import enum
 import gc
+import pathlib
 import subprocess
 import sys
 import typing
@@ -67,6 +68,17 @@ ATTACKS = {
     "an alias of an object": "import types\nleak = types.GenericAlias(vault, int)",
     "a subclass of GenericAlias": "import types\nclass G(types.GenericAlias): pass\nleak = G",
     "a subclass of a metaclass's alias": "import types\nleak = types.GenericAlias(type, ()).__base__",
+    "the default of a type parameter": "leak = None if getattr(host_parameter, '__default__', type) is type else 1",
+    "metadata of a hint": "leak = None if host_hinted.__annotations__['also'].__metadata__ == (type,) else 1",
+    "the module behind a path": "leak = getattr(host_path, 'parser', None)",
+    "the module behind the class of a path": "leak = type(host_path).parser",
+    "the module behind a path of its own": "class P(type(host_path)):\n  def f(self): return super().parser\nleak = P('a').f()",
+    # what an __init__ of the host's or of a library's puts into an object of another class
+    "what the host keeps in its objects": "class A: pass\na = A()\nVault.__init__(a)\nleak = a._secret",
+    "the stream of a printer": "import pprint\nclass A: pass\na = A()\npprint.PrettyPrinter.__init__(a)\nleak = a._stream",
+    "the lock of a queue": "import queue\nclass A: pass\na = A()\ntype(queue.Queue().mutex).__init__(a)\nleak = a._lock",
+    "a lock of a condition": "import queue\nclass L(list): remove = print\nclass A(type(queue.Queue().not_empty)): pass\na = A()\n"
+    "a._waiters = L()\na.acquire()\na.wait(0.01)\nleak = a._waiters[0]",
     # cached_property
     "cached_property reads the host": "import functools\nclass A: _secret = functools.cached_property(len)\n"
     "leak = vars(A)['_secret'].__get__(vault)",
@@ -105,6 +117,10 @@ ATTACKS = {
     "no_type_check that finds the host": "import typing\nclass K: f = host_fn\nK.__qualname__, K.__module__ = '', 'x'\n"
     "typing.no_type_check(K)",
     # state of the host
+    "the command line": "import random\nleak = random.main(['a'])",
+    "state of what is no generator": "import random\nrandom.Random.setstate(Vault, (3, 0, 1))",
+    "state of what is no generator, by its class": "import secrets\nsecrets.SystemRandom.__mro__[1].setstate(Vault, (3, 0, 1))",
+    "the end of what is no queue": "import asyncio\nasyncio.Queue.shutdown(vault)",
     "the shared calendar": "import calendar\nleak = calendar.c",
     "the locale of the process": "import calendar\nleak = calendar.LocaleTextCalendar",
     "the interpreter's description": "import sys\nsys.implementation.x = 1",
@@ -125,7 +141,7 @@ ATTACKS = {
 }  # fmt: skip
 
 
-def host_hinted(kind: type) -> None:
+def host_hinted(kind: type, also: int = 0) -> None:
     """Has the real ``type`` in a hint."""
 
 
@@ -134,7 +150,15 @@ def host_deepcopy(value: Any) -> Any:
     return copy.deepcopy([attack.host.CANARY, value])
 
 
-NAMES = {"host_hinted": host_hinted, "host_deepcopy": host_deepcopy, "host_map": map(str, ())}
+host_hinted.__annotations__.update(kind=type, also=typing.Annotated[int, type])
+_DEFAULT: Any = {"default": type} if sys.version_info >= (3, 13) else {}
+NAMES = {
+    "host_hinted": host_hinted,
+    "host_parameter": typing.TypeVar("T", **_DEFAULT),  # pyright: ignore[reportGeneralTypeIssues]
+    "host_deepcopy": host_deepcopy,
+    "host_map": map(str, ()),
+    "host_path": pathlib.PurePosixPath("a"),
+}
 
 
 def cases() -> list[Any]:
@@ -179,6 +203,16 @@ ON_LOOPS = {
     "a subclass of a task": "class T(type(asyncio.create_task(nothing()))): pass\nleak = T(nothing())._loop",
     "a subclass of a future": "class T(type(asyncio.sleep(1).send(None))): pass\nleak = T()._loop",
     "a subclass of a queue": "class Q(asyncio.Queue): pass\nleak = Q()._get_loop()",
+    "the start of a group, of an object": "class A: _entered, _loop = False, None\na = A()\n"
+    "try: await asyncio.TaskGroup.__aenter__(a)\nfinally: leak = a._loop",
+    "the start of a real group, of an object": "class A: _entered, _loop = False, None\na = A()\n"
+    "try: await type(host_group).__aenter__(a)\nfinally: leak = a._loop",
+    "the start of a limit, of an object": "class A:\n  def reschedule(self, when): pass\na = A()\nT = type(asyncio.timeout(None))\nT.__init__(a, None)\n"
+    "await T.__aenter__(a)\nleak = a._task",
+    "what a limit calls, of an object": "class A:\n  _on_timeout = None\n  def reschedule(self, when): T.reschedule(self, 0)\na = A()\n"
+    "T = type(asyncio.timeout(None))\nT.__init__(a, None)\nawait T.__aenter__(a)\nleak = a._timeout_handler",
+    "what an iterator calls, of an object": "class A:\n  def _handle_completion(self, f): box.append(f)\n  _handle_timeout = None\na = A()\n"
+    "type(asyncio.as_completed([nothing()])).__init__(a, [asyncio.create_task(nothing())], 0)\nleak = a._timeout_handle",
     "a gathering future": "leak = type(asyncio.gather(nothing()))([], loop=loop)",
 }
 
@@ -190,7 +224,7 @@ ON_LOOPS = {
 )
 def test_asyncio_gives_neither_loop_nor_context(source: str) -> None:
     async def run() -> Any:
-        result = await Sandbox(Policy.default()).aexec(LOOP + source)
+        result = await Sandbox(Policy.default()).aexec(LOOP + source, {"host_group": asyncio.TaskGroup()})
         return result.namespace.get("leak")
 
     leak = asyncio.run(run())
@@ -214,11 +248,11 @@ def test_iterators_nested_too_deeply_end_the_program_only(line: str) -> None:
     program = f"import itertools\nit = iter('a')\nfor _ in range(200_000):\n  {line}\nnext(it)"
     host = (
         "import sys; from agex.sandbox import Limits, Sandbox\n"
-        f"r = Sandbox(limits=Limits(seconds=20)).exec({program!r})\nprint(type(r.error).__name__)"
+        f"r = Sandbox(limits=Limits(seconds=100)).exec({program!r})\nprint(type(r.error).__name__)"
     )
 
     done = subprocess.run(  # a crash would end this process
-        [sys.executable, "-c", host], capture_output=True, text=True, check=False, timeout=60
+        [sys.executable, "-c", host], capture_output=True, text=True, check=False, timeout=150
     )
 
     assert (done.returncode, done.stdout.strip()) == (0, "RecursionError")
@@ -231,6 +265,18 @@ def value_of(source: str) -> Any:
     result = Sandbox().exec(source)
     assert result.error is None, result.traceback
     return result.namespace["x"]
+
+
+def test_a_program_is_the_first_of_the_process_to_import_a_module() -> None:
+    names = [name for name in Policy.default().modules if name != "__future__"]
+    program = "".join(f"import {name}\n" for name in names)
+    host = f"from agex.sandbox import Sandbox\nprint(Sandbox().exec({program!r}).error)"
+
+    done = subprocess.run(
+        [sys.executable, "-c", host], capture_output=True, text=True, check=False, timeout=150
+    )
+
+    assert done.stdout.strip() == "None"
 
 
 def test_a_memo_keeps_what_a_hook_of_the_guest_puts_there() -> None:

@@ -47,6 +47,9 @@ HASHED = (
     f"h = hash(object) + ({id(type)} - {id(object)} >> 4)\nclass A(metaclass=M): pass\nbox.clear()\n"
 )
 
+TEXTS = "from __future__ import annotations\n"
+SPACED = "leak = box[0].get('__classdictcell__') or box[0].get('__classdict__')"
+
 ATTACKS = {
     "type by a subclass hook": ASKED + "class A(abc.ABC):\n  @classmethod\n  def __subclasshook__(cls, c): box.append(c); return False\nisinstance(int, A)\n" + SPIED,
     "type by a subclass hook that is an object": ASKED + "class F:\n  def __call__(self, c): box.append(c); return False\nclass A(abc.ABC): __subclasshook__ = F()\nisinstance(int, A)\n" + SPIED,
@@ -273,12 +276,35 @@ if sys.version_info >= (3, 12):
         "type alias that reads": "type X = vault._secret\nleak = X.__value__",
         "constraints that read": "def f[T: (vault._secret, 1)](): pass\nleak = f.__type_params__[0].__constraints__",
         "generic syntax over the host": "class A[T](Vault):\n  def f(self): return self._secret\nleak = A().f()",
+        "type alias where annotations are text": TEXTS + "type X = vault._secret\nleak = X.__value__",
+        "function in a type alias where annotations are text": TEXTS
+        + "type X = lambda v: v.__class__.__dict__\nleak = X.__value__(vault)",
+        "bound where annotations are text": TEXTS
+        + "def f[T: vault._secret](): pass\nleak = f.__type_params__[0].__bound__",
+        "bound of a class where annotations are text": TEXTS
+        + "class A[T: vault._secret]: pass\nleak = A.__type_params__[0].__bound__",
+        "the real namespace by a metaclass": "class M(type):\n  def __new__(m, n, b, ns): box.append(ns); return type.__new__(m, n, b, ns)\nbox = []\n"
+        "class A(metaclass=M): type X = int\n" + SPACED,
+        "the real namespace by what is prepared": "class M(type):\n  def __prepare__(n, b): return box[0]\nbox = [{}]\nclass A(metaclass=M):\n  def f[T](self): pass\n"
+        + SPACED,
+        "the real namespace by what makes a class": "def make(*parts): box.append(parts[2]); return type(*parts)\nbox = []\nclass A(metaclass=make): type X = int\n"
+        + SPACED,
+        "the real namespace by the names of a body": "class B: pass\nbox = []\nclass A(B):\n  box.append(locals())\n  type X = int\n"
+        + SPACED,
+        "the real namespace by the names of a plain body": "box = []\nclass A:\n  box.append(vars())\n  type X = int\n"
+        + SPACED,
+        "the real namespace of a class over the host": "class M(type):\n  def __prepare__(n, b): return box[0]\nbox, got = [{}], []\nclass A(Vault, metaclass=M): type X = int\n"
+        "box[0]['__classdictcell__'].cell_contents['_secret'] = property(lambda s: 1, lambda s, v: got.append(v))\nA()\nleak = got",
     }
 
 
 if sys.version_info >= (3, 13):
     ATTACKS |= {
         "an alias in an enumeration of the host": "import enum\nclass E(enum.Enum): pass\nE._add_alias_(Color.RED, 'X')\nleak = Color.X",
+        "default where annotations are text": TEXTS
+        + "def f[T = vault._secret](): pass\nleak = f.__type_params__[0].__default__",
+        "an alias by what is missing": "import enum, functools\nclass E(enum.Enum):\n  _missing_ = functools.partial(enum.Enum._add_alias_, Color.RED)\n"
+        "try: E('X')\nfinally: leak = getattr(Color, 'X', None)",
         "an alias of a value of the host": "import enum\nclass E(enum.Enum): pass\nE._add_value_alias_(Color.RED, 'X')\nleak = Color('X')",
     }
 

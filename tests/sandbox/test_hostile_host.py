@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import gc
+import inspect
+import pickle
+import typing
 import weakref
 from typing import Any
 
+import pydantic
 import pytest
 from fuzz import attack
 
@@ -309,3 +314,185 @@ found = f(""), f(1), A().g(""), A().g(1)
 """
 
     assert Sandbox().exec(source).namespace["found"] == ("str", "any", "str", "any")
+
+
+class Model(pydantic.BaseModel):
+    """Its metaclass evaluates annotations that are text."""
+
+
+class Early(pydantic.BaseModel):
+    later: Later | None = None
+
+
+class Later(pydantic.BaseModel):
+    a: int = 1
+
+
+Item = typing.TypeVar("Item")
+
+
+class Page(pydantic.BaseModel, typing.Generic[Item]):
+    item: Item
+
+
+class Hinted:
+    def __init_subclass__(cls) -> None:
+        cls.hints = typing.get_type_hints(cls)  # type: ignore[attr-defined]
+
+
+def signature_of(function: Any) -> Any:
+    return inspect.signature(function, eval_str=True)
+
+
+def validated(type_: Any, value: Any) -> Any:
+    return pydantic.TypeAdapter(type_).validate_python(value)
+
+
+def made_here() -> Any:
+    class Made(pydantic.BaseModel):
+        later: Later | None = None
+        count: typing.Annotated[int, pydantic.Field(gt=0)] = 1
+
+    return Made()
+
+
+def _asked() -> Policy:
+    policy = Policy.default()
+    for class_ in (Model, Early, Page, Hinted):
+        policy.cls(class_)
+    for function in (typing.get_type_hints, signature_of, validated, pydantic.validate_call, made_here):
+        policy.fn(function)
+    return policy
+
+
+CALLED = "__import__('os').getpid()"
+WALKED = "().__class__.__base__.__subclasses__()"
+
+EVALUATED = {
+    "of a class over a model": f'class S(Model):\n  x: "{CALLED}" = 1',
+    "of a class over a model, all being text": f"from __future__ import annotations\nclass S(Model):\n  x: {CALLED} = 1",
+    "of a class over a model, inside": f'import typing\nclass S(Model):\n  x: typing.Optional["{CALLED}"] = 1',
+    "of a class over a model, in an alias": f'class S(Model):\n  x: list["{CALLED}"] = []',
+    "of a class over a model, made by hand": f'type(Model)("S", (Model,), {{"__annotations__": {{"x": "{CALLED}"}}, "x": 1}})',
+    "of a class over a model, that names what the host has": 'class S(Model):\n  x: "attack.host.Canary" = 1\n  model_config = {"arbitrary_types_allowed": True}',
+    "of a dataclass in a class over a model": f'import dataclasses\n@dataclasses.dataclass\nclass D:\n  x: "{CALLED}"\nclass S(Model):\n  d: D | None = None',
+    "of the parameter of a model": f'Page["{CALLED}"]',
+    "of a parameter inside": f'import typing\nPage[typing.List["{CALLED}"]](item=[])',
+    "of a class that is told of its classes": f'class S(Hinted):\n  x: "{CALLED}"',
+    "of a class that is told of its classes, a module": 'class S(Hinted):\n  x: "gc"',
+    "of a function": f'def f(x: "{WALKED}"): pass\nget_type_hints(f)',
+    "of a function, what guards keep": 'def f(x: "Page.__init__.__globals__"): pass\nget_type_hints(f)',
+    "of a function, what doors keep": 'def f(x: "int.mro"): pass\nget_type_hints(f)',
+    "of a class": f'class A:\n  x: "{WALKED}"\nget_type_hints(A)',
+    "of a class, a module": 'class A:\n  x: "gc"\nget_type_hints(A)',
+    "of a class, by the text of a method": 'class A:\n  x: "gc"\n  def f(self, y: "gc"): pass\nget_type_hints(A)',
+    "of a dataclass, whose methods say it": 'import dataclasses\n@dataclasses.dataclass\nclass A:\n  x: "gc"\nget_type_hints(A)',
+    "of a signature": f'def f(x: "{WALKED}"): pass\nsignature_of(f)',
+    "of what is to be validated": f'validated("{CALLED}", 1)',
+    "of a function that is validated": f'def f(x: "{WALKED}"): pass\nvalidate_call(f)',
+    "of a text that is another's": 'class T(str):\n  def __eq__(self, o): return True\n  def __hash__(self): return hash("Later")\nclass A: pass\nA.__annotations__ = {"x": T("gc")}\nget_type_hints(A)',
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("source", EVALUATED.values(), ids=EVALUATED)
+def test_the_text_of_an_annotation_is_no_code_of_the_host(source: str) -> None:
+    result = Sandbox(_asked(), limits=Limits(seconds=5)).exec(source)
+
+    assert isinstance(result.error, SandboxError), result.error
+
+
+HARMLESS = {
+    "builtin types": "from __future__ import annotations\nclass S(Model):\n  x: list[int] | None = None\nfound = S(x=[1]).x == [1]",
+    "inside": "import typing\nclass S(Model):\n  x: typing.Optional['int'] = 1\nfound = S(x=2).x == 2",
+    "of the host, put off": "found = Early(later={'a': 2}).later.a == 2",
+    "of the host, in a function": "found = made_here().count == 1",
+    "of its own function": "class A: pass\ndef f(x: 'A', y: 'list[A]') -> 'int': pass\nfound = get_type_hints(f) == {'x': A, 'y': list[A], 'return': int}",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("source", HARMLESS.values(), ids=HARMLESS)
+def test_annotations_that_are_harmless_are_evaluated(source: str) -> None:
+    result = Sandbox(_asked(), limits=Limits(seconds=5)).exec(source)
+
+    assert (result.error, result.namespace.get("found")) == (None, True)
+
+
+SIGNATURES = {
+    "of a class": "class A: __signature__ = TEXT\nfound = signature_of(A)",
+    "of a class, set later": "class A: pass\nsetattr(A, '__signature__', TEXT)\nfound = signature_of(A)",
+    "of a class made by hand": "found = signature_of(type('A', (), {'__signature__': TEXT}))",
+    "of a class by its metaclass": "class M(type):\n  def __getattr__(self, name): return TEXT\nclass A(metaclass=M): pass\nfound = signature_of(A)",
+    "of an object": "class A:\n  def __call__(self): pass\na = A()\nvars(a)['__signature__'] = TEXT\nfound = signature_of(a)",
+    "of an object, of its class": "class A:\n  def __call__(self): pass\na = A()\nvars(a)['__text_signature__'] = TEXT\nfound = signature_of(a)",
+    "of an object that answers": "class A:\n  def __call__(self): pass\n  def __getattr__(self, name): return TEXT\nfound = signature_of(A())",
+    "of a function": "def f(): pass\nvars(f)['__signature__'] = TEXT\nfound = signature_of(f)",
+    "of a member": "import enum\nclass E(enum.Enum):\n  A = 1\n  def __call__(self): pass\nvars(E.A)['__signature__'] = TEXT\nfound = signature_of(E.A)",
+    "of a docstring": "A = type('A', (), {'__doc__': 'A' + TEXT + '\\n--\\n\\n'})\nfound = signature_of(A)",
+    "of a base's docstring": "A = type('A', (), {'__doc__': 'A' + TEXT + '\\n--\\n\\n'})\nclass B(A): pass\nfound = signature_of(B)",
+}  # fmt: skip
+HUSH = "what the host keeps to itself"
+
+
+@pytest.mark.parametrize("source", SIGNATURES.values(), ids=SIGNATURES)
+def test_a_signature_that_is_text_reads_nothing_of_the_host(source: str) -> None:
+    policy = _asked()
+    policy.fn(lambda x: str(inspect.signature(x)), name="signature_of")
+
+    result = Sandbox(policy).exec(f"TEXT = '(x={__name__}.HUSH)'\n{source}")
+
+    assert HUSH not in str(result.namespace.get("found"))
+    assert HUSH not in str(result.error)
+
+
+def test_signatures_of_a_guest_are_what_they_are() -> None:
+    policy = _asked()
+    policy.fn(lambda x: str(inspect.signature(x)), name="signature_of")
+    source = "A = type('A', (), {'__doc__': 'A(x=1)\\n--\\n\\n'})\ndef f(a, b=2): pass\nfound = signature_of(A), signature_of(f)"
+
+    assert Sandbox(policy).exec(source).namespace["found"] == ("(x=1)", "(a, b=2)")
+
+
+class Order:
+    def __init__(self) -> None:
+        self.paid = False
+
+
+FORGED = {
+    "what it derives from": "class A:\n  def __getattr__(self, name): return (Order,)\nfound = A()",
+    "its class": "def answer(self, name):\n  if name == '__class__': return Order\n  return object.__getattribute__(self, name)\n"
+    "class A: __getattribute__ = answer\nfound = A()",
+    "how it is pickled": "def made(*args): pass\nmade.__name__ = '__newobj__'\n"
+    "class A:\n  def __getattribute__(self, name):\n    if name == '__class__': return Order\n"
+    "    if name.startswith('__reduce'): return lambda *args: (made, (Order,), {'paid': True})\n"
+    "    return object.__getattribute__(self, name)\nfound = A()",
+    "how its class is pickled": "class M(type):\n  def __getattribute__(cls, name):\n"
+    "    if name.startswith('__reduce'): return lambda *args: (Order, ())\n    return type.__getattribute__(cls, name)\n"
+    "class A(metaclass=M): pass\nfound = A()",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("source", FORGED.values(), ids=FORGED)
+def test_an_object_does_not_pass_for_one_of_the_host(source: str) -> None:
+    policy = Policy.default()
+    policy.cls(Order)
+    found = Sandbox(policy).exec(source).namespace["found"]
+
+    for use in (lambda: found, lambda: pickle.loads(pickle.dumps(found)), lambda: copy.copy(found)):
+        try:
+            is_order = isinstance(use(), Order) or issubclass(use(), Order)
+        except (SandboxError, pickle.PicklingError, AttributeError, TypeError):
+            continue
+        assert not is_order
+
+
+def test_an_object_may_pass_for_one_of_the_guest_s_own() -> None:
+    source = """
+class Real: x = 1
+class Proxy:
+    def __init__(self, real): object.__setattr__(self, "real", real)
+    def __getattribute__(self, name): return getattr(object.__getattribute__(self, "real"), name)
+proxy = Proxy(Real())
+found = isinstance(proxy, Real), proxy.__class__ is Real, type(proxy) is Proxy, proxy.x
+"""
+
+    assert Sandbox().exec(source).namespace["found"] == (True, True, True, 1)

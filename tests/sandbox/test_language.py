@@ -3,6 +3,8 @@
 import asyncio
 import decimal
 import io
+import subprocess
+import sys
 import textwrap
 from contextlib import redirect_stdout
 from typing import Any
@@ -577,3 +579,9 @@ def test_a_class_over_a_model_of_pydantic_is_a_model() -> None:
     )
     assert result.error is None
     assert result.namespace["found"] == ({"lines": ["a"], "days": 2}, 0)
+
+
+def test_a_module_of_the_standard_set_is_imported_where_the_host_has_not_done_it_yet() -> None:
+    program = "from agex.sandbox import Sandbox\nprint(Sandbox().exec('import asyncio').error)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "None"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import collections
 import dataclasses
 import functools
+import gc
+import sys
 import types
 import typing
 from typing import Any
@@ -12,7 +14,7 @@ from typing import Any
 import pytest
 
 from agex.errors import SandboxError
-from agex.sandbox import Policy, Sandbox
+from agex.sandbox import Policy, Sandbox, answers
 
 SECRET = "told to nobody"
 KEPT_UNDER = "_token"
@@ -379,6 +381,11 @@ SEALED = [
 ]
 
 
+if sys.version_info >= (3, 13):
+    opened.__type_params__ = (typing.TypeVar("T", default=Sealed),)
+    SEALED.append("opened.__type_params__[0].__default__('admin')")
+
+
 @pytest.mark.parametrize("strict", [False, True])
 @pytest.mark.parametrize("source", SEALED)
 def test_a_sealed_class_is_not_handed_out_in_annotations_bases_and_methods(source: str, strict: bool) -> None:
@@ -574,3 +581,142 @@ def test_a_class_method_of_a_guests_own_function_is_read_as_ever() -> None:
     policy.cls(Vault)
 
     assert Sandbox(policy).exec(source).value == ("A", "Vault")
+
+
+class Kept:
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = f"_{name}"
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else getattr(instance, self._name)
+
+
+class Priced:
+    price = Kept()
+
+    def __init__(self) -> None:
+        self._price, self._secret = 5, SECRET
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "class A: secret = Priced.price",
+        "class A(dict): secret = Priced.price",
+        "type('A', (), {'secret': Priced.price})",
+        "import dataclasses\n@dataclasses.dataclass\nclass A: secret: object = dataclasses.field(default=Priced.price)",
+        "import enum\nclass A(enum.Enum): secret = Priced.price",
+        "import enum\nclass A(enum.Enum): secret = getattr(enum, 'nonmember', tuple)(Priced.price)",
+        "import typing\nclass A(typing.NamedTuple):\n  x: int\n  secret = Priced.price",
+        "class M(type):\n  def __new__(m, n, b, ns): return type.__new__(m, n, b, ns | {'secret': Priced.price})\nclass A(metaclass=M): pass",
+    ],
+)
+def test_a_descriptor_of_a_class_of_the_host_is_told_no_other_name(source: str) -> None:
+    policy = Policy.default()
+    policy.cls(Priced)
+    policy.cls(Kept)
+
+    done = Sandbox(policy).exec(source + "\nleak = priced.price", {"priced": Priced()})
+
+    assert isinstance(done.error, SandboxError) or done.namespace["leak"] == 5
+    assert Priced().price == 5
+
+
+def test_a_descriptor_of_the_guests_own_is_told_its_name() -> None:
+    policy = Policy.default()
+    policy.cls(Kept)
+    source = "class D(Kept): pass\nclass A:\n  x, y = Kept(), D()\n  _x, _y = 1, 2\nfound = A().x, A().y"
+
+    assert Sandbox(policy).exec(source).namespace["found"] == (1, 2)
+
+
+COLLECTED = """
+def late(ns):
+    try: yield
+    finally: ns[name] = member
+class Node: pass
+def leave(ns):
+    node = Node()
+    node.me, node.late = node, late(ns)
+    next(node.late)
+got = []
+"""
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        (
+            "name, member = '_token', property(lambda s: 1, lambda s, v: got.append(v))\n"
+            "ns = {'__module__': __name__}\nleave(ns)\ntype('A', (TwiceDressed,), ns)()"
+        ),
+        (
+            "name, member = '_token', property(lambda s: 1, lambda s, v: got.append(v))\n"
+            "class M(type):\n  def __new__(m, n, b, ns): leave(ns); return type.__new__(m, n, b, ns)\n"
+            "class A(TwiceDressed, metaclass=M): pass\nA()"
+        ),
+        (
+            "name, member = '_token', property(lambda s: 1, lambda s, v: got.append(v))\n"
+            "class A(TwiceDressed): leave(locals())\nA()"
+        ),
+        (
+            "name, member = '__deepcopy__', lambda self, memo: got.append(type(memo) is dict)\n"
+            "import copy\nclass A: leave(locals())\ncopy.deepcopy([A()])"
+        ),
+    ],
+)
+def test_a_collection_changes_no_class_that_was_checked(source: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    guard = answers.guard
+
+    def collecting(*given: Any) -> dict[str, Any]:
+        found = guard(*given)
+        gc.collect()
+        return found
+
+    policy = Policy.default()
+    policy.cls(TwiceDressed)
+    session = Sandbox(policy).session()
+    session.run(COLLECTED)
+    monkeypatch.setattr(answers, "guard", collecting)
+    gc.disable()  # no other one comes before
+    try:
+        done = session.run(source)
+    finally:
+        gc.enable()
+        monkeypatch.undo()
+
+    assert done.error is None
+    assert done.namespace["got"] == []
+
+
+@pytest.mark.parametrize("late", ["A.__annotations__ = evil", "A.__annotations__.update(evil)"])
+def test_a_collection_changes_no_class_while_dataclass_writes_code(
+    late: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = dataclasses.dataclass
+
+    def collecting(*given: Any, **options: Any) -> Any:
+        left = [[] for _ in range(100_000)]  # type: ignore[var-annotated]
+        del left
+        return real(*given, **options)
+
+    monkeypatch.setattr(dataclasses, "dataclass", collecting)
+    source = f"""
+import dataclasses
+evil = {{"x,seen.append(__builtins__)": int}}
+def late():
+    try: yield
+    finally:
+        {late}
+class Node: pass
+class A: x: int = 1
+node = Node()
+node.me, node.late = node, late()
+next(node.late)
+del node
+dataclasses.dataclass(init=False, repr=False)(A)
+found = list(A.__dataclass_fields__)
+"""
+    done = Sandbox(Policy.default()).exec(source)
+
+    assert (done.error, done.namespace["found"]) == (None, ["x"])

@@ -16,6 +16,7 @@ import plotly
 import pytest
 from file_attacks import ATTACKS, HOST, SECRET
 
+from agex.errors import SandboxError
 from agex.files import connect_fs
 from agex.sandbox import Limits, Policy, Sandbox, files
 from agex.sandbox.limits import Stop
@@ -211,6 +212,38 @@ def test_a_host_function_sees_the_hosts_files_only_where_it_was_promised_them(sa
     assert sandbox.exec(program).namespace["out"] == ("secret\n1\n", "of the guest", "of the guest")
 
 
+CALLED_BACK = {
+    "open": "open(secret).read()",
+    "a path": "pathlib.Path(secret).read_text()",
+    "a look at a path": "print(pathlib.Path(secret).exists())",
+    "a directory": "print(list(pathlib.Path(secret).parent.iterdir()))",
+    "a listing": "print(os.listdir(pathlib.Path(secret).parent))",
+    "a pattern": "print(glob.glob(secret + '*'))",
+    "a table": "pandas.read_csv(secret)",
+    "a new path": "pathlib.Path(new).write_text('x')",
+    "a new file": "zipfile.ZipFile(new, 'w').close()",
+    "a new directory": "print(tempfile.mkdtemp(dir=pathlib.Path(secret).parent))",
+}
+
+
+@pytest.mark.parametrize("line", CALLED_BACK.values(), ids=CALLED_BACK)
+def test_a_function_to_which_files_are_open_calls_a_guest_back_in_its_workspace(line, sandbox, tmp_path):
+    sandbox.policy.module(pd)
+    sandbox.policy.fn(lambda guest: guest(), name="calls", host_fs_access=True)
+    kept = tmp_path / "of the host"
+    kept.mkdir()
+    (kept / "secret.csv").write_text(SECRET)
+    names = {"secret": str(kept / "secret.csv"), "new": str(kept / "new")}
+    modules = "import glob, os, pandas, pathlib, tempfile, zipfile"
+
+    result = sandbox.exec(f"{modules}\ndef f():\n    return {line}\nleak = calls(f)", names)
+
+    assert "secret" not in result.stdout
+    assert "True" not in result.stdout
+    assert SECRET not in repr(result.namespace.get("leak"))
+    assert [each.name for each in kept.iterdir()] == ["secret.csv"]
+
+
 def test_while_the_guest_is_paused_the_host_has_its_own_files(fs):
     sandbox = Sandbox(fs=fs)
     session = sandbox.session()
@@ -381,3 +414,27 @@ def test_the_originals_are_back_where_a_limit_struck_while_the_workspace_was_put
     assert builtins.open is before
     assert Sandbox(fs=fs).exec("open('a', 'w').write('y')\nopen('a').read()").value == "y"
     assert builtins.open is before
+
+
+ADDRESS = "{'shape': (8,), 'typestr': '|u1', 'data': (id('a'), True), 'version': 3}"
+ANSWERING = {
+    "defined": f"def __getattr__(name): return {ADDRESS}",
+    "assigned": f"__getattr__ = lambda name: {ADDRESS}",
+    "assigned in a function": f"def f():\n  global __getattr__\n  __getattr__ = lambda name: {ADDRESS}\nf()",
+    "assigned in a class": f"class A:\n  global __getattr__\n  __getattr__ = lambda name: {ADDRESS}",
+    "a target": f"for __getattr__ in [lambda name: {ADDRESS}]: pass",
+    "a walrus in a comprehension": f"[(__getattr__ := each) for each in [lambda name: {ADDRESS}]]",
+    "a capture": f"match [lambda name: {ADDRESS}]:\n  case [__getattr__]: pass",
+    "globals": f"globals()['__getattr__'] = lambda name: {ADDRESS}",
+    "update": f"globals().update(__getattr__=lambda name: {ADDRESS})",
+    "exec": f"exec('''__getattr__ = lambda name: {ADDRESS}''')",
+}
+
+
+@pytest.mark.parametrize("module", ANSWERING.values(), ids=ANSWERING)
+def test_a_module_of_the_guest_tells_no_address_of_memory(sandbox, module):
+    write = f"with open('answering.py', 'w') as f: f.write({module!r})\n"
+
+    result = sandbox.exec(write + "import answering, numpy as np\nfound = np.array(answering)")
+
+    assert isinstance(result.error, SandboxError), result.namespace.get("found")

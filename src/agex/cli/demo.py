@@ -135,7 +135,7 @@ def _clean_readings(agent: Agent, on_event: Any) -> tuple[Any, str]:
 
     @agent.task
     def average_reading(readings: list[str]) -> float:  # type: ignore[empty-body]
-        """Give the average of the readings, as numbers.
+        """Give the average of the readings that are numbers; skip the others.
 
         >>> average_reading(["1.0", "2.0", "bad"])
         1.5

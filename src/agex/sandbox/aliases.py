@@ -81,7 +81,7 @@ def origin_of(receiver: Any) -> Any:
             return receiver
 
 
-ALIAS_OWN = frozenset({"__origin__", "__args__", "__parameters__", "__class__"})
+ALIAS_OWN = frozenset({"__origin__", "__args__", "__metadata__", "__parameters__", "__class__"})
 """What an alias answers itself."""
 
 

@@ -9,20 +9,33 @@ whatever kind they are.
 
 from __future__ import annotations
 
+import builtins
 import functools
 import types
 from collections.abc import Callable
 from typing import Any
 
+from agex.errors import SandboxTypeError
+from agex.sandbox import instead, ledger, origins
+from agex.sandbox.identity import is_one_of
 from agex.sandbox.memo import shut
+from agex.typeslots import mro_of, name_of
 
 __all__ = ["RAW_MEMORY", "guard", "is_guarded", "shown_operands"]
 
 RAW_MEMORY = ("__array_interface__", "__array_struct__")
 """What tells an address of memory: no object of a guest's has it."""
 
-_CHECKS = frozenset({"__subclasshook__", "__subclasscheck__", "__instancecheck__", "_abc_impl"})
-"""What an abstract class is asked for where something is compared with it."""
+_CHECKS = frozenset(
+    {
+        "__subclasshook__", "__subclasscheck__", "__instancecheck__", "_abc_impl",
+        "__reduce__", "__reduce_ex__", "__getnewargs__", "__getnewargs_ex__",
+    }
+)  # fmt: skip
+"""What is asked by whoever compares with a class, or pickles an object."""
+_BUILTIN = frozenset(id(value) for value in vars(builtins).values() if isinstance(value, type))
+"""The builtin classes: a proxy over an object of one may say so."""
+_ANSWERED = ledger.DUNDERS | ledger.DEFINABLE | {"__mro_entries__", "__wrapped__"}
 _UNANSWERED = frozenset({*RAW_MEMORY, "__deepcopy__", "__setstate__"})
 
 Shown = Callable[[Any], Any]
@@ -62,11 +75,30 @@ def _filtered(hook: Any, shown: Shown) -> Any:
     def answer(self: Any, name: str) -> Any:
         if name in _UNANSWERED:
             raise AttributeError(name)
-        if name in _CHECKS:  # what the class has, which is guarded itself
+        # What the class has, which is guarded itself; nothing that no class of a guest's may define.
+        if name in _CHECKS or (ledger.is_dunder(name) and name not in _ANSWERED):
             return (type if issubclass(type(self), type) else object).__getattribute__(self, name)
-        return called(self, name)
+        found = called(self, name)
+        if name == "__class__":
+            _check_told(type(self), found, shown)
+        elif name == "__bases__" and issubclass(type(found), tuple):
+            for each in tuple.__iter__(found):
+                _check_told(type(self), each, shown)
+        return found
 
     return answer
+
+
+def _check_told(class_: type, told: Any, shown: Shown) -> None:
+    """Refuse that an object passes for one of a class of the host's: ``isinstance`` believes it."""
+    own = mro_of(class_)
+    for part in mro_of(told) if issubclass(type(told), type) else ():
+        is_open = id(part) in _BUILTIN or part is shown(type) or instead.is_ours(part)
+        if not (is_open or origins.is_guest_class(part) or is_one_of(part, own)):
+            raise SandboxTypeError(
+                f"an object of {name_of(class_)} cannot pass for one of {name_of(told)}; "
+                "name a class of your own"
+            )
 
 
 def _without_memo(hook: Any, shown: Shown) -> Any:

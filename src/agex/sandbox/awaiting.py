@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 from agex.errors import SandboxTypeError
 from agex.sandbox import methods
 from agex.sandbox.context import CURRENT
+from agex.sandbox.refusals import check_keywords
 
 if TYPE_CHECKING:
     from agex.sandbox.guards import Guards
@@ -91,6 +92,7 @@ def create_task(coro: Any, *, name: Any = None, **options: Any) -> Any:
 
 def _checked(options: dict[str, Any]) -> dict[str, Any]:
     """Refuse a context that is none: the event loop would call its ``run`` in the context of the host."""
+    check_keywords(options)
     context = options.get("context")
     if context is not None and type(context) is not contextvars.Context:
         raise SandboxTypeError(f"a task needs a contextvars.Context, got {type(context).__name__}")
@@ -171,25 +173,32 @@ def late_members() -> dict[str, Any]:
         """Do what the method of ``asyncio.TaskGroup`` does."""
         return _noted(real(self, _coroutine(coro), **_checked(options)))
 
-    real = asyncio.TaskGroup.create_task
+    own = {name: getattr(value, "__wrapped__", value) for name, value in vars(asyncio.TaskGroup).items()}
+    real = own["create_task"]
     _reschedule_by_numbers(asyncio.Timeout)
+    # These put the loop of the host, or its task, into self, or have that loop call what self has.
+    methods.hold(asyncio.Timeout, "__aenter__", "__aexit__")
+    methods.hold(asyncio.TaskGroup, *_OF_GROUPS)
     methods.hold(asyncio.Event, "clear", "set")
-    methods.hold(asyncio.Lock, "release")
+    methods.hold(asyncio.Lock, "acquire", "release")
     methods.hold(asyncio.Queue, "put_nowait", "task_done")
-    methods.hold(asyncio.Semaphore, "release")
-    namespace = {
-        name: value
-        for name, value in vars(asyncio.TaskGroup).items()
-        if name not in {"__dict__", "__weakref__"}
-    }
+    if sys.version_info >= (3, 13):
+        methods.hold(asyncio.Queue, "shutdown")
+    methods.hold(asyncio.Semaphore, "acquire", "release")
+    namespace = {name: value for name, value in own.items() if name not in {"__dict__", "__weakref__"}}
     # Without the real one as a base, on which a guest could build. It holds the loop of the host: a guest's
     # class over this one is as one over a class of the host.
     task_group = type("TaskGroup", (), {**namespace, "create_task": create_task})
+    methods.hold(task_group, *_OF_GROUPS)
     return {"TaskGroup": task_group}
+
+
+_OF_GROUPS = ("__aenter__", "__aexit__", "create_task")
 
 
 def _reschedule_by_numbers(timeout: Any) -> None:
     """Have ``asyncio.Timeout.reschedule`` take plain numbers, once a process: guests hold real ones."""
+    methods.hold(timeout, "reschedule")
     real = timeout.reschedule
 
     @functools.wraps(real)

@@ -22,7 +22,7 @@ from typing import Any, NoReturn
 from agex.sandbox import instead, origins
 from agex.sandbox.context import CURRENT
 
-__all__ = ["STRUCT", "exact", "install", "is_shared", "zone_members"]
+__all__ = ["STRUCT", "exact", "install", "is_shared", "keep_of_paths", "zone_members"]
 
 
 def exact(value: Any) -> Any:
@@ -101,6 +101,29 @@ def _of_no_guest(real: Any) -> Callable[..., Any]:
 
 
 _LEFT_OUT = object()
+
+
+def keep_of_paths() -> None:
+    """Have paths remember nothing under a key of a guest's, once a process."""
+    for module, name in _OF_PATHS:
+        real = getattr(sys.modules.get(module), name, None)
+        if hasattr(real, "cache_clear"):
+            _replace(sys.modules[module], name, _of_guests_afresh)
+
+
+_OF_PATHS = (
+    *(("pathlib", name) for name in ("_is_case_sensitive", "_make_selector", "_compile_pattern_lines")),
+    *(("pathlib", "_compile_pattern"), ("pathlib._abc", "_is_case_sensitive"), ("glob", "_compile_pattern")),
+)
+
+
+def _of_guests_afresh(real: Any) -> Callable[..., Any]:
+    @functools.wraps(real)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        is_plain = not any(map(_is_guests, (*args, *kwargs.values())))
+        return (real if is_plain else real.__wrapped__)(*args, **kwargs)
+
+    return call
 
 
 # -- struct

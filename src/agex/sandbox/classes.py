@@ -17,7 +17,6 @@ import enum
 import functools
 import types
 import typing
-from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -254,9 +253,9 @@ class ClassRegistry:
 
     def _plain(self, name: str, bases: tuple[()], namespace: dict[str, Any]) -> type:
         """Make a class without bases, of a namespace that the interpreter made."""
+        namespace = dict(namespace)  # what locals() gave in its body may be written to meanwhile
         members.check(namespace, name)
-        namespace |= answers.guard(namespace, as_shown)
-        made = type(name, bases, namespace)
+        made = type(name, bases, namespace | answers.guard(namespace, as_shown))
         self.adopt(made)
         return made
 
@@ -370,7 +369,7 @@ class ClassRegistry:
 
     def create(
         self,
-        metaclass: Callable[..., Any],
+        metaclass: Any,
         makes_new: bool,
         /,
         name: Any,
@@ -380,23 +379,24 @@ class ClassRegistry:
     ) -> Any:
         """Call a metaclass, with the namespace checked first and the class registered after."""
         bases = _items(bases) if isinstance(bases, tuple) else bases  # as the interpreter sees them
-        makers = metaclass.args if isinstance(metaclass, functools.partial) else (metaclass,)
+        is_partial = isinstance(metaclass, functools.partial)
+        made_by, makers = (metaclass.func, metaclass.args) if is_partial else (metaclass, (metaclass,))
         makers = (*makers, *map(type, _items(bases)))
-        if any(map(self._reads_namespace, makers)):  # of any mapping
+        is_read = any(map(self._reads_namespace, makers))
+        if is_read:  # of any mapping
             namespace = members.of_its_own(namespace, name, makers)
         if isinstance(namespace, dict):
             if not makes_new and not self._is_mark(dict.get(namespace, "__module__", self.module_name)):
                 raise SandboxTypeError(
                     f"class {name} cannot say its __module__ where your metaclass makes it; leave it out"
                 )
-            if not dict.__contains__(namespace, "__module__"):  # else it is a class statement's, of any type
-                # The order of an OrderedDict is its own, not that of the dict it is.
-                kind: Any = OrderedDict if type(namespace) is OrderedDict else dict
-                namespace = {**dict(kind.items(namespace)), "__module__": self.module_name}
-            members.check(namespace, name)
-            members.check_dunders(namespace, name)
+            is_final = makes_new and not is_read and not isinstance(made_by, types.FunctionType)
+            if is_final or not dict.__contains__(namespace, "__module__"):  # else it may be of any type
+                namespace = members.settled(namespace, self.module_name)
+            is_unseen = isinstance(metaclass, type) and self.makes_new(*makers)
+            members.check_given(namespace, name, is_unseen=is_unseen)
             resolved = types.resolve_bases(_items(bases))
-            members.check_over(namespace, name, resolved, makers)
+            members.check_over(namespace, name, resolved, makers, kwargs)
             self._check_bases(name, resolved, namespace)
             for hook, guarded in answers.guard(namespace, as_shown).items():
                 dict.__setitem__(namespace, hook, guarded)

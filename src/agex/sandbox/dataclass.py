@@ -21,6 +21,7 @@ import types
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
+from agex import parsing
 from agex.errors import SandboxAttributeError, SandboxError, SandboxTypeError
 from agex.sandbox import classes, hostclass, instead, ledger, members
 from agex.sandbox.context import asking
@@ -45,17 +46,24 @@ def dataclass(cls: Any = None, /, **options: Any) -> Any:
     guards = asking()
     if guards is None or not (issubclass(type(cls), type) and guards.classes.is_guest(cls)):
         raise SandboxTypeError("dataclass() changes the class it is given; use it on a class of your own")
-    preparation = _Preparation(guards, cls)
-    made: type = cls
-    try:
-        made = dataclasses.dataclass(cls, **{name: bool(value) for name, value in options.items()})
-    finally:
-        preparation.undo(made)
+    said = {name: bool(value) for name, value in options.items()}
+    made = parsing.undisturbed(lambda: _made(guards, cls, said))
     if made is not cls:  # slots=True builds the class anew
         guards.classes.succeed(cls, made)
     for each in namespace_of(made)[_FIELDS].values():
         _make_exact(each)
     _keep_to_its_objects(guards, made)
+    return made
+
+
+def _made(guards: Guards, cls: type, options: dict[str, bool]) -> type:
+    """Have the real one at work, while no collection runs code of the guest's, which may change the class."""
+    preparation = _Preparation(guards, cls)
+    made: type = cls
+    try:
+        made = dataclasses.dataclass(cls, **options)
+    finally:
+        preparation.undo(made)
     return made
 
 

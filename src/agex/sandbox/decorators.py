@@ -22,8 +22,8 @@ from agex.sandbox import classes, instead
 from agex.sandbox.builtin import print_
 from agex.sandbox.cached import CachedProperty
 from agex.sandbox.context import asking
-from agex.sandbox.doors import exact_name
 from agex.sandbox.names import is_bindable
+from agex.sandbox.refusals import exact_name
 from agex.typeslots import mro_of
 
 if typing.TYPE_CHECKING:

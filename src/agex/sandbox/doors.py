@@ -12,7 +12,7 @@ import string
 import types
 from collections import UserString
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from agex.errors import SandboxAttributeError, SandboxTypeError
 from agex.sandbox import (
@@ -26,49 +26,23 @@ from agex.sandbox import (
     hostclass,
     instead,
     lazies,
+    led_to,
+    ledger,
     members,
     sealing,
 )
-from agex.sandbox.aliases import ALIAS_OWN, is_alias, origin_of
+from agex.sandbox.aliases import origin_of
+from agex.sandbox.door import Door
 from agex.sandbox.identity import is_one_of
+from agex.sandbox.inert import Inert
 from agex.sandbox.refusals import described, exact_name, refusal
-from agex.sandbox.supers import TABLES, super_answers, super_self, super_shares
+from agex.sandbox.supers import TABLES, super_answers, super_self
 from agex.typeslots import module_of, mro_of, namespace_of
 
 if TYPE_CHECKING:
     from agex.sandbox.guards import Guards
 
-__all__ = [
-    "ALIAS_OWN", "DOORS", "Inert", "described", "exact_name", "is_alias", "origin_of", "refusal",
-    "super_answers", "super_self", "super_shares",
-]  # fmt: skip
-
-
-class _Door:
-    """Answers the one attribute it is asked for with a guarded value."""
-
-    __slots__ = ("_value",)
-
-    def __init__(self, value: Any) -> None:
-        object.__setattr__(self, "_value", value)
-
-    def __getattribute__(self, name: str) -> Any:
-        return object.__getattribute__(self, "_value")
-
-
-class Inert:  # noqa: D101 - each has the docstring of the descriptor for which it stands in the view of a class
-    __slots__ = ("__doc__", "_text")
-
-    def __init__(self, shown: object, doc: str | None) -> None:
-        self.__doc__, self._text = doc, repr(shown)
-
-    def __repr__(self) -> str:
-        return self._text
-
-    def __get__(self, instance: object, owner: object = None) -> NoReturn:
-        raise SandboxAttributeError(
-            f"{self._text} is not available on other classes; define a property of your own"
-        )
+__all__ = ["DOORS"]
 
 
 def _format_door(guards: Guards, receiver: Any, name: str) -> Any:
@@ -78,13 +52,13 @@ def _format_door(guards: Guards, receiver: Any, name: str) -> Any:
     value = host.getattr(receiver, name)
     safe = formatting.safe_format if name == "format" else formatting.safe_format_map
     if type(value) is types.BuiltinMethodType and isinstance(value.__self__, str):
-        return _Door(functools.partial(safe, guards.getattr, value.__self__))
+        return Door(functools.partial(safe, guards.getattr, value.__self__))
     if value is str.format or value is str.format_map:
-        return _Door(functools.partial(safe, guards.getattr))
+        return Door(functools.partial(safe, guards.getattr))
     function = value.__func__ if type(value) is types.MethodType else value
     if function is UserString.format or function is UserString.format_map:
         raise SandboxAttributeError(f"UserString.{name} is not accessible; use str(text).{name}(...)")
-    return _Door(value)
+    return Door(value)
 
 
 def _formatter_door(guards: Guards, receiver: Any, name: str) -> Any:
@@ -121,7 +95,7 @@ def _shown_door(guards: Guards, receiver: Any, name: str) -> Any:
     if guards.is_own(receiver):
         return receiver
     value = host.getattr(receiver, name)
-    return _Door(classes.as_shown(value))
+    return Door(classes.as_shown(value))
 
 
 def _loop_door(guards: Guards, receiver: Any, name: str) -> Any:
@@ -137,7 +111,7 @@ def _callback_door(guards: Guards, receiver: Any, name: str) -> Any:
     if issubclass(type(receiver), type):
         raise refusal(receiver, name)
     real = host.getattr(receiver, name)
-    return _Door(_named_after(callbacks.adding(guards, real), real))
+    return Door(_named_after(callbacks.adding(guards, real), real))
 
 
 def _is_asyncios(guards: Guards, receiver: Any) -> bool:
@@ -160,7 +134,7 @@ def _zone_door(guards: Guards, receiver: Any, name: str) -> Any:
         return receiver
     if name != "no_cache":
         raise refusal(receiver, name)
-    return _Door(caches.zone_members()["ZoneInfo"].no_cache)
+    return Door(caches.zone_members()["ZoneInfo"].no_cache)
 
 
 def _alias_door(guards: Guards, receiver: Any, name: str) -> Any:
@@ -169,11 +143,11 @@ def _alias_door(guards: Guards, receiver: Any, name: str) -> Any:
     owner = subject if issubclass(type(subject), type) else type(subject)
     maker = super_answers(receiver, name) if type(receiver) is super else owner
     is_plain = generic.is_plain(maker) and guards.is_own(owner)
-    return _Door(functools.partial(generic.Alias, owner)) if is_plain else receiver
+    return Door(functools.partial(generic.Alias, owner)) if is_plain else receiver
 
 
 def _ctime_door(guards: Guards, receiver: Any, name: str) -> Any:
-    return _Door(dates.looked_at(host.getattr(receiver, name)))
+    return Door(dates.looked_at(host.getattr(receiver, name)))
 
 
 def _is_metaclass(subject: Any) -> bool:
@@ -197,14 +171,14 @@ def _class_door(guards: Guards, receiver: Any, name: str) -> Any:
         spaces = map(namespace_of, mro_of(type(receiver)))
         answers = next(space["__getattribute__"] for space in spaces if "__getattribute__" in space)
         if _is_guests_code(guards, answers):  # a proxy shows itself as what it stands for
-            return _Door(classes.as_shown(host.getattr(receiver, name)))
-    return _Door(classes.type_of(receiver))
+            return Door(classes.as_shown(host.getattr(receiver, name)))
+    return Door(classes.type_of(receiver))
 
 
 def _dict_door(guards: Guards, receiver: Any, name: str) -> Any:
     if guards.is_own(receiver) and not issubclass(type(receiver), (type, types.ModuleType)):
         return receiver  # it is all the guest's; and an object with slots has none
-    return _Door(guards.vars(receiver))
+    return Door(guards.vars(receiver))
 
 
 def _is_guests_code(guards: Guards, value: Any) -> bool:
@@ -260,7 +234,9 @@ def _init_door(guards: Guards, receiver: Any, name: str) -> Any:
     real = host.getattr(receiver, name)
     # What was looked at, not the class: a collection may close a file, and that take away the guest's own.
     is_harmless = real is object.__init__ or guards.is_guest_function(real)
-    return _Door(real if is_harmless else _closure(guards, real, _init))
+    owner = next(part for part in mro_of(receiver) if name in namespace_of(part))
+    make = _init if guards.classes.is_guest(owner) else _init_of_host
+    return Door(real if is_harmless else _closure(guards, real, make))
 
 
 def _init(guards: Guards, real: Callable[..., Any]) -> Callable[..., None]:
@@ -275,18 +251,28 @@ def _init(guards: Guards, real: Callable[..., Any]) -> Callable[..., None]:
     return init
 
 
+def _init_of_host(guards: Guards, real: Callable[..., Any]) -> Callable[..., None]:
+    """What a class of the host's puts into an object of another class, anybody could read there."""
+    init = _init(guards, real)
+
+    def of_its_class(*args: Any, **kwargs: Any) -> None:
+        if args and _is_guests(guards, args[0]) and not hostclass.answers(type(args[0]), "__init__", real):
+            raise refusal(args[0], "__init__")
+        init(*args, **kwargs)
+
+    return of_its_class
+
+
 def _is_guests(guards: Guards, subject: Any) -> bool:
     """Tell whether *subject* is a class of the guest's or an object of one; its own code is not asked."""
     class_ = type(subject)
     return guards.classes.is_guest(subject if issubclass(class_, type) else class_)
 
 
-_REFILLED = classes.PLAIN | {bytearray, super}
-
-
 def _begins_anew(class_: type) -> bool:
     """Tell whether ``__init__`` does to an object of *class_* nothing that its other methods would not."""
-    return class_ in _REFILLED or (issubclass(class_, BaseException) and hostclass.is_static(class_))
+    is_refilled = class_ in classes.PLAIN or class_ is bytearray or class_ is super
+    return is_refilled or (issubclass(class_, BaseException) and hostclass.is_static(class_))
 
 
 def _function_door(guards: Guards, receiver: Any, name: str) -> Any:
@@ -296,21 +282,21 @@ def _function_door(guards: Guards, receiver: Any, name: str) -> Any:
     value = host.getattr(receiver, name)
     if type(value) is types.FunctionType and not guards.is_guest_function(value):
         raise refusal(receiver, name)
-    return _Door(value)
+    return Door(value)
 
 
 def _replace_door(guards: Guards, receiver: Any, name: str) -> Any:
     """``_replace`` of a named tuple of the guest's: it has whatever it is given make another of itself."""
     value = host.getattr(receiver, name)
     if type(value) is not types.FunctionType or guards.is_guest_function(value):
-        return _Door(value)
+        return Door(value)
 
     def replace(*args: Any, **changes: Any) -> Any:
         if args and guards.policy.denies(type(args[0]), name):
             raise refusal(args[0], name)
         return value(*args, **changes)
 
-    return _Door(_named_after(replace, value))
+    return Door(_named_after(replace, value))
 
 
 def _own_door(guards: Guards, receiver: Any, name: str) -> Any:
@@ -338,19 +324,19 @@ def _copy_door(guards: Guards, receiver: Any, name: str) -> Any:
         from agex.sandbox import dataclass
 
         table = {key: dataclass.shown_field(field) for key, field in table.items()}
-    return _Door(table)
+    return Door(table)
 
 
 def _shared_door(guards: Guards, receiver: Any, name: str) -> Any:
     """A table that a class of the standard library holds for the whole process, as a copy."""
     value = host.getattr(receiver, name)
-    return _Door(value.copy()) if caches.is_shared(name, value) else receiver
+    return Door(value.copy()) if caches.is_shared(name, value) else receiver
 
 
 def _table_door(guards: Guards, receiver: Any, name: str) -> Any:
     """A table that a class has for its own use, as a copy, unless the class is the guest's."""
     value = host.getattr(receiver, name)
-    return _Door(value.copy()) if type(value) in TABLES and not guards.is_own(receiver) else receiver
+    return Door(value.copy()) if type(value) in TABLES and not guards.is_own(receiver) else receiver
 
 
 def _inherited_door(guards: Guards, receiver: Any, name: str) -> Any:
@@ -380,7 +366,7 @@ def _get_door(guards: Guards, receiver: Any, name: str) -> Any:
             raise refusal(receiver, name)
         return real(*args)
 
-    return _Door(get)
+    return Door(get)
 
 
 def _reads(guards: Guards, descriptor: Any, instance: Any) -> bool:
@@ -421,7 +407,7 @@ def _wrapped_door(guards: Guards, receiver: Any, name: str) -> Any:
         return receiver  # it was the guest that stored it
     value = host.getattr(receiver, name)
     if guards.is_guest_function(value):
-        return _Door(value)
+        return Door(value)
     raise refusal(receiver, name)
 
 
@@ -429,12 +415,12 @@ def _annotations_door(guards: Guards, receiver: Any, name: str) -> Any:
     if guards.is_own(receiver) or guards.is_guest_function(receiver):
         return receiver
     found = dict(host.getattr(receiver, name))
-    return _Door({key: classes.as_shown(value) for key, value in found.items()})
+    return Door({key: classes.as_shown(value) for key, value in found.items()})
 
 
 def _new_door(guards: Guards, receiver: Any, name: str) -> Any:
     real = host.getattr(receiver, name)
-    return _Door(real if guards.is_guest_function(real) else _closure(guards, real, _new))
+    return Door(real if guards.is_guest_function(real) else _closure(guards, real, _new))
 
 
 def _new(guards: Guards, real: Callable[..., Any]) -> Callable[..., Any]:
@@ -472,20 +458,20 @@ def _call_door(guards: Guards, receiver: Any, name: str) -> Any:
         return receiver
     value = host.getattr(receiver, name)
     if value is type.__call__:
-        return _Door(classes.call)
+        return Door(classes.call)
     if type(value) is types.MethodWrapperType and _is_metaclass(subject):
-        return _Door(functools.partial(classes.call, subject))
-    return _Door(value)
+        return Door(functools.partial(classes.call, subject))
+    return Door(value)
 
 
 def _accessor_door(guards: Guards, receiver: Any, name: str) -> Any:
     """``object.__setattr__`` and its kin: the real one, after the check of the name it is given."""
     real = host.getattr(receiver, name)
     if _is_guests_code(guards, real):
-        return _Door(real)
+        return Door(real)
     is_unbound = issubclass(type(receiver), type) or is_one_of(type(real), _UNBOUND)
     subject = super_self(receiver) if type(receiver) is super else receiver
-    return _Door(_closure(guards, real, _ACCESSORS[name], *(() if is_unbound else (subject,))))
+    return Door(_closure(guards, real, _ACCESSORS[name], *(() if is_unbound else (subject,))))
 
 
 def _accessor(name: str, size: int) -> Callable[..., Callable[..., Any]]:
@@ -534,6 +520,7 @@ def _goes_round(guards: Guards, target: Any, name: str, real: Any) -> bool:
 
 
 DOORS: dict[str, Callable[[Guards, Any, str], Any]] = {
+    **dict.fromkeys(ledger.MODULES, led_to.module_door),
     "format": _format_door,
     "format_map": _format_door,
     "vformat": _formatter_door,
@@ -576,6 +563,8 @@ DOORS: dict[str, Callable[[Guards, Any, str], Any]] = {
     "__bound__": _shown_door,
     "__constraints__": _shown_door,
     "__supertype__": _shown_door,
+    "__default__": _shown_door,
+    "__metadata__": _shown_door,
     "__value__": _shown_door,
     "get_loop": _loop_door,
     "get_stack": _loop_door,

@@ -94,13 +94,20 @@ def _of_own_members(real: Any) -> Any:
     @functools.wraps(real)
     def add(self: Any, alias: Any) -> Any:
         guards = asking()
-        if guards is not None and not guards.classes.is_guest(type(self)):
+        if guards is not None and not _is_converted() and not guards.classes.is_guest(type(self)):
             raise SandboxTypeError(
                 f"{type(self).__name__} cannot be changed; make an enumeration of your own"
             )
         return real(self, alias)
 
     return add
+
+
+def _is_converted() -> bool:
+    """Tell whether ``enum`` is making an enumeration of constants, of a library that is imported now."""
+    frame = sys._getframe(2)  # pyright: ignore[reportPrivateUsage] - what called the method
+    names: Any = vars(enum)
+    return frame.f_globals is names and frame.f_code.co_name == "convert_class"
 
 
 def _making_members(new: Any) -> Any:

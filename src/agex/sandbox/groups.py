@@ -35,9 +35,8 @@ class _Split:
         return bound if instance is None or self._own is None else _checked(bound)
 
     def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
-        raise TypeError(
-            "it is a method, and is called on an object"
-        )  # and guarded between runs, as those are
+        # What can be called is guarded between runs, as methods are.
+        raise TypeError("it is a method, and is called on an object")
 
     def __set__(self, instance: object, value: object) -> NoReturn:
         raise SandboxAttributeError("split() of a group of exceptions can be defined in its class only")

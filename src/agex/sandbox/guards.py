@@ -21,7 +21,20 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from agex.errors import SandboxAttributeError, SandboxTypeError
-from agex.sandbox import classes, compiled, doors, hints, hostclass, lazies, ledger, page, patterns, rawmemory
+from agex.sandbox import (
+    classes,
+    compiled,
+    doors,
+    hints,
+    hostclass,
+    lazies,
+    ledger,
+    members,
+    page,
+    patterns,
+    rawmemory,
+)
+from agex.sandbox.aliases import ALIAS_OWN, is_alias, origin_of
 from agex.sandbox.asked import Asked
 from agex.sandbox.builtin import REFUSING, as_builtin, print_, refuse_call
 from agex.sandbox.context import CURRENT, caller
@@ -34,10 +47,10 @@ from agex.sandbox.limits import RUNNING, Stop
 from agex.sandbox.names import Names, own_names, replace_names, scope_of
 from agex.sandbox.namespaces import shown_namespace, standard_namespace
 from agex.sandbox.policy import Policy
-from agex.sandbox.refusals import unwritable
+from agex.sandbox.refusals import described, exact_name, refusal, unwritable
 from agex.sandbox.sealing import sealed
 from agex.sandbox.spaces import Spaces, runs_apart
-from agex.sandbox.supers import is_inherited
+from agex.sandbox.supers import is_inherited, super_answers, super_self, super_shares
 from agex.sandbox.switch import Switch
 from agex.sandbox.verdicts import Verdicts
 from agex.typeslots import mro_of, namespace_of
@@ -107,7 +120,7 @@ class Guards:
             "caught!": caught,
             "type!": type,
             "super!": super,
-            "subject!": doors.super_self,
+            "subject!": super_self,
             "own!": self.classes.own,
             "ok!": self.classes.trusted,
             "asked!": functools.partial(Asked, self),
@@ -163,18 +176,18 @@ class Guards:
         if self._verdicts.may_read(rules, receiver, name):
             return receiver
         if page.IS_HERE and page.belongs_to_it(receiver, name):
-            raise doors.refusal(receiver, name)
+            raise refusal(receiver, name)
         private = ledger.is_private(name)
         if not private and name not in rules.contested:
             return self._check_strictly(receiver, name)
         if type(class_) is type and class_ in classes.PLAIN and name in rules.only_elsewhere:
             return receiver
-        origin = receiver if name in doors.ALIAS_OWN else doors.origin_of(receiver)
+        origin = receiver if name in ALIAS_OWN else origin_of(receiver)
         if origin is not receiver and self.check(origin, name) is not origin:
-            raise doors.refusal(receiver, name)  # an alias hands on what it is asked for
+            raise refusal(receiver, name)  # an alias hands on what it is asked for
         if private:
             if not self._owns_private(receiver, name):
-                raise doors.refusal(receiver, name)
+                raise refusal(receiver, name)
             if self.classes.is_guest(class_):
                 self._verdicts.let_read(receiver, name)
             return receiver
@@ -189,13 +202,13 @@ class Guards:
         """Decide about a name that no registration is known to deny: a strict policy asks for every one."""
         class_ = type(receiver)
         if issubclass(class_, types.ModuleType):
-            self._check_module(receiver)
+            self.check_module(receiver)
             self._verdicts.let_read(receiver, name)
             return receiver
         if issubclass(class_, super):
             self._check_rules(receiver, name)
             return receiver
-        origin = doors.origin_of(receiver)
+        origin = origin_of(receiver)
         if origin is not receiver:
             self.check(origin, name)
             return receiver
@@ -222,7 +235,7 @@ class Guards:
         kind = type(namespace_of(part)[name])
         return not hooked or kind is types.FunctionType or not hostclass.has(kind, "__get__")
 
-    def _check_module(self, module: types.ModuleType) -> None:
+    def check_module(self, module: types.ModuleType) -> None:
         """Refuse a module of the interpreter's own, which an object led to: what is imported is a copy."""
         name = types.ModuleType.__getattribute__(module, "__dict__").get("__name__")
         if type(name) is str and sys.modules.get(name) is module and not self._owns_module(module):
@@ -234,12 +247,12 @@ class Guards:
         """Refuse a member that a registration leaves out."""
         subject = receiver
         if issubclass(type(receiver), super):
-            subject = doors.super_self(receiver)
-            if self.classes.is_guest(doors.super_answers(receiver, name)):
+            subject = super_self(receiver)
+            if self.classes.is_guest(super_answers(receiver, name)):
                 return
         for owner in (subject, type(subject)) if issubclass(type(subject), type) else (type(subject),):
             if self.policy.denies(owner, name) and not self.classes.is_pure(owner):
-                raise doors.refusal(receiver, name, self.policy.instead(owner, name))
+                raise refusal(receiver, name, self.policy.instead(owner, name))
 
     def renew(self) -> None:
         """Take over what was registered since the last run."""
@@ -255,9 +268,9 @@ class Guards:
         if type(receiver) is types.ModuleType:
             return self._owns_module(receiver)
         if type(receiver) is super:
-            if doors.super_shares(receiver, name):
+            if super_shares(receiver, name):
                 return False
-            receiver = doors.super_self(receiver)
+            receiver = super_self(receiver)
         owner = receiver if issubclass(type(receiver), type) else type(receiver)
         if self.classes.is_pure(owner):
             return True
@@ -300,7 +313,7 @@ class Guards:
     def _may_write(self, receiver: Any, name: str) -> bool:
         class_ = type(receiver)
         if issubclass(type(receiver), type):
-            return self.classes.may_store_on_class(receiver, name)
+            return self.classes.may_store_on_class(receiver, name) and not members.is_config(receiver, name)
         if type(receiver) is types.FunctionType:
             return self.is_guest_function(receiver)
         if self.classes.is_pure(class_):
@@ -315,8 +328,8 @@ class Guards:
             return self._owns_module(receiver)
         if name.startswith("_") or issubclass(type(receiver), types.ModuleType):
             return False
-        if doors.is_alias(receiver):  # it hands the store on
-            origin = doors.origin_of(receiver)
+        if is_alias(receiver):  # it hands the store on
+            origin = origin_of(receiver)
             return self.is_own(origin) and self._may_write(origin, name)
         return (
             self.policy.is_writable(class_, name)
@@ -339,7 +352,7 @@ class Guards:
         """Do what ``getattr`` does, for names that guest code could have written."""
         if name is _OWN_SCOPE or named:
             refuse_call("getattr", receiver is not _OWN_SCOPE, named)
-        name = doors.exact_name(name)
+        name = exact_name(name)
         try:
             return host.getattr(self.readable(receiver, name), name, *default)
         except SandboxAttributeError:
@@ -351,10 +364,10 @@ class Guards:
 
     def readable(self, receiver: Any, name: str) -> Any:
         if ledger.is_denied(name):
-            raise doors.refusal(receiver, name)
+            raise refusal(receiver, name)
         rules = self.policy.text
         if page.IS_HERE and page.belongs_to_it(receiver, name):
-            raise doors.refusal(receiver, name)
+            raise refusal(receiver, name)
         if (ledger.is_private(name) or name in rules.contested or rules.strict) and (
             name in rules.hot
             or issubclass(type(receiver), type)  # a guest's metaclass does not make a class the guest's
@@ -368,7 +381,7 @@ class Guards:
         """Do what ``hasattr`` does; a name that may not be asked for raises."""
         if name is _OWN_SCOPE or more:
             refuse_call("hasattr", _count(receiver, name, *more))
-        name = doors.exact_name(name)
+        name = exact_name(name)
         try:
             return host.hasattr(self.readable(receiver, name), name)
         except SandboxAttributeError:
@@ -382,7 +395,7 @@ class Guards:
         """Do what ``setattr`` does, for names that guest code could have written."""
         if value is _OWN_SCOPE or more:
             refuse_call("setattr", _count(receiver, name, value, *more))
-        name = doors.exact_name(name)
+        name = exact_name(name)
         self.check_storable(receiver, name)
         host.setattr(self.check_store(receiver, name), name, value)
 
@@ -390,15 +403,13 @@ class Guards:
         """Do what ``delattr`` does, for names that guest code could have written."""
         if name is _OWN_SCOPE or more:
             refuse_call("delattr", _count(receiver, name, *more))
-        name = doors.exact_name(name)
+        name = exact_name(name)
         self.check_storable(receiver, name)
         host.delattr(self.check_delete(receiver, name), name)
 
     def check_storable(self, receiver: Any, name: str) -> None:
         if ledger.is_denied(name) or (ledger.is_dunder(name) and name not in ledger.STORABLE):
-            raise SandboxAttributeError(
-                f"attribute '{name}' of {doors.described(receiver)} cannot be changed"
-            )
+            raise SandboxAttributeError(f"attribute '{name}' of {described(receiver)} cannot be changed")
 
     def vars(self, value: Any = _OWN_SCOPE, /, *more: Any) -> Any:
         """Do what ``vars`` does; a module's dict comes read-only, a host object's not at all."""
@@ -408,7 +419,7 @@ class Guards:
             return scope_of(caller(self.builtins))
         if issubclass(type(value), types.ModuleType):
             if self.policy.strict:
-                self._check_module(value)
+                self.check_module(value)
             return types.MappingProxyType(
                 {k: v for k, v in host.vars(value).items() if not ledger.is_dunder(k)}
             )
@@ -416,7 +427,7 @@ class Guards:
             if issubclass(type(value), type) and hostclass.is_standard(value, hostclass.STANDARD_BASES):
                 return standard_namespace(self, value)
             raise SandboxTypeError(
-                f"vars() of {doors.described(value)} is not available; use dir() and its attributes"
+                f"vars() of {described(value)} is not available; use dir() and its attributes"
             )
         if issubclass(type(value), type):
             return shown_namespace(self, value)
@@ -537,9 +548,7 @@ class Guards:
         """Refuse a class pattern that reads a name which *subject* may not be asked for."""
         for name in delicate:
             if self.readable(subject, name) is not subject:
-                raise SandboxAttributeError(
-                    f"attribute '{name}' of {doors.described(subject)} cannot be matched"
-                )
+                raise SandboxAttributeError(f"attribute '{name}' of {described(subject)} cannot be matched")
 
     def named_pattern(self, elsewhere: Callable[[], Any], path: str, *said: Any) -> Any:
         """Give what `pattern` gives, for a name that the calling scope may hold; else *elsewhere*'s value."""

@@ -18,6 +18,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import io
+import operator
 import types
 import weakref
 from collections.abc import Callable, Iterable, Iterator
@@ -26,6 +27,8 @@ from typing import Any, NamedTuple
 
 from agex.sandbox import answers, ledger
 from agex.sandbox.flags import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
+from agex.sandbox.identity import is_one_of
+from agex.sandbox.rawmemory import NOWHERE
 from agex.typeslots import module_of, mro_of, namespace_of
 
 __all__ = ["HOOKS", "Hooks", "written"]
@@ -77,7 +80,8 @@ class Hooks:
 
     def __init__(self, answer: Answer) -> None:
         self._answer = answer
-        self._shut: list[tuple[type, str, Any]] = []
+        self._shut: list[_Place] = []
+        self._known: dict[int, _Class] = {}
         self._is_open = True
         self._pauses = 0
 
@@ -85,12 +89,27 @@ class Hooks:
         """Put the guarded ones in place."""
         self.open()  # host code that was given up may have some shut
         self._is_open = False
+        before, self._known = self._known, {}
         for class_ in classes:
-            bases = _builtin_bases(class_)
-            for name, value in list(namespace_of(class_).items()):
-                self._shut_one(class_, name, value, bases)
-            if _has(bases, _FILE):
-                self._shut_file(class_)
+            known = before.get(id(class_))
+            if known is None or not known.is_as_before(class_):
+                known = self._look_at(class_)
+            else:
+                for place in known.places:
+                    type.__setattr__(class_, place.name, place.guarded)
+                self._shut += known.places
+            self._known[id(class_)] = known
+
+    def _look_at(self, class_: type) -> _Class:
+        """Put them in place in a class that is not known as it is."""
+        first, mro, bases = len(self._shut), mro_of(class_), _builtin_bases(class_)
+        said = namespace_of(class_)
+        names, values = tuple(said), tuple(said.values())  # a dict would ask the names what they equal
+        for name, value in zip(names, values, strict=True):
+            self._shut_one(class_, name, value, bases)
+        if is_one_of(_FILE, bases):
+            self._shut_file(class_)
+        return _Class(class_, mro, names, values, self._shut[first:])
 
     def shut_one(self, class_: type, name: Any, value: Any) -> None:
         """Put a guarded one in the place of *value*, if that is a hook."""
@@ -98,7 +117,7 @@ class Hooks:
 
     def _shut_one(self, class_: type, name: Any, value: Any, bases: tuple[type, ...]) -> None:
         # A name may be of a class of the guest's: its __hash__ and __eq__ must not be asked.
-        if type(name) is not str or _is_one_of(value, _HARMLESS):
+        if type(name) is not str or value is NOWHERE or is_one_of(type(value), _HARMLESS):
             return
         if name in _OF_CLASSES and issubclass(class_, type):
             self._put(class_, name, value, _told_by_type(name, value))
@@ -109,7 +128,7 @@ class Hooks:
         elif bases and (below := _below(bases, name)) is not None:
             self._shut_over(class_, name, value, below)
         elif ledger.is_dunder(name) and _runs_when_read(value):
-            reads = _notes if name == "__notes__" and _has(bases, BaseException) else self._reads(name)
+            reads = _notes if name == "__notes__" and is_one_of(BaseException, bases) else self._reads(name)
             self._put(class_, name, value, _Shut(value, reads))
 
     @contextlib.contextmanager
@@ -132,7 +151,7 @@ class Hooks:
     def _shut_over(self, class_: type, name: str, value: Any, below: Any) -> None:
         """Guard what a class has in place of *below*, of a builtin class."""
         is_method = type(value) is FunctionType
-        if _is_one_of(below, _KEPT):
+        if is_one_of(type(below), _KEPT):
             if is_method or _runs_when_read(value):
                 self._put(class_, name, value, _Shut(value, _reads(below), below.__set__))
         elif not ledger.is_dunder(name) and (is_method or type(value) is property or callable(value)):
@@ -153,13 +172,13 @@ class Hooks:
     def _put(self, class_: type, name: str, value: Any, guarded: Any) -> None:
         if name in _UNSETTABLE:
             return
-        self._shut.append((class_, name, value))
+        self._shut.append(_Place(class_, name, value, guarded))
         type.__setattr__(class_, name, guarded)
 
     def open(self) -> None:
         """Put the guest's own back."""
         self._is_open = True
-        for class_, name, value in self._shut:
+        for class_, name, value, _ in self._shut:
             if value is _NOWHERE:
                 type.__delattr__(class_, name)
             else:
@@ -214,6 +233,36 @@ class Hooks:
         shut = generator if method.__code__.co_flags & CO_GENERATOR else hook
         shut.__name__, shut.__qualname__, shut.__doc__ = method.__name__, method.__qualname__, method.__doc__
         return shut
+
+
+class _Place(NamedTuple):
+    """Where a guarded one stands."""
+
+    class_: type
+    name: str
+    value: Any
+    """What the guest wrote there; `_NOWHERE` for nothing."""
+    guarded: Any
+
+
+class _Class(NamedTuple):
+    """A class as it was when it was last shut: nothing is to be found out anew while it stays so."""
+
+    class_: type
+    mro: tuple[type, ...]
+    names: tuple[str, ...]
+    values: tuple[Any, ...]
+    places: list[_Place]
+
+    def is_as_before(self, class_: type) -> bool:
+        said = namespace_of(class_)
+        return (
+            self.class_ is class_
+            and self.mro is mro_of(class_)
+            and len(said) == len(self.names)
+            and all(map(operator.is_, said, self.names))
+            and all(map(operator.is_, said.values(), self.values))
+        )
 
 
 class _Shut:
@@ -300,17 +349,9 @@ def _below(bases: tuple[type, ...], name: str) -> Any:
     return next((namespace_of(each)[name] for each in bases if name in namespace_of(each)), None)
 
 
-def _is_one_of(value: Any, kinds: tuple[type, ...]) -> bool:
-    return any(type(value) is kind for kind in kinds)
-
-
-def _has(bases: tuple[type, ...], base: type) -> bool:
-    return any(each is base for each in bases)  # not by what a metaclass of the guest's calls equal
-
-
 def _runs_when_read(value: Any) -> bool:
     """Tell whether reading *value* from an object may run code of the guest's."""
-    return not _is_one_of(value, _BINDING) and any(
+    return not is_one_of(type(value), _BINDING) and any(
         "__get__" in namespace_of(part) for part in mro_of(type(value))
     )
 

@@ -15,6 +15,7 @@ from agex.typeslots import module_of, mro_of, namespace_of, qualname_of
 
 __all__ = [
     "STANDARD_BASES",
+    "answers",
     "has",
     "is_dispatcher",
     "is_method",
@@ -88,6 +89,7 @@ def _names(class_: type) -> Iterator[str]:
         slots = vars(base).get("__slots__", ())
         yield from (slots,) if isinstance(slots, str) else slots
         yield from vars(base).get("__annotations__", ())
+        yield from vars(base).get("__private_attributes__", ())  # pydantic takes them off the class
         for member in vars(base).values():
             for function in _functions(member):
                 yield from _code_names(function.__code__)
@@ -165,6 +167,12 @@ def is_method(member: object) -> bool:
 def is_unaware(member: object) -> bool:
     """Tell whether a member of a class is told nothing of what is stored under its name on an object."""
     return is_static(type(member)) and not has(type(member), "__set__")
+
+
+def answers(class_: type, name: str, function: object) -> bool:
+    """Tell whether a function is what *class_* or a base has under *name*; C code sees to that itself."""
+    parts = map(namespace_of, mro_of(class_))
+    return type(function) is not types.FunctionType or any(part.get(name) is function for part in parts)
 
 
 def has(class_: type, name: str) -> bool:

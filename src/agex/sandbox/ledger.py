@@ -56,6 +56,8 @@ DENIED = frozenset(
         "_convert_",
         # abstract classes: what is registered with a class, and what forgets that, of any class
         "_abc_impl", "_abc_registry_clear", "_abc_caches_clear", "_dump_registry",
+        # type parameters and aliases of Python 3.14: functions that give what nobody looks at
+        "evaluate_bound", "evaluate_constraints", "evaluate_default", "evaluate_value",
         # how EnumType makes a class: they give the real type.__new__, and put members into any enumeration
         "_create_", "_check_for_existing_members_", "_get_mixins_", "_find_data_repr_", "_find_data_type_",
         "_find_new_", "_add_member_", "_new_member_",
@@ -101,7 +103,17 @@ DUNDERS = OPERATORS | frozenset(
 )  # fmt: skip
 """The dunders that may be read as attributes; all others are denied."""
 
-CONTESTED = frozenset(
+MODULES = frozenset(
+    """
+    asyncio atexit builtins codecs contextlib copyreg ctypes enum functools gc importlib inspect io
+    linecache logging marshal multiprocessing ntpath operator os parser pathlib pickle posix posixpath re
+    runpy shutil site socket subprocess sys sysconfig tempfile threading traceback types typing warnings
+    weakref
+    """.split()
+)
+"""Names under which objects and modules have modules that lead further; paths call theirs ``parser``."""
+
+CONTESTED = MODULES | frozenset(
     {
         # str: the fields of a format string walk attributes
         "format", "format_map", "vformat", "get_field",
@@ -117,6 +129,7 @@ CONTESTED = frozenset(
         "__call__",
         # annotations: the real type may be in them
         "__origin__", "__args__", "__bound__", "__constraints__", "__supertype__", "__value__",
+        "__default__", "__metadata__",
         # asyncio: frames, threads and what is called outside every limit
         "get_loop", "get_stack", "print_stack", "get_coro", "get_context", "get_event_loop",
         "get_running_loop", "add_done_callback",
@@ -172,7 +185,9 @@ DEFINABLE = (
         }
     )
 ) - NEVER_DEFINED  # fmt: skip
-"""The dunders that a class body, a function or a module of the guest may define."""
+"""The dunders that a class body or a function of the guest may define."""
+OF_MODULES = DEFINABLE - {"__getattr__"}  # of a module, it answers for addresses of memory (numpy)
+"""Those that a module may."""
 
 STORABLE |= DEFINABLE - {
     "__getattr__", "__getattribute__", "__deepcopy__",

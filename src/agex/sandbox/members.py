@@ -12,8 +12,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from agex.errors import SandboxTypeError
-from agex.sandbox import answers, groups, hostclass, ledger, origins, rawmemory
+from agex.errors import SandboxTypeError, StateCorrupt
+from agex.sandbox import answers, groups, hostclass, ledger, named, origins, rawmemory
 from agex.sandbox.identity import is_one_of
 from agex.typeslots import module_of, mro_of, name_of, namespace_of
 
@@ -21,22 +21,25 @@ __all__ = [
     "OF_ABSTRACT",
     "are_fields",
     "check",
-    "check_dunders",
     "check_enumeration",
+    "check_given",
     "check_maker",
     "check_over",
     "check_prepared",
+    "check_stored",
+    "is_config",
     "is_kept",
     "is_over_abstract",
     "making",
     "of_its_own",
+    "settled",
 ]
 
 _NEVER = ledger.NEVER_DEFINED.union(rawmemory.NAMES)
 _SAYABLE = ledger.DEFINABLE | {
     "__abstractmethods__", "__annotate__", "__annotate_func__", "__annotations_cache__", "__classcell__",
-    "__classdictcell__", "__conditional_annotations__", "__dataclass_fields__", "__dataclass_params__",
-    "__parameters__", "__type_params__",
+    "__classdict__", "__classdictcell__", "__conditional_annotations__", "__dataclass_fields__",
+    "__dataclass_params__", "__parameters__", "__type_params__",
 }  # fmt: skip
 """The dunders that a metaclass may be given: what may be defined, and what compilers and decorators add."""
 
@@ -56,6 +59,8 @@ def check(namespace: Any, class_name: Any) -> None:
             raise SandboxTypeError(
                 f"class {class_name} cannot define {member}; use a context manager or a plain method"
             )
+    if is_dict:
+        named.check(namespace, class_name)
 
 
 def of_its_own(namespace: dict[str, Any], class_name: Any, makers: Iterable[Any]) -> dict[str, Any]:
@@ -78,6 +83,14 @@ def of_its_own(namespace: dict[str, Any], class_name: Any, makers: Iterable[Any]
     dict.update(made, namespace)
     vars(made).update(vars(namespace))
     return made  # type: ignore[no-any-return]
+
+
+def settled(namespace: dict[str, Any], module: str) -> dict[str, Any]:
+    """Give a copy, of *module* if it names none: what a collection closes meanwhile may change the other."""
+    kind: Any = OrderedDict if type(namespace) is OrderedDict else dict  # whose order is its own
+    made = dict(kind.items(namespace))
+    made.setdefault("__module__", module)
+    return made
 
 
 def check_prepared(body: types.CodeType, metaclass: Any, class_name: Any) -> None:
@@ -112,8 +125,16 @@ def _package_of(class_: type) -> str:
 _OF_ENUMERATIONS: type = type(enum.EnumType.__prepare__("_", ()))
 
 
-def check_dunders(namespace: dict[str, Any], class_name: Any) -> None:
-    """Refuse dunders that a class statement could not say: ``type(name, bases, namespace)`` takes any."""
+def check_given(namespace: dict[str, Any], class_name: Any, *, is_unseen: bool) -> None:
+    """Refuse what a class statement could not say: ``type(name, bases, namespace)`` takes any dunder.
+
+    The interpreter puts the real namespace of the new class, which goes past whatever guards that, into
+    a cell for its own use (Python 3.12); one that the guest may have *is_unseen* only where no code of
+    its own is given the parts of the class.
+    """
+    check(namespace, class_name)
+    if not is_unseen:
+        dict.pop(namespace, "__classdictcell__", None)
     for member in dict.keys(namespace):
         if ledger.is_dunder(member) and member not in _SAYABLE:
             raise SandboxTypeError(f"class {class_name} cannot define {member}; give it another name")
@@ -146,6 +167,29 @@ def is_kept(class_: type, name: str) -> bool:
     return is_table or groups.is_split(class_, name)
 
 
+def is_config(class_: type, name: str) -> bool:
+    """Tell whether it is what was looked at when a model was made, which pydantic may build later."""
+    if name != "model_config":
+        return False
+    from agex.sandbox.libraries import pydantic_policy  # no library is granted at import
+
+    return pydantic_policy.is_model(class_)
+
+
+def check_stored(class_: type, name: str, value: Any) -> None:
+    """Refuse settings of a model that its class statement could not say: stored bytes may say any.
+
+    Raises:
+        StateCorrupt: they have it made of attributes.
+    """
+    if not is_config(class_, name):
+        return
+    from agex.sandbox.libraries import pydantic_policy  # no library is granted at import
+
+    if pydantic_policy.reads_attributes(value):
+        raise StateCorrupt(f"the stored settings of {name_of(class_)} are none that its code may say")
+
+
 def is_over_abstract(bases: Iterable[Any]) -> bool:
     """Tell whether an abstract class that is not the guest's is told what classes over *bases* say.
 
@@ -167,10 +211,18 @@ OF_ABSTRACT: type = type(vars(abc.ABC)["_abc_impl"])
 
 
 def check_over(
-    namespace: dict[str, Any], class_name: Any, bases: tuple[Any, ...], makers: Iterable[Any]
+    namespace: dict[str, Any],
+    class_name: Any,
+    bases: tuple[Any, ...],
+    makers: Iterable[Any],
+    said: dict[str, Any],
 ) -> None:
     """Refuse what certain bases do not go with, and have a class over others be what they need."""
     _check_abstract(namespace, class_name, bases, makers)
+    if "pydantic" in sys.modules:
+        from agex.sandbox.libraries import pydantic_policy  # no library is granted at import
+
+        pydantic_policy.check_config(namespace, class_name, bases, said)
     groups.keep_whole(namespace, class_name, bases)
 
 

@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from agex.sandbox.flags import CO_COROUTINE
 from agex.typeslots import mro_of, namespace_of
 
 __all__ = ["LATE", "hold", "install"]
@@ -34,17 +35,23 @@ def hold(class_: type, *names: str) -> None:
             type.__setattr__(class_, name, _of_class(class_, real))
 
 
-def _of_class(class_: type, real: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(real)
-    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+def _of_class(class_: type, real: Any) -> Callable[..., Any]:
+    def check(self: Any) -> None:
         if not issubclass(type(self), class_):
             raise TypeError(
                 f"descriptor '{real.__name__}' for '{class_.__name__}' objects doesn't apply to a "
                 f"'{type(self).__name__}' object"
             )
+
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        check(self)
         return real(self, *args, **kwargs)
 
-    return method
+    async def coroutine(self: Any, *args: Any, **kwargs: Any) -> Any:
+        check(self)
+        return await real(self, *args, **kwargs)
+
+    return functools.wraps(real)(coroutine if real.__code__.co_flags & CO_COROUTINE else method)
 
 
 @functools.cache
@@ -60,6 +67,14 @@ def _hold_difflib() -> dict[str, Any]:
     import difflib
 
     hold(difflib.SequenceMatcher, "set_seq1", "set_seq2", "set_seqs")
+    return {}
+
+
+@functools.cache
+def _hold_random() -> dict[str, Any]:
+    import random
+
+    hold(random.Random, "setstate")
     return {}
 
 
@@ -91,5 +106,6 @@ LATE: dict[str, Callable[[], dict[str, Any]]] = {
     "calendar": _hold_calendar,
     "difflib": _hold_difflib,
     "pprint": _hold_pprint,
+    "secrets": _hold_random,
 }
 """What holds those of modules that a guest may import: they add no member."""

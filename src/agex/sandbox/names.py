@@ -18,7 +18,7 @@ def is_bindable(name: object) -> bool:
     return (
         isinstance(name, str)
         and str.isidentifier(name)
-        and not (ledger.is_dunder(name) and name not in ledger.DEFINABLE)
+        and not (ledger.is_dunder(name) and name not in ledger.OF_MODULES)
     )
 
 
@@ -28,7 +28,11 @@ def own_names(namespace: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _is_shown(name: object) -> bool:
-    return type(name) is str and "!" not in name and name != "__builtins__"
+    return type(name) is str and "!" not in name and name not in _HIDDEN
+
+
+_HIDDEN = frozenset({"__builtins__", "__classdict__", "__classdictcell__"})
+"""In the last Python 3.12 puts the real namespace of a class, past whatever guards that."""
 
 
 def replace_names(namespace: Any, names: Mapping[str, Any]) -> None:

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from agex.errors import SandboxAttributeError
-from agex.sandbox import doors, generic, ledger, rawmemory
+from agex.sandbox import generic, ledger, rawmemory
+from agex.sandbox.inert import Inert
 from agex.typeslots import mro_of, namespace_of
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ def shown_namespace(guards: Guards, class_: type) -> Mapping[str, Any]:
     names = {
         name: _shown(guards, class_, name, value)
         for name, value in namespace_of(class_).items()
-        if name not in rawmemory.NAMES and name not in ledger.DENIED and value is not generic.MAKER
+        if value is not rawmemory.NOWHERE and name not in ledger.DENIED and value is not generic.MAKER
     }
     if type(fields := names.get("__dataclass_fields__")) is dict:
         names["__dataclass_fields__"] = dict(fields)
@@ -45,7 +46,7 @@ def _readable(guards: Guards, class_: type, name: str, value: Any) -> Any:
     # Any other descriptor would be run, or gives something else on the class than it is.
     if (kind in _METHODS or not is_descriptor) and (found := guards.getattr(class_, name)) is value:
         return found
-    inert: Any = doors.Inert(kind, value.__doc__)
+    inert: Any = Inert(kind, value.__doc__)
     return kind(inert) if kind in (classmethod, staticmethod) else inert
 
 
@@ -54,7 +55,7 @@ _METHODS = frozenset({types.FunctionType, types.MethodDescriptorType, types.Wrap
 
 def _shown(guards: Guards, class_: type, name: str, value: Any) -> Any:
     if type(value) is types.GetSetDescriptorType:
-        return doors.Inert(value, None)  # __dict__ and __weakref__ of one class answer for objects of others
+        return Inert(value, None)  # __dict__ and __weakref__ of one class answer for objects of others
     if name in {"_replace", "__replace__"} and type(value) is types.FunctionType:
         return guards.getattr(class_, "_replace") if "_replace" in namespace_of(class_) else value
     if name == "__init__" and type(value) is types.FunctionType and not guards.is_guest_function(value):

@@ -20,7 +20,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from agex.errors import DefinitionError
-from agex.sandbox import doors, hostclass, ledger, libraries, origins, page
+from agex.sandbox import doors, hostclass, ledger, libraries, origins, page, signatures
 from agex.sandbox.libraries.homes import Guard, homes
 from agex.sandbox.libraries.lookup import DENIED, Shelf, member_door, named, open_guard, unsealed
 from agex.sandbox.modules import ModuleGrant, Pattern, matches, open_while
@@ -296,6 +296,7 @@ class Policy:
 
     def prepare(self) -> None:
         """Have the libraries in force that are there be as they need to be: objects of theirs may be, too."""
+        signatures.hold()
         for name, library in list(self._unprepared.items()):
             if name in sys.modules:
                 libraries.prepare(library)

@@ -97,6 +97,9 @@ def members() -> dict[str, type]:
         self._count = _Semaphore(0)
 
     condition = _copied(threading.Condition, (), wait=_wait)
+    # Locks of the interpreter's are in them, for which C code would wait.
+    instead.closed(condition)
+    instead.closed(_Lock)
     start = queue.Queue.__init__
     real_simple: Any = vars(queue)["_PySimpleQueue"]
     start_simple = real_simple.__init__

@@ -1,8 +1,9 @@
-"""No address of memory from an object of the guest.
+"""No address of memory from an object of the guest, and no schema.
 
 numpy asks any object for ``__array_interface__`` and believes the address it is told; that
-would be a pointer to anywhere. So objects of guest classes never have that attribute, by
-whatever way it was put there: in the class, in an instance's dict, by ``__getattr__``.
+would be a pointer to anywhere. pydantic asks for ``__get_pydantic_core_schema__``, and reads by what it
+gives private attributes of others. So objects of guest classes never have those attributes, by
+whatever way they were put there: in the class, in an instance's dict, by ``__getattr__``.
 """
 
 from __future__ import annotations
@@ -19,16 +20,17 @@ from agex.typeslots import mro_of, name_of, namespace_of
 __all__ = ["NAMES", "NOWHERE", "SimpleNamespace", "is_namespace", "keep_from"]
 
 NAMES = answers.RAW_MEMORY
+SCHEMA = "__get_pydantic_core_schema__"
 
 
 class _Nowhere:
     """A data descriptor, which comes before an instance's dict."""
 
     def __get__(self, instance: object, owner: type | None = None) -> NoReturn:
-        raise AttributeError("raw memory is not available; give __array__ instead")
+        raise AttributeError("neither an address of memory nor a schema is available here")
 
     def __set__(self, instance: object, value: object) -> NoReturn:
-        raise AttributeError("raw memory is not available; give __array__ instead")
+        raise AttributeError("neither an address of memory nor a schema is available here")
 
 
 NOWHERE = _Nowhere()
@@ -51,13 +53,16 @@ def keep_from(class_: type) -> None:
         _leave_out_of_protocols()
     for name in NAMES:
         type.__setattr__(class_, name, NOWHERE)
+    # Models of pydantic have a method for it.
+    if not any(SCHEMA in namespace_of(part) for part in mro_of(class_)):
+        type.__setattr__(class_, SCHEMA, NOWHERE)
 
 
 def _leave_out_of_protocols() -> None:
     """Let ``typing`` count the names among those that are no member of a protocol."""
     known: Any = typing.EXCLUDED_ATTRIBUTES  # type: ignore[attr-defined]  # a list or a frozenset, by version
     if NAMES[0] not in known:
-        typing.EXCLUDED_ATTRIBUTES = type(known)([*known, *NAMES])  # type: ignore[attr-defined]
+        typing.EXCLUDED_ATTRIBUTES = type(known)([*known, *NAMES, SCHEMA])  # type: ignore[attr-defined]
 
 
 class SimpleNamespace(types.SimpleNamespace):
@@ -65,6 +70,7 @@ class SimpleNamespace(types.SimpleNamespace):
 
     __array_interface__ = NOWHERE
     __array_struct__ = NOWHERE
+    __get_pydantic_core_schema__ = NOWHERE
 
     def __repr__(self) -> str:
         return f"namespace{super().__repr__().removeprefix(type(self).__name__)}"

@@ -6,9 +6,9 @@ import builtins as host
 import types
 from typing import Any
 
-from agex.errors import SandboxAttributeError
+from agex.errors import SandboxAttributeError, SandboxTypeError
 
-__all__ = ["described", "exact_name", "refusal", "unwritable"]
+__all__ = ["check_keywords", "described", "exact_name", "refusal", "unwritable"]
 
 
 def exact_name(name: Any) -> str:
@@ -18,6 +18,13 @@ def exact_name(name: Any) -> str:
     if issubclass(type(name), str):
         return str.__str__(name)
     raise TypeError(f"attribute name must be string, not '{type(name).__name__}'")
+
+
+def check_keywords(named: dict[str, Any]) -> None:
+    """Refuse a keyword that is a str of the guest's: a look for it misses what a function takes."""
+    for name in named:
+        if type(name) is not str:
+            raise SandboxTypeError(f"a keyword is a {type(name).__name__} here; name it by a plain str")
 
 
 def described(receiver: Any) -> str:

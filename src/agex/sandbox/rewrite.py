@@ -184,10 +184,10 @@ class Rewriter:
 
     def check_definable(self, node: Any, name: str | None) -> None:
         """Refuse to bind a dunder that means something to the interpreter."""
-        if name and name[0] == "_" and ledger.is_dunder(name) and name not in ledger.DEFINABLE:
-            self.refuse(
-                node, f"the name '{name}' cannot be defined", "choose a name without the double underscores"
-            )
+        if name and name[0] == "_" and ledger.is_dunder(name):
+            is_modules = self.scope is _MODULE or isinstance(node, ast.Global)
+            if name not in (ledger.OF_MODULES if is_modules else ledger.DEFINABLE):
+                self.refuse(node, f"the name '{name}' cannot be defined", "leave the double underscores out")
 
     def name(self, node: ast.Name) -> ast.Name:
         """Allow; dunder names only from the ledger."""
@@ -432,21 +432,21 @@ class Rewriter:
         return notes
 
     def annotation(self, node: ast.expr | None) -> ast.expr | None:
-        if node is None or self.texts:
-            return node
-        known, self.known = self.known, self.within
-        self.bare += 1
+        return node if node is None or self.texts else self.apart(node)
+
+    def apart(self, node: Any) -> Any:
+        """Rewrite what has a scope of its own. That of a type parameter or alias is never text."""
+        known, self.known, self.bare = self.known, self.within, self.bare + 1
         node = self.expr(node)
-        self.bare -= 1
-        self.known = known
+        self.known, self.bare = known, self.bare - 1
         return node
 
     def type_params(self, node: Any) -> None:
         for param in getattr(node, "type_params", ()):  # Python 3.12
             self.bind(param, param.name)
             for field in ("bound", "default_value"):
-                if getattr(param, field, None) is not None:
-                    setattr(param, field, self.annotation(getattr(param, field)))
+                if (said := getattr(param, field, None)) is not None:
+                    setattr(param, field, self.apart(said))
 
     def body(self, scope: str, block: list[ast.stmt], owner: ast.stmt) -> list[ast.stmt]:
         """Rewrite the body of a new scope."""
@@ -502,7 +502,7 @@ class Rewriter:
         """Allow ``type X = ...`` (Python 3.12)."""
         node.name = self.expr(node.name)
         self.type_params(node)
-        node.value = self.annotation(node.value)
+        node.value = self.apart(node.value)
         return node
 
     def comprehension(self, node: Any) -> Any:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from agex.errors import EvalError, SandboxError
-from agex.sandbox import floating, wall
+from agex.sandbox import floating, members, wall
 from agex.sandbox.callbacks import end_callbacks
 from agex.sandbox.compiled import compile_module
 from agex.sandbox.context import CURRENT
@@ -457,6 +457,7 @@ class Session:
 
     def store_on_class(self, class_: type, name: str, value: Any) -> None:
         """Give a class of the guest an attribute that its code gave it after the class statement."""
+        members.check_stored(class_, name, value)
         self._guards.alter(class_, name)
         type.__setattr__(class_, name, value)
         if self._runs == 0:

@@ -29,6 +29,7 @@ from agex.sandbox import (
     lazies,
     ledger,
     methods,
+    plain_values,
     queues,
     rawmemory,
     wall,
@@ -45,7 +46,7 @@ __all__ = ["grants"]
 
 _WHOLE = """
     __future__ abc array base64 binascii bisect calendar cmath collections colorsys copy
-    datetime decimal difflib enum fractions graphlib heapq html itertools json math numbers
+    datetime decimal difflib enum errno fractions graphlib heapq html itertools json keyword math numbers
     pprint random re reprlib secrets statistics struct textwrap time typing unicodedata uuid zlib zoneinfo
 """.split()
 """Modules that are granted by their public names, less those in `_WITHOUT`."""
@@ -69,7 +70,7 @@ _WITHOUT: dict[str, tuple[str, ...]] = {
     "enum": ("pickle_by_enum_name", "pickle_by_global_name", "global_enum", "global_enum_repr"),
     "fractions": ("sys",),
     "json": ("load", "dump", "detect_encoding"),
-    "random": ("SystemRandom",),
+    "random": ("SystemRandom", "main"),  # the command line of the host
     "re": ("purge", "template"),
     "time": ("clock_settime", "clock_settime_ns", "tzset", "pthread_getcpuclockid"),
     "typing": (
@@ -117,12 +118,16 @@ _ONLY: dict[str, tuple[str, ...]] = {
     "types": ("SimpleNamespace", "MappingProxyType", "NoneType", "GenericAlias", "EllipsisType",
               "NotImplementedType", "UnionType", "DynamicClassAttribute", "coroutine", "GeneratorType",
               "CoroutineType", "AsyncGeneratorType"),
-    "queue": ("Empty", "Full", "LifoQueue", "PriorityQueue", "Queue", "SimpleQueue"),
+    "queue": ("Empty", "Full", "LifoQueue", "PriorityQueue", "Queue", "ShutDown", "SimpleQueue"),
     "asyncio": ("sleep", "gather", "wait_for", "wait", "as_completed", "Queue", "LifoQueue",
     "PriorityQueue", "Lock",
                 "Event", "Semaphore", "Condition", "TimeoutError", "CancelledError", "TaskGroup", "timeout",
-                "create_task", "FIRST_COMPLETED", "ALL_COMPLETED", "FIRST_EXCEPTION", "iscoroutinefunction"),
+                "create_task", "QueueShutDown",
+                "FIRST_COMPLETED", "ALL_COMPLETED", "FIRST_EXCEPTION", "iscoroutinefunction"),
     "ast": ("literal_eval",),
+    "hmac": plain_values.HMAC,
+    "shlex": plain_values.SHLEX,
+    "urllib.parse": plain_values.URLS,
     "traceback": tuple(TRACEBACK),
     "warnings": tuple(WARNINGS),
     "sys": ("maxsize", "float_info", "int_info", "version_info", "version", "byteorder", "maxunicode",
@@ -222,6 +227,7 @@ def _own_random() -> dict[str, Any]:
     """Give the functions of ``random`` over a generator of their own: the host draws from the other."""
     import random
 
+    methods.hold(random.Random, "setstate")
     generator = random.Random()  # noqa: S311 - what the guest asked for
     public = [name for name in dir(random.Random) if not name.startswith("_") and hasattr(random, name)]
     return {name: getattr(generator, name) for name in public}
@@ -240,6 +246,7 @@ _PER_SESSION: dict[str, Callable[[], Mapping[str, Any]]] = {
     "sys": _own_implementation,
     "zoneinfo": caches.zone_members,
     **methods.LATE,
+    **plain_values.LATE,
 }
 """Members that are made for each session, or when their module is first asked for."""
 

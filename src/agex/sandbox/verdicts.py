@@ -6,7 +6,7 @@ import abc
 import types
 from typing import Any
 
-from agex.sandbox import doors
+from agex.sandbox.aliases import origin_of
 from agex.sandbox.rules import Rules
 
 __all__ = ["Verdicts"]
@@ -62,7 +62,7 @@ class Verdicts:
             return
         if class_ is types.ModuleType:
             names.setdefault(receiver, set()).add(name)
-        elif not _speaks_for_another(class_) and doors.origin_of(receiver) is receiver:
+        elif not _speaks_for_another(class_) and origin_of(receiver) is receiver:
             names.setdefault(class_, set()).add(name)
 
     def forget_stores(self) -> None:

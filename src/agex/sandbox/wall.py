@@ -29,7 +29,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from agex.errors import SandboxError
-from agex.sandbox import caches, copied, enums, generic, managers, methods
+from agex.sandbox import caches, copied, enums, forward, generic, managers, methods
 from agex.sandbox.context import CURRENT
 
 __all__ = ["DOORS", "install", "opened", "without_workspace"]
@@ -203,6 +203,8 @@ def _about_interpreter(event: str, args: tuple[Any, ...]) -> None:
         if event == "import":
             return  # the import statement: decided by the guarded import
         _refuse(event, args)
+    if guards is not None and frame is not None and event == "exec" and forward.is_evaluated_in(frame):
+        forward.check(guards, frame)
 
 
 def _raising_frame() -> types.FrameType | None:
@@ -282,6 +284,7 @@ def install() -> None:
         caches.install()
         copied.install()
         enums.install()
+        forward.install()
         generic.install()
         managers.install()
         methods.install()

@@ -58,10 +58,11 @@ CORE = """
 LIBRARY = """
     test_abstract_numbers test_base64 test_baseexception test_bisect test_collections test_colorsys test_complex
     test_copy test_defaultdict test_deque test_dict test_dictviews test_difflib test_dynamicclassattribute test_enum
-    test_enumerate test_eof test_float test_format test_fractions test_functools test_genericalias test_graphlib
-    test_hash test_heapq test_html test_index test_int test_list test_long test_numeric_tower test_operator test_pow
-    test_pprint test_print test_range test_reprlib test_sort test_string test_struct test_structseq test_textwrap
-    test_tuple test_unicode_identifiers test_userdict test_userlist
+    test_enumerate test_eof test_errno test_float test_format test_fractions test_functools test_genericalias
+    test_graphlib test_hash test_heapq test_html test_index test_int test_keyword test_list test_long
+    test_numeric_tower test_operator test_pow test_pprint test_print test_range test_reprlib test_sort test_string
+    test_struct test_structseq test_textwrap test_tuple test_unicode_identifiers test_urlparse test_userdict
+    test_userlist
 """.split()
 """Modules about builtin types and the standard set: run where ``AGEX_DIFFERENTIAL=all`` is set."""
 DOCTESTS = """

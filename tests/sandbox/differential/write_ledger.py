@@ -1,6 +1,6 @@
 """Write what the running interpreter adds to ``cpython_ledger.toml``: ``python tests/sandbox/differential/write_ledger.py``.
 
-Entries of other versions are kept; those of this version are made anew. Read the difference before committing it:
+Entries of other versions are kept; those of this version are made anew, or of the modules named only. Read the difference before committing it:
 an entry that begins with ``differs`` is a bug until somebody says otherwise.
 """
 
@@ -77,12 +77,12 @@ def reason(method: str, outcome: str) -> str:
     return f"differs: {outcome}"[:140].replace("\n", " ")
 
 
-def entries() -> dict[str, dict[str, list[str]]]:
-    """Run all modules; give, by module and reason, the methods that do not pass in the sandbox."""
+def entries(wanted: set[str]) -> dict[str, dict[str, list[str]]]:
+    """Run modules; give, by module and reason, the methods that do not pass in the sandbox."""
     found: dict[str, dict[str, list[str]]] = {}
     for module in cpython.MODULES:
         source = cpython.source_of(module)
-        if source is None:
+        if source is None or module not in wanted:
             continue
         run = cpython.compare(source)
         by_reason: dict[str, list[str]] = defaultdict(list)
@@ -92,7 +92,7 @@ def entries() -> dict[str, dict[str, list[str]]]:
         _report(module, run)
     for module in cpython.DOCTESTS:
         source = cpython.source_of(module)
-        if source is None:
+        if source is None or f"{module}_examples" not in wanted:
             continue
         run = cpython.compare_examples(source)
         by_reason = defaultdict(list)
@@ -114,17 +114,20 @@ def main() -> None:
     """Merge this version's entries into the ledger."""
     merged: dict[str, dict[tuple[str, str], set[str]]] = defaultdict(lambda: defaultdict(set))
     here = cpython.version()
+    known = {*cpython.MODULES, *(f"{module}_examples" for module in cpython.DOCTESTS)}
+    wanted = set(sys.argv[1:]) or known
     if LEDGER.exists():
         for module, rows in tomllib.loads(LEDGER.read_text("utf-8")).items():
             for row in rows:
                 for method in row["methods"]:
-                    merged[module][row["why"], method] |= set(row["on"]) - {here}
-    for module, by_reason in entries().items():
+                    merged[module][row["why"], method] |= set(row["on"]) - (
+                        {here} if module in wanted else set()
+                    )
+    for module, by_reason in entries(wanted).items():
         for why, methods in by_reason.items():
             for method in methods:
                 merged[module][why, method].add(here)
     lines = [HEAD]
-    known = {*cpython.MODULES, *(f"{module}_examples" for module in cpython.DOCTESTS)}
     for module in sorted(known & merged.keys()):
         rows: dict[tuple[str, tuple[str, ...]], list[str]] = defaultdict(list)
         for (why, method), versions in merged[module].items():

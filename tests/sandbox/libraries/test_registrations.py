@@ -292,3 +292,38 @@ def test_classes_of_a_library_that_is_loaded_later_are_sealed_as_well():
     done = subprocess.run(code, capture_output=True, text=True, check=True)
 
     assert done.stdout == "MultiIndex cannot be constructed here; use the instances you were given\n"
+
+
+NAMED = """
+class Key(str):
+    def __hash__(self): return 5
+    def __eq__(self, other): return str.__eq__(self, other)
+"""
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "polars.read_csv(**{Key('source'): path})",
+        "polars.DataFrame({'a': [1]}).write_csv(**{Key('file'): path})",
+        "pandas.DataFrame({'a': [1]}).to_csv(**{Key('path_or_buf'): path})",
+        "functools.partial(polars.read_csv, **{Key('source'): path})()",
+        "sqlite3.connect(':memory:', **{Key('uri'): True})",
+        "asyncio.create_task(1, **{Key('context'): path})",
+    ],
+)
+def test_a_keyword_that_hides_from_a_look_for_it_is_refused(call, tmp_path):
+    import sqlite3
+
+    polars = pytest.importorskip("polars", reason="polars is not installed: its policy cannot be tried")
+    policy = Policy.default()
+    for module in (pd, polars, sqlite3):
+        policy.module(module)
+    path = tmp_path / "a.csv"
+    path.write_text("a")
+
+    source = f"import asyncio, functools, pandas, polars, sqlite3{NAMED}{call}"
+
+    error = Sandbox(policy).exec(source, {"path": str(path)}).error
+    assert "a keyword is a Key here" in str(error)
+    assert path.read_text() == "a"

@@ -23,6 +23,7 @@ _ROOMS = {
     "plotly": "plotly_policy",
     "polars": "polars_policy",
     "pyarrow": "pyarrow_policy",
+    "pydantic": "pydantic_policy",
     "scipy": "scipy_policy",
     "sklearn": "sklearn_policy",
     "sqlite3": "sqlite_policy",
@@ -30,8 +31,8 @@ _ROOMS = {
 }
 """Import name to the module here that says it."""
 
-OPEN_UNSEEN = ("polars", "pyarrow")
-"""Libraries with methods that open paths in compiled code: they are in force in every policy."""
+OPEN_UNSEEN = ("polars", "pyarrow", "pydantic")
+"""Libraries with methods that open paths, or read attributes, in compiled code: in force in every policy."""
 
 
 @functools.cache

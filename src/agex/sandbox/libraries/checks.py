@@ -21,6 +21,7 @@ from agex.sandbox.formatting import is_plain_format
 from agex.sandbox.identity import is_one_of
 from agex.sandbox.libraries.homes import Guard, homes
 from agex.sandbox.origins import is_guest_class
+from agex.sandbox.refusals import check_keywords
 
 if TYPE_CHECKING:
     from agex.sandbox.files import GuestFiles
@@ -40,6 +41,7 @@ def guarded(real: Callable[..., Any], guard: Guard) -> Callable[..., Any]:
     """Give a module's function behind a guard."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
+        check_keywords(kwargs)
         return guard(real, *args, **kwargs)
 
     call.__name__ = call.__qualname__ = getattr(real, "__name__", "call")

@@ -5,13 +5,12 @@ The host's generator stands still, and ``np.random.seed(1)`` gives the numbers t
 
 from __future__ import annotations
 
-import functools
-import sys
 from importlib import import_module
 from typing import Any
 
 from agex.errors import SandboxImportError
 from agex.sandbox.context import asking
+from agex.sandbox.standins import replace_everywhere
 
 __all__ = ["draw_from_own", "hold_own", "of_session"]
 
@@ -29,24 +28,18 @@ def of_session() -> Any:
     return getattr(getattr(functions, "random_sample", None), "__self__", None)
 
 
-def draw_from_own(package: str, home: str, name: str) -> None:
-    """Have a function that makes a generator of what it is given give the session's for None.
+def draw_from_own(home: str, name: str) -> None:
+    """Have a function that makes a generator of what it is given give the session's for None."""
+    replace_everywhere(home, name, _given)
 
-    Modules of the package that are loaded have taken it by its name; others will take it from its home.
-    """
-    real = getattr(import_module(home), name)
-    if real.__code__.co_filename == __file__:
-        return
 
-    @functools.wraps(real)
+def _given(real: Any) -> Any:
     def given(*args: Any, **kwargs: Any) -> Any:
         asked = (*args, *kwargs.values())
         own = of_session() if not asked or asked[0] is None else None
         return real(*args, **kwargs) if own is None else own
 
-    for module in list(sys.modules.values()):
-        if getattr(module, "__name__", "").startswith(f"{package}.") and vars(module).get(name) is real:
-            setattr(module, name, given)
+    return given
 
 
 def hold_own(class_: Any, name: str) -> None:

@@ -88,8 +88,8 @@ class Library:
     """Data that an object of the library trusts, and hands out as a copy."""
     whole: frozenset[str] = frozenset()
     """Classes that no class of a guest's derives from: compiled code trusts what their methods answer."""
-    writable: frozenset[str] = frozenset()
-    """Classes on whose instances attributes may be assigned."""
+    writable: frozenset[str] | None = frozenset()
+    """Classes on whose instances attributes may be assigned; None where the registration decides."""
     fixed: frozenset[str] = frozenset()
     """Attributes of those that may not."""
     instead: Mapping[str, str] = field(default_factory=dict)

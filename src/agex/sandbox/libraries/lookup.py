@@ -8,9 +8,11 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from agex.errors import SandboxError
-from agex.sandbox import doors, sealing
+from agex.sandbox import sealing
 from agex.sandbox.libraries.homes import Guard, homes
 from agex.sandbox.modules import open_while
+from agex.sandbox.refusals import check_keywords, refusal
+from agex.sandbox.supers import super_self
 from agex.typeslots import namespace_of
 
 if TYPE_CHECKING:
@@ -26,8 +28,10 @@ def DENIED(real: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N802 - a verdi
 
 
 def COPIED(real: Any) -> Any:  # noqa: N802 - a verdict, beside the guards
-    """Give a copy of an array, or of a list of arrays."""
-    return type(real)(map(COPIED, real)) if isinstance(real, list) else real.copy()
+    """Give a copy of an array or a table, or of a list of them; of what has no copy, itself."""
+    if isinstance(real, list):
+        return type(real)(map(COPIED, real))
+    return real.copy() if hasattr(type(real), "copy") else real
 
 
 def unsealed(class_: type) -> type:
@@ -128,7 +132,7 @@ class Shelf:
         said: bool | None = None
         for home, qualname in homes(class_):
             library = self._libraries.get(home)
-            if library is not None:
+            if library is not None and library.writable is not None:
                 if qualname in library.writable:
                     return f"{qualname}.{name}" not in library.fixed
                 said = False
@@ -166,17 +170,17 @@ class _Answer:
 
 def member_door(guards: Guards, receiver: Any, name: str) -> Any:
     """Answer a contested member of a library's object, class or ``super()``."""
-    subject = doors.super_self(receiver) if type(receiver) is super else receiver
+    subject = super_self(receiver) if type(receiver) is super else receiver
     owner = subject if issubclass(type(subject), type) else type(subject)
     if guards.policy.denies(owner, name):
-        raise doors.refusal(subject, name, guards.policy.instead(owner, name))
+        raise refusal(subject, name, guards.policy.instead(owner, name))
     guard = guards.policy.guard(owner, name)
     if guard is None:
         return receiver
     real = getattr(receiver, name)
     if guard is COPIED:
         if isinstance(real, property):  # read off the class, it would give the data itself
-            raise doors.refusal(subject, name)
+            raise refusal(subject, name)
         return _Answer(COPIED(real))
     # Read off a class, a method takes its receiver as the first argument.
     unbound = receiver is subject and issubclass(type(subject), type) and isinstance(real, types.FunctionType)
@@ -185,6 +189,7 @@ def member_door(guards: Guards, receiver: Any, name: str) -> Any:
 
 def _guarded(guard: Guard, real: Callable[..., Any], name: str, *, unbound: bool) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Any:
+        check_keywords(kwargs)
         if unbound:
             bound = functools.partial(real, *args[:1])
             bound.__name__ = name  # type: ignore[attr-defined]

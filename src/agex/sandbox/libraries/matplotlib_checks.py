@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Any
 
 from agex.sandbox.context import asking
+from agex.sandbox.standins import replace
 
 __all__ = ["prepare_artists"]
 
@@ -22,10 +23,7 @@ _ARTISTS = (
 def prepare_artists() -> None:
     """Have the settings checked by which compiled code divides, or makes tables."""
     for module, name, setter, is_sound in _ARTISTS:
-        class_ = getattr(import_module(module), name)
-        real = getattr(class_, setter)
-        if real.__code__.co_filename != __file__:
-            setattr(class_, setter, _checked(real, is_sound))
+        replace(getattr(import_module(module), name), setter, functools.partial(_checked, is_sound=is_sound))
 
 
 def _is_empty(value: Any) -> bool:
@@ -35,7 +33,6 @@ def _is_empty(value: Any) -> bool:
 
 
 def _checked(real: Any, is_sound: Any) -> Any:
-    @functools.wraps(real)
     def set_checked(self: Any, *args: Any, **kwargs: Any) -> Any:
         if asking() is not None and not all(map(is_sound, (*args, *kwargs.values()))):
             raise ValueError(f"{real.__name__}() takes no such value")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any
@@ -14,6 +15,7 @@ from agex.sandbox.libraries.homes import Guard
 from agex.sandbox.libraries.library import Library, Replacements, less, only
 from agex.sandbox.libraries.matplotlib_checks import prepare_artists
 from agex.sandbox.libraries.matplotlib_shared import lock, own_colors
+from agex.sandbox.standins import replace
 
 __all__ = ["LIBRARIES"]
 
@@ -144,11 +146,10 @@ def _prepare() -> None:
 
 def _prepare_labels() -> None:
     """Have labels that a format string makes read attributes as guest code may."""
-    cbook: Any = import_module("matplotlib.cbook")
-    real = cbook._auto_format_str
-    if getattr(real, "__module__", None) == __name__:
-        return
+    replace(import_module("matplotlib.cbook"), "_auto_format_str", _label)
 
+
+def _label(real: Any) -> Any:
     def label(fmt: Any, value: Any) -> str:
         guards = None if is_plain_format(fmt) else asking()
         if guards is None:
@@ -158,7 +159,7 @@ def _prepare_labels() -> None:
         except (TypeError, ValueError):
             return safe_format(guards.getattr, fmt, value)
 
-    cbook._auto_format_str = label
+    return label
 
 
 def _prepare_formatter() -> None:
@@ -167,17 +168,17 @@ def _prepare_formatter() -> None:
     It is made in many places, of any string that stands for a formatter, and objects lead to it.
     """
     formatter: Any = import_module("matplotlib.ticker").StrMethodFormatter
-    real = formatter.__call__
-    if getattr(real, "__module__", None) == __name__:
-        return
+    replace(formatter, "__call__", functools.partial(_formatting, formatter))
 
+
+def _formatting(formatter: Any, real: Any) -> Any:
     def call(self: Any, x: Any, pos: Any = None) -> str:
         guards = None if type(self) is formatter and is_plain_format(self.fmt) else asking()
         if guards is None:
             return str(real(self, x, pos))
         return safe_format(guards.getattr, self.fmt, x=x, pos=pos)
 
-    formatter.__call__ = call
+    return call
 
 
 LIBRARIES = {

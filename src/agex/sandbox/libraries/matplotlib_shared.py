@@ -7,12 +7,12 @@ array that is merely not writeable can be made so again by whoever holds it. One
 from __future__ import annotations
 
 import copy
-import functools
 from importlib import import_module
 from typing import Any
 
 from agex.sandbox.caches import exact
 from agex.sandbox.origins import is_guest_class
+from agex.sandbox.standins import is_stand_in, replace
 
 __all__ = ["lock", "own_colors"]
 
@@ -20,7 +20,7 @@ __all__ = ["lock", "own_colors"]
 def lock() -> None:
     """Lock what is there, and have locked what will be."""
     path: Any = import_module("matplotlib.path").Path
-    if path.hatch is _Hatches.locked:
+    if is_stand_in(path.hatch):
         return
     _lock_paths(path)
     transforms: Any = import_module("matplotlib.transforms")
@@ -35,12 +35,8 @@ def lock() -> None:
 # -- paths
 
 
-class _Hatches:
-    locked: Any = None
-
-
 def _lock_paths(path: Any) -> None:
-    path.__init__ = _locking(path.__init__)
+    replace(path, "__init__", _locking)
     shared = [path.unit_rectangle(), path.unit_circle(), path.unit_circle_righthalf()]
     shared += [*path._unit_regular_polygons.values(), *path._unit_regular_stars.values()]
     for module, name in (("markers", "MarkerStyle"), ("patches", "Arrow")):
@@ -48,14 +44,13 @@ def _lock_paths(path: Any) -> None:
         shared += [each for each in vars(class_).values() if isinstance(each, path)]
     for each in shared:
         _lock_path(each)
-    _Hatches.locked = _of_pattern(path.hatch)
-    path.hatch = staticmethod(_Hatches.locked)
+    replace(path, "hatch", _of_pattern)
+    path.hatch = staticmethod(path.hatch)
 
 
 def _locking(real: Any) -> Any:
     """Have a path that is made as one that is not written to be one."""
 
-    @functools.wraps(real)
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807 - it stands for the one of the class
         real(self, *args, **kwargs)
         if self._readonly:
@@ -67,7 +62,6 @@ def _locking(real: Any) -> Any:
 def _of_pattern(real: Any) -> Any:
     """Have the paths of hatches locked, which are remembered by a text that says itself what it equals."""
 
-    @functools.wraps(real)
     def hatch(hatchpattern: Any, density: Any = 6) -> Any:
         found = real(exact(hatchpattern), exact(density))
         if found is not None:
@@ -125,10 +119,11 @@ def _lock_colors() -> None:
     colors: Any = import_module("matplotlib.colors")
 
     colors._colors_full_map.cache = _Colors()
-    real = colors.Colormap.__copy__
+    replace(colors.Colormap, "__copy__", _with_own_colors)
 
-    @functools.wraps(real)
+
+def _with_own_colors(real: Any) -> Any:
     def __copy__(self: Any) -> Any:  # noqa: N807 - it stands for the one of the class
         return own_colors(real(self))
 
-    colors.Colormap.__copy__ = __copy__
+    return __copy__

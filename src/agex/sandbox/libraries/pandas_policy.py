@@ -198,7 +198,7 @@ def _replace(files: bool) -> Replacements:
 
 
 def _prepare() -> None:
-    draw_from_own("pandas", "pandas.core.common", "random_state")
+    draw_from_own("pandas.core.common", "random_state")
 
 
 LIBRARIES = {

@@ -7,9 +7,13 @@ What they do with files meets the workspace while a guest runs, and nothing when
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from agex.sandbox.files import workspace
+from monkeyfs.context import current_fs
+
+from agex.sandbox import caches
+from agex.sandbox.files import inside, workspace
 from agex.sandbox.libraries.homes import Guard
 from agex.sandbox.libraries.library import Library, only
 
@@ -27,14 +31,20 @@ _DENIED = "group hardlink_to info lchmod link_to owner symlink_to".split()
 
 
 def _now(real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    workspace()
-    return real(*args, **kwargs)
+    with _in_workspace():
+        return real(*args, **kwargs)
 
 
 def _all_now(real: Callable[..., Any], *args: Any, **kwargs: Any) -> Iterator[Any]:
     """Look at once: an iterator that is left over would go on among the host's files after the run."""
-    workspace()
-    return iter(list(real(*args, **kwargs)))
+    with _in_workspace():
+        return iter(list(real(*args, **kwargs)))
+
+
+def _in_workspace() -> AbstractContextManager[None]:
+    """Have paths lead into the workspace, also where a function to which files are open calls back."""
+    files = workspace()
+    return nullcontext() if current_fs.get() is files else inside(files)
 
 
 _GUARDED: dict[str, Guard] = {
@@ -48,5 +58,6 @@ LIBRARIES = {
         modules={"": only("Path PosixPath PurePath PurePosixPath PureWindowsPath")},
         denied=frozenset(f"Path.{name}" for name in _DENIED),
         guarded=_GUARDED,
+        prepare=caches.keep_of_paths,
     )
 }

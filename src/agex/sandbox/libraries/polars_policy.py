@@ -6,7 +6,6 @@ and of their keywords those that name no file: what the next version adds is out
 
 from __future__ import annotations
 
-import functools
 import sys
 from importlib import import_module
 from typing import Any
@@ -15,6 +14,7 @@ from agex.sandbox.context import asking
 from agex.sandbox.libraries.checks import Stream, guarded, plain_format, refused
 from agex.sandbox.libraries.homes import Guard
 from agex.sandbox.libraries.library import Library, Replacements, less, only
+from agex.sandbox.standins import replace_everywhere
 
 __all__ = ["LIBRARIES"]
 
@@ -127,14 +127,10 @@ _TAKEN = (
 def _prepare() -> None:
     """Have what comes from pyarrow checked: polars believes that a text is UTF-8."""
     for home, name in _TAKEN:
-        real = getattr(import_module(home), name)
-        for module in list(sys.modules.values()):
-            if getattr(module, "__name__", "").startswith("polars.") and vars(module).get(name) is real:
-                setattr(module, name, _validated(real))
+        replace_everywhere(home, name, _validated)
 
 
 def _validated(real: Any) -> Any:
-    @functools.wraps(real)
     def taken(*args: Any, **kwargs: Any) -> Any:
         if asking() is None:
             return real(*args, **kwargs)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from importlib import import_module
 from typing import Any
 
@@ -19,6 +18,7 @@ from agex.sandbox.libraries.scipy_checks import (
     predecessors,
     spline,
 )
+from agex.sandbox.standins import replace
 
 __all__ = ["LIBRARIES", "prepare"]
 
@@ -103,7 +103,7 @@ _TABLEAUX = frozenset(
 def prepare() -> None:
     """Check the positions in sparse matrices, and have distributions draw from the session's generator."""
     check_positions()
-    draw_from_own("scipy", "scipy._lib._util", "check_random_state")
+    draw_from_own("scipy._lib._util", "check_random_state")
     infrastructure: Any = import_module("scipy.stats._distn_infrastructure")
     multivariate: Any = import_module("scipy.stats._multivariate")
     for class_ in (infrastructure.rv_generic, multivariate.multi_rv_generic):
@@ -119,12 +119,11 @@ def check_positions() -> None:
         ("_dia", "_dia_base"),
     ):
         class_: Any = getattr(import_module(f"scipy.sparse.{module}"), name, None)
-        if class_ is not None and class_.__init__.__code__.co_filename != __file__:
-            class_.__init__ = _checking(class_.__init__)
+        if class_ is not None:
+            replace(class_, "__init__", _checking)
 
 
 def _checking(real: Any) -> Any:
-    @functools.wraps(real)
     def __init__(  # noqa: N807 - it stands for the one of the class
         self: Any,
         arg1: Any,

@@ -8,21 +8,16 @@ from typing import Any
 
 from agex.sandbox.context import asking
 from agex.sandbox.libraries.checks import copies_for_functions
+from agex.sandbox.standins import replace
 
 __all__ = ["prepare_models"]
 
 
 def prepare_models() -> None:
     """Have models checked that were changed after they were fitted, and metrics given copies of arrays."""
-    _replace_once(import_module("sklearn.neighbors").BallTree, "__init__", _with_copies)
-    _replace_once(import_module("sklearn.svm._base").BaseLibSVM, "_validate_for_predict", _with_vectors)
-    _replace_once(import_module("sklearn.manifold._t_sne"), "_kl_divergence_bh", _finite)
-
-
-def _replace_once(owner: Any, name: str, make: Any) -> None:
-    real = getattr(owner, name, None)  # None in another version
-    if real is not None and getattr(getattr(real, "__code__", None), "co_filename", None) != __file__:
-        setattr(owner, name, functools.wraps(real)(make(real)))
+    replace(import_module("sklearn.neighbors").BallTree, "__init__", _with_copies)
+    replace(import_module("sklearn.svm._base").BaseLibSVM, "_validate_for_predict", _with_vectors)
+    replace(import_module("sklearn.manifold._t_sne"), "_kl_divergence_bh", _finite)
 
 
 def _with_copies(real: Any) -> Any:

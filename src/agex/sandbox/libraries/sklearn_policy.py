@@ -7,7 +7,6 @@ from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
-from agex.sandbox import doors
 from agex.sandbox.context import CURRENT, asking
 from agex.sandbox.formatting import is_plain_format, safe_format
 from agex.sandbox.libraries import scipy_policy
@@ -15,6 +14,8 @@ from agex.sandbox.libraries.checks import Stream, copies_for_functions, guarded
 from agex.sandbox.libraries.generators import draw_from_own
 from agex.sandbox.libraries.library import Library, Replacements, less, only
 from agex.sandbox.libraries.sklearn_checks import prepare_models
+from agex.sandbox.refusals import check_keywords, refusal
+from agex.sandbox.standins import replace
 
 __all__ = ["LIBRARIES"]
 
@@ -72,7 +73,7 @@ def _prepare() -> None:
     _prepare_jobs()
     prepare_models()
     scipy_policy.prepare()
-    draw_from_own("sklearn", "sklearn.utils.validation", "check_random_state")
+    draw_from_own("sklearn.utils.validation", "check_random_state")
     with suppress(ImportError):  # of another version
         pools: Any = import_module("sklearn.utils.parallel")
         with pools._get_threadpool_controller().limit(limits=1, user_api="blas"):
@@ -83,8 +84,7 @@ def _prepare_jobs() -> None:
     """Have ``n_jobs`` start no processes while guest code runs: loky does so without an event."""
     backends: Any = import_module("joblib._parallel_backends")
     for backend in (backends.LokyBackend, backends.MultiprocessingBackend):
-        if backend.effective_n_jobs.__module__ != __name__:
-            backend.effective_n_jobs = _alone(backend.effective_n_jobs)
+        replace(backend, "effective_n_jobs", _alone)
 
 
 def _alone(real: Any) -> Any:
@@ -97,10 +97,10 @@ def _alone(real: Any) -> Any:
 def _prepare_names() -> None:
     """Have names of columns that a format string makes read attributes as guest code may."""
     columns: Any = import_module("sklearn.compose._column_transformer")
-    real = getattr(columns, "_feature_names_out_with_str_format", None)  # since scikit-learn 1.6
-    if real is None or real.__module__ == __name__:
-        return
+    replace(columns, "_feature_names_out_with_str_format", _named)  # since scikit-learn 1.6
 
+
+def _named(real: Any) -> Any:
     def named(transformer_name: str, feature_name: str, str_format: str) -> str:
         guards = None if is_plain_format(str_format) else asking()
         if guards is None:
@@ -108,43 +108,39 @@ def _prepare_names() -> None:
         names = {"transformer_name": transformer_name, "feature_name": feature_name}
         return safe_format(guards.getattr, str_format, **names)
 
-    columns._feature_names_out_with_str_format = named
+    return named
 
 
 def _prepare_members() -> None:
     """Have members that a text names, or the signature of a guest's ``__init__``, read as guest code may."""
     base: Any = import_module("sklearn.base").BaseEstimator
     kernel: Any = import_module("sklearn.gaussian_process.kernels").Kernel
-    selection: Any = import_module("sklearn.feature_selection._base")
-    if base.get_params.__code__.co_filename == __file__:
-        return
     for class_ in (base, kernel):
-        class_.get_params, class_.set_params = _readable(class_.get_params), _storable(class_.set_params)
-    selection.attrgetter = _getter(selection.attrgetter)
+        replace(class_, "get_params", _readable)
+        replace(class_, "set_params", _storable)
+    replace(import_module("sklearn.feature_selection._base"), "attrgetter", _getter)
     for name in ("ensemble._stacking", "calibration", "metrics._scorer", "utils._response", "multioutput"):
-        module: Any = import_module(f"sklearn.{name}")
-        if hasattr(module, "_check_response_method"):  # since scikit-learn 1.3
-            module._check_response_method = _response(module._check_response_method)
+        # since scikit-learn 1.3
+        replace(import_module(f"sklearn.{name}"), "_check_response_method", _response)
 
 
 def _readable(real: Any) -> Any:
-    @functools.wraps(real)
     def get_params(self: Any, deep: bool = True) -> Any:
         guards = asking()
         if guards is not None:
             for name in real(self, False):
                 if guards.readable(self, name) is not self:
-                    raise doors.refusal(self, name)
+                    raise refusal(self, name)
         return real(self, deep)
 
     return get_params
 
 
 def _storable(real: Any) -> Any:
-    @functools.wraps(real)
     def set_params(self: Any, **params: Any) -> Any:
         guards = asking()
         if guards is not None and guards.classes.is_guest(type(self)):  # others name their own parameters
+            check_keywords(params)
             for name in params:
                 guards.check_storable(self, name)
                 guards.check_store(self, name)
@@ -164,7 +160,6 @@ def _getter(real: Any) -> Any:
 
 
 def _response(real: Any) -> Any:
-    @functools.wraps(real)
     def check(estimator: Any, response_method: Any) -> Any:
         guards = asking()
         if guards is None:

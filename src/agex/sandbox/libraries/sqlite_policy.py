@@ -17,6 +17,7 @@ from agex.sandbox import wall
 from agex.sandbox.files import workspace
 from agex.sandbox.libraries import sqlite_use
 from agex.sandbox.libraries.library import Library, Replacements, only
+from agex.sandbox.refusals import check_keywords
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -196,6 +197,7 @@ def _of_workspace(path: str, options: dict[str, Any]) -> sqlite3.Connection:
 def _replace(files: bool) -> Replacements:
     def connect(database: Any, *args: Any, **options: Any) -> sqlite3.Connection:
         """Open a database in memory or in the workspace; a file of the host if that opened its files."""
+        check_keywords(options)
         path = os.fspath(database) if isinstance(database, pathlib.PurePosixPath) else database
         if not files and type(path) is not str:
             raise SandboxError("sqlite3.connect() opens ':memory:' or a path of the workspace here")

@@ -1,0 +1,123 @@
+"""Functions of the standard library that remember what they are given, or read from it: plain values only.
+
+``urllib.parse`` keeps what it has split, and how it quotes each byte, for the whole process; ``hmac`` and
+``shlex`` take an object with some methods where a text is meant.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import types
+from collections.abc import Callable
+from typing import Any
+
+from agex.sandbox.caches import exact
+from agex.sandbox.context import asking
+from agex.sandbox.methods import hold
+
+__all__ = ["HMAC", "LATE", "SHLEX", "URLS"]
+
+URLS = (
+    "urlparse", "urlsplit", "urljoin", "urldefrag", "urlunparse", "urlunsplit", "urlencode", "parse_qs",
+    "parse_qsl", "quote", "quote_from_bytes", "quote_plus", "unquote", "unquote_plus", "unquote_to_bytes",
+    "DefragResult", "DefragResultBytes", "ParseResult", "ParseResultBytes", "SplitResult", "SplitResultBytes",
+)  # fmt: skip
+"""The members of ``urllib.parse``."""
+_SPLITTING = frozenset({"urldefrag", "urljoin", "urlparse", "urlsplit"})
+HMAC = ("compare_digest", "digest", "new")
+"""Those of ``hmac``."""
+SHLEX = ("join", "quote", "split")
+"""Those of ``shlex``."""
+
+# Lists and dicts have no hash: nothing remembers them.
+_KINDS = frozenset({str, bytes, bytearray, memoryview, int, bool, float, list, dict, types.NoneType})
+
+
+def _plain(real: Callable[..., Any], value: Any) -> Any:
+    found = exact(value)
+    if type(found) not in _KINDS:
+        raise TypeError(f"{real.__name__}() takes text or bytes, not {type(found).__name__}")
+    return found
+
+
+def _of_plain(real: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(real)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        settled = {name: _plain(real, value) for name, value in kwargs.items()}
+        return real(*(_plain(real, value) for value in args), **settled)
+
+    return call
+
+
+@functools.cache
+def _urls() -> dict[str, Any]:
+    from urllib import parse
+
+    # Those that put parts together, and the classes of parts, remember nothing.
+    held = {
+        name: _of_plain(getattr(parse, name))
+        for name in URLS
+        if name.startswith(("parse_", "quote", "unquote")) or name in _SPLITTING
+    }
+
+    @functools.wraps(parse.urlencode)
+    def urlencode(  # noqa: PLR0917 - as in the standard library
+        query: Any,
+        doseq: Any = False,
+        safe: Any = "",
+        encoding: Any = None,
+        errors: Any = None,
+        quote_via: Any = held["quote_plus"],
+    ) -> str:
+        guards = asking()
+        if type(query) is not dict and guards is not None:
+            items = guards.getattr(query, "items", None)
+            query = list(query if items is None else items())
+        return parse.urlencode(query, bool(doseq), safe, encoding, errors, quote_via)
+
+    return {**held, "urlencode": urlencode}
+
+
+@functools.cache
+def _hmac() -> dict[str, Any]:
+    import hmac
+
+    hold(hmac.HMAC, "update", "copy", "digest", "hexdigest")
+    functions = [getattr(hashlib, name, None) for name in hashlib.algorithms_guaranteed]
+
+    def settled(real: Callable[..., Any], digestmod: Any) -> Any:
+        if any(digestmod is each for each in functions):
+            return digestmod
+        if type(found := exact(digestmod)) is str:
+            return found
+        raise TypeError(f"{real.__name__}() takes the name of a digest, or a function of hashlib")
+
+    @functools.wraps(hmac.new)
+    def new(key: Any, msg: Any = None, digestmod: Any = "") -> Any:
+        return hmac.new(_plain(new, key), _plain(new, msg), settled(new, digestmod))
+
+    @functools.wraps(hmac.digest)
+    def digest(key: Any, msg: Any, digest: Any) -> bytes:
+        return hmac.digest(_plain(hmac.digest, key), _plain(hmac.digest, msg), settled(hmac.digest, digest))
+
+    return {"compare_digest": hmac.compare_digest, "digest": digest, "new": new}
+
+
+@functools.cache
+def _shlex() -> dict[str, Any]:
+    import shlex
+
+    split = _of_plain(shlex.split)
+
+    @functools.wraps(shlex.split)
+    def of_text(s: Any, comments: Any = False, posix: Any = True) -> Any:
+        if not isinstance(s, str):  # it would read a stream, by default the host's
+            raise ValueError("s argument must not be None" if s is None else "s argument must be a str")  # noqa: TRY004 - as the real one does
+        return split(s, comments, posix)
+
+    return {"split": of_text, "quote": _of_plain(shlex.quote)}
+
+
+LATE: dict[str, Callable[[], dict[str, Any]]] = {"hmac": _hmac, "shlex": _shlex, "urllib.parse": _urls}
+"""Makes what stands in, when the module is first asked for."""
