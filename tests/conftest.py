@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-import agex.sandbox
+import agex
 
 SETTING = re.compile(r"AGEX_\w+|\w+_API_KEY")
 
@@ -30,7 +30,7 @@ def pytest_collection_finish() -> None:
     gc.freeze()
     # A strike that meets a finalizer is dropped, and pytest makes a text of it with its source: while a guest
     # runs, when no file can be read.
-    for path in Path(agex.sandbox.__file__).parent.glob("*.py"):
+    for path in Path(agex.__file__).parent.rglob("*.py"):
         linecache.getlines(str(path))
 
 

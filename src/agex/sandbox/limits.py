@@ -165,6 +165,8 @@ class _Alarm:
             self._arm()
         else:
             _signal.setitimer(_signal.ITIMER_REAL, 0)
+            # Ignored first, which drops one that another thread is still to take: it would end the process.
+            _signal.signal(_signal.SIGALRM, _signal.SIG_IGN)
             _signal.signal(_signal.SIGALRM, self._previous)
 
     def owns(self) -> bool:
