@@ -21,6 +21,7 @@ from typing import Any, NoReturn
 
 from agex.sandbox import instead, origins
 from agex.sandbox.context import CURRENT
+from agex.sandbox.standins import replace
 
 __all__ = ["STRUCT", "exact", "install", "is_shared", "keep_of_paths", "zone_members"]
 
@@ -43,31 +44,25 @@ _EXACT: tuple[tuple[type, Callable[[Any], Any]], ...] = (
 
 def install() -> None:
     """Put the functions in place, once a process."""
-    _replace(re, "_compile", _on_exact)
-    for name in ("_compile_repl", "_compile_template"):  # until 3.11, and since
-        if hasattr(re, name):
-            _replace(re, name, _on_exact)
-    _replace(importlib.import_module("_strptime"), "_strptime", _on_exact)
+    replace(re, "_compile", _on_exact)
+    replace(re, "_compile_repl", _on_exact)  # in 3.11
+    replace(re, "_compile_template", _on_exact)  # since 3.12
+    replace(importlib.import_module("_strptime"), "_strptime", _on_exact)
     _replace_in_typing()
     if sys.version_info >= (3, 12):
         import fractions
 
         # The interpreter keeps the function above once it has called it: the host may have used it before.
-        _replace(importlib.import_module("re._parser"), "parse_template", _of_no_guest)
+        replace(importlib.import_module("re._parser"), "parse_template", _of_no_guest)
 
-        _replace(fractions, "_hash_algorithm", _on_exact)
+        replace(fractions, "_hash_algorithm", _on_exact)
     zone_members()
-
-
-def _replace(module: types.ModuleType, name: str, make: Callable[[Any], Any]) -> None:
-    setattr(module, name, make(getattr(module, name)))
 
 
 def _on_exact(real: Any) -> Callable[..., Any]:
     """Give a function of two arguments that are to be exact; of others nothing is remembered."""
     afresh = getattr(real, "__wrapped__", _refused)
 
-    @functools.wraps(real)
     def call(first: Any, second: Any = _LEFT_OUT) -> Any:
         if type(first) is str and type(second) is int:
             return real(first, second)
@@ -91,7 +86,6 @@ def _is_guests(value: Any) -> bool:
 def _of_no_guest(real: Any) -> Callable[..., Any]:
     """Give the function that reads a template: C code, which remembers it, then makes it exact itself."""
 
-    @functools.wraps(real)
     def parse_template(source: Any, *pattern: Any) -> Any:
         if _is_guests(source):
             raise TypeError(f"a template must be a str or bytes, got {type(source).__name__}")
@@ -108,7 +102,7 @@ def keep_of_paths() -> None:
     for module, name in _OF_PATHS:
         real = getattr(sys.modules.get(module), name, None)
         if hasattr(real, "cache_clear"):
-            _replace(sys.modules[module], name, _of_guests_afresh)
+            replace(sys.modules[module], name, _of_guests_afresh)
 
 
 _OF_PATHS = (
@@ -118,7 +112,6 @@ _OF_PATHS = (
 
 
 def _of_guests_afresh(real: Any) -> Callable[..., Any]:
-    @functools.wraps(real)
     def call(*args: Any, **kwargs: Any) -> Any:
         is_plain = not any(map(_is_guests, (*args, *kwargs.values())))
         return (real if is_plain else real.__wrapped__)(*args, **kwargs)
@@ -130,7 +123,6 @@ def _of_guests_afresh(real: Any) -> Callable[..., Any]:
 
 
 def _of_exact_format(real: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(real)
     def call(format: Any, /, *args: Any, **kwargs: Any) -> Any:  # noqa: A002 - its name there
         return real(exact(format), *args, **kwargs)
 
