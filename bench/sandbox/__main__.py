@@ -11,7 +11,7 @@ import json
 import platform
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -35,8 +35,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     pairs = 3 if options.quick else options.pairs
     cells = [
         _in_child(side, workload, pairs)
-        for workload in options.workloads.split(",")
-        for side in (options.sides.split(",") if options.sides else [*sides.SIDES, *peers.installed()])
+        for workload in options.workloads or WORKLOADS
+        for side in options.sides or [*sides.SIDES, *peers.installed()]
     ]
     costs = {} if options.only_ratios else fixed.measure_fixed(pairs)
     endings = [] if options.only_ratios or options.quick else runaway.measure_runaways()
@@ -60,13 +60,26 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m bench.sandbox", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="three pairs, and no run-away programs")
     parser.add_argument("--pairs", type=int, default=9, help="pairs of runs for each entry (default 9)")
-    parser.add_argument("--sides", default="", help="agex, agex60, strict or a peer, with commas between")
-    parser.add_argument("--workloads", default=",".join(WORKLOADS), help="names, with commas between")
+    known = [*sides.SIDES, *peers.PEERS]
+    parser.add_argument(
+        "--sides", type=_some_of(known), help="agex, agex60, strict or a peer, with commas between"
+    )
+    parser.add_argument("--workloads", type=_some_of(WORKLOADS), help="names, with commas between")
     parser.add_argument("--only-ratios", action="store_true", help="no fixed costs, no run-away programs")
     parser.add_argument("--out", type=Path, help="write everything to this file, as JSON")
     parser.add_argument("--cell", nargs=2, metavar=("SIDE", "WORKLOAD"), help=argparse.SUPPRESS)
     parser.add_argument("--runaway", choices=runaway.RUNAWAYS, help=argparse.SUPPRESS)
     return parser
+
+
+def _some_of(known: Sequence[str]) -> Callable[[str], list[str]]:
+    def names(text: str) -> list[str]:
+        given = text.split(",")
+        if odd := [name for name in given if name not in known]:
+            raise argparse.ArgumentTypeError(f"no {', '.join(odd)}; there are {', '.join(known)}")
+        return given
+
+    return names
 
 
 def _measured(side: str, workload: str, pairs: int) -> Cell:
