@@ -3,11 +3,12 @@
 import abc
 import collections
 import datetime as dt
+import functools
 import logging
 import os
 import sys
 import types
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import pytest
 
@@ -160,5 +161,106 @@ def test_what_is_registered_while_a_session_lives_holds_from_then_on() -> None:
 def test_what_nothing_excludes_is_read_as_ever(program: str, value: object) -> None:
     points = collections.namedtuple("points", "x")(1)  # noqa: PYI024 - of the kind that hosts hand over
     result = Sandbox(strict()).exec(program, namespace={**given(), "points": points})
+    assert result.error is None
+    assert result.value == value
+
+
+T = TypeVar("T")
+
+
+class Client(Generic[T]):
+    """Puts what it alone may hold into the object that a method of it is called with."""
+
+    def connect(self, *args: object) -> str:
+        self._session = "secret"
+        return "connected"
+
+    def open(self) -> str:
+        return self.connect()
+
+    @property
+    def status(self) -> str:
+        return self.connect()
+
+    @functools.cached_property
+    def region(self) -> str:
+        return self.connect()
+
+    again = functools.partialmethod(connect)
+    kept = functools.lru_cache(connect)
+
+    @classmethod
+    def make(cls) -> "Client[T]":
+        return cls()
+
+    @staticmethod
+    def label(text: str) -> str:
+        return f"client {text}"
+
+
+class Near(Client[int]):
+    """A class of the host's over another."""
+
+
+BORROWED = {
+    "read off the class": "Client.connect(x)",
+    "given by its name": "Client.connect(self=x)",
+    "of a contested name": "Client.open(x)",
+    "of an alias": "Client[int].connect(x)",
+    "of an alias, contested": "Client[int].open(x)",
+    "by type": "type(client).connect(x)",
+    "getattr": "getattr(Client, 'connect')(x)",
+    "attrgetter": "import operator\noperator.attrgetter('connect')(Client)(x)",
+    "methodcaller": "import operator\noperator.methodcaller('connect', x)(Client)",
+    "a class over it": "class Own(Client): pass\nOwn.connect(x)",
+    "super": "class Own(Client):\n    def f(self, x): super(Own, Own).connect(x)\nOwn().f(x)",
+    "super, contested": "class Own(Client):\n    def f(self, x): super(Own, Own).open(x)\nOwn().f(x)",
+    "a method of another class": "class Other(X):\n    connect = Client.connect\nx = Other()\nx.connect()",
+    "partialmethod": "import functools\nclass Other(X):\n    f = functools.partialmethod(Client.connect)\nx = Other()\nx.f()",
+    "one of its own": "Client.again(x)",
+    "one that is kept": "Client.kept(x)",
+    "a property": "class Other(X):\n    status = Client.status\nx = Other()\nx.status",
+    "a property that is kept": "class Other(X):\n    region = Client.region\nx = Other()\nx.region",
+    "an object of a base": "Near.connect(client) and Vault.open(client)",
+}  # fmt: skip
+
+
+def strict_with_clients() -> Policy:
+    policy = strict()
+    for class_ in (Client, Near):
+        policy.cls(class_)
+    policy.cls(Abstract, exclude=["open"])
+    return policy
+
+
+@pytest.mark.parametrize("name", BORROWED)
+def test_what_is_read_off_a_class_takes_objects_of_that_class_alone(name: str) -> None:
+    client = Client[int]()
+    program = f"class X: pass\nx = X()\ntry:\n    {BORROWED[name].replace(chr(10), chr(10) + '    ')}\nfinally:\n    found = vars(x)"
+    session = Sandbox(strict_with_clients()).session()
+    session.add({"client": client})
+    result = session.run(program)
+    assert isinstance(result.error, SandboxError), result
+    assert "secret" not in str(session.look_up("found"))
+
+
+@pytest.mark.parametrize(
+    ("program", "value"),
+    [
+        ("Client.connect(client), Client.connect(near), Near.connect(client)", ("connected",) * 3),
+        ("Client.make().connect(), Client.label('a'), Client[int].make().open()", ("connected", "client a", "connected")),
+        ("class Own(Client):\n    def open(self): return Client.open(self) + '!'\nOwn().open()", "connected!"),
+        ("class Own(Client):\n    def open(self): return super().open() + '!'\nOwn().open()", "connected!"),
+        ("class Own(Client):\n    @property\n    def status(self): return super().status + '!'\nOwn().status", "connected!"),
+        ("list(map(Client.open, [client, near]))", ["connected"] * 2),
+        ("Client.connect is Client.connect is Near.connect, Client.connect.__name__", (True, "connect")),
+        ("import collections\nclass Own(collections.UserDict):\n    def keys(self): return collections.UserDict.keys(self)\nlist(Own(a=1).keys())", ["a"]),
+        ("from collections.abc import Sequence\nclass Own:\n    __getitem__ = [1, 2].__getitem__\n    index = Sequence.index\nOwn().index(2)", 1),
+        ("class Own:\n    def f(self): return 1\nOwn.f(None)", 1),
+        ("sorted([2, 1], key=int.__neg__), list(map(str.upper, 'ab'))", ([2, 1], ["A", "B"])),
+    ],
+)  # fmt: skip
+def test_a_method_read_off_a_class_is_called_with_objects_of_it_as_ever(program: str, value: object) -> None:
+    result = Sandbox(strict_with_clients()).exec(program, namespace={"client": Client[int](), "near": Near()})
     assert result.error is None
     assert result.value == value

@@ -33,6 +33,7 @@ from agex.sandbox import (
     page,
     patterns,
     rawmemory,
+    strictly,
 )
 from agex.sandbox.aliases import ALIAS_OWN, is_alias, origin_of
 from agex.sandbox.asked import Asked
@@ -105,6 +106,8 @@ class Guards:
         self._verdicts = Verdicts()
         self.closures: dict[tuple[Any, int], tuple[Any, Any]] = {}
         """What doors gave for functions that classes hold, with those functions."""
+        self.held: dict[tuple[int, int], tuple[Any, Any]] = {}
+        """Likewise what a strict policy gave."""
         self.files: GuestFiles | None = None
         """The workspace, if the session has one."""
         self.program: types.CodeType | None = None
@@ -196,7 +199,7 @@ class Guards:
         given = receiver if door is None else door(self, receiver, name)
         if given is receiver and door is member_door:
             self._verdicts.let_read(receiver, name)
-        return given
+        return strictly.held(self, receiver, name, given) if rules.strict else given
 
     def _check_strictly(self, receiver: Any, name: str) -> Any:
         """Decide about a name that no registration is known to deny: a strict policy asks for every one."""
@@ -207,33 +210,16 @@ class Guards:
             return receiver
         if issubclass(class_, super):
             self._check_rules(receiver, name)
-            return receiver
+            return strictly.held(self, receiver, name, receiver)
         origin = origin_of(receiver)
         if origin is not receiver:
-            self.check(origin, name)
-            return receiver
-        if not self._defines(receiver, name):
+            given = self.check(origin, name)
+            return receiver if given is origin else given
+        if not strictly.defines(self, receiver, name):
             self._check_rules(receiver, name)
         if not self.classes.is_mixed(class_):
             self._verdicts.let_read(receiver, name)
-        return receiver
-
-    def _defines(self, receiver: Any, name: str) -> bool:
-        """Tell whether the guest's part of a class over one of the host answers for *receiver*."""
-        class_ = receiver if issubclass(type(receiver), type) else type(receiver)
-        if not self.classes.is_mixed(class_):
-            return False
-        # What the host's part put into an object itself goes first.
-        if class_ is not receiver and name in getattr(receiver, "__dict__", ()):
-            return False
-        parts = mro_of(class_)
-        part = next((part for part in parts if name in namespace_of(part)), object)
-        if not self.classes.is_guest(part):
-            return False
-        # Where a property of the guest's fails, the host's __getattr__ is asked for the name.
-        hooked = any("__getattr__" in namespace_of(each) for each in parts if not self.classes.is_guest(each))
-        kind = type(namespace_of(part)[name])
-        return not hooked or kind is types.FunctionType or not hostclass.has(kind, "__get__")
+        return strictly.held(self, receiver, name, receiver)
 
     def check_module(self, module: types.ModuleType) -> None:
         """Refuse a module of the interpreter's own, which an object led to: what is imported is a copy."""
