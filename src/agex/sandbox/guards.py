@@ -45,6 +45,7 @@ from agex.sandbox.imports import Compile, Imports
 from agex.sandbox.libraries import sqlite_stores
 from agex.sandbox.libraries.lookup import member_door
 from agex.sandbox.limits import RUNNING, Stop
+from agex.sandbox.modules import is_for_guests
 from agex.sandbox.names import Names, own_names, replace_names, scope_of
 from agex.sandbox.namespaces import shown_namespace, standard_namespace
 from agex.sandbox.policy import Policy
@@ -180,6 +181,8 @@ class Guards:
             return receiver
         if page.IS_HERE and page.belongs_to_it(receiver, name):
             raise refusal(receiver, name)
+        if rules.strict and issubclass(class_, types.ModuleType):
+            self.check_module(receiver)
         private = ledger.is_private(name)
         if not private and name not in rules.contested:
             return self._check_strictly(receiver, name)
@@ -205,7 +208,6 @@ class Guards:
         """Decide about a name that no registration is known to deny: a strict policy asks for every one."""
         class_ = type(receiver)
         if issubclass(class_, types.ModuleType):
-            self.check_module(receiver)
             self._verdicts.let_read(receiver, name)
             return receiver
         if issubclass(class_, super):
@@ -222,9 +224,14 @@ class Guards:
         return strictly.held(self, receiver, name, receiver)
 
     def check_module(self, module: types.ModuleType) -> None:
-        """Refuse a module of the interpreter's own, which an object led to: what is imported is a copy."""
+        """Refuse a module of the interpreter's own, which an object led to: what is imported is a copy.
+
+        For a strict policy any that is no copy: the host may have loaded it past the interpreter's table.
+        """
         name = types.ModuleType.__getattribute__(module, "__dict__").get("__name__")
-        if type(name) is str and sys.modules.get(name) is module and not self._owns_module(module):
+        is_hosts = type(name) is str and sys.modules.get(name) is module
+        is_hosts |= self.policy.strict and not is_for_guests(module)
+        if is_hosts and not self._owns_module(module):
             raise SandboxAttributeError(
                 f"the module {name!r} was not registered for this code; use what can be imported"
             )
@@ -427,6 +434,8 @@ class Guards:
             refuse_call("dir", 1 + len(more))
         if value is _OWN_SCOPE:
             return sorted(own_names(caller(self.builtins).f_locals))
+        if self.policy.strict and issubclass(type(value), types.ModuleType):
+            self.check_module(value)
         return [name for name in host.dir(value) if self.is_listed(value, name)]
 
     def is_listed(self, value: Any, name: str) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from agex.errors import SandboxImportError
-from agex.sandbox.modules import Known, ModuleGrant, hint, instead_of_module, of_session
+from agex.sandbox.modules import Known, ModuleGrant, blank, hint, instead_of_module, note, of_session
 from agex.sandbox.nodes import ITSELF
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ class Importer:
         except SandboxImportError:
             if not any(f"{name}.{member}" in self._grants for member in members):
                 raise
-            return self._bare.setdefault(name, types.ModuleType(name))
+            return self._bare.setdefault(name, blank(name))
 
     def _absolute(self, name: str, importer: Any, level: int) -> str:
         if self.own is None:
@@ -119,7 +119,7 @@ class Importer:
             try:
                 parent = self._module(package)
             except SandboxImportError:  # a module was granted without the package around it
-                parent = self._bare.setdefault(package, types.ModuleType(package))
+                parent = self._bare.setdefault(package, blank(package))
             vars(parent).setdefault(child, module)
             module = parent
             package, _, child = package.rpartition(".")
@@ -161,7 +161,8 @@ class Importer:
         """Give a module over the workspace; one that the host registered itself comes before it."""
         assert self._over_files is not None, "asked for only where there is a workspace"
         if grant is None:
-            return self._over_files.get(name)
+            found = self._over_files.get(name)
+            return None if found is None else note(found)
         members = self._over_files.additions.get(name)
         if members is None:
             return None

@@ -20,8 +20,9 @@ from agex.errors import SandboxAttributeError
 from agex.sandbox import classes, wall
 
 __all__ = [
-    "Known", "ModuleGrant", "Pattern", "explained", "handed_out", "hint", "instead_of_module", "is_foreign",
-    "make_for_each", "matches", "of_session", "open_while", "refused_member",
+    "Known", "ModuleGrant", "Pattern", "blank", "explained", "handed_out", "hint", "instead_of_module",
+    "is_for_guests", "is_foreign", "make_for_each", "matches", "note", "of_session", "open_while",
+    "refused_member",
 ]  # fmt: skip
 
 Pattern: TypeAlias = str | Iterable[str] | Callable[[str], bool]
@@ -39,6 +40,28 @@ def matches(pattern: Pattern, name: str) -> bool:
     if callable(pattern):
         return bool(pattern(name))
     return any(fnmatchcase(name, each) for each in pattern)
+
+
+_FOR_GUESTS: weakref.WeakSet[types.ModuleType] = weakref.WeakSet()
+
+
+def blank(name: str, doc: str | None = None) -> types.ModuleType:
+    """Make a module for guests, with nothing in it yet."""
+    made = types.ModuleType(name, doc)
+    _FOR_GUESTS.add(made)
+    return made
+
+
+def note(module: types.ModuleType) -> types.ModuleType:
+    """Note that a module, and those in it, were made for guests; return it."""
+    _FOR_GUESTS.add(module)
+    _FOR_GUESTS.update(each for each in vars(module).values() if type(each) is types.ModuleType)
+    return module
+
+
+def is_for_guests(module: types.ModuleType) -> bool:
+    """Tell whether a module was made for guests: the host's own may be in no table of the interpreter's."""
+    return type(module) is types.ModuleType and module in _FOR_GUESTS
 
 
 class ModuleGrant:
@@ -86,7 +109,7 @@ class ModuleGrant:
     def own_copy(self) -> types.ModuleType:
         """Give a copy for one session only, with its members of `per_session`."""
         shared = self.copy()
-        own = types.ModuleType(shared.__name__, shared.__doc__)
+        own = blank(shared.__name__, shared.__doc__)
         vars(own).update(vars(shared))
         if self.per_session is not None:
             vars(own).update(self.per_session())
@@ -122,7 +145,7 @@ class ModuleGrant:
     def _copy_of(self, module: types.ModuleType) -> types.ModuleType:
         copy = self._copies.get(module.__name__)
         if copy is None:
-            copy = self._copies[module.__name__] = types.ModuleType(module.__name__, module.__doc__)
+            copy = self._copies[module.__name__] = blank(module.__name__, module.__doc__)
             vars(copy).update(self._members(module))
         return copy
 
@@ -317,7 +340,7 @@ def of_session(shared: types.ModuleType, known: Known) -> types.ModuleType:
     """
     if id(shared) in known:
         return known[id(shared)][1]
-    own = types.ModuleType(shared.__name__, shared.__doc__)
+    own = blank(shared.__name__, shared.__doc__)
     known[id(shared)] = shared, own
     kinds = {*_DATA, tuple, types.ModuleType, getattr(sys.modules.get("numpy"), "ndarray", tuple)}
     made = _MADE_FOR_EACH[shared]() if shared in _MADE_FOR_EACH else {}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from agex.sandbox import sealing, wall
 from agex.sandbox.context import CURRENT
 from agex.sandbox.libraries.lookup import named
-from agex.sandbox.modules import ModuleGrant, Pattern, handed_out, make_for_each, matches
+from agex.sandbox.modules import ModuleGrant, Pattern, blank, handed_out, make_for_each, matches
 
 if TYPE_CHECKING:
     from agex.sandbox.libraries.library import Library
@@ -74,7 +74,7 @@ class LibraryGrant(ModuleGrant):
             with _as_host():
                 real = importlib.import_module(full)
                 prepare(self.library)
-                copy = self._copies[full] = types.ModuleType(real.__name__, real.__doc__)
+                copy = self._copies[full] = blank(real.__name__, real.__doc__)
                 vars(copy).update(self._granted(real, full))
                 if make := self.library.own.get(self._path(full)):
                     make_for_each(copy, make)
