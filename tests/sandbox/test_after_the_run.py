@@ -2,11 +2,15 @@
 
 import subprocess
 import sys
+import time
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from agex.errors import EvalError, SandboxError
 from agex.sandbox import Limits, Policy, Sandbox
+from agex.sandbox.context import CURRENT
 
 ERRORS = {
     **{
@@ -168,6 +172,108 @@ def test_a_metaclass_is_not_asked_while_the_host_works_in_the_midst_of_a_run() -
 
     assert session.run(IDENTITY + "work(c)").value == 1
     assert "SystemExit" in str(session.run(IDENTITY + "work(c)\nhash(C)").error)
+
+
+def worked(definitions: str, use: Callable[[Any], Any], program: str = "work(x)", **names: Any) -> Any:
+    """Run a program in which the host uses, in time of its own, what the guest hands it."""
+    session = Sandbox(limits=Limits(seconds=0.3)).session()
+
+    def work(value: object) -> Any:
+        with session.paused():
+            return use(value)
+
+    session.add(names)
+    session.bind("work", work)
+    session.bind("end", lambda: session.stop(Ended()))
+    return session.run(f"{definitions}\n{program}")
+
+
+class Ended(BaseException):
+    """Ends a run."""
+
+
+ENDLESS = "    def __repr__(self):\n        while True: pass"
+KEPT = "    def __getattr__(self, name): return name * 2\n    def __eq__(self, other): return 'own'"
+
+
+def test_what_the_host_asks_for_in_the_midst_of_a_run_has_the_limits_of_one() -> None:
+    began = time.monotonic()
+    assert "longer than 0.3 s" in str(worked(f"class C:\n{ENDLESS}\nx = C()", repr).error)
+    assert time.monotonic() - began < 5
+
+
+def test_it_runs_as_a_guest_behind_the_second_wall(capfd: pytest.CaptureFixture[str]) -> None:
+    guests: list[object] = []
+    program = "class C:\n    def __repr__(self):\n        note()\n        print('said')\n        return 'C'\nx = C()"
+    result = worked(program, repr, note=lambda: guests.append(CURRENT.get()))
+    assert (result.value, guests == [None], capfd.readouterr().out) == ("C", False, "")
+
+
+def test_what_ends_the_run_there_ends_it() -> None:
+    def use(value: object) -> str:
+        with pytest.raises(SandboxError):
+            repr(value)
+        return "went on"
+
+    result = worked("class C:\n    def __repr__(self): end()\nx = C()", use, "x = work(x)\nwhile True: pass")
+    assert type(result.stopped) is Ended
+
+
+def test_a_run_that_was_to_end_ends_after_the_host_has_asked_an_object() -> None:
+    session = Sandbox().session()
+
+    def work(value: object) -> None:
+        with session.paused():
+            session.interrupt(Ended())
+            assert repr(value) == "C"
+
+    session.bind("work", work)
+    result = session.run("class C:\n    def __repr__(self): return 'C'\nwork(C())\nwhile True: pass")
+    assert type(result.stopped) is Ended
+
+
+@pytest.mark.parametrize(
+    ("body", "use", "value"),
+    [
+        (KEPT, lambda x: (x.name, x == 1), ("namename", "own")),
+        ("    def __iter__(self):\n        yield from [1, 2]", list, [1, 2]),
+        ("    @property\n    def __doc__(self): return 'own'", lambda x: x.__doc__, "own"),
+        ("    def __repr__(self): return f'<{[D()]!r}>'\nclass D:\n    def __repr__(self): return 'D'", repr, "<[D]>"),
+    ],
+)  # fmt: skip
+def test_objects_answer_in_the_midst_of_a_run_as_they_do_after_it(
+    body: str, use: Callable[[Any], Any], value: object
+) -> None:
+    result = worked(f"class C:\n{body}\nx = C()", use, "work(x), work(x)")
+    assert result.value == (value, value)
+
+
+def test_another_guest_that_works_meanwhile_asks_them_as_its_own() -> None:
+    other = Sandbox().session()
+
+    def use(value: object) -> Any:
+        other.add({"x": value})
+        return other.run("sum(1 for _ in range(2000) if x == 1), [x, x].count(3), repr(x)").value
+
+    program = (
+        "class C:\n    def __eq__(self, other): return True\n    def __repr__(self): return 'C'\nx = C()"
+    )
+    assert worked(program, use).value == (2000, 2, "C")
+
+
+def test_what_a_guest_makes_of_its_class_while_the_host_works_stays() -> None:
+    def use(value: Any) -> str:
+        value.change()
+        return repr(value)
+
+    program = """
+class C:
+    def __repr__(self): return "before"
+    def change(self):
+        C.__repr__ = lambda self: "after"
+x = C()
+"""
+    assert worked(program, use, "work(x), repr(x)").value == ("after", "after")
 
 
 # -- functions that the host calls later ----------------------------------------------------------

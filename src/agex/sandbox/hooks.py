@@ -1,8 +1,9 @@
 """What host code calls without saying so, on objects of guest classes: behind limits between runs.
 
 ``repr(obj)``, ``obj == other`` or ``x in found`` in the host run methods that the guest
-wrote, when its own time is over and its exceptions are nobody's. So while no run is on,
-these methods are replaced by guarded ones; the next run begins by putting them back. Four kinds:
+wrote, when its own time is over and its exceptions are nobody's. So while no run is on, and while
+the host works within one, these methods are replaced by guarded ones; the next run begins by putting
+them back. Four kinds:
 
 * what an expression or a library function calls by itself, whatever the class: `HOOKS`;
 * what a class of the guest's has in place of a method of a builtin base: host code that knows ``str``
@@ -10,7 +11,7 @@ these methods are replaced by guarded ones; the next run begins by putting them 
 * properties in place of what the interpreter keeps itself, or under a name that it made up: ``__cause__`` of
   an error, ``__doc__``;
 * what a metaclass has in place of what tells classes apart: whoever looks for a class in a set asks it, and
-  whoever reads a name of one. There stands what ``type`` does, also while the host works within a run.
+  whoever reads a name of one. There stands what ``type`` does.
 """
 
 from __future__ import annotations
@@ -83,11 +84,21 @@ class Hooks:
         self._shut: list[_Place] = []
         self._known: dict[int, _Class] = {}
         self._is_open = True
+        self._is_on = True
         self._pauses = 0
 
     def shut(self, classes: Iterable[type]) -> None:
-        """Put the guarded ones in place."""
-        self.open()  # host code that was given up may have some shut
+        """Put the guarded ones in place: a run is over."""
+        self._is_on = False
+        self._close(classes)
+
+    def open(self) -> None:
+        """Put the guest's own back: a run begins."""
+        self._is_on = True
+        self._open()
+
+    def _close(self, classes: Iterable[type]) -> None:
+        self._open()  # host code that was given up may have some shut
         self._is_open = False
         before, self._known = self._known, {}
         for class_ in classes:
@@ -111,9 +122,10 @@ class Hooks:
             self._shut_file(class_)
         return _Class(class_, mro, names, values, self._shut[first:])
 
-    def shut_one(self, class_: type, name: Any, value: Any) -> None:
-        """Put a guarded one in the place of *value*, if that is a hook."""
-        self._shut_one(class_, name, value, _builtin_bases(class_))
+    def stored(self, class_: type, name: Any, value: Any) -> None:
+        """Put a guarded one in the place of *value*, if that is a hook and they are shut."""
+        if not self._is_open:
+            self._shut_one(class_, name, value, _builtin_bases(class_))
 
     def _shut_one(self, class_: type, name: Any, value: Any, bases: tuple[type, ...]) -> None:
         # A name may be of a class of the guest's: its __hash__ and __eq__ must not be asked.
@@ -133,20 +145,30 @@ class Hooks:
 
     @contextlib.contextmanager
     def paused(self, classes: Iterable[type]) -> Iterator[None]:
-        """Ask no metaclass of *classes* for a while in which the host works, without limits, in a run."""
+        """Have them shut for a while in which the host works within a run."""
         self._pauses += 1
-        if self._pauses == 1 and self._is_open:
-            for class_ in classes:
-                if issubclass(class_, type):
-                    said = namespace_of(class_)
-                    for name in _OF_CLASSES.intersection(said):
-                        self.shut_one(class_, name, said[name])
+        if self._pauses == 1 and self._is_on:
+            self._close(classes)
         try:
             yield
         finally:
             self._pauses -= 1
-            if self._pauses == 0 and self._is_open:  # else the run has ended meanwhile
-                self.open()
+            if self._pauses == 0 and self._is_on:  # else the run has ended meanwhile
+                self._open()
+
+    @contextlib.contextmanager
+    def _opened(self) -> Iterator[None]:
+        """Have them open for what is looked up as a run does it."""
+        if self._is_open:
+            yield
+            return
+        classes = [known.class_ for known in self._known.values()]
+        self._open()
+        try:
+            yield
+        finally:
+            if not self._is_on or self._pauses:
+                self._close(classes)
 
     def _shut_over(self, class_: type, name: str, value: Any, below: Any) -> None:
         """Guard what a class has in place of *below*, of a builtin class."""
@@ -175,10 +197,11 @@ class Hooks:
         self._shut.append(_Place(class_, name, value, guarded))
         type.__setattr__(class_, name, guarded)
 
-    def open(self) -> None:
-        """Put the guest's own back."""
+    def _open(self) -> None:
         self._is_open = True
-        for class_, name, value, _ in self._shut:
+        for class_, name, value, guarded in self._shut:
+            if namespace_of(class_).get(name) is not guarded:
+                continue  # the guest has put another one there since
             if value is _NOWHERE:
                 type.__delattr__(class_, name)
             else:
@@ -187,7 +210,12 @@ class Hooks:
 
     def _reads(self, name: str) -> Callable[[Any], Any]:
         """Read an attribute as a run does, in which all hooks are open."""
-        return lambda instance: self._answer(lambda: getattr(instance, name), (), {})
+
+        def looked_up(instance: Any) -> Any:
+            with self._opened():
+                return getattr(instance, name)
+
+        return lambda instance: self._answer(looked_up, (instance,), {})
 
     def _asks(self, value: Any) -> Callable[..., Any]:
         """Call what a class is asked by its abstract bases, as ``isinstance`` does."""
@@ -197,9 +225,12 @@ class Hooks:
         """Give a method that is looked up as a run does it."""
 
         def read(instance: Any) -> Any:
-            return lambda *args, **kwargs: self._answer(
-                lambda: getattr(instance, name)(*args, **kwargs), (), {}
-            )
+            def called(*args: Any, **kwargs: Any) -> Any:
+                with self._opened():
+                    method = getattr(instance, name)
+                return method(*args, **kwargs)
+
+            return lambda *args, **kwargs: self._answer(called, args, kwargs)
 
         return read
 

@@ -460,12 +460,18 @@ class Session:
         members.check_stored(class_, name, value)
         self._guards.alter(class_, name)
         type.__setattr__(class_, name, value)
-        if self._runs == 0:
-            self._hooks.shut_one(class_, name, value)
+        self._hooks.stored(class_, name, value)
 
     def _answer(self, method: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call a method of the guest's for host code that did not ask for it by name."""
+        if self._runs and CURRENT.get() is not None:
+            return method(*args, **kwargs)  # it is a guest's code that asks, within limits
+        before, raises = self._ending, self._raises
         result = self.call(method, *args, **kwargs)
+        if self._runs:  # the host works within a run, which is to end as it was to
+            self._raises, self._ending = raises, before or result.stopped
+            if self._ending is not None:
+                self.interrupt(self._ending)
         if result.stopped is not None:
             raise SandboxError(f"{method.__qualname__} tried to end a task that is over") from result.stopped
         if result.error is not None:
