@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import collections
+import enum
 import sys
 import typing
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pydantic
@@ -12,7 +14,7 @@ import pytest
 from fuzz import attack
 
 from agex.errors import SandboxError
-from agex.sandbox import Policy, Sandbox
+from agex.sandbox import Policy, Sandbox, wall
 
 
 def cases(attacks: dict[str, str]) -> list[Any]:
@@ -494,3 +496,51 @@ except* TypeError as e:
 found, [type(e) is G for e in caught]
 """)
     assert result.value == ([ValueError, TypeError], [True, True])
+
+
+# -- makers of classes that are given to the host
+
+
+class Kept:
+    """A class of the host's with private state."""
+
+    def __init__(self) -> None:
+        self._secret = "secret"
+
+
+def in_a_thread(function: Any, *args: Any, **kwargs: Any) -> Any:
+    """Call a function where nothing says that a guest gave it."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(function, *args, **kwargs).result()
+
+
+MADE_BY_THE_HOST = {
+    "type": "apply(type, 'X', (Kept,), hooks)()",
+    "type.__call__": "apply(type.__call__, type, 'X', (Kept,), hooks)()",
+    "a metaclass": "class M(type): pass\napply(M, 'X', (Kept,), hooks)()",
+    "ABCMeta": "import abc\napply(abc.ABCMeta, 'X', (Kept,), hooks)()",
+    "Enum": "import enum\napply(enum.Enum, 'E', hooks, type=Kept)",
+    "Enum, by a name that is more": "import enum\nclass S(str): pass\n"
+    "apply(enum.Enum, 'E', {S(name): hook for name, hook in hooks.items()}, type=Kept)",
+    "Enum, by pairs": "import enum\napply(enum.Enum, 'E', iter(hooks.items()), type=Kept)",
+}
+
+
+@pytest.mark.parametrize("name", MADE_BY_THE_HOST)
+def test_a_maker_of_classes_that_the_host_calls_makes_none_that_nobody_looks_at(name: str) -> None:
+    policy = Policy.default()
+    policy.cls(Kept)
+    policy.fn(in_a_thread, name="apply")
+    session = Sandbox(policy).session()
+    hooks = "hooks = {'A': 1, '__setattr__': lambda *said: seen.append(said), '__del__': lambda self: None}"
+    result = session.run(f"seen = []\n{hooks}\n{MADE_BY_THE_HOST[name]}")
+    assert isinstance(result.error, SandboxError), result
+    assert session.namespace["seen"] == []
+
+
+def test_the_host_makes_enumerations_as_ever() -> None:
+    wall.install()
+    assert list(enum.Enum("E", {"A": 1, "B": 2}).__members__) == ["A", "B"]
+    assert enum.IntEnum("E", [("A", 1)]).A == 1
+    assert enum.Flag("E", "A B").B.value == 2
+    assert enum.Enum("E", (each for each in "AB")).B.value == 2

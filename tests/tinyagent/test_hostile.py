@@ -58,6 +58,13 @@ ATTACKS = {
     "leak = getattr(t, 'tb_' + 'frame')",
     "the session by an answer in the way": "final_answer = 1\nleak = help.__globals__",
     "builtins": "leak = __builtins__",
+    "a class by a tool": "leak = apply(type, 'X', (), {'__del__': print})",
+    "a class by a tool and a metaclass": "class M(type): pass\nleak = apply(M, 'X', (), {'__del__': print})",
+    "a class by a tool, by type.__call__": "leak = apply(type.__call__, type, 'X', (), {'__del__': print})",
+    "a class by a tool over one of the host": "seen = []\n"
+    "hook = {'__setattr__': lambda *said: seen.append(said)}\n"
+    "try: apply(type, 'X', (type(vault()),), hook)()\nfinally: leak = seen or 0",
+    "an enumeration by a tool": "import enum\nleak = apply(enum.Enum, 'E', {'A': 1, '__del__': print})",
     "import in a callback": "def f():\n    import os\n    return os\nleak = apply(f)",
     "import by a callback": "leak = apply(__import__, 'os')",
     "eval in a callback": "leak = apply(eval, 'vault()._secret')",
@@ -110,3 +117,15 @@ def test_what_the_code_leaves_behind_does_nothing_to_the_host(way, verbose):
     result = one.run_sync("a", verbose=verbose, return_result=True)
     assert result.state == "completed"
     assert type(result.output) is str
+
+
+def test_what_a_tool_calls_for_the_code_works_as_its_own():
+    program = """
+import dataclasses, enum, operator
+class Point:
+    x: int = 1
+made = apply(type, "Named", (), {"x": 2})
+final_answer([apply(dataclasses.dataclass, Point)().x, made.x, apply(operator.attrgetter("x"), made()),
+              apply(enum.Enum, "Colour", "RED BLUE").RED.value])
+"""
+    assert PythonExecutor(tools=[apply]).run(program).final_value == [1, 2, 2, 1]

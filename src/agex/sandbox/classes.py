@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 
 from agex.errors import SandboxTypeError
 from agex.sandbox import answers, generic, hostclass, identity, instead, members, origins, rawmemory
-from agex.sandbox.context import asking
+from agex.sandbox.context import asking, maker
 from agex.sandbox.lazies import LazyMeta
 from agex.typeslots import bases_of, module_of, mro_of, name_of, namespace_of, worked_out_mro
 
@@ -65,13 +65,13 @@ class _StandInMeta(type):
     """The metaclass of stand-ins and of the metaclasses that guests derive from them."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        guards = asking()
         if cls is GuestType and len(args) == 1 and not kwargs:
             return type_of(args[0])
         real = _REAL.get(cls) or cls
-        if guards is None or len(args) != 3 or type not in mro_of(cls):
+        if len(args) != 3 or type not in mro_of(cls):
             members.check_maker(real)
             return type.__call__(real, *args, **kwargs)
+        guards = maker(cls.__name__)
         guards.classes.reconcile(cls, args[1], args[0])
         made = guards.classes.makes_new(real)
         return guards.classes.create(functools.partial(type.__call__, real), made, *args, **kwargs)

@@ -5,18 +5,46 @@ from __future__ import annotations
 import sys
 import types
 from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from agex.errors import SandboxError
+from agex.errors import SandboxError, SandboxTypeError
 
 if TYPE_CHECKING:
     from agex.sandbox.guards import Guards
 
-__all__ = ["CURRENT", "asking", "caller", "frames_of"]
+__all__ = ["CURRENT", "as_host", "asking", "caller", "frames_of", "maker", "serving"]
 
 CURRENT: ContextVar[Guards | None] = ContextVar("agex_guest", default=None)
 """The guards of the guest code running in this context; None in host code."""
+
+_SERVED: ContextVar[Guards | None] = ContextVar("agex_served", default=None)
+"""The guards of the guest that host code works for here with powers of its own."""
+
+
+@contextmanager
+def as_host() -> Iterator[None]:
+    """Be the host, who works for nobody, for the length of a block."""
+    guest, served = CURRENT.set(None), _SERVED.set(None)
+    try:
+        yield
+    finally:
+        _SERVED.reset(served)
+        CURRENT.reset(guest)
+
+
+@contextmanager
+def serving() -> Iterator[None]:
+    """Be the host for the length of a block, who may call what the guest of this context gave it."""
+    guests = CURRENT.get()
+    with as_host():
+        served = _SERVED.set(guests)
+        try:
+            yield
+        finally:
+            _SERVED.reset(served)
+
 
 _BETWEEN = sys.stdlib_module_names | {"agex"}
 
@@ -25,7 +53,8 @@ def asking() -> Guards | None:
     """Give the guards of the guest code that asks; None where it is the host.
 
     A function of the guest's that the host calls after its run is in no run: there it is told by its frame,
-    if nothing is between but libraries, which call what they are given.
+    if nothing is between but libraries, which call what they are given. A host that serves a guest may have
+    been given what it calls.
     """
     guards = CURRENT.get()
     frame: types.FrameType | None = None if guards else sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
@@ -34,9 +63,19 @@ def asking() -> Guards | None:
         if check is not None:
             found: Guards = check.__self__
             return found
-        if not _is_between(frame) or frame.f_code.co_filename.startswith("<frozen importlib"):
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
             return None  # a module that is being loaded is the host's, whoever asked for it
+        if not _is_between(frame):
+            break
         frame = frame.f_back
+    return guards or _SERVED.get()
+
+
+def maker(metaclass: str) -> Guards:
+    """Give the guards of the guest that makes a class; else nobody would look at what it is given."""
+    guards = asking()
+    if guards is None:
+        raise SandboxTypeError(f"{metaclass}() makes no classes where it is given to be called; call it")
     return guards
 
 

@@ -52,7 +52,7 @@ def _create(cls: Any, class_name: Any, names: Any, *, module: Any = None, **opti
         module = sys._getframe(2).f_globals.get("__name__")  # pyright: ignore[reportPrivateUsage]
     guards = asking()
     if guards is None:
-        return _real(cls, class_name, names, module=module, **options)
+        return _real(cls, class_name, _without_hooks(_members(names)), module=module, **options)
     bases: list[Any] = [each for each in (options.get("type"), cls) if issubclass(type(each), type)]
     hidden = guards.classes.host_names(*bases)
     found = _members(names)
@@ -66,6 +66,17 @@ def _create(cls: Any, class_name: Any, names: Any, *, module: Any = None, **opti
     guards.is_own(made)  # makes it known where it is the guest's
     return made
 
+
+def _without_hooks(found: list[Any]) -> list[Any]:
+    """Refuse a hook among members of which no guest is known to have said them: it may have given them."""
+    for each in found:
+        if type(each) is tuple and ledger.is_dunder(each[0]) and type(each[1]) not in _DATA:
+            raise SandboxTypeError(f"an enumeration cannot have a member named {each[0]}; choose another")
+    return found
+
+
+_DATA = (str, int, float, bool, tuple, type(None))
+"""Kinds of values that are no hooks."""
 
 _real_find_new: Any = enum.EnumType.__dict__["_find_new_"].__func__
 

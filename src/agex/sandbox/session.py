@@ -14,7 +14,7 @@ from agex.errors import EvalError, SandboxError
 from agex.sandbox import floating, members, wall
 from agex.sandbox.callbacks import end_callbacks
 from agex.sandbox.compiled import compile_module
-from agex.sandbox.context import CURRENT
+from agex.sandbox.context import CURRENT, as_host
 from agex.sandbox.echo import echo_text
 from agex.sandbox.guards import Guards
 from agex.sandbox.hooks import Hooks
@@ -269,16 +269,14 @@ class Session:
         """Let the clock of the run stand still while the host works for the guest."""
         deadline = self._deadline
         capture = CAPTURE.set(None)
-        guest = CURRENT.set(None)
         if deadline is not None:
             deadline.pause()
         try:
-            with wall.without_workspace(), self._hooks.paused(self._guards.classes.made()):
+            with as_host(), wall.without_workspace(), self._hooks.paused(self._guards.classes.made()):
                 yield
         finally:
             if deadline is not None:
                 deadline.resume()
-            CURRENT.reset(guest)
             CAPTURE.reset(capture)
 
     def charge(self, seconds: float) -> None:

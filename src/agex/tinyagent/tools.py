@@ -15,7 +15,7 @@ from agex.agent.registration import is_async
 from agex.contract import TaskSignature, Unresolved
 from agex.contract.annotations import Scope
 from agex.errors import DefinitionError, TaskError, ToolDefinitionError
-from agex.sandbox.context import CURRENT
+from agex.sandbox.context import serving
 
 __all__ = ["NAMES", "Tool", "checked_tools", "guest_function", "tool"]
 
@@ -171,13 +171,11 @@ def guest_function(tool: Tool, called: Callable[[Tool], None]) -> Callable[..., 
     def call(*args: Any, **kwargs: Any) -> Any:
         called(tool)
         args, kwargs = tool.bind(args, kwargs)
-        guest = CURRENT.set(None)
         try:
-            return tool.fn(*args, **kwargs)
+            with serving():
+                return tool.fn(*args, **kwargs)
         except TaskError as error:
             raise without_run(error) from None
-        finally:
-            CURRENT.reset(guest)
 
     call.__name__ = call.__qualname__ = tool.name
     call.__doc__ = tool.doc
