@@ -41,6 +41,8 @@ are. What a guest must never catch (its own time limit, the end of its task) der
 
 from __future__ import annotations
 
+import sys
+import types
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -83,12 +85,30 @@ __all__ = [
 class AgexError(Exception):
     """The root of all errors raised by agex."""
 
-    run: Run[Any] | None = None
-    """The run that was going on, with its events and usage; None outside a task."""
+    _run: Run[Any] | None = None
+
+    @property
+    def run(self) -> Run[Any] | None:
+        """The run that was going on, with its events and usage; None outside a task. Not for agents' code."""
+        asks = sys._getframe(1)  # pyright: ignore[reportPrivateUsage] - who asks is the question
+        if self._run is not None and _is_guests(asks):
+            raise SandboxAttributeError("the run of an error is not accessible; its text says what was wrong")
+        return self._run
+
+    @run.setter
+    def run(self, run: Run[Any] | None) -> None:
+        self._run = run
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle it as it is: what the constructor takes is not what is kept."""
         return _again, (type(self), self.args, vars(self))
+
+
+def _is_guests(frame: types.FrameType | None) -> bool:
+    """Tell whether a frame is of a guest's code, or of a function of the sandbox that a guest's calls."""
+    while frame is not None and str(frame.f_globals.get("__name__")).startswith("agex.sandbox."):
+        frame = frame.f_back
+    return frame is not None and "check!" in frame.f_builtins
 
 
 def _again(kind: type[AgexError], args: tuple[Any, ...], own: dict[str, Any]) -> AgexError:

@@ -87,6 +87,70 @@ def test_the_failure_that_the_agent_sees_does_not_carry_the_sub_tasks_run():
     assert pair(outer, inner)(1) == "None"
 
 
+@pytest.mark.parametrize(
+    "read",
+    [
+        "e.__context__",
+        "e.__cause__",
+        "e.run",
+        "getattr(e, 'run')",
+        "operator.attrgetter('run')(e)",
+        "'{0.run}'.format(e)",
+        "e._run",
+    ],
+)
+@pytest.mark.parametrize("way", ["a task", "a function that calls one"])
+def test_the_failure_leads_to_no_run_nor_to_the_errors_behind_it(way, read):
+    inner, _ = scripted("secret = 1\ntask_fail('no')", name="inner", state=Live())
+    code = f"import operator\ntry: specialist('')\nexcept Exception as e: task_success(str({read}))"
+    outer, _ = scripted(code, "task_success('refused')", name="outer")
+
+    @inner.task
+    def specialist(topic: str) -> str: ...
+
+    def calling(topic: str) -> str:
+        return specialist(topic)
+
+    outer.fn(specialist) if way == "a task" else outer.fn(calling, name="specialist")
+
+    @outer.task
+    def boss() -> str: ...
+
+    assert boss() in {"None", "refused"}
+
+
+def test_the_host_reads_the_run_of_a_failure_also_for_an_agent():
+    inner, _ = scripted("task_fail('no')", name="inner")
+    outer, _ = scripted("task_success(turns())", name="outer")
+
+    @inner.task
+    def specialist() -> str: ...
+
+    @outer.fn
+    def turns() -> int:
+        with pytest.raises(TaskFail) as caught:
+            specialist()
+        return caught.value.run.turns
+
+    @outer.task
+    def boss() -> int: ...
+
+    assert boss() == 1
+
+
+def test_the_failure_of_a_model_leads_to_no_request_of_a_provider():
+    failure = ModelError("refused", retryable=False)
+    failure.__cause__ = ValueError("Authorization: secret")
+    inner, _ = scripted(failure, name="inner")
+    code = (
+        "try: specialist('')\nexcept Exception as e: task_success(repr([e, e.__context__, e.__cause__]))"
+    )
+    outer, _ = scripted(code, name="outer")
+    said = pair(outer, inner)(1)
+    assert "LLMFail" in said
+    assert said.endswith(", None, None]")
+
+
 def test_a_wrong_argument_is_the_agents_error():
     inner, model = scripted("task_success('x')")
     outer, _ = scripted("try:\n    specialist(5)\nexcept TypeError as e:\n    task_success('TypeError')")

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from agex.errors import TaskFail
 from agex.testing import ScriptedModel
 from agex.tinyagent import AgentMemory, ExecutionLimits, PythonExecutor, TinyCodeAgent, tool
 
@@ -37,6 +38,14 @@ def break_it() -> None:
     """Fail with a secret among the locals."""
     hidden = SECRET
     raise ValueError(len(hidden))
+
+
+@tool
+def break_task() -> None:
+    """Fail as a task does."""
+    error = TaskFail("no")
+    error.run = SECRET
+    raise error
 
 
 ATTACKS = {
@@ -74,6 +83,8 @@ ATTACKS = {
     "class of the memory, changed": "type(memory).store = lambda *a: None",
     "class of a signal, changed": "type(uncertain('x')).message = 1",
     "a signal, changed": "s = uncertain('x')\ns.message = 'y'",
+    "the run of a task that failed": "try: break_task()\n"
+    "except Exception as e: leak = e.__context__ or e.run or 0\nraise ValueError",
     "catching the end": "try: final_answer(1)\nexcept BaseException as e: leak = e",
 }
 
@@ -81,7 +92,7 @@ ATTACKS = {
 @pytest.mark.parametrize("way", ATTACKS)
 def test_it_denies_what_an_attacker_tries(way):
     memory = AgentMemory(variables={"note": SECRET})
-    executor = PythonExecutor(tools=[vault, apply, break_it], memory=memory)
+    executor = PythonExecutor(tools=[vault, apply, break_it, break_task], memory=memory)
     result = executor.run(f"leak = 0\n{ATTACKS[way]}")
     assert not result.success or result.is_final
     assert result.namespace.get("leak", 0) == 0

@@ -120,22 +120,26 @@ def _guarded(task: _Packed, session: GuestSession) -> Callable[..., Any]:
     async def guarded(coroutine: Coroutine[Any, Any, Any]) -> Any:
         try:
             return await coroutine
-        except Exception as error:  # noqa: BLE001 - sorted out there, never swallowed
-            _pass_on(error, session)
+        except Exception as error:  # noqa: BLE001 - sorted out below, never swallowed
+            failure = error
+        _pass_on(failure, session)
 
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
             answer = task(args, kwargs)
-        except Exception as error:  # noqa: BLE001 - sorted out there, never swallowed
-            _pass_on(error, session)
-        return guarded(answer) if inspect.iscoroutine(answer) else answer
+        except Exception as error:  # noqa: BLE001 - sorted out below, never swallowed
+            failure = error
+        else:
+            return guarded(answer) if inspect.iscoroutine(answer) else answer
+        _pass_on(failure, session)
 
     return call
 
 
 def _pass_on(error: Exception, session: GuestSession) -> NoReturn:
+    """Raise what the calling code may see. Not in the handler: it would be the error's ``__context__``."""
     if isinstance(error, TaskError):
-        raise without_run(error) from None
+        raise without_run(error)
     if isinstance(error, InputError):
         raise error
     session.stop(HostFault(error))
@@ -143,7 +147,10 @@ def _pass_on(error: Exception, session: GuestSession) -> NoReturn:
 
 
 def without_run(error: TaskError) -> TaskError:
-    """Return the same error without the run: its state may hold what the caller was never granted."""
+    """Return the same error without the run: its state may hold what the caller was never granted.
+
+    Nor does it know the errors before it: that of a provider has the request, with the key.
+    """
     copy = type(error).__new__(type(error), *error.args)
-    vars(copy).update({name: value for name, value in vars(error).items() if name != "run"})
+    vars(copy).update({name: value for name, value in vars(error).items() if name != "_run"})
     return copy

@@ -175,7 +175,8 @@ def guest_function(tool: Tool, called: Callable[[Tool], None]) -> Callable[..., 
             with serving():
                 return tool.fn(*args, **kwargs)
         except TaskError as error:
-            raise without_run(error) from None
+            failure = error
+        raise without_run(failure)  # not in the handler: it would be the error's ``__context__``
 
     call.__name__ = call.__qualname__ = tool.name
     call.__doc__ = tool.doc
