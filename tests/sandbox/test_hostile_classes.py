@@ -544,3 +544,43 @@ def test_the_host_makes_enumerations_as_ever() -> None:
     assert enum.IntEnum("E", [("A", 1)]).A == 1
     assert enum.Flag("E", "A B").B.value == 2
     assert enum.Enum("E", (each for each in "AB")).B.value == 2
+
+
+# -- methods of the host's objects, given to others
+
+REBOUND = {
+    "__get__": "connect.__get__(x, X)()",
+    "__get__ by name": "import operator\noperator.methodcaller('__get__', x)(connect)()",
+    "partialmethod": "import functools\nX.f = functools.partialmethod(connect)\nx.f()",
+    "singledispatchmethod": "import functools\nX.f = functools.singledispatchmethod(connect)\nx.f(1)",
+    "registered there": "import functools\nclass X(X):\n    @functools.singledispatchmethod\n"
+    "    def f(self, a): pass\n    f.register(int, connect)\nx = X()\nx.f(1)",
+}
+
+
+@pytest.mark.parametrize("name", REBOUND)
+def test_a_method_of_an_object_of_the_host_stays_with_it(name: str) -> None:
+    class Client:
+        def connect(self, *args: object) -> None:
+            self._session = "secret"
+
+    session = Sandbox(Policy.default()).session()
+    session.add({"connect": Client().connect})
+    session.run(f"class X: pass\nx = X()\n{REBOUND[name]}")
+    assert session.run("vars(x)").value == {}
+
+
+def test_a_method_of_the_guests_is_bound_as_ever() -> None:
+    program = """
+import functools
+class A:
+    def f(self, *args): return type(self).__name__, args
+    g = functools.partialmethod(f, 1)
+a = A()
+class B:
+    f = functools.partialmethod(A.f, 2)
+    of = a.f
+a.g(), B().f(), B().of(), A.f.__get__(B(), B)(4), a.f.__get__(a, A)()
+"""
+    result = Sandbox(Policy.default()).exec(program)
+    assert result.value == (("A", (1,)), ("B", (2,)), ("A", ()), ("B", (4,)), ("A", ()))

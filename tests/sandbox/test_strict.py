@@ -269,6 +269,7 @@ BORROWED = {
     "super, contested": "class Own(Client):\n    def f(self, x): super(Own, Own).open(x)\nOwn().f(x)",
     "a method of another class": "class Other(X):\n    connect = Client.connect\nx = Other()\nx.connect()",
     "partialmethod": "import functools\nclass Other(X):\n    f = functools.partialmethod(Client.connect)\nx = Other()\nx.f()",
+    "bound to another": "client.connect.__get__(x, X)(); Client.connect(x)",
     "one of its own": "Client.again(x)",
     "one that is kept": "Client.kept(x)",
     "a property": "class Other(X):\n    status = Client.status\nx = Other()\nx.status",

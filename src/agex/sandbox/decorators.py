@@ -218,7 +218,19 @@ def _bindable(func: Any) -> Any:
         behind = _BEHIND[issubclass(type(behind), classmethod)](behind)
     if issubclass(type(behind), _READERS):
         raise SandboxTypeError(f"a method is made of a function here, got {type(behind).__name__}")
-    return func
+    return _as_bound(func) if type(func) is types.MethodType else func
+
+
+def _as_bound(method: types.MethodType) -> Any:
+    """Give a method of the host's as what stays with its object: it does so itself since Python 3.13."""
+    guards = asking()
+    if guards is not None and guards.is_guest_function(method.__func__):
+        return method
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return method(*args, **kwargs)
+
+    return call
 
 
 _BEHIND = {

@@ -351,6 +351,8 @@ def _get_door(guards: Guards, receiver: Any, name: str) -> Any:
     """``__get__``: a property of the host's reads the private state of whatever object it is given."""
     if issubclass(type(receiver), (types.MemberDescriptorType, types.GetSetDescriptorType, Inert)):
         raise refusal(receiver, name)
+    if type(receiver) is types.MethodType and not guards.is_guest_function(receiver.__func__):
+        return Door(lambda *args: receiver)  # up to Python 3.12 it would be of the object that it is given
     descriptor: Any = super_self(receiver) if issubclass(type(receiver), super) else receiver
     is_class = issubclass(type(descriptor), type)
     if not issubclass(descriptor if is_class else type(descriptor), (*_READERS, classmethod)):
