@@ -496,3 +496,46 @@ found = isinstance(proxy, Real), proxy.__class__ is Real, type(proxy) is Proxy, 
 """
 
     assert Sandbox().exec(source).namespace["found"] == (True, True, True, 1)
+
+
+class Account:
+    """An object of the host that others hold weakly."""
+
+    def __init__(self) -> None:
+        self.owner = "open to all"
+        self.token = "secret"
+
+    def __call__(self) -> str:
+        return "called"
+
+
+class Unregistered:
+    token = "open to all"
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize(
+    "program",
+    [
+        "ref.token",
+        "other.token\nref.token",
+        "getattr(ref, 'token', None)",
+        "'{0.token}'.format(ref)",
+        "[each.token for each in [other, ref]]",
+        "match ref:\n    case object(token=found): found",
+        "ref.__dict__",
+        "ref.__init__",
+        "ref._private",
+    ],
+)
+def test_a_weak_proxy_answers_what_its_object_does(program: str, strict: bool) -> None:
+    policy = Policy.default(strict=strict)
+    policy.cls(Account, exclude=["token"])
+    account, other = Account(), Unregistered()
+    names = {"ref": weakref.proxy(account), "other": weakref.proxy(other)}
+    result = Sandbox(policy).exec(program, namespace=names)
+    assert isinstance(result.error, SandboxError), result
+    program = "ref.owner, ref(), other.token, ref.__class__.__name__"
+    assert Sandbox(policy).exec(program, namespace=names).value == (
+        "open to all", "called", "open to all", "Account",
+    )  # fmt: skip

@@ -40,6 +40,7 @@ from agex.sandbox.asked import Asked
 from agex.sandbox.builtin import REFUSING, as_builtin, print_, refuse_call
 from agex.sandbox.context import CURRENT, caller
 from agex.sandbox.flags import CO_OPTIMIZED
+from agex.sandbox.identity import is_proxy, referent
 from agex.sandbox.importer import Importer
 from agex.sandbox.imports import Compile, Imports
 from agex.sandbox.libraries import sqlite_stores
@@ -181,6 +182,9 @@ class Guards:
             return receiver
         if page.IS_HERE and page.belongs_to_it(receiver, name):
             raise refusal(receiver, name)
+        if is_proxy(class_):
+            given = self.check(behind := referent(receiver), name)
+            return receiver if given is behind else given
         if rules.strict and issubclass(class_, types.ModuleType):
             self.check_module(receiver)
         private = ledger.is_private(name)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterable
 from typing import Any
 
-__all__ = ["ByIdentity", "is_one_of", "is_told_by"]
+__all__ = ["ByIdentity", "is_one_of", "is_proxy", "is_told_by", "referent"]
 
 
 class ByIdentity:
@@ -32,3 +33,17 @@ def is_one_of(class_: type, classes: Iterable[type]) -> bool:
 def is_told_by(class_: type) -> bool:
     """Tell whether a set finds a class without asking a metaclass of the guest."""
     return type(class_).__hash__ is type.__hash__ and type(class_).__eq__ is type.__eq__
+
+
+def is_proxy(class_: type) -> bool:
+    """Tell whether objects of a class are weak proxies: they answer for another object in everything."""
+    return class_ is weakref.ProxyType or class_ is weakref.CallableProxyType
+
+
+def referent(proxy: Any) -> Any:
+    """Give the object that a weak proxy answers for, by a method that no class of a guest's defines.
+
+    Raises:
+        ReferenceError: it is gone.
+    """
+    return proxy.__reduce_ex__.__self__
