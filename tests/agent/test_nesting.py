@@ -138,17 +138,31 @@ def test_the_host_reads_the_run_of_a_failure_also_for_an_agent():
     assert boss() == 1
 
 
-def test_the_failure_of_a_model_leads_to_no_request_of_a_provider():
+@pytest.mark.parametrize("way", ["a task", "a function that calls one"])
+def test_the_failure_of_a_model_leads_to_no_request_of_a_provider(way):
     failure = ModelError("refused", retryable=False)
     failure.__cause__ = ValueError("Authorization: secret")
-    inner, _ = scripted(failure, name="inner")
-    code = (
-        "try: specialist('')\nexcept Exception as e: task_success(repr([e, e.__context__, e.__cause__]))"
-    )
+    inner, _ = scripted(failure, failure, name="inner")
+    code = "try: specialist('')\nexcept Exception as e: task_success(repr([e, e.__context__, e.__cause__]))"
     outer, _ = scripted(code, name="outer")
-    said = pair(outer, inner)(1)
+
+    @inner.task
+    def specialist(topic: str) -> str: ...
+
+    def calling(topic: str) -> str:
+        return specialist(topic)
+
+    outer.fn(specialist) if way == "a task" else outer.fn(calling, name="specialist")
+
+    @outer.task
+    def boss() -> str: ...
+
+    said = boss()
     assert "LLMFail" in said
     assert said.endswith(", None, None]")
+    with pytest.raises(LLMFail) as caught:  # the host is told all
+        specialist("")
+    assert caught.value.__cause__ is failure
 
 
 def test_a_wrong_argument_is_the_agents_error():

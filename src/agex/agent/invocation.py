@@ -205,8 +205,11 @@ class Invocation:
         except BaseException as error:
             ended = error if not isinstance(error, asyncio.CancelledError) else TaskCancelled("cancelled")
             self._close(error=ended)
-            if isinstance(ended, AgexError) and ended.run is None:
-                ended.run = self.record
+            if isinstance(ended, AgexError):
+                if ended.run is None:
+                    ended.run = self.record
+                if self.call.parent is not None:  # an agent's code may catch it, by way of a host function
+                    _forget_behind(ended)
             raise
         self._close(value=self._value if self.call.parent else handed_over(self._value, self._origin))
         if self._solved is not None and self.execution.solution is not None:
@@ -320,6 +323,11 @@ class Invocation:
         for name, value in values.sketched(variables, allow=allow).items():
             found[name] = values.stand_in(value) if type(value) is values.NotKept else value
         return found
+
+
+def _forget_behind(error: BaseException) -> None:
+    """Cut an error off those before it: that of a provider has the request, with the key."""
+    error.__cause__ = error.__context__ = None
 
 
 def _offered(model: Model, files: TaskFiles | None) -> tuple[str, ...]:
