@@ -11,6 +11,7 @@ from typing import Any
 from agex.errors import SandboxError, SandboxTypeError
 from agex.sandbox.libraries.checks import Stream, guarded
 from agex.sandbox.libraries.library import Library, Replacements, less, only
+from agex.sandbox.libraries.readonly import at_positions
 
 __all__ = ["DENIED", "LIBRARIES"]
 
@@ -196,7 +197,7 @@ LIBRARIES = {
         name="numpy",
         modules=_MODULES,
         denied=DENIED,
-        guarded={"RandomState.seed": _seed, "byteswap": _byteswap},
+        guarded={"RandomState.seed": _seed, "byteswap": _byteswap, "ufunc.at": at_positions},
         # generators read their first state from the memory of what these give
         whole=frozenset({"ISeedSequence", "SeedSequence"}),
         # not the helpers that are shared: np.r_, np.mgrid

@@ -10,6 +10,7 @@ from agex.sandbox.libraries.checks import Stream, copies_for_functions, guarded
 from agex.sandbox.libraries.generators import draw_from_own, hold_own
 from agex.sandbox.libraries.homes import Guard
 from agex.sandbox.libraries.library import Library, Replacements, less, only
+from agex.sandbox.libraries.readonly import into, keeping_inputs
 from agex.sandbox.libraries.scipy_checks import (
     factorized,
     grey_morphology,
@@ -76,6 +77,7 @@ _FUNCTIONS: dict[str, dict[str, Guard]] = {
     },
     "ndimage": {
         "distance_transform_cdt": metric_of_rank,
+        "label": into(2, "output"),
         **dict.fromkeys(
             """
             black_tophat grey_closing grey_dilation grey_erosion grey_opening morphological_gradient
@@ -87,7 +89,7 @@ _FUNCTIONS: dict[str, dict[str, Guard]] = {
     "optimize": dict.fromkeys(("fsolve", "leastsq", "root"), copies_for_functions),
     "sparse.csgraph": {"construct_dist_matrix": predecessors(2), "reconstruct_path": predecessors(1)},
     "sparse.linalg": {"spilu": factorized, "splu": factorized},
-    "spatial.distance": {"squareform": numbers},
+    "spatial.distance": {"cdist": into(3, "out"), "pdist": into(2, "out"), "squareform": numbers},
 }
 """Functions whose compiled code trusts what it is given."""
 
@@ -148,11 +150,14 @@ def _checking(real: Any) -> Any:
 
 
 def _replace(files: bool) -> Replacements:
+    linalg: Any = import_module("scipy.linalg")
     sparse: Any = import_module("scipy.sparse")
 
+    kept = {name: keeping_inputs(getattr(linalg, name)) for name in linalg.__all__}
     matrix = Stream(position=0, keyword="file", in_memory=True, most=1, files=files)
     saved = Stream(position=0, keyword="file", in_memory=True, writes=True, most=2, files=files)
     return {
+        "linalg": {name: function for name, function in kept.items() if function is not None},
         "sparse": {
             "load_npz": guarded(sparse.load_npz, matrix),
             "save_npz": guarded(sparse.save_npz, saved),

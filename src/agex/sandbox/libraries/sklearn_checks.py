@@ -8,6 +8,7 @@ from typing import Any
 
 from agex.sandbox.context import asking
 from agex.sandbox.libraries.checks import copies_for_functions
+from agex.sandbox.libraries.readonly import keeping_read_only
 from agex.sandbox.standins import replace
 
 __all__ = ["prepare_models"]
@@ -18,6 +19,10 @@ def prepare_models() -> None:
     replace(import_module("sklearn.neighbors").BallTree, "__init__", _with_copies)
     replace(import_module("sklearn.svm._base").BaseLibSVM, "_validate_for_predict", _with_vectors)
     replace(import_module("sklearn.manifold._t_sne"), "_kl_divergence_bh", _finite)
+    # these exchange columns in place by BLAS
+    replace(import_module("sklearn.linear_model._least_angle"), "_lars_path_solver", keeping_read_only)
+    for name in ("_cholesky_omp", "_gram_omp"):
+        replace(import_module("sklearn.linear_model._omp"), name, keeping_read_only)
 
 
 def _with_copies(real: Any) -> Any:
