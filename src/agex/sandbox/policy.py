@@ -393,12 +393,14 @@ class Policy:
         return said or self._shelf.restricts(class_)
 
     def leaves_out(self, class_: type, name: str) -> bool:
-        """Tell whether a registration excludes a public *name* that *class_* is known to have.
+        """Tell whether a registration, or a library, excludes a public *name* that *class_* is known to have.
 
         Classes that are not derived from have no ``__init_subclass__``.
         """
         if name == "__init_subclass__":
             return self._shelf.is_whole(class_)
+        if self._shelf.keeps(unsealed(class_), name):
+            return True
         for base in _of_hosts(unsealed(class_)):
             rule = self._rules.get(base)
             if rule is None or name.startswith("_") or not rule.denies(name):

@@ -86,6 +86,8 @@ class Library:
     """Functions of modules, each by the module's path, that are handed out in a guarded form."""
     copied: frozenset[str] = frozenset()
     """Data that an object of the library trusts, and hands out as a copy."""
+    trusted: frozenset[str] = frozenset()
+    """Data that compiled code asks of an object and follows: no class of a guest's says it otherwise."""
     whole: frozenset[str] = frozenset()
     """Classes that no class of a guest's derives from: compiled code trusts what their methods answer."""
     writable: frozenset[str] | None = frozenset()

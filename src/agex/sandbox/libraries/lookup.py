@@ -114,6 +114,10 @@ class Shelf:
             for owner, _, _ in (key.rpartition(".") for key in (*library.denied, *library.guarded))
         )
 
+    def keeps(self, class_: type, name: str) -> bool:
+        """Tell whether objects have something under *name* that they do not answer, or answer with a copy."""
+        return self.verdict(class_, name) in (DENIED, COPIED)
+
     def is_whole(self, class_: type) -> bool:
         """Tell whether no class of a guest's may derive from a class."""
         known = self._libraries

@@ -185,6 +185,7 @@ LIBRARIES = {
         )
         | _TABLEAUX,
         functions=_FUNCTIONS,
+        whole=frozenset({"_spbase", "spmatrix", "_QhullUser", "NDInterpolatorBase", "BSpline", "Sobol"}),
         copied=_POSITIONS,
         brings=("numpy",),
         prepare=prepare,

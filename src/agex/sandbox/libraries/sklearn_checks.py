@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import numbers
 from importlib import import_module
 from typing import Any
 
@@ -19,6 +20,9 @@ def prepare_models() -> None:
     replace(import_module("sklearn.neighbors").BallTree, "__init__", _with_copies)
     replace(import_module("sklearn.svm._base").BaseLibSVM, "_validate_for_predict", _with_vectors)
     replace(import_module("sklearn.manifold._t_sne"), "_kl_divergence_bh", _finite)
+    replace(import_module("sklearn.feature_extraction._hash"), "_hashing_transform", _with_columns)
+    for name in ("predict_stage", "predict_stages"):
+        replace(import_module("sklearn.ensemble._gb"), name, _of_one_width)
     # these exchange columns in place by BLAS
     replace(import_module("sklearn.linear_model._least_angle"), "_lars_path_solver", keeping_read_only)
     for name in ("_cholesky_omp", "_gram_omp"):
@@ -48,6 +52,29 @@ def _with_vectors(real: Any) -> Any:
         return checked
 
     return _validate_for_predict
+
+
+def _with_columns(real: Any) -> Any:
+    """Refuse a table of no columns: the hash is divided by their number."""
+
+    def _hashing_transform(raw_X: Any, n_features: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N803
+        if not isinstance(n_features, numbers.Integral) or n_features < 1:
+            raise ValueError("n_features must be a positive integer")
+        return real(raw_X, n_features, *args, **kwargs)
+
+    return _hashing_transform
+
+
+def _of_one_width(real: Any) -> Any:
+    """Refuse trees that ask for columns which the table does not have: the array of them can be changed."""
+
+    def predict(estimators: Any, *args: Any) -> Any:
+        columns = next(each.shape[1] for each in args if hasattr(each, "shape"))
+        if asking() is not None and any(each.tree_.n_features != columns for each in estimators.flat):
+            raise ValueError("the estimators are not those that were fitted; call fit() again")
+        return real(estimators, *args)
+
+    return predict
 
 
 def _finite(real: Any) -> Any:

@@ -189,7 +189,7 @@ LIBRARIES = {
         # data of a class, which the host's models share
         denied=frozenset(
             {
-                "tree_",
+                "BaseDecisionTree.tree_",
                 "get_arrays",
                 "idx_array",
                 "node_data",
@@ -201,6 +201,17 @@ LIBRARIES = {
         # a metric is given memory that is freed later
         guarded={"get_metric": copies_for_functions},
         copied=frozenset({"BaseLibSVM.support_", "BaseLibSVM.n_support_"}),
+        trusted=frozenset(
+            {
+                *(
+                    f"BaseLibSVM.{name}"
+                    for name in ("support_", "support_vectors_", "n_support_", "shape_fit_")
+                ),
+                *(f"BaseDecisionTree.{name}" for name in ("tree_", "n_features_in_")),
+                "BaseGradientBoosting.estimators_",
+                "_BaseKMeans.cluster_centers_",
+            }
+        ),
         # a tree over these would be made without the check of the metric
         whole=frozenset({"BallTree64", "BallTree32", "DistanceMetric"}),
         sealed=tuple(f"sklearn.metrics._dist_metrics.PyFuncDistance{bits}" for bits in (32, 64)),
