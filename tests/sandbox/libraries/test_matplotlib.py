@@ -102,6 +102,8 @@ HOSTILE = {
     "table of markers": "from matplotlib.lines import Line2D; Line2D.markers['o'] = 'x'",
     "font of the host": "t = ax.text(0, 0, 'x'); f = t.get_fontproperties(); f.set_file(SECRET); t.set_fontproperties(f); fig.savefig(io.BytesIO())",
     "a label that walks": "class F(float): pass\nv = F(1)\nv.x = plt.subplots\nb = ax.bar([1], [2])\nax.bar_label(type(b)(b.patches, datavalues=[v], orientation='vertical'), fmt='{.x.__globals__}', label_type='center')",
+    "fonts of the process": "fig.canvas.get_renderer().mathtext_parser.parse('$x$', 72).glyphs[0][0].set_charmap(2)",
+    "formulas of the process": "fig.canvas.get_renderer().mathtext_parser.parse('$x$', 72).glyphs.clear()",
     "patching": "plt.Figure.savefig = None",
     "ginput": "fig.ginput()",
 }  # fmt: skip

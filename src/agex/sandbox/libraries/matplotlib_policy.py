@@ -61,7 +61,9 @@ _DENIED = frozenset(
     print_avif print_eps print_figure print_gif print_jpeg print_jpg print_pdf print_pgf print_png print_ps
     print_raw print_rgba print_svg print_svgz print_tif print_tiff print_webp write_png
     manager manager_class new_manager new_timer set_canvas show ginput start_event_loop
-    set_usetex
+    set_usetex mathtext_parser
+    FT2Font.clear FT2Font.select_charmap FT2Font.set_charmap FT2Font.set_size FT2Font.set_text
+    FT2Font.load_char FT2Font.load_glyph
     ColormapRegistry.register ColormapRegistry.unregister
     Line2D.lineStyles Line2D.drawStyles Line2D.drawStyleKeys Line2D.markers DateLocator.hms0d
     MaxNLocator.default_params EngFormatter.ENG_PREFIXES Path.NUM_VERTICES_FOR_CODE
@@ -72,7 +74,8 @@ _DENIED = frozenset(
     RendererAgg.draw_gouraud_triangles RendererAgg.draw_image RendererAgg.draw_markers
     RendererAgg.draw_path_collection RendererAgg.draw_quad_mesh copy_from_bbox restore_region
     """.split()
-    # write files; windows and their loops; run TeX; change what colormaps the host finds,
+    # write files; windows and their loops; run TeX; remember formulas, and the fonts that
+    # all text of the process is drawn with; change what colormaps the host finds,
     # or the tables that its own lines and axes use, or what draws the entries of all legends;
     # the last two lines: C++ that trusts sizes
 )
