@@ -182,3 +182,44 @@ def test_rows_of_a_connection_of_the_host_may_be_those_of_sqlite3():
 
     assert result.error is None
     assert result.stdout == "1\n[[2]]\n"
+
+
+ATTACHING = {
+    "attach": "db.execute('attach ? as x', (TARGET,))",
+    "attach by a cursor": "db.cursor().execute('attach ? as x', (TARGET,))",
+    "attach in a script": 'db.executescript("attach \'" + TARGET + "\' as x; create table x.t (a)")',
+    "attach in a script of a cursor": 'db.cursor().executescript("attach \'" + TARGET + "\' as x; create table x.t (a)")',
+    "attach off the class": "type(db).execute(db, 'attach ? as x', (TARGET,))",
+    "attach by a name": "getattr(db, 'exec' + 'ute')('attach ? as x', (TARGET,))",
+    "vacuum": "db.execute('vacuum into ?', (TARGET,))",
+    "attach by pandas": "import pandas; pandas.read_sql_query('attach ? as x', db, params=(TARGET,))",
+}
+
+
+@pytest.mark.parametrize("source", ATTACHING.values(), ids=ATTACHING)
+def test_a_connection_of_the_host_opens_no_other_file(source, tmp_path):
+    db = sqlite3.connect(":memory:")
+    policy = Policy.default()
+    policy.module(db, name="db")
+    if "pandas" in source:
+        policy.module(
+            pytest.importorskip("pandas", reason="pandas is not installed: its policy cannot be tried")
+        )
+    result = Sandbox(policy).exec(source, {"TARGET": str(tmp_path / "canary")})
+
+    assert result.error is not None
+    assert not list(tmp_path.iterdir())
+    db.execute("attach ? as x", (str(tmp_path / "canary"),))
+
+
+def test_a_connection_of_the_host_is_worked_with():
+    db = sqlite3.connect(":memory:")
+    policy = Policy.default()
+    policy.module(db, name="db")
+    result = Sandbox(policy).exec(
+        "db.execute('create table t (a)'); db.executemany('insert into t values (?)', [(1,), (2,)]); db.commit()\n"
+        "cursor = db.cursor(); cursor.execute('create temp table u as select a + ? as b from t', (1,))\n"
+        "print(db.execute('select b from u').fetchall(), [row for row in cursor.execute('select a from t')])"
+    )
+
+    assert result.stdout == "[(2,), (3,)] [(1,), (2,)]\n"

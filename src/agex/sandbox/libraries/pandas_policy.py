@@ -72,7 +72,10 @@ def _database(position: int) -> Guard:
         connection = argument(position, "con", args, kwargs)
         if not isinstance(connection, sqlite3.Connection):
             raise SandboxError(f"con must be an sqlite3 connection here, not {type(connection).__name__}")
-        return real(*args, **kwargs)
+        from agex.sandbox.libraries import sqlite_use  # imports sqlite3
+
+        with sqlite_use.alone(connection):
+            return real(*args, **kwargs)
 
     return guard
 

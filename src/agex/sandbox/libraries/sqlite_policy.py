@@ -101,6 +101,18 @@ def _of_own(real: Callable[..., Any], *args: Any, **options: Any) -> Any:
     return real(*args, **options)
 
 
+def _alone(real: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    """Have a connection of the host's, which nobody else restrains, open no other files."""
+    subject: Any = getattr(real, "__self__", None)
+    if not isinstance(subject, (sqlite3.Connection, sqlite3.Cursor)):  # read off the class
+        subject = args[0] if args else None
+    connection = subject.connection if isinstance(subject, sqlite3.Cursor) else subject
+    if not isinstance(connection, sqlite3.Connection) or isinstance(connection, sqlite_use.Connection):
+        return real(*args, **options)
+    with sqlite_use.alone(connection):
+        return real(*args, **options)
+
+
 _CALLING = """
     create_aggregate create_collation create_function create_window_function set_trace_callback
 """.split()
@@ -215,7 +227,15 @@ LIBRARIES = {
         name="sqlite3",
         modules=_MODULES,
         denied=_DENIED,
-        guarded={"Connection.backup": _backup, **{f"Connection.{name}": _of_own for name in _CALLING}},
+        guarded={
+            "Connection.backup": _backup,
+            **{f"Connection.{name}": _of_own for name in _CALLING},
+            **{
+                f"{owner}.{name}": _alone
+                for owner in ("Connection", "Cursor")
+                for name in ("execute", "executemany", "executescript")
+            },
+        },
         writable=frozenset({"Connection", "Cursor"}),
         sealed=("sqlite3.Connection", "sqlite3.Cursor"),
         replace=_replace,

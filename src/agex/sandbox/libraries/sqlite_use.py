@@ -9,15 +9,26 @@ the running cursor.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, ClassVar, TypeVar
 
 from agex.errors import SandboxTypeError
 from agex.sandbox import instead, sealing
 
-__all__ = ["Connection", "Cursor", "stands_for"]
+__all__ = ["Connection", "Cursor", "alone", "stands_for"]
 
 T = TypeVar("T")
+
+
+@contextmanager
+def alone(connection: sqlite3.Connection) -> Iterator[None]:
+    """Have a connection open no other files: ``ATTACH`` makes and reads any, below Python."""
+    before = connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
+    try:
+        yield
+    finally:
+        connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, before)
 
 
 class _Use:
