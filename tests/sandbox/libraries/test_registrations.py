@@ -1,5 +1,7 @@
 """How a host's registration and a library's policy meet, and what opens a door."""
 
+import copy
+import importlib
 import subprocess
 import sys
 from pathlib import Path
@@ -327,3 +329,25 @@ def test_a_keyword_that_hides_from_a_look_for_it_is_refused(call, tmp_path):
     error = Sandbox(policy).exec(source, {"path": str(path)}).error
     assert "a keyword is a Key here" in str(error)
     assert path.read_text() == "a"
+
+
+SHARED = {
+    "colors of dendrograms": ("scipy", "from scipy.cluster import hierarchy as h; h.set_link_color_palette(['k'])",
+                              "scipy.cluster.hierarchy", lambda m: m._link_line_colors),
+    "endings of images": ("PIL", "from PIL import Image; Image.registered_extensions().clear()",
+                          "PIL.Image", lambda m: m.registered_extensions()),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_tables_of_a_library_stay_the_hosts(name):
+    library, source, home, look = SHARED[name]
+    policy = Policy.default()
+    policy.module(
+        pytest.importorskip(library, reason=f"{library} is not installed: its policy cannot be tried")
+    )
+    before = copy.copy(look(importlib.import_module(home)))
+
+    Sandbox(policy).exec(source)
+
+    assert look(importlib.import_module(home)) == before

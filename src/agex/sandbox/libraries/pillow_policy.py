@@ -70,6 +70,7 @@ def _replace(files: bool) -> Replacements:
 
     return {
         "Image": {
+            "registered_extensions": lambda: dict(image.registered_extensions()),
             "frombytes": guarded(image.frombytes, _raw(3, "decoder_name")),
             "open": guarded(image.open, Stream(keyword="fp", in_memory=True, files=files)),
         },

@@ -32,6 +32,7 @@ _WHOLE = """
 _MODULES = {
     "": only(),
     **{name: less("test") for name in _WHOLE},
+    "cluster.hierarchy": less("test set_link_color_palette"),  # the process's; dendrogram(link_color_func=)
     # backends and workers are the process's
     "fft": less("test *_backend *_workers"),
     # what is found by name is compiled code that trusts the sizes it is given
