@@ -129,11 +129,41 @@ def _of_exact_format(real: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+def _stand_in(real: type, make: Callable[..., Any], **members: Any) -> type:
+    """Give what guests get in place of *real*: called, it gives what *make* does. Nobody inherits from it."""
+
+    class Meta(type):
+        def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+            return make(*args, **kwargs)
+
+        def __instancecheck__(cls, instance: object) -> bool:
+            return isinstance(instance, real)
+
+        def __subclasscheck__(cls, subclass: type) -> bool:
+            return issubclass(subclass, real)
+
+    namespace = {"__module__": real.__module__.lstrip("_"), "__doc__": real.__doc__, **members}
+    return instead.stands_for(real, Meta(real.__name__, (real,), namespace))
+
+
 STRUCT: dict[str, Any] = {
     name: _of_exact_format(getattr(struct, name))
     for name in ("calcsize", "iter_unpack", "pack", "pack_into", "unpack", "unpack_from")
 }
-"""The functions of ``struct``, which remember formats."""
+"""The members of ``struct``, which remember formats.
+
+A class over ``Struct`` could begin anew, with another format, while C code writes what the first one says.
+"""
+
+
+def _struct(format: Any) -> Any:  # noqa: A002 - its name there
+    """Do what ``struct.Struct`` does."""
+    return struct.Struct(exact(format))
+
+
+STRUCT["Struct"] = _stand_in(
+    struct.Struct, _struct, __new__=lambda cls, *args, **kwargs: _struct(*args, **kwargs)
+)
 
 
 # -- zoneinfo
@@ -145,23 +175,12 @@ def zone_members() -> dict[str, Any]:
     import zoneinfo
 
     real = zoneinfo.ZoneInfo
-
-    class Meta(type):
-        def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-            return _of_exact_key(real, args, kwargs)
-
-        def __instancecheck__(cls, instance: object) -> bool:
-            return isinstance(instance, real)
-
-        def __subclasscheck__(cls, subclass: type) -> bool:
-            return issubclass(subclass, real)
-
-    namespace = {
-        "__module__": "zoneinfo",
-        "__doc__": real.__doc__,
-        "no_cache": staticmethod(lambda *args, **kwargs: _of_exact_key(real.no_cache, args, kwargs)),
-    }
-    return {"ZoneInfo": instead.stands_for(real, Meta("ZoneInfo", (real,), namespace))}
+    made = _stand_in(
+        real,
+        lambda *args, **kwargs: _of_exact_key(real, args, kwargs),
+        no_cache=staticmethod(lambda *args, **kwargs: _of_exact_key(real.no_cache, args, kwargs)),
+    )
+    return {"ZoneInfo": made}
 
 
 def _exactly(call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
