@@ -9,7 +9,46 @@ import pytest
 
 from agex.sandbox import Sandbox
 
-CRASHES = {
+AGAIN = """
+import itertools
+kept = []
+class Again:
+  def __iter__(self): return self
+  def __next__(self):
+    global depth
+    depth += 1
+    if depth < 6:
+      try: next(it)
+      except (ValueError, StopIteration): pass
+      kept.append([Again.__new__(Again) for _ in range(10)])
+      return 1
+    raise StopIteration
+def again():
+  for i in range(9):
+    try: next(it)
+    except (ValueError, StopIteration): pass
+    yield i
+for source in (Again, again, lambda: iter(Again().__next__, None)) * 99:
+  depth = 0
+  it = {}
+  for _ in range(9):
+    try: next(it)
+    except (ValueError, StopIteration): pass
+x = len([*itertools.islice(again(), 2)])
+"""
+NESTED = {
+    "an iterator that asks islice": "itertools.islice(source(), 2, None)",
+    "an iterator that asks batched": "itertools.batched(source(), 3) if sys.version_info >= (3, 12) else source()",
+    "an iterator that asks pairwise": "itertools.pairwise(source())",
+    "an iterator that asks zip_longest": "itertools.zip_longest(source(), source(), range(99))",
+    "an iterator that asks chain": "itertools.chain(source(), source())",
+    "an iterator that asks a chain of a list": "itertools.chain.from_iterable([source(), source()])",
+    "an iterator that asks cycle": "itertools.cycle(source())",
+    "an iterator that asks accumulate": "itertools.accumulate(source())",
+    "an iterator that asks groupby": "itertools.groupby(source())",
+    "an iterator that asks map": "map(str, source())",
+}
+CRASHES = {name: "import sys" + AGAIN.replace("{}", made) for name, made in NESTED.items()} | {
     "a struct that begins anew": "import struct\nclass S(struct.Struct): pass\ns = S('8i')\nclass E:\n"
     "  def __index__(self): s.__init__('100000xi' * 6); return 7\ns.pack(E(), 1, 1, 1, 1, 1, 1, 1)",
 }
@@ -53,3 +92,27 @@ x = [
 ]
 """
     assert value_of(source) == [6, (1, 2), [(0, 0)], True, True, True, 4, 2]
+
+
+def test_iterators_over_iterators_give_what_they_give() -> None:
+    source = """
+import itertools
+class Countdown:
+  def __init__(self, n): self.n = n
+  def __iter__(self): return self
+  def __next__(self):
+    if self.n == 0: raise StopIteration
+    self.n -= 1
+    return self.n
+def some(): yield from 'ab'
+left = some()
+x = [
+    [*itertools.zip_longest(some(), Countdown(3), [7], fillvalue=0)], [*itertools.islice(left, 1)], [*left],
+    [*itertools.chain.from_iterable([some(), 'c', Countdown(1), map(str, [1])])], [*itertools.chain(some(), {1: 2})],
+    [*itertools.pairwise(Countdown(3))], [*itertools.islice(itertools.cycle(some()), 3)],
+]
+"""
+    assert value_of(source) == [
+        [("a", 2, 7), ("b", 1, 0), (0, 0, 0)], ["a"], ["b"],
+        ["a", "b", "c", 0, "1"], ["a", "b", 1], [(2, 1), (1, 0)], ["a", "b", "a"],
+    ]  # fmt: skip

@@ -4,12 +4,16 @@
 then ends the process. What guests get as ``map``, ``zip``, ``itertools.chain`` and so on are
 subclasses whose instances know how many such iterators lie below them. They count when they
 are made, by whatever way: in ``__new__``.
+
+Some drop the iterator below at its end, also an end that is come to while it is being asked for an item:
+one of the guest's may ask for the next item of what is asking it. So they hold it for as long as they live.
 """
 
 from __future__ import annotations
 
 import gc
 import itertools
+from collections.abc import Callable
 from typing import Any
 
 from agex.errors import SandboxTypeError
@@ -58,20 +62,29 @@ def _depth(iterator: Any) -> int:
 
 def _from_iterable(iterable: Any, /) -> Any:
     """Do what ``itertools.chain.from_iterable`` does."""
-    if type(iterable) is list or type(iterable) is tuple:  # a set would ask a metaclass of the guest's
-        return _placed(_from_any(iterable), iterable)
     iterator = iter(iterable)  # now, as there: a generator would ask when the first item is wanted
+    if type(iterable) is list or type(iterable) is tuple:  # a set would ask a metaclass of the guest's
+        return _placed(_from_any(_followed(iterator)), iterable)
     return _placed(_from_any(_followed(iterator)), (iterator,))
 
 
 def _followed(iterator: Any) -> Any:
-    """Give what an iterator gives; an iterator known only now is followed by Python code, which counts."""
+    """Give what an iterator gives; an iterator known only now is followed by Python code, which counts.
+
+    And which does not end while it is being asked: the chain would drop it then.
+    """
     for each in iterator:
-        yield _counted(each) if type(each) in _LAZY else each
+        kind = type(each)
+        yield each if kind in _PLAIN else _counted(each) if kind in _LAZY else _each(iter(each))
 
 
 def _counted(iterator: Any) -> Any:
     yield from iterator
+
+
+def _each(iterator: Any) -> Any:
+    for each in iterator:  # noqa: UP028 - `yield from` would close it as well
+        yield each
 
 
 def _tee(*args: Any, **kwargs: Any) -> Any:
@@ -83,9 +96,46 @@ def _tee(*args: Any, **kwargs: Any) -> Any:
 
 _REAL_OF: dict[type, type] = {}
 
+_PLAIN = frozenset({bool, bytes, dict, frozenset, int, list, range, set, str, tuple})
+"""The classes of what an iterator is made over without harm: iterated over, it runs no code of anybody's."""
+
+
+def _first(iterable: Any = (), *rest: Any) -> tuple[Any, ...]:
+    return (iterable if type(iterable) in _PLAIN else iter(iterable), *rest)
+
+
+def _all(*iterables: Any) -> tuple[Any, ...]:
+    return iterables
+
+
+def _each_alone(*iterables: Any) -> tuple[Any, ...]:
+    """Give iterators that are not asked again while they are asked: they raise then, as a generator does."""
+    return tuple(each if type(each) in _PLAIN else _each(iter(each)) for each in iterables)
+
+
+_ITERATORS: dict[str, Callable[..., tuple[Any, ...]]] = {
+    **dict.fromkeys(("batched", "cycle", "islice", "pairwise"), _first),
+    "chain": _all,
+    "zip_longest": _each_alone,  # it drops an iterator as often as that ends
+}
+"""What such an iterator, one that drops what is below, is made over in place of what it is given."""
+
+
+def _holding(make: Any, of: Callable[..., tuple[Any, ...]]) -> Any:
+    def make_holding(cls: type, /, *args: Any, **kwargs: Any) -> Any:
+        held = of(*args) if args else ()
+        if "iterable" in kwargs:
+            kwargs["iterable"] = _first(kwargs["iterable"])[0]
+        made = make(cls, *held, **kwargs)
+        made._held = held, kwargs
+        return made
+
+    return make_holding
+
 
 def _guarded(real: type, **instead_of: Any) -> type:
-    make: Any = real.__new__
+    of = _ITERATORS.get(real.__name__)
+    make: Any = real.__new__ if of is None else _holding(real.__new__, of)
 
     def __new__(cls: type, *args: Any, **kwargs: Any) -> Any:  # noqa: N807 - it is the one of the class below
         made = make(cls, *args, **kwargs)
@@ -98,7 +148,7 @@ def _guarded(real: type, **instead_of: Any) -> type:
         return made
 
     namespace = {
-        "__slots__": ("_depth",),
+        "__slots__": ("_depth", "_held"),
         "__doc__": real.__doc__,
         "__module__": real.__module__,
         "__new__": __new__,
