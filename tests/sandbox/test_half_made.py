@@ -36,6 +36,23 @@ for source in (Again, again, lambda: iter(Again().__next__, None)) * 99:
     except (ValueError, StopIteration): pass
 x = len([*itertools.islice(again(), 2)])
 """
+READING = """
+import csv
+class Lines:
+  n = 0
+  def __iter__(self): return self
+  def __next__(self):
+    self.n += 1
+    if self.n < 50:
+      try: next(rows)
+      except (ValueError, csv.Error): pass
+    return '"a,b'
+rows = iter(())
+rows = {}
+for _ in range(99):
+  try: next(rows)
+  except (ValueError, csv.Error): pass
+"""
 NESTED = {
     "an iterator that asks islice": "itertools.islice(source(), 2, None)",
     "an iterator that asks batched": "itertools.batched(source(), 3) if sys.version_info >= (3, 12) else source()",
@@ -49,6 +66,9 @@ NESTED = {
     "an iterator that asks map": "map(str, source())",
 }
 CRASHES = {name: "import sys" + AGAIN.replace("{}", made) for name, made in NESTED.items()} | {
+    "a line that reads lines": READING.replace("{}", "csv.reader(Lines())"),
+    "a line that reads rows": READING.replace("{}", "csv.DictReader(Lines())"),
+    "a line that reads lines, in a list's iterator": READING.replace("{}", "csv.reader(map(str, Lines()))"),
     "a struct that begins anew": "import struct\nclass S(struct.Struct): pass\ns = S('8i')\nclass E:\n"
     "  def __index__(self): s.__init__('100000xi' * 6); return 7\ns.pack(E(), 1, 1, 1, 1, 1, 1, 1)",
 }
@@ -116,3 +136,15 @@ x = [
         [("a", 2, 7), ("b", 1, 0), (0, 0, 0)], ["a"], ["b"],
         ["a", "b", "c", 0, "1"], ["a", "b", 1], [(2, 1), (1, 0)], ["a", "b", "a"],
     ]  # fmt: skip
+
+
+def test_lines_of_every_kind_are_read() -> None:
+    source = """
+import csv, io
+class Lines:
+  def __iter__(self): return iter(['a,b', '1,2'])
+class Text(io.StringIO): pass
+given = [['a,b', '1,2'], Lines(), io.StringIO('a,b\\n1,2'), Text('a,b\\n1,2'), (line for line in Lines()), map(str, Lines())]
+x = [[*csv.reader(lines)] for lines in given] + [[*csv.DictReader(Lines())], csv.reader(Lines(), delimiter='b').line_num]
+"""
+    assert value_of(source) == [[["a", "b"], ["1", "2"]]] * 6 + [[{"a": "1", "b": "2"}], 0]

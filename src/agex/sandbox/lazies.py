@@ -18,6 +18,7 @@ from typing import Any
 
 from agex.errors import SandboxTypeError
 from agex.sandbox import instead
+from agex.sandbox.again import PLAIN, alone
 
 __all__ = ["BUILTINS", "DEEPEST", "ITERTOOLS", "LazyMeta"]
 
@@ -74,17 +75,11 @@ def _followed(iterator: Any) -> Any:
     And which does not end while it is being asked: the chain would drop it then.
     """
     for each in iterator:
-        kind = type(each)
-        yield each if kind in _PLAIN else _counted(each) if kind in _LAZY else _each(iter(each))
+        yield _counted(each) if type(each) in _LAZY else alone(each)
 
 
 def _counted(iterator: Any) -> Any:
     yield from iterator
-
-
-def _each(iterator: Any) -> Any:
-    for each in iterator:  # noqa: UP028 - `yield from` would close it as well
-        yield each
 
 
 def _tee(*args: Any, **kwargs: Any) -> Any:
@@ -96,12 +91,9 @@ def _tee(*args: Any, **kwargs: Any) -> Any:
 
 _REAL_OF: dict[type, type] = {}
 
-_PLAIN = frozenset({bool, bytes, dict, frozenset, int, list, range, set, str, tuple})
-"""The classes of what an iterator is made over without harm: iterated over, it runs no code of anybody's."""
-
 
 def _first(iterable: Any = (), *rest: Any) -> tuple[Any, ...]:
-    return (iterable if type(iterable) in _PLAIN else iter(iterable), *rest)
+    return (iterable if type(iterable) in PLAIN else iter(iterable), *rest)
 
 
 def _all(*iterables: Any) -> tuple[Any, ...]:
@@ -110,7 +102,7 @@ def _all(*iterables: Any) -> tuple[Any, ...]:
 
 def _each_alone(*iterables: Any) -> tuple[Any, ...]:
     """Give iterators that are not asked again while they are asked: they raise then, as a generator does."""
-    return tuple(each if type(each) in _PLAIN else _each(iter(each)) for each in iterables)
+    return tuple(map(alone, iterables))
 
 
 _ITERATORS: dict[str, Callable[..., tuple[Any, ...]]] = {

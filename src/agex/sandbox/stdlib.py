@@ -18,6 +18,7 @@ from typing import Any
 
 from agex.errors import SandboxAttributeError
 from agex.sandbox import (
+    again,
     aliases,
     awaiting,
     caches,
@@ -245,6 +246,7 @@ _PER_SESSION: dict[str, Callable[[], Mapping[str, Any]]] = {
     "statistics": statistics_members,
     "sys": _own_implementation,
     "zoneinfo": caches.zone_members,
+    **again.LATE,
     **methods.LATE,
     **plain_values.LATE,
 }
