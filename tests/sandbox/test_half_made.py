@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import array
+import pickle
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
@@ -35,6 +38,13 @@ for source in (Again, again, lambda: iter(Again().__next__, None)) * 99:
     try: next(it)
     except (ValueError, StopIteration): pass
 x = len([*itertools.islice(again(), 2)])
+"""
+CUT = """
+import array, copy
+a = array.array('q')
+class E:
+  def __index__(self): del a[10:]; return 7
+  def __float__(self): del a[10:]; return 7.0
 """
 READING = """
 import csv
@@ -69,6 +79,28 @@ CRASHES = {name: "import sys" + AGAIN.replace("{}", made) for name, made in NEST
     "a line that reads lines": READING.replace("{}", "csv.reader(Lines())"),
     "a line that reads rows": READING.replace("{}", "csv.DictReader(Lines())"),
     "a line that reads lines, in a list's iterator": READING.replace("{}", "csv.reader(map(str, Lines()))"),
+    "an item of an array that cuts it": CUT
+    + "for i in range(900): a = array.array('q', [0] * 1000); a[10 + i] = E()",
+    "an item of an array that empties it": CUT + "a = array.array('q', [0] * 100_000); a[50_000] = E()",
+    "a float of an array that empties it": CUT + "a = array.array('d', [0] * 100_000); a[50_000] = E()",
+    "an item that is appended and empties the array": CUT
+    + "a = array.array('q', [0] * 100_000); a.append(E())",
+    "an item that is inserted and empties the array": CUT
+    + "a = array.array('q', [0] * 100_000); a.insert(99_999, E())",
+    "items of a list that empty the array": CUT + "a.fromlist([E() for _ in range(100_000)])",
+    "items that empty the array it is extended by": CUT + "a.extend(E() for _ in range(100_000))",
+    "an item of a part of an array": CUT + "a = array.array('q', [0] * 100_000)[1:]; a[50_000] = E()",
+    "an item of a copy of an array": CUT
+    + "a = copy.deepcopy(array.array('q', [0] * 100_000)); a[50_000] = E()",
+    "an item of a sum of arrays": CUT
+    + "a = array.array('q') + array.array('q', [0] * 100_000); a[50_000] = E()",
+    "an item of an array many times over": CUT + "a = 2 * array.array('q', [0] * 100_000); a[50_000] = E()",
+    "an item set by the class above": CUT
+    + "a = array.array('q', [0] * 100_000); super(array.array, a).__setitem__(50_000, E())",
+    "an item of an array by its other name": CUT + "a = array.ArrayType('q', [0] * 100_000); a[50_000] = E()",
+    "an item of an array of the class of one": CUT + "a = type(a[1:])('q', [0] * 100_000); a[50_000] = E()",
+    "an item of a joined array": CUT
+    + "import operator\na = operator.concat(a, array.array('q', [0] * 100_000)); a[50_000] = E()",
     "a struct that begins anew": "import struct\nclass S(struct.Struct): pass\ns = S('8i')\nclass E:\n"
     "  def __index__(self): s.__init__('100000xi' * 6); return 7\ns.pack(E(), 1, 1, 1, 1, 1, 1, 1)",
 }
@@ -148,3 +180,41 @@ given = [['a,b', '1,2'], Lines(), io.StringIO('a,b\\n1,2'), Text('a,b\\n1,2'), (
 x = [[*csv.reader(lines)] for lines in given] + [[*csv.DictReader(Lines())], csv.reader(Lines(), delimiter='b').line_num]
 """
     assert value_of(source) == [[["a", "b"], ["1", "2"]]] * 6 + [[{"a": "1", "b": "2"}], 0]
+
+
+def test_an_array_is_what_it_is() -> None:
+    source = """
+import array, copy, struct, sys
+class N:
+  def __index__(self): return 9
+  def __float__(self): return 0.5
+a = array.array('i', [1, 2, 3])
+a[0] = N(); a.append(N()); a.insert(1, 4); a.extend([5, N()]); a.fromlist([6]); a[1:2] = array.array('i', [7, 7])
+d = array.array('d', [1.5]); d[0] = N(); d.append(2); d.extend(range(2))
+def refused(f, *args):
+  try: f(*args)
+  except TypeError as error: return str(error)
+x = [
+    a.tolist(), d.tolist(), a[1:3].tolist(), (a + a).tolist() == a.tolist() * 2, (2 * a[:1]).tolist(),
+    copy.copy(a) == a, copy.deepcopy(a) is not a, type(a[:0]) is array.array, isinstance(a, array.array), repr(d[:1]),
+    type(a), array.array('w' if sys.version_info >= (3, 13) else 'u', 'ab').tounicode(), len(a.tobytes()), bytes(memoryview(a)[:1]) == struct.pack('i', 9),
+    refused(a.append, 'x'), refused(a.append, 1.5), refused(d.append, 'x'), refused(d.append, object()), hasattr(a, 'x'),
+    sum(a), a.pop(), a.index(7), a.count(7), max(a), [*reversed(a)][0], 7 in a, a == a[:], a.typecode, a.itemsize,
+]
+"""
+    value: Any = value_of(source)
+
+    assert value[:10] == [
+        [9, 7, 7, 2, 3, 9, 5, 9, 6], [0.5, 2.0, 0.0, 1.0], [7, 7], True, [9, 9], True, True, True, True,
+        "array('d', [0.5])",
+    ]  # fmt: skip
+    assert value[11:14] == ["ab", 36, True]
+    assert all(value[14:18])
+    assert value[18:] == [False, 57, 6, 1, 2, 9, 9, True, True, "i", 4]
+
+
+def test_an_array_that_a_task_returns_is_one_of_python_when_it_is_loaded() -> None:
+    made = pickle.loads(pickle.dumps(value_of("import array\nx = array.array('q', [1, 2])")))
+
+    assert type(made) is array.array
+    assert made.tolist() == [1, 2]

@@ -33,6 +33,7 @@ from agex.sandbox import (
     plain_values,
     queues,
     rawmemory,
+    typed,
     wall,
 )
 from agex.sandbox.context import asking
@@ -173,6 +174,7 @@ def grants() -> Mapping[str, ModuleGrant]:
 def _replacements() -> dict[str, dict[str, Any]]:
     return {
         "abc": decorators.ABC,
+        "array": typed.ARRAY,
         "ast": {"literal_eval": literal_eval},
         "asyncio": awaiting.ASYNCIO,
         "contextlib": {**decorators.CONTEXTLIB, **REDIRECTS},
