@@ -334,6 +334,14 @@ RAW_MEMORY = {
     "  def __getitem__(self, n): return (lambda self, n: told(n)) if n == '__getattr__' else dict.__getitem__(self, n)\n"
     "class M(typing.NamedTupleMeta):\n  @classmethod\n  def __prepare__(m, n, b, **k): return D()\n"
     "class A(typing.NamedTuple, metaclass=M):\n  a: int\n  def __getattr__(self, n): raise AttributeError\nlook(A(1))",
+    **{
+        f"raw memory in a copy while a class is made: {head}": ADDRESS + "import copy, abc\nclass M(type): pass\nclass N(M):\n"
+        "  def __new__(m, *a): return super().__new__(m, *a)\nclass I(M):\n  def __init__(c, *a): pass\nclass S:\n"
+        f"  def __set_name__(self, cls, n): look(copy.copy(cls()))\nclass A{head}:\n  s = S()\n  def __getstate__(self): return {{'__array_interface__': D}}"
+        for head in ("", "(dict)", "(Exception)", "(abc.ABC)", "(metaclass=M)", "(metaclass=N)", "(metaclass=I)")
+    },
+    "raw memory in a copy while a class over another is made": ADDRESS + "import copy\nclass B:\n  def __init_subclass__(cls): look(copy.copy(cls()))\n"
+    "class A(B):\n  def __getstate__(self): return {'__array_interface__': D}",
     "raw memory in a namespace": ADDRESS + "class B:\n  def __init_subclass__(cls): look(cls())\nclass A(B): vars()['__array_' + 'interface__'] = D",
 }  # fmt: skip
 

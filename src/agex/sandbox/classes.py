@@ -255,7 +255,7 @@ class ClassRegistry:
         """Make a class without bases, of a namespace that the interpreter made."""
         namespace = dict(namespace)  # what locals() gave in its body may be written to meanwhile
         members.check(namespace, name)
-        made = type(name, bases, namespace | answers.guard(namespace, as_shown))
+        made = type(name, bases, namespace | answers.guard(namespace, as_shown) | rawmemory.kept_from(()))
         self.adopt(made)
         return made
 
@@ -398,8 +398,7 @@ class ClassRegistry:
             resolved = types.resolve_bases(_items(bases))
             members.check_over(namespace, name, resolved, makers, kwargs)
             self._check_bases(name, resolved, namespace)
-            for hook, guarded in answers.guard(namespace, as_shown).items():
-                dict.__setitem__(namespace, hook, guarded)
+            metaclass = rawmemory.guarding(metaclass, resolved, namespace, as_shown, copies=not is_read)
         made = metaclass(name, bases, namespace, **kwargs)
         if isinstance(made, type) and (makes_new or self._is_marked(made)):
             self.adopt(made)

@@ -3,21 +3,25 @@
 numpy asks any object for ``__array_interface__`` and believes the address it is told; that
 would be a pointer to anywhere. pydantic asks for ``__get_pydantic_core_schema__``, and reads by what it
 gives private attributes of others. So objects of guest classes never have those attributes, by
-whatever way they were put there: in the class, in an instance's dict, by ``__getattr__``.
+whatever way they were put there: in the class, in an instance's dict, by ``__getattr__``. Nor while their
+class is being made: code of the guest's runs in the midst of that, and ``copy`` fills the dict of an object.
 """
 
 from __future__ import annotations
 
+import functools
 import types
 import typing
+from collections import OrderedDict
+from collections.abc import Iterable
 from typing import Any, NoReturn
 
 from agex.errors import SandboxTypeError
-from agex.sandbox import answers, instead
+from agex.sandbox import answers, instead, origins
 from agex.sandbox.identity import is_one_of
 from agex.typeslots import mro_of, name_of, namespace_of
 
-__all__ = ["NAMES", "NOWHERE", "SimpleNamespace", "is_namespace", "keep_from"]
+__all__ = ["NAMES", "NOWHERE", "SimpleNamespace", "guarding", "is_namespace", "keep_from", "kept_from"]
 
 NAMES = answers.RAW_MEMORY
 SCHEMA = "__get_pydantic_core_schema__"
@@ -34,6 +38,71 @@ class _Nowhere:
 
 
 NOWHERE = _Nowhere()
+
+
+def kept_from(bases: Iterable[Any]) -> dict[str, Any]:
+    """Give what the namespace of a class over *bases* has from the start."""
+    parts = [part for base in bases if isinstance(base, type) for part in mro_of(base)]
+    if is_one_of(type, parts):
+        return {}  # on a metaclass it would stand before the classes' own
+    protocol: Any = typing.Protocol
+    if is_one_of(protocol, parts):
+        _leave_out_of_protocols()
+    # Models of pydantic have a method for it.
+    has_schema = any(SCHEMA in namespace_of(part) for part in parts)
+    return dict.fromkeys(NAMES if has_schema else (*NAMES, SCHEMA), NOWHERE)
+
+
+def guarding(
+    metaclass: Any, bases: Iterable[Any], namespace: dict[str, Any], shown: answers.Shown, *, copies: bool
+) -> Any:
+    """Guard the hooks of a namespace; return what makes a class of it that is kept from the start.
+
+    Args:
+        metaclass: is called with the namespace.
+        bases: of the class.
+        namespace: checked.
+        shown: gives a value as a guest may hold it.
+        copies: whether the class may be made of a copy: of a library's own namespace it may not.
+    """
+    for hook, guarded in answers.guard(namespace, shown).items():
+        dict.__setitem__(namespace, hook, guarded)
+    is_call = not isinstance(metaclass, functools.partial)
+    maker = metaclass if is_call else metaclass.args[0]
+    is_made = not is_call and type(metaclass.func) is types.BuiltinFunctionType  # by its __new__
+    kinds = [type(base) for base in bases if isinstance(base, type)]
+    others = [kind for kind in kinds if not is_one_of(kind, mro_of(maker))] if is_made else [maker, *kinds]
+    # Where code of the guest's gets the namespace first it comes back with it, to be guarded then.
+    if not isinstance(maker, type) or _has(others, "__new__") or (is_call and _is_called_otherwise(maker)):
+        return metaclass
+    kept = kept_from(bases)
+    if not copies:
+        dict.update(namespace, kept)
+        return metaclass
+    tells = not is_made and _has(others, "__init__")
+
+    def make(name: Any, bases: Any, namespace: dict[str, Any], **kwargs: Any) -> Any:
+        kind: Any = OrderedDict if type(namespace) is OrderedDict else dict  # whose order is its own
+        given = dict(kind.items(namespace)) | kept
+        if not tells:
+            return metaclass(name, bases, given, **kwargs)
+        made: Any = maker.__new__(maker, name, bases, given, **kwargs)
+        if issubclass(type(made), maker):
+            type(made).__init__(made, name, bases, namespace, **kwargs)  # which is shown what was said
+        return made
+
+    return make
+
+
+def _has(makers: Iterable[type], hook: str) -> bool:
+    """Tell whether code of the guest's is among what *makers* have as *hook*."""
+    parts = (part for maker in makers for part in mro_of(maker))
+    return any(origins.is_guest_class(part) and hook in namespace_of(part) for part in parts)
+
+
+def _is_called_otherwise(maker: type) -> bool:
+    """Tell whether calling *maker* is not what ``type`` does: it comes to this module once more."""
+    return any("__call__" in namespace_of(part) for part in mro_of(type(maker)) if part is not type)
 
 
 def keep_from(class_: type) -> None:
