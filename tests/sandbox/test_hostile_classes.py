@@ -53,6 +53,11 @@ TEXTS = "from __future__ import annotations\n"
 SPACED = "leak = box[0].get('__classdictcell__') or box[0].get('__classdict__')"
 
 ATTACKS = {
+    "state of the host by a copy while a class is made": COPIED.partition("class A")[0] + "state = {'label': 'x', '_secret': 'x'}\n"
+    "class S:\n  def __set_name__(self, o, n):\n    global the\n    x = o()\n    the = vault\n    copy.copy(x)\nclass A:\n  s = S()"
+    + COPIED.partition("class A:")[2],
+    "state of the host by a copy while a class below is made": COPIED + "state = {'label': 'x', '_secret': 'x'}\n"
+    "class B(A):\n  def __init_subclass__(cls):\n    global the\n    x = cls()\n    the = vault\n    copy.deepcopy([x])\nclass C(B): pass",
     "type by a subclass hook": ASKED + "class A(abc.ABC):\n  @classmethod\n  def __subclasshook__(cls, c): box.append(c); return False\nisinstance(int, A)\n" + SPIED,
     "type by a subclass hook that is an object": ASKED + "class F:\n  def __call__(self, c): box.append(c); return False\nclass A(abc.ABC): __subclasshook__ = F()\nisinstance(int, A)\n" + SPIED,
     "type by a subclass hook while its class is made": ASKED + "class B(abc.ABC):\n  def __init_subclass__(cls): isinstance(int, cls)\nclass A(B):\n  @classmethod\n"

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from agex.sandbox import ledger
+from agex.sandbox.context import asking
 
 if TYPE_CHECKING:
     from agex.sandbox.classes import ClassRegistry, Statement
@@ -69,8 +70,11 @@ def note_class(class_: type, registry: ClassRegistry) -> None:
 
 
 def is_guest_class(class_: type) -> bool:
-    """Tell whether a guest of any session made a class."""
-    return _registries.get(class_) is not None
+    """Tell whether a guest of any session made a class, or the one that is asking is about to."""
+    if _registries.get(class_) is not None:
+        return True
+    guards = asking()  # code of the guest's runs before its class is noted: __set_name__, __init_subclass__
+    return guards is not None and guards.classes.is_guest(class_)
 
 
 def may_store(class_: type, name: str) -> bool:
