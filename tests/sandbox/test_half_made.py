@@ -101,6 +101,10 @@ CRASHES = {name: "import sys" + AGAIN.replace("{}", made) for name, made in NEST
     "an item of an array of the class of one": CUT + "a = type(a[1:])('q', [0] * 100_000); a[50_000] = E()",
     "an item of a joined array": CUT
     + "import operator\na = operator.concat(a, array.array('q', [0] * 100_000)); a[50_000] = E()",
+    "an addition that asks for the next total": "import itertools\nkept = []\nclass A:\n  def __add__(self, other):\n    global d\n    d += 1\n"
+    "    if d < 4: next(it)\n    kept.append([A.__new__(A) for _ in range(100)])\n    return NotImplemented\n"
+    "class B:\n  def __radd__(self, other): return type(other).__name__ and A()\n"
+    "for _ in range(99):\n  d = 0\n  it = itertools.accumulate(map(lambda f: f(), [A] + [B] * 9))\n  next(it)\n  next(it)",
     "a struct that begins anew": "import struct\nclass S(struct.Struct): pass\ns = S('8i')\nclass E:\n"
     "  def __index__(self): s.__init__('100000xi' * 6); return 7\ns.pack(E(), 1, 1, 1, 1, 1, 1, 1)",
 }
@@ -162,11 +166,14 @@ x = [
     [*itertools.zip_longest(some(), Countdown(3), [7], fillvalue=0)], [*itertools.islice(left, 1)], [*left],
     [*itertools.chain.from_iterable([some(), 'c', Countdown(1), map(str, [1])])], [*itertools.chain(some(), {1: 2})],
     [*itertools.pairwise(Countdown(3))], [*itertools.islice(itertools.cycle(some()), 3)],
+    [*itertools.accumulate([1, 2, 3])], [*itertools.accumulate([1, 5, 2], max)], [*itertools.accumulate([2], func=pow, initial=3)],
+    [*itertools.accumulate(some(), lambda a, b: b + a)], [*itertools.accumulate(iterable=[1], initial=None)],
 ]
 """
     assert value_of(source) == [
         [("a", 2, 7), ("b", 1, 0), (0, 0, 0)], ["a"], ["b"],
         ["a", "b", "c", 0, "1"], ["a", "b", 1], [(2, 1), (1, 0)], ["a", "b", "a"],
+        [1, 3, 6], [1, 5, 5], [3, 9], ["a", "ba"], [1],
     ]  # fmt: skip
 
 

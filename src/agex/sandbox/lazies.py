@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import gc
 import itertools
+import operator
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -125,9 +127,30 @@ def _holding(make: Any, of: Callable[..., tuple[Any, ...]]) -> Any:
     return make_holding
 
 
+def _accumulating(make: Any) -> Any:
+    """Make ``accumulate`` with a function in Python, which holds the total: adding may ask for the next."""
+
+    def in_python(func: Any) -> Any:
+        call = operator.add if func is None else func
+
+        def added(total: Any, each: Any) -> Any:
+            return call(total, each)
+
+        return call if type(call) is types.FunctionType else added
+
+    def make_accumulating(cls: type, /, *args: Any, **kwargs: Any) -> Any:
+        if len(args) > 1:
+            return make(cls, args[0], in_python(args[1]), *args[2:], **kwargs)
+        return make(cls, *args, **{**kwargs, "func": in_python(kwargs.get("func"))})
+
+    return make_accumulating
+
+
 def _guarded(real: type, **instead_of: Any) -> type:
     of = _ITERATORS.get(real.__name__)
     make: Any = real.__new__ if of is None else _holding(real.__new__, of)
+    if real is itertools.accumulate:
+        make = _accumulating(make)
 
     def __new__(cls: type, *args: Any, **kwargs: Any) -> Any:  # noqa: N807 - it is the one of the class below
         made = make(cls, *args, **kwargs)
