@@ -14,7 +14,9 @@ from agex.sandbox import Limits, Policy, Result, Sandbox
 
 # The first protocol class of a process makes agex add two names to a list of typing; that is no guest's doing.
 # Nor are the functions that take the place of some of these modules when they are first imported.
-Sandbox().exec("import asyncio, calendar, difflib, pprint, random, typing\nclass P(typing.Protocol): pass")
+Sandbox().exec(
+    "import asyncio, calendar, csv, difflib, pprint, random, typing\nclass P(typing.Protocol): pass"
+)
 # From Python 3.14 on, the first template of a process compiles the pattern of its class.
 string.Template("").substitute()
 
