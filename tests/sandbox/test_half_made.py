@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from agex.sandbox import Sandbox
+from agex.sandbox import Policy, Sandbox
 
 AGAIN = """
 import itertools
@@ -225,3 +225,13 @@ def test_an_array_that_a_task_returns_is_one_of_python_when_it_is_loaded() -> No
 
     assert type(made) is array.array
     assert made.tolist() == [1, 2]
+
+
+def test_numpy_reads_an_array() -> None:
+    policy = Policy.default()
+    policy.module(pytest.importorskip("numpy"))
+    source = "import array, numpy as np\na = array.array('d', [3, 1])\nx = [np.asarray(a).sum(), np.frombuffer(a).max()]"
+
+    result = Sandbox(policy).exec(source)
+
+    assert (result.error, result.namespace["x"]) == (None, [4.0, 3.0])

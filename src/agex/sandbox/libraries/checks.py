@@ -22,6 +22,7 @@ from agex.sandbox.identity import is_one_of
 from agex.sandbox.libraries.homes import Guard, homes
 from agex.sandbox.origins import is_guest_class
 from agex.sandbox.refusals import check_keywords
+from agex.sandbox.typed import ARRAY
 
 if TYPE_CHECKING:
     from agex.sandbox.files import GuestFiles
@@ -369,7 +370,7 @@ def writable_buffer(position: int, keyword: str) -> Guard:
 
     def guard(real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         target = argument(position, keyword, args, kwargs)
-        if target is not _ABSENT and type(target) not in (bytearray, memoryview, array.array):
+        if target is not _ABSENT and type(target) not in (bytearray, memoryview, array.array, ARRAY["array"]):
             raise SandboxTypeError(
                 f"raw bytes can be written into a bytearray here, not into {type(target).__name__}"
             )

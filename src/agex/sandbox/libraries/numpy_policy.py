@@ -12,6 +12,7 @@ from agex.errors import SandboxError, SandboxTypeError
 from agex.sandbox.libraries.checks import Stream, guarded
 from agex.sandbox.libraries.library import Library, Replacements, less, only
 from agex.sandbox.libraries.readonly import at_positions
+from agex.sandbox.typed import ARRAY
 
 __all__ = ["DENIED", "LIBRARIES"]
 
@@ -73,7 +74,7 @@ DENIED = frozenset(
     # domain, window: arrays of the class, which the host's polynomials share
 )
 
-_PLAIN_BUFFERS = (bytes, bytearray, array.array, memoryview)
+_PLAIN_BUFFERS = (bytes, bytearray, array.array, ARRAY["array"], memoryview)
 
 
 def _frombuffer(real: Callable[..., Any], buffer: Any, *args: Any, **kwargs: Any) -> Any:
