@@ -87,8 +87,8 @@ def guarding(
         if not tells:
             return metaclass(name, bases, given, **kwargs)
         made: Any = maker.__new__(maker, name, bases, given, **kwargs)
-        if issubclass(type(made), maker):
-            type(made).__init__(made, name, bases, namespace, **kwargs)  # which is shown what was said
+        if issubclass(kind := type(made), maker):
+            kind.__init__(made, name, bases, namespace, **kwargs)  # which is shown what was said
         return made
 
     return make
