@@ -565,7 +565,8 @@ class ClassRegistry:
             self._tell_by_identity()
         if not any(map(self.is_mixed, family)):
             return True
-        return name not in _HOOKS and name not in self.host_names(*family) and not self._hides(family, name)
+        is_hidden = self._hides(family, name) and not members.is_config(class_, name)  # see `check_stored`
+        return name not in _HOOKS and name not in self.host_names(*family) and not is_hidden
 
     def _hides(self, classes: list[type], name: str) -> bool:
         """Tell whether objects of these classes have something of that name which no guest may read."""

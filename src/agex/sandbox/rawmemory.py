@@ -87,8 +87,9 @@ def guarding(
         if not tells:
             return metaclass(name, bases, given, **kwargs)
         made: Any = maker.__new__(maker, name, bases, given, **kwargs)
-        if issubclass(kind := type(made), maker):
-            kind.__init__(made, name, bases, namespace, **kwargs)  # which is shown what was said
+        made_by: Any = type(made)
+        if issubclass(made_by, maker):
+            made_by.__init__(made, name, bases, namespace, **kwargs)  # which is shown what was said
         return made
 
     return make
