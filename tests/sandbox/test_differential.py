@@ -15,6 +15,8 @@ from pathlib import Path
 import pytest
 from differential import twin
 
+from agex.sandbox import Policy, Sandbox
+
 HERE = Path(__file__).parent / "differential"
 HEAD = re.compile(
     r"# --- (?P<name>.+?)"
@@ -63,6 +65,7 @@ def snippets(path: Path) -> list[Snippet]:
 
 
 SNIPPETS = [snippet for path in sorted((HERE / "snippets").glob("*.txt")) for snippet in snippets(path)]
+STRICT = Sandbox(Policy.default(strict=True), limits=twin.SANDBOX.limits)
 EQUAL = [s for s in SNIPPETS if s.applies and s.refused is None]
 REFUSED = [s for s in SNIPPETS if s.applies and s.refused is not None]
 
@@ -78,6 +81,13 @@ def test_a_snippet_does_what_it_does_in_cpython(snippet: Snippet) -> None:
 
     assert str(actual) == str(expected)
     assert actual == expected
+
+
+@pytest.mark.parametrize("snippet", EQUAL, ids=_name)
+def test_a_snippet_does_the_same_where_the_policy_is_strict(snippet: Snippet) -> None:
+    actual, _ = twin.run_guest(snippet.source, STRICT)
+
+    assert actual == twin.run_native(snippet.source)
 
 
 @pytest.mark.parametrize("snippet", REFUSED, ids=_name)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agex.errors import SandboxImportError
 from agex.sandbox import ledger
+from agex.sandbox.modules import blank
 from agex.sandbox.names import is_bindable
 
 if TYPE_CHECKING:
@@ -154,7 +155,7 @@ class Imports:
         """Run a file; a module that is there already stays the same object, with other content."""
         source = self._source(path)
         before = self._loaded.get(name)
-        module = types.ModuleType(name) if before is None else before.module
+        module = blank(name) if before is None else before.module
         space, was = vars(module), dict(vars(module))
         self._loaded[name] = _Loaded(module, source, set())
         space.clear()

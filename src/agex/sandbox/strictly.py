@@ -54,7 +54,7 @@ def held(guards: Guards, receiver: Any, name: str, given: Any) -> Any:
         owner = super_answers(receiver, name)
     if owner is None or guards.classes.is_guest(owner) or module_of(owner) in _PROTOCOLS:
         return given
-    if type(namespace_of(owner).get(name)) in _BOUND_OTHERWISE:
+    if type(namespace_of(owner).get(name)) in _HELD_ALREADY:
         return given
     value = getattr(given, name)
     hold = _HOLDS.get(type(value))
@@ -104,7 +104,11 @@ _HOLDS: dict[type, Callable[[type, str, Any], Any]] = {
 }
 """The kinds of what a class holds that take any object, and what holds them to objects of the class."""
 
-_BOUND_OTHERWISE = (staticmethod, classmethod)
+_HELD_ALREADY = (
+    *(staticmethod, classmethod, types.ClassMethodDescriptorType, types.BuiltinFunctionType),
+    *(types.MethodDescriptorType, types.WrapperDescriptorType, types.GetSetDescriptorType),
+)
+"""The kinds of what is written in C, which looks at its objects, or takes none."""
 _PROTOCOLS = ("collections.abc", "numbers", "typing")
 """Modules whose classes have methods for any object that answers to some others, and no state."""
 

@@ -51,6 +51,8 @@ _TESTS: dict[str, str] = {
     "test_where_host_and_guest_meet_there_is_no_way_to_the_host[recursion": (
         "recursion through C uses up JavaScript's stack, and ends the interpreter (docs/browser.md)"
     ),
+    "tests/sandbox/test_half_made.py::test_the_process_goes_on": "the test starts processes",
+    "tests/sandbox/test_hostile_classes.py::test_a_maker_of_classes": "the test starts threads",
     "tests/sandbox/test_limits.py::test_a_c_call_that_looks_for_signals": "there are no signals to look for",
     "tests/sandbox/test_limits_ways_round.py::test_what_the_standard_library_suppresses": (
         "the test starts processes"

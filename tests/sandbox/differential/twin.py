@@ -42,11 +42,11 @@ def run_native(source: str) -> Outcome:
     return Outcome(_plain(out.getvalue()))
 
 
-def run_guest(source: str) -> tuple[Outcome, Refusal | None]:
+def run_guest(source: str, sandbox: Sandbox | None = None) -> tuple[Outcome, Refusal | None]:
     """Run a program in the sandbox; tell a refusal apart from an error of the language."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        result = SANDBOX.session().run(source, FILENAME)
+        result = (sandbox or SANDBOX).session().run(source, FILENAME)
     error = result.error
     if error is None:
         return Outcome(_plain(result.stdout)), None
