@@ -376,7 +376,7 @@ def _reads(guards: Guards, descriptor: Any, instance: Any) -> bool:
     kind = type(descriptor)
     if issubclass(kind, property) and guards.is_guest_function(_FGET(descriptor)):
         return True
-    if any(descriptor is held for _, held in guards.held.values()):
+    if instance is not None and any(descriptor is held for _, held in guards.held.values()):
         return True  # it looks at the object itself
     spaces = map(namespace_of, mro_of(type(instance)))
     is_member = any(value is descriptor for space in spaces for value in space.values())
