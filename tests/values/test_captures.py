@@ -1208,6 +1208,13 @@ def test_the_fingerprint_of_code_changes_with_what_it_captured(make_guest) -> No
         before = after
 
 
+def test_an_array_comes_back_as_one_that_guests_get(moved) -> None:
+    second = moved("import array\na = array.array('i', [1, 2])\nb = a[:1]")
+    same = "import array\nsame = [type(each) is array.array for each in (a, b)]"
+    got = second.run(f"{same}\na.append(3)\nx = a.tolist(), b.tolist()")
+    assert (got["same"], got["x"]) == ([True, True], ([1, 2, 3], [1]))
+
+
 def test_a_class_over_a_class_of_the_host_comes_back(moved) -> None:
     program = textwrap.dedent("""
         class Order(Model):

@@ -24,6 +24,7 @@ import zoneinfo
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from agex.typedarray import TypedArray
 from agex.values import exceptions
 from agex.values.handle import unwrapped
 from agex.values.lost import NotKept, make_not_kept, take_not_kept
@@ -150,6 +151,12 @@ def make_numbers(code: str, data: bytes) -> array.array[Any]:
     return made
 
 
+def make_typed_array(code: str, data: bytes) -> array.array[Any]:
+    made: array.array[Any] = TypedArray(code)
+    made.frombytes(data)
+    return made
+
+
 def make_text_buffer(text: str, position: int, newline: str | None = "") -> io.StringIO:
     if newline not in {None, "", "\n", "\r", "\r\n"}:
         raise ValueError("no lines end so")
@@ -220,6 +227,7 @@ KINDS: Mapping[type, Kind] = {
     types.SimpleNamespace: take_simple,
     random.Random: lambda _, value: (make_random, (value.getstate(),)),
     array.array: lambda _, value: (make_numbers, (value.typecode, value.tobytes())),
+    TypedArray: lambda _, value: (make_typed_array, (value.typecode, value.tobytes())),
     io.StringIO: take_text_buffer,
     io.BytesIO: lambda _, value: (make_byte_buffer, (value.getvalue(), value.tell())),
     **dict.fromkeys(exceptions.BUILTIN.values(), take_exception),
@@ -228,6 +236,7 @@ KINDS: Mapping[type, Kind] = {
 CONSTRUCTORS: tuple[Callable[..., Any], ...] = (
     make_not_kept, make_feature, make_uuid, make_fraction, make_zone, make_path, make_pattern, make_address,
     make_deque, make_ordered, make_counter, make_defaultdict, make_chain, make_simple, fill_attributes,
-    make_random, make_numbers, make_text_buffer, make_byte_buffer, make_exception, *exceptions.CONSTRUCTORS,
+    make_random, make_numbers, make_typed_array, make_text_buffer, make_byte_buffer, make_exception,
+    *exceptions.CONSTRUCTORS,
 )  # fmt: skip
 """What the decoder may call."""
