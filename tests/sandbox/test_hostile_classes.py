@@ -556,6 +556,7 @@ def test_the_host_makes_enumerations_as_ever() -> None:
     assert list(enum.Enum("E", {"A": 1, "B": 2}).__members__) == ["A", "B"]
     assert enum.IntEnum("E", [("A", 1)]).A == 1
     assert enum.Flag("E", "A B").B.value == 2
+    assert str(enum.Enum("E", {"A": 1, "__str__": lambda self: "an E"}).A) == "an E"
     assert enum.Enum("E", (each for each in "AB")).B.value == 2
 
 

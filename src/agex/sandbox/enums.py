@@ -12,6 +12,7 @@ from __future__ import annotations
 import enum
 import functools
 import sys
+import types
 from typing import Any, NoReturn
 
 from agex.errors import SandboxTypeError
@@ -70,9 +71,22 @@ def _create(cls: Any, class_name: Any, names: Any, *, module: Any = None, **opti
 def _without_hooks(found: list[Any]) -> list[Any]:
     """Refuse a hook among members of which no guest is known to have said them: it may have given them."""
     for each in found:
-        if type(each) is tuple and ledger.is_dunder(each[0]) and type(each[1]) not in _DATA:
+        if type(each) is tuple and ledger.is_dunder(each[0]) and not _is_hosts(each[1]):
             raise SandboxTypeError(f"an enumeration cannot have a member named {each[0]}; choose another")
     return found
+
+
+def _is_hosts(value: Any) -> bool:
+    """Tell whether a value is data, or made of functions of the host's alone."""
+    if type(value) in (staticmethod, classmethod):
+        return _is_hosts(value.__func__)
+    if type(value) is property:
+        return all(each is None or _is_hosts(each) for each in (value.fget, value.fset, value.fdel))
+    if type(value) is types.FunctionType:
+        function: Any = value
+        is_ours = str(function.__globals__.get("__name__")).startswith("agex.")
+        return "check!" not in function.__builtins__ and not is_ours
+    return type(value) in _DATA
 
 
 _DATA = (str, int, float, bool, tuple, type(None))
