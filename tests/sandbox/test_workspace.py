@@ -256,6 +256,26 @@ def test_while_the_guest_is_paused_the_host_has_its_own_files(fs):
     assert session.run("host_work()").value == "secret\n1\n"
 
 
+@pytest.mark.parametrize("has_workspace", [True, False])
+def test_a_collection_in_a_run_calls_the_host_as_the_host(has_workspace, fs, host_directory):
+    seen: list[tuple[str, str]] = []
+
+    class Watch:
+        def collected(self, phase, info):
+            seen.append((phase, Path(host_directory / "data.csv").read_text()))
+
+    watch = Watch()
+    gc.callbacks.append(watch.collected)
+    policy = Policy()
+    policy.fn(lambda: gc.callbacks.remove(watch.collected), name="leave")
+    sandbox = Sandbox(policy, fs=fs if has_workspace else None)
+    sandbox.exec("kept = []\nfor _ in range(100_000):\n    kept.append([])\nleave()")
+    assert len(seen) > 10
+    assert {phase for phase, _ in seen} == {"start", "stop"}
+    assert {text for _, text in seen} == {"secret\n1\n"}
+    assert watch.collected not in gc.callbacks
+
+
 def test_a_run_within_a_run_has_the_workspace_of_its_own(fs):
     outer, inner = Sandbox(fs=fs), Sandbox(fs=connect_fs())
     plain = Sandbox()

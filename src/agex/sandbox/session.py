@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 from agex.errors import EvalError, SandboxError
 from agex.sandbox import floating, members, wall
 from agex.sandbox.callbacks import end_callbacks
+from agex.sandbox.collecting import release_callbacks
 from agex.sandbox.compiled import compile_module
 from agex.sandbox.context import CURRENT, as_host
 from agex.sandbox.echo import echo_text
@@ -441,6 +442,7 @@ class Session:
         if self._runs == 0:
             self._hooks.open()
             self._guards.renew()
+            release_callbacks()
             self._thread = threading.get_ident()
             # Past this method, `_prepared` and contextlib.
             self._base = sys._getframe(3)  # pyright: ignore[reportPrivateUsage]
