@@ -6,12 +6,34 @@ guest did reach the host as an exception.
 
 In process it is a guard rail for cooperative code; what only a worker process can stop is
 listed in docs/security.md.
+
+Names are imported when they are first used: who imports this room and runs nothing loads none of it.
 """
 
-from agex.sandbox.kept import KeptCode
-from agex.sandbox.limits import Limits
-from agex.sandbox.policy import MemberSpec, Policy
-from agex.sandbox.sandbox import Sandbox
-from agex.sandbox.session import Enforcement, Result, Session
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from agex.sandbox.kept import KeptCode
+    from agex.sandbox.limits import Limits
+    from agex.sandbox.policy import MemberSpec, Policy
+    from agex.sandbox.sandbox import Sandbox
+    from agex.sandbox.session import Enforcement, Result, Session
 
 __all__ = ["Enforcement", "KeptCode", "Limits", "MemberSpec", "Policy", "Result", "Sandbox", "Session"]
+
+_HOMES = {"Enforcement": "session", "KeptCode": "kept", "MemberSpec": "policy", "Result": "session"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module 'agex.sandbox' has no attribute {name!r}")
+    home = importlib.import_module(f"agex.sandbox.{_HOMES.get(name, name.lower())}")
+    value = globals()[name] = getattr(home, name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -5,19 +5,19 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable
 from contextvars import Context
-from typing import Any, TypeAlias
+from typing import Literal, TypeAlias
 
 from agex.sandbox.context import CURRENT
 
 __all__ = ["release_callbacks"]
 
-_Callback: TypeAlias = Callable[[str, dict[str, int]], Any]
+_Callback: TypeAlias = Callable[[Literal["start", "stop"], dict[str, int]], object]
 
 
 def release_callbacks() -> None:
     """Have each of ``gc.callbacks`` called as the host: with its files, its streams and no wall.
 
-    They are equal to what they were, for the host takes them out again; its other threads may do so meanwhile.
+    They are equal to what they were, for the host takes them out again; another thread may do so meanwhile.
     """
     for callback in [each for each in gc.callbacks if type(each) is not _Released]:
         gc.callbacks.append(_Released(callback))
@@ -30,7 +30,7 @@ class _Released:
     def __init__(self, callback: _Callback) -> None:
         self._callback = callback
 
-    def __call__(self, phase: str, info: dict[str, int]) -> None:
+    def __call__(self, phase: Literal["start", "stop"], info: dict[str, int]) -> None:
         if CURRENT.get() is None:
             self._callback(phase, info)
         else:

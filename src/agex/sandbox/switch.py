@@ -9,7 +9,6 @@ that drops errors too. A function that another function makes is made too often 
 from __future__ import annotations
 
 import os
-import pickle
 import threading
 import types
 import weakref
@@ -159,6 +158,8 @@ class _Bound:
     """Of code without a stop check: packed by value, it would run elsewhere, over the real `open`."""
 
     def __reduce__(self) -> NoReturn:
+        import pickle  # whoever asks has it loaded
+
         raise pickle.PicklingError(
             "code of the sandbox runs in its session only; pass a function of a module of yours"
         )
