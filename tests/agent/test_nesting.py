@@ -37,6 +37,23 @@ def pair(outer, inner):
     return boss
 
 
+def ways_to_ask(outer, inner, way):
+    """Make a task of *inner*, and one of *outer* that can ask it, the one way or the other."""
+
+    @inner.task
+    def specialist(topic: str) -> str: ...
+
+    def calling(topic: str) -> str:
+        return specialist(topic)
+
+    outer.fn(specialist) if way == "a task" else outer.fn(calling, name="specialist")
+
+    @outer.task
+    def boss() -> str: ...
+
+    return specialist, boss
+
+
 def test_a_task_registered_with_another_agent_is_a_function_of_it():
     inner, _ = scripted("task_success(topic.upper())", name="inner")
     outer, model = scripted("task_success(specialist('cats'))", name="outer")
@@ -105,16 +122,7 @@ def test_the_failure_leads_to_no_run_nor_to_the_errors_behind_it(way, read):
     code = f"import operator\ntry: specialist('')\nexcept Exception as e: task_success(str({read}))"
     outer, _ = scripted(code, "task_success('refused')", name="outer")
 
-    @inner.task
-    def specialist(topic: str) -> str: ...
-
-    def calling(topic: str) -> str:
-        return specialist(topic)
-
-    outer.fn(specialist) if way == "a task" else outer.fn(calling, name="specialist")
-
-    @outer.task
-    def boss() -> str: ...
+    _, boss = ways_to_ask(outer, inner, way)
 
     assert boss() in {"None", "refused"}
 
@@ -146,16 +154,7 @@ def test_the_failure_of_a_model_leads_to_no_request_of_a_provider(way):
     code = "try: specialist('')\nexcept Exception as e: task_success(repr([e, e.__context__, e.__cause__]))"
     outer, _ = scripted(code, name="outer")
 
-    @inner.task
-    def specialist(topic: str) -> str: ...
-
-    def calling(topic: str) -> str:
-        return specialist(topic)
-
-    outer.fn(specialist) if way == "a task" else outer.fn(calling, name="specialist")
-
-    @outer.task
-    def boss() -> str: ...
+    specialist, boss = ways_to_ask(outer, inner, way)
 
     said = boss()
     assert "LLMFail" in said

@@ -146,13 +146,14 @@ def make_random(state: tuple[Any, ...]) -> random.Random:
 
 
 def make_numbers(code: str, data: bytes) -> array.array[Any]:
-    made: array.array[Any] = array.array(code)
-    made.frombytes(data)
-    return made
+    return _filled(array.array(code), data)
 
 
 def make_typed_array(code: str, data: bytes) -> array.array[Any]:
-    made: array.array[Any] = TypedArray(code)
+    return _filled(TypedArray(code), data)
+
+
+def _filled(made: array.array[Any], data: bytes) -> array.array[Any]:
     made.frombytes(data)
     return made
 
