@@ -16,6 +16,7 @@ import pytest
 from agex.errors import SandboxError
 from agex.files import connect_fs
 from agex.sandbox import Policy, Sandbox
+from agex.sandbox.modules import is_for_guests
 
 
 class Vault:
@@ -178,6 +179,26 @@ found = [math.pi > 3, os.sep, os.path.join("a", "b"), vars(json)["dumps"](1), co
     session = Sandbox(policy, fs=files).session()
     assert session.run(program).error is None
     assert session.namespace["found"] == [True, "/", "a/b", "1", "Sized", True, 1, 2, 2]
+
+
+def test_no_module_of_the_host_is_taken_for_one_that_was_made_for_guests() -> None:
+    policy = strict()
+    policy.module(pd)
+    sandbox = Sandbox(policy, fs=connect_fs())
+    public = {name for name in sys.stdlib_module_names if not name.startswith("_")}
+    names = sorted(public | {"os.path", "collections.abc", "json.decoder", "urllib.parse"})
+    found = sandbox.exec(f"""
+found = []
+for name in {names!r}:
+    try:
+        exec("import " + name)
+    except ImportError:
+        continue
+    found.append(name)
+import pandas as pd, pandas.api.types
+""").namespace["found"]
+    assert {"collections.abc", "json", "math", "os", "os.path", "pathlib", "re", "zipfile"} <= set(found)
+    assert [name for name, module in sys.modules.items() if is_for_guests(module)] == []
 
 
 def test_what_is_registered_while_a_session_lives_holds_from_then_on() -> None:
