@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from operator import call
 
 import pytest
 
@@ -24,4 +24,4 @@ def files(request, tmp_path):
         case "isolated":
             yield IsolatedFiles(tmp_path)
         case "guarded":
-            yield GuardedFiles(VirtualFiles(MemorySpace()), nullcontext)
+            yield GuardedFiles(VirtualFiles(MemorySpace()), call)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from agex.files.base import FileTree, Infos, Names
@@ -15,8 +14,8 @@ if TYPE_CHECKING:
 
 __all__ = ["GuardedFiles", "Outside"]
 
-Outside: TypeAlias = Callable[[], AbstractContextManager[None]]
-"""Steps out of what a guest is held by, for as long as the files themselves are touched."""
+Outside: TypeAlias = Callable[..., Any]
+"""Calls a function outside of what a guest is held by: it touches the files themselves."""
 
 
 class GuardedFiles:
@@ -35,8 +34,7 @@ class GuardedFiles:
 
     def _do(self, name: str, *args: Any) -> Any:
         plain = [_plain(arg) for arg in args]
-        with self._outside():
-            return getattr(self._files, name)(*plain)
+        return self._outside(getattr(self._files, name), *plain)
 
     def open(self, file: Any, mode: str = "r", *args: Any, **kwargs: Any) -> Any:
         """Open a file like the builtin ``open``."""

@@ -25,7 +25,6 @@ from agex.isolation.given import Given, Stored, Taken
 from agex.isolation.link import Link
 from agex.isolation.stubs import Record, Stubs
 from agex.sandbox import Limits, Policy, Result, Sandbox, Session, wall
-from agex.sandbox.context import CURRENT
 from agex.sandbox.output import CAPTURE, Output
 from agex.shell import Terminal, guest_terminal
 
@@ -255,12 +254,8 @@ class Worker:
         return self._outputs[-1]
 
     def _tell(self, text: str) -> None:
-        token = CURRENT.set(None)  # the second wall lets no guest code use a socket, and this is ours
-        try:
-            with wall.without_workspace():
-                self._link.send({"k": "out"}, [text.encode("utf-8", "surrogatepass")])
-        finally:
-            CURRENT.reset(token)
+        # The second wall lets no guest code use a socket, and this is ours.
+        wall.call_as_host(self._link.send, {"k": "out"}, [text.encode("utf-8", "surrogatepass")])
 
     # -- variables -------------------------------------------------------------------
 

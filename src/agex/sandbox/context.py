@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import sys
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from agex.errors import SandboxError, SandboxTypeError
+from agex.sandbox.apart import call_apart
 
 if TYPE_CHECKING:
     from agex.sandbox.guards import Guards
 
-__all__ = ["CURRENT", "as_host", "asking", "caller", "frames_of", "maker", "serving"]
+__all__ = ["CURRENT", "as_host", "asking", "call_serving", "caller", "frames_of", "maker"]
+
+T = TypeVar("T")
 
 CURRENT: ContextVar[Guards | None] = ContextVar("agex_guest", default=None)
 """The guards of the guest code running in this context; None in host code."""
@@ -34,16 +37,9 @@ def as_host() -> Iterator[None]:
         CURRENT.reset(guest)
 
 
-@contextmanager
-def serving() -> Iterator[None]:
-    """Be the host for the length of a block, who may call what the guest of this context gave it."""
-    guests = CURRENT.get()
-    with as_host():
-        served = _SERVED.set(guests)
-        try:
-            yield
-        finally:
-            _SERVED.reset(served)
+def call_serving(function: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
+    """Call a function as the host, who may call what the guest of this context gave it."""
+    return call_apart({CURRENT: None, _SERVED: CURRENT.get()}, function, *args, **kwargs)
 
 
 _BETWEEN = sys.stdlib_module_names | {"agex"}

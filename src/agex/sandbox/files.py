@@ -16,14 +16,15 @@ import pathlib
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from types import FrameType, ModuleType
 from typing import Any, Protocol, TypeAlias
 
-from monkeyfs import current_fs, suspend
+from monkeyfs import current_fs
 
 from agex import parsing
 from agex.errors import SandboxError
+from agex.sandbox.apart import call_apart
 from agex.sandbox.context import CURRENT
 
 __all__ = ["Files", "GuestFiles", "Modules", "inside", "outside", "workspace"]
@@ -69,8 +70,8 @@ class GuestFiles(Protocol):
 class Files(Protocol):
     """Where guest code finds files, e.g. what ``agex.connect_fs`` gives."""
 
-    def guarded(self, outside: Callable[[], AbstractContextManager[None]], /) -> Any:
-        """Return them for a guest; *outside* is entered wherever they are really touched."""
+    def guarded(self, outside: Callable[..., Any], /) -> Any:
+        """Return them for a guest; *outside* calls whatever really touches them."""
         ...
 
     def modules(self, files: Any, /) -> Any:
@@ -93,15 +94,9 @@ def workspace() -> GuestFiles:
     return found
 
 
-@contextmanager
-def outside() -> Iterator[None]:
+def outside(function: Callable[..., Any], /, *args: Any) -> Any:
     """Do the host's own work in the midst of a run: the files are really touched here."""
-    guest = CURRENT.set(None)
-    try:
-        with suspend():
-            yield
-    finally:
-        CURRENT.reset(guest)
+    return call_apart({CURRENT: None, current_fs: None}, function, *args)
 
 
 @contextmanager

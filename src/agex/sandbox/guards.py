@@ -59,8 +59,6 @@ from agex.sandbox.verdicts import Verdicts
 from agex.typeslots import mro_of, namespace_of
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-
     from agex.sandbox.files import Files, GuestFiles
 
 __all__ = ["Guards"]
@@ -151,9 +149,7 @@ class Guards:
         self.builtins["listed!"] = self.switch.enlist
         self.builtins.update(self._shown(policy.names))
 
-    def use_files(
-        self, files: Files, outside: Callable[[], AbstractContextManager[None]], compile_file: Compile
-    ) -> None:
+    def use_files(self, files: Files, outside: Callable[..., Any], compile_file: Compile) -> None:
         """Give the guest a workspace.
 
         It has ``open``, the modules that it writes there, and with the standard set those for files.

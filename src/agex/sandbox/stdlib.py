@@ -207,8 +207,7 @@ def _available_timezones() -> set[str]:
     """Look among the host's files for time zones: a workspace has none."""
     import zoneinfo
 
-    with wall.without_workspace():
-        return zoneinfo.available_timezones()
+    return wall.call_as_host(zoneinfo.available_timezones)
 
 
 def _name_after(module: str, members: Mapping[str, Any]) -> None:

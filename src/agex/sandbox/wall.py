@@ -26,13 +26,16 @@ import types
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, TypeVar
 
 from agex.errors import SandboxError
 from agex.sandbox import caches, copied, enums, forward, generic, managers, methods
+from agex.sandbox.apart import call_apart
 from agex.sandbox.context import CURRENT
 
-__all__ = ["DOORS", "install", "opened", "without_workspace"]
+__all__ = ["DOORS", "call_as_host", "call_with_doors", "install", "opened", "without_workspace"]
+
+T = TypeVar("T")
 
 DOORS: ContextVar[frozenset[str]] = ContextVar("agex_doors", default=frozenset())
 """The doors open in this context: ``"files"``, ``"network"``."""
@@ -108,6 +111,8 @@ _READ_ONLY = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW
 def opened(*doors: str) -> Iterator[None]:
     """Open doors for the length of a block: what a registered function was promised.
 
+    Where guest code runs in this thread, use `call_with_doors`.
+
     Behind the door ``"files"`` are the files of the host, not those of the guest's workspace.
     """
     token = DOORS.set(DOORS.get() | frozenset(doors))
@@ -116,6 +121,24 @@ def opened(*doors: str) -> Iterator[None]:
             yield
     finally:
         DOORS.reset(token)
+
+
+def call_with_doors(doors: tuple[str, ...], function: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
+    """Call a function with doors open, as `opened` does it; they are shut again whatever strikes."""
+    values: dict[ContextVar[Any], Any] = {DOORS: DOORS.get() | frozenset(doors)}
+    if "files" in doors:
+        values |= _no_workspace()
+    return call_apart(values, function, *args, **kwargs)
+
+
+def call_as_host(function: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
+    """Call a function of this library that does the host's own work, with the files of the host."""
+    return call_apart({CURRENT: None, **_no_workspace()}, function, *args, **kwargs)
+
+
+def _no_workspace() -> dict[ContextVar[Any], Any]:
+    monkeyfs = sys.modules.get("monkeyfs.context")  # without it there is no workspace in this process
+    return {} if monkeyfs is None else {monkeyfs.current_fs: None}
 
 
 def without_workspace() -> AbstractContextManager[None]:

@@ -15,7 +15,7 @@ from agex.agent.registration import is_async
 from agex.contract import TaskSignature, Unresolved
 from agex.contract.annotations import Scope
 from agex.errors import DefinitionError, TaskError, ToolDefinitionError
-from agex.sandbox.context import serving
+from agex.sandbox.context import call_serving
 
 __all__ = ["NAMES", "Tool", "checked_tools", "guest_function", "tool"]
 
@@ -172,8 +172,7 @@ def guest_function(tool: Tool, called: Callable[[Tool], None]) -> Callable[..., 
         called(tool)
         args, kwargs = tool.bind(args, kwargs)
         try:
-            with serving():
-                return tool.fn(*args, **kwargs)
+            return call_serving(tool.fn, *args, **kwargs)
         except TaskError as error:
             failure = error
         raise without_run(failure)  # not in the handler: it would be the error's ``__context__``

@@ -7,11 +7,10 @@ import importlib
 import sys
 import types
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from agex.sandbox import sealing, wall
-from agex.sandbox.context import CURRENT
 from agex.sandbox.libraries.lookup import named
 from agex.sandbox.modules import ModuleGrant, Pattern, blank, handed_out, make_for_each, matches
 
@@ -70,16 +69,24 @@ class LibraryGrant(ModuleGrant):
 
     def _copied(self, full: str) -> types.ModuleType:
         copy = self._copies.get(full)
-        if copy is None:
-            with _as_host():
-                real = importlib.import_module(full)
-                prepare(self.library)
-                copy = self._copies[full] = blank(real.__name__, real.__doc__)
-                vars(copy).update(self._granted(real, full))
-                if make := self.library.own.get(self._path(full)):
-                    make_for_each(copy, make)
-                if public := getattr(real, "__all__", None):
-                    vars(copy)["__all__"] = [name for name in public if name in vars(copy)]
+        return wall.call_as_host(self._copy, full) if copy is None else copy
+
+    def _copy(self, full: str) -> types.ModuleType:
+        """Load a listed module as the host would: it may read settings and fonts among the host's files."""
+        real = importlib.import_module(full)
+        prepare(self.library)
+        copy = self._copies[full] = blank(real.__name__, real.__doc__)
+        is_whole = False
+        try:
+            vars(copy).update(self._granted(real, full))
+            if make := self.library.own.get(self._path(full)):
+                make_for_each(copy, make)
+            if public := getattr(real, "__all__", None):
+                vars(copy)["__all__"] = [name for name in public if name in vars(copy)]
+            is_whole = True
+        finally:
+            if not is_whole:  # a limit struck, or the guest had used up the stack: the next one begins anew
+                del self._copies[full]
         return copy
 
     def _granted(self, real: types.ModuleType, full: str) -> Iterator[tuple[str, Any]]:
@@ -125,9 +132,8 @@ class LibraryGrant(ModuleGrant):
         """Do what ``__getattr__`` of a lazy module does."""
         if name.startswith("_") or name not in getattr(real, "__all__", ()):
             raise AttributeError(f"module '{real.__name__}' has no attribute '{name}'")
-        with _as_host():
-            value = getattr(real, name)
-            return self._copied(value.__name__) if isinstance(value, types.ModuleType) else self._given(value)
+        value = wall.call_as_host(getattr, real, name)
+        return self._copied(value.__name__) if isinstance(value, types.ModuleType) else self._given(value)
 
     def _is_lazy(self, path: str) -> bool:
         return path not in self.library.modules
@@ -185,19 +191,11 @@ def _unloaded(library: Library, real: types.ModuleType, full: str) -> Iterator[s
 @functools.cache
 def prepare(library: Library) -> None:
     """Load what the library would load later, and have it do as its policy needs."""
-    with _as_host():
-        library.prepare()
-        for name in (library.name, *library.preload):
-            with suppress(ImportError):
-                importlib.import_module(name)
+    wall.call_as_host(_prepare, library)
 
 
-@contextmanager
-def _as_host() -> Iterator[None]:
-    """Load a listed module as the host would: it may read its own settings and fonts, of the host's files."""
-    token = CURRENT.set(None)
-    try:
-        with wall.without_workspace():
-            yield
-    finally:
-        CURRENT.reset(token)
+def _prepare(library: Library) -> None:
+    library.prepare()
+    for name in (library.name, *library.preload):
+        with suppress(ImportError):
+            importlib.import_module(name)

@@ -178,8 +178,9 @@ sqlite_use.stands_for(sqlite3.Connection, _InWorkspace)
 
 def _connection(database: Any, options: dict[str, Any]) -> sqlite3.Connection:
     """Open a database that stays within `_judge`, and that a limit can end."""
-    with wall.opened("files"):
-        connection: sqlite3.Connection = sqlite3.connect(database, factory=sqlite_use.Connection, **options)
+    connection = wall.call_with_doors(
+        ("files",), sqlite3.connect, database, factory=sqlite_use.Connection, **options
+    )
     return _restrained(connection)
 
 
@@ -198,8 +199,9 @@ def _of_workspace(path: str, options: dict[str, Any]) -> sqlite3.Connection:
             "sqlite3.connect(isolation_level=None) is for ':memory:' here: a file is written when it is "
             "committed; call commit(), or use the connection in a with block"
         )
-    with wall.opened("files"):  # SQLite is told to open nothing
-        connection = sqlite3.connect(":memory:", factory=_InWorkspace, **options)
+    connection = wall.call_with_doors(  # SQLite is told to open nothing
+        ("files",), sqlite3.connect, ":memory:", factory=_InWorkspace, **options
+    )
     connection._take(files, path)  # pyright: ignore[reportPrivateUsage] - no name that a guest could say
     for pragma in ("trusted_schema = OFF", "cell_size_check = ON"):  # the image may be made by hand
         connection.execute(f"PRAGMA {pragma}")
