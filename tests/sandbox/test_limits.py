@@ -402,8 +402,11 @@ def test_a_strike_while_the_limit_is_given_back_leaves_the_host_its_own(monkeypa
         apply(which)
 
     monkeypatch.setattr(limit, "_apply", struck)
-    with pytest.raises(limits.TimeLimit), limit.held(resource.RLIMIT_NOFILE, 100):
-        assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] == 100
+    run = limits.Held()
+    limit.hold(run, resource.RLIMIT_NOFILE, 100)
+    assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] == 100
+    with pytest.raises(limits.TimeLimit):
+        limit.release(run, resource.RLIMIT_NOFILE)
 
     assert resource.getrlimit(resource.RLIMIT_NOFILE) == before
 

@@ -12,13 +12,33 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["kept"]
+__all__ = ["give_decimals_back", "kept", "take_decimals"]
 
 _AT_FIRST: dict[str, dict[str, str]] = {
     "numpy": {"divide": "warn", "over": "warn", "under": "ignore", "invalid": "warn"},
     "scipy.special": {"all": "ignore", "memory": "raise"},
 }
 """Modules with such a setting, and what it is when they are imported."""
+
+
+def take_decimals(guests: Any) -> Any:
+    """Set the guest's own decimal context, which it has from run to run; return the host's, if any."""
+    decimal = sys.modules.get("decimal")
+    if decimal is None:
+        return None  # what the guest imports now has a context of its own
+    host = decimal.getcontext()
+    decimal.setcontext(host.copy() if guests is None else guests)
+    return host
+
+
+def give_decimals_back(host: Any) -> Any:
+    """Set the host's decimal context again; return the guest's, None where there is no such module."""
+    decimal = sys.modules.get("decimal")
+    if decimal is None:
+        return None
+    guests = decimal.getcontext()
+    decimal.setcontext(decimal.Context() if host is None else host)
+    return guests
 
 
 @contextmanager

@@ -147,9 +147,9 @@ class Hooks:
     def paused(self, classes: Iterable[type]) -> Iterator[None]:
         """Have them shut for a while in which the host works within a run."""
         self._pauses += 1
-        if self._pauses == 1 and self._is_on:
-            self._close(classes)
         try:
+            if self._pauses == 1 and self._is_on:
+                self._close(classes)
             yield
         finally:
             self._pauses -= 1

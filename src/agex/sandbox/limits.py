@@ -24,14 +24,16 @@ import itertools
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from agex import threads
 from agex.errors import IsolationUnavailable
-from agex.sandbox.context import CURRENT
 
-__all__ = ["RUNNING", "Deadline", "Limits", "Stop", "TimeLimit", "require_limits", "resource_limits"]
+if TYPE_CHECKING:
+    import mmap
+
+__all__ = ["RUNNING", "Deadline", "Held", "Limits", "Stop", "TimeLimit", "require_limits", "resource_limits"]
 
 
 class Limits(NamedTuple):
@@ -108,8 +110,9 @@ class Deadline:
             return
         self._pauses += 1
         if self._pauses == 1 and self.active:
+            # Next to nothing where it is due: a guest that has the host work over and over would gain time.
+            self._left = max(self.due - time.monotonic(), 1e-6)
             self._stop()
-            self._left = max(self.due - time.monotonic(), 0.001)
 
     def resume(self) -> None:
         """Go on counting from where `pause` stopped, unless the run has ended meanwhile.
@@ -398,41 +401,88 @@ def require_limits(limits: Limits) -> None:
         ) from error
 
 
-def resource_limits(limits: Limits) -> contextlib.AbstractContextManager[None]:
-    """Hold the process to *limits* of memory and open files for the length of a run."""
+class Held:
+    """The process is held to no limits of resources."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.end()
+
+    def ease(self) -> None:
+        """Give the host memory to go on with, where the guest has taken all that there was."""
+
+    def end(self) -> None:
+        """Lift the limits; may be called again."""
+
+
+_UNLIMITED = Held()
+
+
+def resource_limits(limits: Limits, *, of_text: bool = False) -> Held:
+    """Hold the process to *limits* of memory and open files for the length of a block.
+
+    With *of_text* the text of an error is made in it: the guest may keep all that its run took.
+    """
     if limits.memory_mb is None and limits.open_files is None:
         return _UNLIMITED
-    return _resource_limits(limits)
+    if of_text and limits.memory_mb is not None:
+        return _HeldTo(limits._replace(memory_mb=_TEXT_MB))
+    return _HeldTo(limits)
 
 
-_UNLIMITED = contextlib.nullcontext()
+_TEXT_MB = 16
+"""What the text of an error may take of memory, where that is limited."""
 
 
-@contextlib.contextmanager
-def _resource_limits(limits: Limits) -> Iterator[None]:
-    with contextlib.ExitStack() as stack:
+class _HeldTo(Held):
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._reserve: mmap.mmap | None = None
+        self._of: list[tuple[_SoftLimit, int]] = []
+
+    def __enter__(self) -> Self:
+        import mmap
         import resource
 
-        if limits.memory_mb is not None:
-            with _of_the_host():
-                most = _address_space() + (limits.memory_mb << 20)
-            stack.enter_context(_memory.held(resource.RLIMIT_AS, most))
-        if limits.open_files is not None:
-            stack.enter_context(_files.held(resource.RLIMIT_NOFILE, limits.open_files))
-        yield
+        memory_mb, open_files = self._limits.memory_mb, self._limits.open_files
+        try:
+            if memory_mb is not None:
+                self._reserve = _as_host(mmap.mmap, -1, _RESERVE)
+                self._hold(_memory, resource.RLIMIT_AS, _as_host(_address_space) + (memory_mb << 20))
+            if open_files is not None:
+                self._hold(_files, resource.RLIMIT_NOFILE, open_files)
+        except BaseException:
+            self.end()
+            raise
+        return self
+
+    def _hold(self, limit: _SoftLimit, which: int, value: int) -> None:
+        self._of.append((limit, which))
+        limit.hold(self, which, value)
+
+    def ease(self) -> None:
+        if self._reserve is not None:
+            self._reserve.close()
+
+    def end(self) -> None:
+        self.ease()
+        while self._of:
+            limit, which = self._of[-1]
+            limit.release(self, which)
+            self._of.pop()
 
 
-@contextlib.contextmanager
-def _of_the_host() -> Iterator[None]:
+_RESERVE = 4 << 20
+"""Address space that is taken and not used: to lift a limit of memory takes some, for arenas and stacks."""
+
+
+def _as_host(function: Callable[..., Any], *args: Any) -> Any:
     """Do the host's own work, also for a run within another one, which is behind the wall."""
     from agex.sandbox import wall  # which needs this module itself
 
-    guest = CURRENT.set(None)
-    try:
-        with wall.without_workspace():
-            yield
-    finally:
-        CURRENT.reset(guest)
+    return wall.call_as_host(function, *args)
 
 
 class _SoftLimit:
@@ -443,40 +493,38 @@ class _SoftLimit:
 
     def __init__(self) -> None:
         self.reset_lock()
-        self._wanted: list[int] = []
+        self._wanted: dict[Held, int] = {}
         self._of_host = 0
 
     def reset_lock(self) -> None:
         self._lock = threading.RLock()  # a run may begin with it held: see _Watchdog
 
-    @contextlib.contextmanager
-    def held(self, which: int, value: int) -> Iterator[None]:
-        """Lower the limit to *value*, or as far as it can be, for the length of a block."""
+    def hold(self, of: Held, which: int, value: int) -> None:
+        """Lower the limit to *value*, or as far as it can be, until it is released."""
         import resource
 
         with self._lock:
             if not self._wanted:
                 self._of_host = resource.getrlimit(which)[0]
-            self._wanted.append(value)
-            self._apply(which)
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._wanted.remove(value)
-                try:
-                    self._apply(which)
-                except Stop:  # the strike of a run around this one; the next comes later than this
-                    self._apply(which)
-                    raise
+            self._wanted[of] = value
+            _as_host(self._apply, which)
+
+    def release(self, of: Held, which: int) -> None:
+        """Undo a `hold`; may be called again."""
+        with self._lock:
+            self._wanted.pop(of, None)
+            try:
+                _as_host(self._apply, which)
+            except Stop:  # the strike of a run around this one; the next comes later than this
+                _as_host(self._apply, which)
+                raise
 
     def _apply(self, which: int) -> None:
         import resource
 
-        with _of_the_host():
-            endless, hard = resource.RLIM_INFINITY, resource.getrlimit(which)[1]
-            ceilings = [each for each in (self._of_host, hard, *self._wanted) if each != endless]
-            resource.setrlimit(which, (min(ceilings, default=endless), hard))
+        endless, hard = resource.RLIM_INFINITY, resource.getrlimit(which)[1]
+        ceilings = [each for each in (self._of_host, hard, *self._wanted.values()) if each != endless]
+        resource.setrlimit(which, (min(ceilings, default=endless), hard))
 
 
 _memory = _SoftLimit()

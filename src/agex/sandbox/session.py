@@ -19,11 +19,12 @@ from agex.sandbox.context import CURRENT, as_host
 from agex.sandbox.echo import echo_text
 from agex.sandbox.guards import Guards
 from agex.sandbox.hooks import Hooks
-from agex.sandbox.limits import RUNNING, Deadline, Limits, Stop, require_limits, resource_limits
+from agex.sandbox.limits import RUNNING, Deadline, Held, Limits, Stop, require_limits, resource_limits
 from agex.sandbox.modules import explained, refused_member
 from agex.sandbox.names import is_bindable
 from agex.sandbox.output import CAPTURE, Output, capture_stdout, release_stdout
 from agex.sandbox.policy import Policy
+from agex.sandbox.room import require_room
 from agex.sandbox.rules import Rules
 from agex.sandbox.stacks import builtins_inside
 from agex.sandbox.tracebacks import format_error
@@ -141,7 +142,7 @@ class Session:
             self._guards.use_files(files, outside, self._compile_file)
 
     def open(self) -> None:
-        """Do nothing: a session in this process is open."""
+        """Do nothing: it is open."""
 
     def close(self) -> None:
         """Do nothing: a session in this process ends with the last that refers to it."""
@@ -268,17 +269,20 @@ class Session:
     @contextlib.contextmanager
     def paused(self) -> Iterator[None]:
         """Let the clock of the run stand still while the host works for the guest."""
+        require_room()
         deadline = self._deadline
-        capture = CAPTURE.set(None)
-        if deadline is not None:
-            deadline.pause()
         try:
-            with as_host(), wall.without_workspace(), self._hooks.paused(self._guards.classes.made()):
-                yield
+            if deadline is not None:
+                deadline.pause()
+            capture = CAPTURE.set(None)
+            try:
+                with as_host(), wall.without_workspace(), self._hooks.paused(self._guards.classes.made()):
+                    yield
+            finally:
+                CAPTURE.reset(capture)
         finally:
             if deadline is not None:
-                deadline.resume()
-            CAPTURE.reset(capture)
+                deadline.resume()  # at last: it may strike at once
 
     def charge(self, seconds: float) -> None:
         """Take seconds off the clock of the run while it stands still: the host used them elsewhere."""
@@ -360,15 +364,17 @@ class Session:
             result.echo = echo_text(result.value, self._limits.output_chars)
 
     def _guarded(self, work: Callable[[Result], None]) -> Result:
-        with self._prepared(raises=True) as (result, deadline):
+        with self._prepared(raises=True) as (result, deadline, held):
             try:
                 try:
                     deadline.start()
                     work(result)
                 finally:
+                    held.ease()
                     deadline.cancel()
             except BaseException as error:  # noqa: BLE001 - whatever a guest raises; settled by kind
                 deadline.cancel()  # an alarm may have struck on the way out
+                held.end()
                 self._settle(result, error)
         return result
 
@@ -378,7 +384,7 @@ class Session:
         from agex.sandbox.awaiting import end_tasks
 
         timeout: asyncio.Timeout | None = None
-        with self._prepared(raises=False) as (result, deadline):
+        with self._prepared(raises=False) as (result, deadline, held):
             try:
                 try:
                     deadline.start()
@@ -391,18 +397,21 @@ class Session:
                         if self._runs == 1:  # else the run around this one ends them, with its own
                             await end_tasks(self._guards)
                     finally:
+                        held.ease()
                         deadline.cancel()
             except BaseException as error:
                 task = asyncio.current_task()
                 if type(error) is asyncio.CancelledError and task is not None and task.cancelling():
                     raise  # it was the host that cancelled, not the guest that said so
                 deadline.cancel()
+                held.end()
                 self._settle(result, error)
         return result
 
     @contextlib.contextmanager
-    def _prepared(self, *, raises: bool) -> Iterator[tuple[Result, Deadline]]:
+    def _prepared(self, *, raises: bool) -> Iterator[tuple[Result, Deadline, Held]]:
         """Set up one run, and fill in what every result says."""
+        require_room()
         output = self._output(self._limits.output_chars)
         result = Result()
         self._raises = raises
@@ -411,42 +420,44 @@ class Session:
         outer, self._deadline = self._deadline, Deadline(self._limits.seconds, self._expire, raises=raises)
         capture_stdout()
         start = time.perf_counter()
-        self._enter()
         try:
-            with resource_limits(self._limits):
-                # This context is the guest's from here: output is caught, the second wall stands.
-                capture, guest, own = CAPTURE.set(output), CURRENT.set(self._guards), self._take_decimals()
+            self._enter()
+            with resource_limits(self._limits) as held:
+                # This context is the guest's from here: output is caught, the second wall stands, shut.
+                capture, guest = CAPTURE.set(output), CURRENT.set(self._guards)
+                doors, own = wall.DOORS.set(wall.SHUT), floating.take_decimals(self._decimals)
                 try:
                     with self._own_files(), floating.kept():
-                        yield result, self._deadline
+                        yield result, self._deadline, held
                         if self._was_swallowed(result):
                             self._settle(result, Stop())
                 finally:
-                    self._give_decimals_back(own)
+                    wall.DOORS.reset(doors)
                     CURRENT.reset(guest)
                     CAPTURE.reset(capture)
+                    self._decimals = floating.give_decimals_back(own)
         finally:
+            result.enforcement = self._enforcement(self._deadline)
+            self._deadline = outer
             try:
                 self._leave()
             finally:
                 release_stdout()
-            result.enforcement = self._enforcement(self._deadline)
-            self._deadline = outer
-            self._switch.turn_off()
-            self._release_others()
+                self._switch.turn_off()
+                self._release_others()
             result.duration = time.perf_counter() - start
             result.stdout = output.text()
             result.namespace = self.namespace
 
     def _enter(self) -> None:
-        if self._runs == 0:
+        self._runs += 1  # at first: whatever fails below, `_leave` undoes it
+        if self._runs == 1:
             self._hooks.open()
             self._guards.renew()
             release_callbacks()
             self._thread = threading.get_ident()
             # Past this method, `_prepared` and contextlib.
             self._base = sys._getframe(3)  # pyright: ignore[reportPrivateUsage]
-        self._runs += 1
 
     def _leave(self) -> None:
         self._runs -= 1
@@ -485,20 +496,6 @@ class Session:
         from agex.sandbox.files import inside
 
         return inside(self._guards.files)
-
-    def _take_decimals(self) -> Any:
-        """Set the guest's own decimal context, which it has from run to run; return the host's, if any."""
-        decimal = sys.modules.get("decimal")
-        if decimal is None:
-            return None  # what the guest imports now has a context of its own
-        host = decimal.getcontext()
-        decimal.setcontext(host.copy() if self._decimals is None else self._decimals)
-        return host
-
-    def _give_decimals_back(self, host: Any) -> None:
-        if (decimal := sys.modules.get("decimal")) is not None:
-            self._decimals = decimal.getcontext()
-            decimal.setcontext(decimal.Context() if host is None else host)
 
     def _was_swallowed(self, result: Result) -> bool:
         return self._ending is not None and result.error is None and result.stopped is None
@@ -549,8 +546,9 @@ class Session:
         deadline = Deadline(_TEXT_SECONDS, self._silence, raises=self._raises)
         try:
             try:
-                deadline.start()
-                result.traceback = format_error(shown, self._builtins, self._sources)
+                with resource_limits(self._limits, of_text=True):
+                    deadline.start()
+                    result.traceback = format_error(shown, self._builtins, self._sources)
             finally:
                 deadline.cancel()
         except BaseException as broken:  # noqa: BLE001 - the guest's own __str__ may do anything

@@ -33,11 +33,14 @@ from agex.sandbox import caches, copied, enums, forward, generic, managers, meth
 from agex.sandbox.apart import call_apart
 from agex.sandbox.context import CURRENT
 
-__all__ = ["DOORS", "call_as_host", "call_with_doors", "install", "opened", "without_workspace"]
+__all__ = ["DOORS", "SHUT", "call_as_host", "call_with_doors", "install", "opened", "without_workspace"]
 
 T = TypeVar("T")
 
-DOORS: ContextVar[frozenset[str]] = ContextVar("agex_doors", default=frozenset())
+SHUT: frozenset[str] = frozenset()
+"""The doors with which a run begins: none, also where a function that has some calls the guest."""
+
+DOORS: ContextVar[frozenset[str]] = ContextVar("agex_doors", default=SHUT)
 """The doors open in this context: ``"files"``, ``"network"``."""
 
 _FILES = frozenset(

@@ -6,6 +6,7 @@ committed or closed. SQLite itself never opens a file.
 
 from __future__ import annotations
 
+import functools
 import os
 import pathlib
 import sqlite3
@@ -199,9 +200,8 @@ def _of_workspace(path: str, options: dict[str, Any]) -> sqlite3.Connection:
             "sqlite3.connect(isolation_level=None) is for ':memory:' here: a file is written when it is "
             "committed; call commit(), or use the connection in a with block"
         )
-    connection = wall.call_with_doors(  # SQLite is told to open nothing
-        ("files",), sqlite3.connect, ":memory:", factory=_InWorkspace, **options
-    )
+    made = functools.partial(sqlite3.connect, ":memory:", factory=_InWorkspace)
+    connection: Any = wall.call_with_doors(("files",), made, **options)  # it is told to open nothing
     connection._take(files, path)  # pyright: ignore[reportPrivateUsage] - no name that a guest could say
     for pragma in ("trusted_schema = OFF", "cell_size_check = ON"):  # the image may be made by hand
         connection.execute(f"PRAGMA {pragma}")
