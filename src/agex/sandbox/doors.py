@@ -19,6 +19,7 @@ from agex.sandbox import (
     answers,
     caches,
     callbacks,
+    called,
     classes,
     dates,
     formatting,
@@ -275,16 +276,6 @@ def _begins_anew(class_: type) -> bool:
     return is_refilled or (issubclass(class_, BaseException) and hostclass.is_static(class_))
 
 
-def _function_door(guards: Guards, receiver: Any, name: str) -> Any:
-    """``property.fset`` and its kin: a function of the host's would take any object for one of its class."""
-    if not issubclass(type(receiver), _READERS):
-        return receiver
-    value = host.getattr(receiver, name)
-    if type(value) is types.FunctionType and not guards.is_guest_function(value):
-        raise refusal(receiver, name)
-    return Door(value)
-
-
 def _replace_door(guards: Guards, receiver: Any, name: str) -> Any:
     """``_replace`` of a named tuple of the guest's: it has whatever it is given make another of itself."""
     value = host.getattr(receiver, name)
@@ -355,7 +346,7 @@ def _get_door(guards: Guards, receiver: Any, name: str) -> Any:
         return Door(lambda *args: receiver)  # up to Python 3.12 it would be of the object that it is given
     descriptor: Any = super_self(receiver) if issubclass(type(receiver), super) else receiver
     is_class = issubclass(type(descriptor), type)
-    if not issubclass(descriptor if is_class else type(descriptor), (*_READERS, classmethod)):
+    if not issubclass(descriptor if is_class else type(descriptor), (*called.READERS, classmethod)):
         return receiver
     real = host.getattr(receiver, name)
 
@@ -380,7 +371,7 @@ def _reads(guards: Guards, descriptor: Any, instance: Any) -> bool:
         return True  # it looks at the object itself
     spaces = map(namespace_of, mro_of(type(instance)))
     is_member = any(value is descriptor for space in spaces for value in space.values())
-    return is_member or not issubclass(kind, _READERS)
+    return is_member or not issubclass(kind, called.READERS)
 
 
 def _behind(method: Any) -> Any:
@@ -390,7 +381,6 @@ def _behind(method: Any) -> Any:
     return method
 
 
-_READERS = (property, functools.cached_property)
 _METHOD: Callable[[Any], Any] = vars(classmethod)["__func__"].__get__
 _FGET: Callable[[Any], Any] = property.__dict__["fget"].__get__
 
@@ -530,10 +520,10 @@ DOORS: dict[str, Callable[[Guards, Any, str], Any]] = {
     "vformat": _formatter_door,
     "get_field": _formatter_door,
     "obj": _obj_door,
-    "fget": _function_door,
-    "fset": _function_door,
-    "fdel": _function_door,
-    "func": _function_door,
+    "fget": called.function_door,
+    "fset": called.function_door,
+    "fdel": called.function_door,
+    "func": called.function_door,
     "_replace": _replace_door,
     "mro": _graph_door,
     "register": _register_door,
