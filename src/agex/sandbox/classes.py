@@ -64,7 +64,7 @@ def _items(bases: Any) -> tuple[Any, ...]:
 class _StandInMeta(type):
     """The metaclass of stand-ins and of the metaclasses that guests derive from them."""
 
-    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+    def __call__(cls, /, *args: Any, **kwargs: Any) -> Any:
         if cls is GuestType and len(args) == 1 and not kwargs:
             return type_of(args[0])
         real = _REAL.get(cls) or cls
@@ -320,7 +320,7 @@ class ClassRegistry:
             if not all(map(self._is_harmless, resolved)):
                 self._check_metaclass(metaclass, name)
 
-        def make(name: str, bases: tuple[type, ...], namespace: dict[str, Any], **kw: Any) -> Any:
+        def make(name: str, bases: tuple[type, ...], namespace: dict[str, Any], /, **kw: Any) -> Any:
             makes_new = self.makes_new(metaclass, *map(type, bases))
             return self.create(metaclass, makes_new, name, bases, namespace, **kw)
 
@@ -371,10 +371,10 @@ class ClassRegistry:
         self,
         metaclass: Any,
         makes_new: bool,
-        /,
         name: Any,
         bases: Any,
         namespace: Any,
+        /,
         **kwargs: Any,
     ) -> Any:
         """Call a metaclass, with the namespace checked first and the class registered after."""

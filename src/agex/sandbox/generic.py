@@ -25,7 +25,7 @@ class Alias(types.GenericAlias):
 
     __slots__ = ()
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         origin: Any = self.__origin__
         return _noted(self, origin(*args, **kwargs), (AttributeError, TypeError))
 

@@ -81,7 +81,7 @@ def guarding(
         return metaclass
     tells = not is_made and _has(others, "__init__")
 
-    def make(name: Any, bases: Any, namespace: dict[str, Any], **kwargs: Any) -> Any:
+    def make(name: Any, bases: Any, namespace: dict[str, Any], /, **kwargs: Any) -> Any:
         kind: Any = OrderedDict if type(namespace) is OrderedDict else dict  # whose order is its own
         given = dict(kind.items(namespace)) | kept
         if not tells:
