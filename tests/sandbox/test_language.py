@@ -293,6 +293,47 @@ def test_a_traceback_shows_the_guests_own_frames_and_lines() -> None:
     ]
 
 
+def test_a_traceback_shows_what_a_group_of_exceptions_holds() -> None:
+    source = (
+        "def low(): return {}['k']\n"
+        "try: low()\n"
+        "except KeyError as error: kept = error\n"
+        "raise ExceptionGroup('many', [kept, ExceptionGroup('few', [ValueError('v')])])\n"
+    )
+    result = Sandbox().exec(source)
+
+    assert result.traceback.splitlines() == [
+        "Traceback (most recent call last):",
+        '  File "<agent>", line 4, in <module>',
+        "    raise ExceptionGroup('many', [kept, ExceptionGroup('few', [ValueError('v')])])",
+        "ExceptionGroup: many (2 sub-exceptions)",
+        "  +---------------- 1 ----------------",
+        "  | Traceback (most recent call last):",
+        '  |   File "<agent>", line 2, in <module>',
+        "  |     try: low()",
+        '  |   File "<agent>", line 1, in low',
+        "  |     def low(): return {}['k']",
+        "  | KeyError: 'k'",
+        "  +---------------- 2 ----------------",
+        "  | ExceptionGroup: few (1 sub-exception)",
+        "  |   +---------------- 1 ----------------",
+        "  |   | ValueError: v",
+        "  |   +------------------------------------",
+        "  +------------------------------------",
+    ]
+
+
+def test_a_traceback_of_many_exceptions_is_short() -> None:
+    many = "error = ExceptionGroup('g', [ValueError(i) for i in range(99)])\n"
+    deep = "for _ in range(99): error = ExceptionGroup('g', [error])\n"
+    wide = Sandbox().exec(f"{many}raise error").traceback.splitlines()
+    nested = Sandbox().exec(f"{many}{deep}raise error").traceback.splitlines()
+
+    assert wide[-2:] == ["  | ValueError: 14", "  +---------------- ... [84 exceptions cut] ..."]
+    assert "  |   |   |   |   ... [exceptions cut] ..." in nested
+    assert len(nested) < 20
+
+
 def test_the_value_of_a_last_expression_is_echoed() -> None:
     result = SANDBOX.exec("x = [1, 2]\nx")
 

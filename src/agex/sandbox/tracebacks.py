@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from agex.errors import EvalError, SandboxError
@@ -18,10 +18,21 @@ __all__ = ["TRACEBACK", "format_error"]
 
 _FRAMES = 20  # of each end: what a recursion error repeats a thousand times says nothing new
 _CAUSES = 3
+_MEMBERS = 15  # of a group of exceptions: `max_group_width` of CPython's traceback
+_DEPTH = 4  # of groups in groups
+
+_EXCEPTIONS: Callable[[BaseException], tuple[BaseException, ...]] = vars(BaseExceptionGroup)[
+    "exceptions"
+].__get__
 
 
-def format_error(error: BaseException, builtins: Mapping[str, Any], sources: Mapping[str, list[str]]) -> str:
-    """Format *error* with the frames that run with *builtins*, and the errors it came from."""
+def format_error(
+    error: BaseException, builtins: Mapping[str, Any], sources: Mapping[str, list[str]], depth: int = 0
+) -> str:
+    """Format *error* with the frames that run with *builtins*, and the errors it came from.
+
+    Those of a group stand below it; *depth* says how many groups it is in.
+    """
     parts: list[str] = []
     seen: set[int] = set()
     current: BaseException | None = error
@@ -29,7 +40,8 @@ def format_error(error: BaseException, builtins: Mapping[str, Any], sources: Map
         seen.add(id(current))
         cause = None if isinstance(current, EvalError) else current.__cause__  # its text says it all
         context = None if current.__suppress_context__ else current.__context__
-        parts.append(_format_one(current, builtins, sources))
+        members = _members(current, builtins, sources, depth)
+        parts.append("\n".join([_format_one(current, builtins, sources), *members]))
         if cause is not None:
             parts.append("\nThe above exception was the direct cause of the following exception:\n")
         elif context is not None:
@@ -44,6 +56,23 @@ def _format_one(error: BaseException, builtins: Mapping[str, Any], sources: Mapp
         lines[_FRAMES:-_FRAMES] = [f"  ... [{len(lines) - 2 * _FRAMES} frames cut] ..."]
     head = ["Traceback (most recent call last):", *lines] if lines else []
     return "\n".join([*head, *_last_lines(error)])
+
+
+def _members(
+    error: BaseException, builtins: Mapping[str, Any], sources: Mapping[str, list[str]], depth: int
+) -> Iterator[str]:
+    """Give the lines of what a group of exceptions holds."""
+    if not issubclass(type(error), BaseExceptionGroup):
+        return
+    found = _EXCEPTIONS(error) if depth < _DEPTH else ()
+    for number, each in enumerate(found[:_MEMBERS], 1):
+        yield f"  +---------------- {number} ----------------"
+        for line in format_error(each, builtins, sources, depth + 1).splitlines():
+            yield f"  | {line}"
+    if len(found) > _MEMBERS:
+        yield f"  +---------------- ... [{len(found) - _MEMBERS} exceptions cut] ..."
+    else:
+        yield "  +------------------------------------" if found else "  ... [exceptions cut] ..."
 
 
 def _last_lines(error: BaseException) -> Iterator[str]:
