@@ -31,7 +31,7 @@ _CALLERS = (
     functools.partial,
     functools.partialmethod,
     functools.singledispatchmethod,
-    contextlib._GeneratorContextManagerBase,  # type: ignore[attr-defined]
+    contextlib._GeneratorContextManagerBase,
 )
 
 
