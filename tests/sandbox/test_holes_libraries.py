@@ -215,6 +215,32 @@ ON_LOOPS = {
     "type(asyncio.as_completed([nothing()])).__init__(a, [asyncio.create_task(nothing())], 0)\nleak = a._timeout_handle",
     "a gathering future": "leak = type(asyncio.gather(nothing()))([], loop=loop)",
 }
+AN_EVENT = """
+class E(asyncio.Event):
+  def add_done_callback(self, callback, *, context=None): box.append((callback, context))
+  def cancel(self, msg=None): return not box[-1][0](self)
+  def result(self): pass
+  def __await__(self): yield self
+blocking = '_asyncio_' + 'future_blocking'
+"""
+AWAITED = """
+step = event.wait()
+step.send(None)
+step.close()  # the event has the loop of the host now
+async def go(): await event
+asyncio.create_task(go())
+await asyncio.sleep(0)
+leak = box or None
+"""
+ON_LOOPS |= {
+    f"an event that says that it is a future, {way}": AN_EVENT + source + AWAITED
+    for way, source in {
+        "in its class": "event = type('F', (E,), {blocking: True})()",
+        "later": "setattr(E, blocking, True)\nevent = E()",
+        "itself": "event = E()\nsetattr(event, blocking, True)",
+        "when asked": "class F(E):\n  def __getattr__(self, name): return name == blocking\nevent = F()",
+    }.items()
+}
 
 
 @pytest.mark.filterwarnings("ignore")

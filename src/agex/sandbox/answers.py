@@ -21,10 +21,13 @@ from agex.sandbox.identity import is_one_of
 from agex.sandbox.memo import shut
 from agex.typeslots import mro_of, name_of
 
-__all__ = ["RAW_MEMORY", "guard", "is_guarded", "shown_operands"]
+__all__ = ["FUTURE", "RAW_MEMORY", "guard", "is_guarded", "shown_operands"]
 
 RAW_MEMORY = ("__array_interface__", "__array_struct__")
 """What tells an address of memory: no object of a guest's has it."""
+
+FUTURE = "_asyncio_future_blocking"
+"""What makes a future of what a coroutine yields: a task hands one its step and the context of the host."""
 
 _CHECKS = frozenset(
     {
@@ -36,7 +39,7 @@ _CHECKS = frozenset(
 _BUILTIN = frozenset(id(value) for value in vars(builtins).values() if isinstance(value, type))
 """The builtin classes: a proxy over an object of one may say so."""
 _ANSWERED = ledger.DUNDERS | ledger.DEFINABLE | {"__mro_entries__", "__wrapped__"}
-_UNANSWERED = frozenset({*RAW_MEMORY, "__deepcopy__", "__setstate__"})
+_UNANSWERED = frozenset({*RAW_MEMORY, FUTURE, "__deepcopy__", "__setstate__"})
 
 Shown = Callable[[Any], Any]
 

@@ -50,6 +50,8 @@ DENIED = frozenset(
         "co_positions", "co_lines", "co_linetable", "co_exceptiontable", "co_qualname",
         # Python 2 spellings that some libraries still answer to
         "func_globals", "func_code", "func_closure", "func_defaults", "im_func", "im_self", "im_class",
+        # asyncio: a task hands its step and the context of the host to what is a future
+        "_asyncio_future_blocking",
         # arrays: where in memory they are
         "buffer_info",
         # every enumeration has it: gives the members of any module, and writes into its namespace

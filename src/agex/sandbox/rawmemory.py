@@ -1,8 +1,9 @@
-"""No address of memory from an object of the guest, and no schema.
+"""No address of memory from an object of the guest, no schema, and no future.
 
 numpy asks any object for ``__array_interface__`` and believes the address it is told; that
 would be a pointer to anywhere. pydantic asks for ``__get_pydantic_core_schema__``, and reads by what it
-gives private attributes of others. So objects of guest classes never have those attributes, by
+gives private attributes of others. A task asks what it is given to wait for whether it is a future, and
+hands one its context. So objects of guest classes never have those attributes, by
 whatever way they were put there: in the class, in an instance's dict, by ``__getattr__``. Nor while their
 class is being made: code of the guest's runs in the midst of that, and ``copy`` fills the dict of an object.
 """
@@ -23,7 +24,7 @@ from agex.typeslots import mro_of, name_of, namespace_of
 
 __all__ = ["NAMES", "NOWHERE", "SimpleNamespace", "guarding", "is_namespace", "keep_from", "kept_from"]
 
-NAMES = answers.RAW_MEMORY
+NAMES = (*answers.RAW_MEMORY, answers.FUTURE)
 SCHEMA = "__get_pydantic_core_schema__"
 
 
@@ -31,10 +32,10 @@ class _Nowhere:
     """A data descriptor, which comes before an instance's dict."""
 
     def __get__(self, instance: object, owner: type | None = None) -> NoReturn:
-        raise AttributeError("neither an address of memory nor a schema is available here")
+        raise AttributeError("no address of memory, schema or future is available here")
 
     def __set__(self, instance: object, value: object) -> NoReturn:
-        raise AttributeError("neither an address of memory nor a schema is available here")
+        raise AttributeError("no address of memory, schema or future is available here")
 
 
 NOWHERE = _Nowhere()
@@ -50,7 +51,10 @@ def kept_from(bases: Iterable[Any]) -> dict[str, Any]:
         _leave_out_of_protocols()
     # Models of pydantic have a method for it.
     has_schema = any(SCHEMA in namespace_of(part) for part in parts)
-    return dict.fromkeys(NAMES if has_schema else (*NAMES, SCHEMA), NOWHERE)
+    names = (
+        answers.RAW_MEMORY if has_schema else (*NAMES, SCHEMA)
+    )  # a private name is a field there
+    return dict.fromkeys(names, NOWHERE)
 
 
 def guarding(
@@ -140,6 +144,7 @@ class SimpleNamespace(types.SimpleNamespace):
 
     __array_interface__ = NOWHERE
     __array_struct__ = NOWHERE
+    _asyncio_future_blocking = NOWHERE
     __get_pydantic_core_schema__ = NOWHERE
 
     def __repr__(self) -> str:
