@@ -127,6 +127,47 @@ try: each = asyncio.as_completed([asyncio.sleep(0)], timeout=late)
 except TypeError: pass
 await asyncio.sleep(0)
 """,
+    "a limit that is entered and not left": """
+await asyncio.timeout(0.1).__aenter__()
+""",
+    "a group that is entered and not left": """
+group = asyncio.TaskGroup()
+await group.__aenter__()
+async def fail(): raise ValueError
+group.create_task(fail())
+try: await asyncio.sleep(0.1)
+except asyncio.CancelledError: pass
+""",
+    "an exit in a task": """
+async def go(): raise SystemExit(3)
+task = asyncio.create_task(go())
+await asyncio.sleep(0.1)
+""",
+    "an exit in a gathered task": """
+async def go(): raise SystemExit(3)
+await asyncio.gather(go())
+""",
+    "an exit in a callback": """
+task = asyncio.create_task(asyncio.sleep(0))
+def leave(task): raise SystemExit(3)
+task.add_done_callback(leave)
+await asyncio.sleep(0.1)
+""",
+    "a condition whose lock is never free": """
+condition = asyncio.Condition()
+async def hold(): await condition.acquire()
+async with condition:
+    task = asyncio.create_task(hold())
+    await condition.wait()
+""",
+    "a task with a condition whose lock is never free": """
+condition = asyncio.Condition()
+async def wait():
+    async with condition: await condition.wait()
+task = asyncio.create_task(wait())
+await asyncio.sleep(0)
+await condition.acquire()
+""",
     "a task of a task that ends": """
 async def go():
     try: await asyncio.sleep(100)
@@ -146,6 +187,7 @@ sandbox = Sandbox(limits=Limits(seconds=0.3))
 async def main():
     start = time.monotonic()
     await sandbox.aexec("import asyncio" + sys.argv[1])
+    assert not asyncio.current_task().cancelling()
     await asyncio.sleep(0.2)
     assert time.monotonic() - start < 5
     assert asyncio.all_tasks() == {asyncio.current_task()}

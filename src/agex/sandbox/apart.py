@@ -7,11 +7,11 @@ is dropped, in the midst of other work. The interpreter itself leaves a context,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextvars import Context, ContextVar, copy_context
 from typing import Any, TypeVar
 
-__all__ = ["call_apart"]
+__all__ = ["call_apart", "take_over"]
 
 T = TypeVar("T")
 
@@ -24,7 +24,7 @@ def call_apart(
     try:
         return context.run(_set_and_call, values, function, args, kwargs)
     finally:
-        _take_over(context, values)
+        take_over(context, values)
 
 
 def _set_and_call(
@@ -35,7 +35,8 @@ def _set_and_call(
     return function(*args, **kwargs)
 
 
-def _take_over(context: Context, values: Mapping[ContextVar[Any], Any]) -> None:
+def take_over(context: Context, values: Collection[ContextVar[Any]] = ()) -> None:
+    """Set what a context has otherwise than the present one, but for *values*."""
     for variable, value in context.items():
         if variable.get(_UNSET) is not value and variable not in values:
             variable.set(value)

@@ -18,18 +18,22 @@ import math
 import sys
 import types
 import weakref
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from contextvars import copy_context
 from typing import TYPE_CHECKING, Any
 
 from agex.errors import SandboxTypeError
 from agex.sandbox import methods
+from agex.sandbox.apart import take_over
+from agex.sandbox.callbacks import no_exit
 from agex.sandbox.context import CURRENT
+from agex.sandbox.limits import Stop
 from agex.sandbox.refusals import check_keywords
 
 if TYPE_CHECKING:
     from agex.sandbox.guards import Guards
 
-__all__ = ["ASYNCIO", "end_tasks", "late_members"]
+__all__ = ["ASYNCIO", "end_tasks", "late_members", "run_apart"]
 
 _made: weakref.WeakKeyDictionary[Guards, weakref.WeakSet[Any]] = weakref.WeakKeyDictionary()
 """The tasks that guests made, by whose guest."""
@@ -48,7 +52,8 @@ def _task(awaitable: Any) -> Any:
     import asyncio  # takes longer than the rest of this room; a guest that is here has imported it
 
     native = _native(awaitable, asyncio.Future)
-    return native if isinstance(native, asyncio.Future) else _noted(asyncio.ensure_future(native))
+    is_future = isinstance(native, asyncio.Future)
+    return native if is_future else _noted(asyncio.ensure_future(_coroutine(native)))
 
 
 def _native(awaitable: Any, future: type) -> Any:
@@ -66,11 +71,44 @@ async def _awaited(awaitable: Any) -> Any:
 
 
 def _coroutine(coro: Any) -> Any:
-    """Give a coroutine of ours in place of an object that is only like one."""
+    """Give a coroutine of ours that steps the guest's, or an object that is only like one."""
     import asyncio
 
-    is_like_one = type(coro) is not types.CoroutineType and asyncio.iscoroutine(coro)
-    return _awaited(coro) if is_like_one else coro
+    if not asyncio.iscoroutine(coro):
+        return coro
+    native: Any = coro if type(coro) is types.CoroutineType else _awaited(coro)
+    made: Any = _of_task(CURRENT.get(), native)
+    made.__name__, made.__qualname__ = native.__name__, native.__qualname__
+    return made
+
+
+async def _of_task(guards: Guards | None, coro: Any) -> Any:
+    with no_exit():
+        return await _stepped(guards, coro)
+
+
+@types.coroutine
+def _stepped(guards: Guards | None, coro: Any) -> Generator[Any, Any, Any]:
+    """Step a coroutine. One that goes on when it is cancelled, with its time over, gets `Stop` from then on.
+
+    ``asyncio.Condition.wait`` tries for its lock until it has it, whatever cancels it.
+    """
+    import asyncio
+
+    step, given, was_cancelled = coro.send, None, False
+    while True:
+        try:
+            waited = step(given)
+        except StopIteration as done:
+            return done.value
+        try:
+            given = yield waited
+            step = coro.send
+        except BaseException as error:  # noqa: BLE001 - handed on
+            step, given = coro.throw, error
+            if type(error) is asyncio.CancelledError and guards is not None and guards.switch.is_on:
+                given = Stop() if was_cancelled else error
+                was_cancelled = True
 
 
 def gather(*coros_or_futures: Any, return_exceptions: bool = False) -> Any:
@@ -206,6 +244,51 @@ def _reschedule_by_numbers(timeout: Any) -> None:
         real(self, seconds(when))
 
     timeout.reschedule = reschedule
+
+
+_CLEANING = 1.0
+"""Seconds in which what was cancelled at its time limit may tidy up, a function of the host's among it."""
+_REPEAT = 0.05
+"""Seconds until it is ended anew after that."""
+
+
+async def run_apart(
+    guards: Guards, work: Callable[[], Awaitable[None]], seconds: float | None, expire: Callable[[], None]
+) -> None:
+    """Run a guest's program in a task of its own, which is cancelled when its time is over.
+
+    A limit or a group that it enters and never leaves cancels the task in which that was done, whenever it
+    likes. It is never the host's.
+    """
+    import asyncio
+
+    raised: list[BaseException] = []
+    timer: asyncio.TimerHandle | None = None
+
+    async def guest() -> None:
+        try:
+            await _stepped(guards, work())
+        except BaseException as error:  # noqa: BLE001 - some kinds would end the event loop
+            raised.append(error)
+
+    def strike(wait: float) -> None:
+        nonlocal timer
+        expire()
+        task.cancel()
+        timer = loop.call_later(wait, strike, _REPEAT)
+
+    loop, context = asyncio.get_running_loop(), copy_context()
+    task = asyncio.create_task(guest(), context=context)
+    if seconds is not None:
+        timer = loop.call_later(seconds, strike, _CLEANING)
+    try:
+        await task
+    finally:
+        if timer is not None:
+            timer.cancel()
+        take_over(context)  # a decimal context, what a function of the host's sets
+    if raised:
+        raise raised.pop()
 
 
 _SOFT_TURNS = 20

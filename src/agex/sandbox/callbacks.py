@@ -7,17 +7,29 @@ loop of the host calls when it likes, without a limit, and it may hang itself on
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from agex.errors import SandboxTypeError
+from agex.errors import SandboxError, SandboxTypeError
 
 if TYPE_CHECKING:
     from contextvars import Context
 
     from agex.sandbox.guards import Guards
 
-__all__ = ["Callback", "adding", "end_callbacks"]
+__all__ = ["Callback", "adding", "end_callbacks", "no_exit"]
+
+
+@contextmanager
+def no_exit() -> Iterator[None]:
+    """Have ``SystemExit`` be an error like others: an event loop in which it is raised ends at once."""
+    try:
+        yield
+    except SystemExit as error:
+        raise SandboxError(
+            "SystemExit is not available to end a program; return or raise an Exception"
+        ) from error
 
 
 class Callback:
@@ -30,7 +42,8 @@ class Callback:
 
     def __call__(self, future: Any) -> None:
         if self._function is not None:
-            self._function(future)
+            with no_exit():
+                self._function(future)
 
     def __eq__(self, other: object) -> bool:
         return self is other or self._function == other

@@ -51,9 +51,7 @@ def kept_from(bases: Iterable[Any]) -> dict[str, Any]:
         _leave_out_of_protocols()
     # Models of pydantic have a method for it.
     has_schema = any(SCHEMA in namespace_of(part) for part in parts)
-    names = (
-        answers.RAW_MEMORY if has_schema else (*NAMES, SCHEMA)
-    )  # a private name is a field there
+    names = answers.RAW_MEMORY if has_schema else (*NAMES, SCHEMA)  # a private name is a field there
     return dict.fromkeys(names, NOWHERE)
 
 

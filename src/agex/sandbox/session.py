@@ -31,8 +31,6 @@ from agex.sandbox.tracebacks import format_error
 from agex.typeslots import name_of
 
 if TYPE_CHECKING:
-    import asyncio
-
     from agex.sandbox.files import Files, GuestFiles
 
 __all__ = ["Enforcement", "Result", "Session"]
@@ -381,18 +379,19 @@ class Session:
     async def _aguarded(self, work: Callable[[Result], Any]) -> Result:
         import asyncio  # takes longer than the rest of this room, and synchronous hosts do without
 
-        from agex.sandbox.awaiting import end_tasks
+        from agex.sandbox.awaiting import end_tasks, run_apart
 
-        timeout: asyncio.Timeout | None = None
+        async def guest() -> None:
+            if self._runs == 1:
+                self._base = sys._getframe()  # pyright: ignore[reportPrivateUsage] - its task begins here
+            await work(result)
+
         with self._prepared(raises=False) as (result, deadline, held):
             try:
                 try:
                     deadline.start()
-                    async with asyncio.timeout(self._limits.seconds) as timeout:
-                        await work(result)
+                    await run_apart(self._guards, guest, self._limits.seconds, self._expire)
                 finally:
-                    if timeout is not None and timeout.expired():
-                        self._expire()
                     try:
                         if self._runs == 1:  # else the run around this one ends them, with its own
                             await end_tasks(self._guards)
