@@ -1,11 +1,14 @@
 """What a guest leaves in an event loop ends with its run, inside the limits of that."""
 
+import asyncio
 import subprocess
 import sys
+from contextvars import ContextVar
 
 import pytest
 
-from agex.sandbox import Limits, Sandbox
+from agex.errors import SandboxError
+from agex.sandbox import Limits, Policy, Sandbox
 
 LEFT = {
     "a coroutine of a class of its own": """
@@ -298,3 +301,50 @@ async def test_a_callback_on_a_future_of_the_host_is_not_called_after_the_run() 
     future.set_result(1)
     await asyncio.sleep(0)
     assert session.namespace["called"] == []
+
+
+async def test_while_a_run_waits_the_host_meets_no_code_of_the_guest_without_limits() -> None:
+    session = Sandbox(limits=Limits(seconds=20.0)).session()
+    made = await session.arun("class A:\n  def __eq__(self, other): raise SystemExit(3)\na = A()")
+    waiting = asyncio.create_task(session.arun("import asyncio\nawait asyncio.sleep(0.2)\n'over'"))
+    await asyncio.sleep(0.05)
+    assert session.is_running
+    with pytest.raises(SandboxError, match="SystemExit is not available"):
+        assert made.namespace["a"] == 1
+    assert (await waiting).value == "over"
+
+
+async def test_a_run_that_goes_on_has_the_methods_of_its_classes_as_they_are() -> None:
+    result = (
+        await Sandbox()
+        .session()
+        .arun(
+            """
+import asyncio
+class Meta(type):
+  def __eq__(cls, other): return "equal"
+  def __hash__(cls): return 1
+class A(metaclass=Meta):
+  def __repr__(self): return "an A"
+async def go():
+  await asyncio.sleep(0)
+  return A == int, repr(A())
+first = await go()
+both = await asyncio.gather(go(), go())
+first, both, A == int
+"""
+        )
+    )
+    assert result.error is None
+    assert result.value == (("equal", "an A"), [("equal", "an A")] * 2, "equal")
+
+
+NOTED: ContextVar[str] = ContextVar("noted", default="nothing")
+
+
+async def test_what_a_function_of_the_host_sets_in_a_run_is_set_behind_it() -> None:
+    policy = Policy()
+    policy.fn(lambda: str(NOTED.set("this")), name="note")
+    result = await Sandbox(policy).session().arun("note()")
+    assert result.error is None
+    assert NOTED.get() == "this"

@@ -32,11 +32,14 @@ from agex.sandbox.refusals import check_keywords
 
 if TYPE_CHECKING:
     from agex.sandbox.guards import Guards
+    from agex.sandbox.hooks import Hooks
 
 __all__ = ["ASYNCIO", "end_tasks", "late_members", "run_apart"]
 
 _made: weakref.WeakKeyDictionary[Guards, weakref.WeakSet[Any]] = weakref.WeakKeyDictionary()
 """The tasks that guests made, by whose guest."""
+_hooks: weakref.WeakKeyDictionary[Guards, Hooks] = weakref.WeakKeyDictionary()
+"""The hooks of guests that have run in an event loop."""
 
 
 def _noted(task: Any) -> Any:
@@ -96,11 +99,17 @@ def _stepped(guards: Guards | None, coro: Any) -> Generator[Any, Any, Any]:
     import asyncio
 
     step, given, was_cancelled = coro.send, None, False
+    hooks = None if guards is None else _hooks.get(guards)
     while True:
+        if hooks is not None:
+            hooks.go_on()
         try:
             waited = step(given)
         except StopIteration as done:
             return done.value
+        finally:
+            if hooks is not None and guards is not None:
+                hooks.wait(guards.classes.made())
         try:
             given = yield waited
             step = coro.send
@@ -253,15 +262,22 @@ _REPEAT = 0.05
 
 
 async def run_apart(
-    guards: Guards, work: Callable[[], Awaitable[None]], seconds: float | None, expire: Callable[[], None]
+    guards: Guards,
+    hooks: Hooks,
+    work: Callable[[], Awaitable[None]],
+    seconds: float | None,
+    expire: Callable[[], None],
 ) -> None:
     """Run a guest's program in a task of its own, which is cancelled when its time is over.
+
+    Between its steps the event loop does what it likes, and the hooks are shut.
 
     A limit or a group that it enters and never leaves cancels the task in which that was done, whenever it
     likes. It is never the host's.
     """
     import asyncio
 
+    _hooks[guards] = hooks
     raised: list[BaseException] = []
     timer: asyncio.TimerHandle | None = None
 

@@ -27,11 +27,12 @@ if TYPE_CHECKING:
 __all__ = ["READERS", "function_door"]
 
 READERS = (property, functools.cached_property)
+_MANAGER: type = contextlib._GeneratorContextManagerBase  # pyright: ignore[reportPrivateUsage]
 _CALLERS = (
     functools.partial,
     functools.partialmethod,
     functools.singledispatchmethod,
-    contextlib._GeneratorContextManagerBase,
+    _MANAGER,
 )
 
 

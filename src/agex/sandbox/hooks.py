@@ -85,17 +85,42 @@ class Hooks:
         self._known: dict[int, _Class] = {}
         self._is_open = True
         self._is_on = True
+        self._is_begun = True
+        """Whether a run has begun and not ended: one that waits for an event loop is not on."""
         self._pauses = 0
 
     def shut(self, classes: Iterable[type]) -> None:
         """Put the guarded ones in place: a run is over."""
-        self._is_on = False
-        self._close(classes)
+        self._is_begun = False
+        self.wait(classes)
 
     def open(self) -> None:
         """Put the guest's own back: a run begins."""
-        self._is_on = True
+        self._is_begun = self._is_on = True
         self._open()
+
+    def wait(self, classes: Iterable[type]) -> None:
+        """Put the guarded ones in place: the run waits, and the event loop goes on with other work."""
+        self._is_on = False
+        self._close(classes)
+
+    def go_on(self) -> None:
+        """Put the guest's own back, unless its run is over."""
+        if self._is_begun:
+            self._is_on = True
+            if not self._pauses:
+                self._open()
+
+    @contextlib.contextmanager
+    def waiting(self, classes: Callable[[], Iterable[type]]) -> Iterator[None]:
+        """Have them shut but for the steps of a run's tasks, see `go_on`."""
+        was_on = self._is_on
+        self.wait(classes())
+        try:
+            yield
+        finally:
+            if was_on:
+                self.go_on()
 
     def _close(self, classes: Iterable[type]) -> None:
         self._open()  # host code that was given up may have some shut

@@ -386,11 +386,12 @@ class Session:
                 self._base = sys._getframe()  # pyright: ignore[reportPrivateUsage] - its task begins here
             await work(result)
 
-        with self._prepared(raises=False) as (result, deadline, held):
+        waiting = self._hooks.waiting(self._guards.classes.made)
+        with self._prepared(raises=False) as (result, deadline, held), waiting:
             try:
                 try:
                     deadline.start()
-                    await run_apart(self._guards, guest, self._limits.seconds, self._expire)
+                    await run_apart(self._guards, self._hooks, guest, self._limits.seconds, self._expire)
                 finally:
                     try:
                         if self._runs == 1:  # else the run around this one ends them, with its own
