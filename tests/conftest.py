@@ -42,6 +42,17 @@ def _no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
+def no_collection() -> Iterator[None]:
+    """Keep the collector off, which would call finalizers of other tests' garbage at the end of the stack.
+
+    They fail there, and so may what pytest notes that with; then it has a thousand errors to write down.
+    """
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.fixture
 def originals_back() -> Iterator[None]:
     """Take away what monkeyfs puts in the place of the host's functions for good, once the test is over."""
     owners = (builtins, io, os, os.path, Path)

@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 
 import pytest
 
@@ -32,17 +31,6 @@ RUNAWAYS = {
 }
 
 
-@pytest.fixture
-def _no_collection() -> Iterator[None]:
-    """Keep the collector off, which would call finalizers of other tests' garbage at the end of the stack.
-
-    They fail there, and so may what pytest notes that with; then it has a thousand errors to write down.
-    """
-    gc.disable()
-    yield
-    gc.enable()
-
-
 def check_timed_out(result: Result) -> None:
     assert isinstance(result.error, EvalError)
     assert isinstance(result.error.__cause__, TimeoutError)
@@ -51,13 +39,13 @@ def check_timed_out(result: Result) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::SyntaxWarning")  # Python 3.14 says it of a finally
-@pytest.mark.usefixtures("_no_collection")
+@pytest.mark.usefixtures("no_collection")
 @pytest.mark.parametrize("name", RUNAWAYS)
 def test_a_runaway_ends_on_the_main_thread(name: str) -> None:
     check_timed_out(Sandbox(limits=QUICK).exec(RUNAWAYS[name]))
 
 
-@pytest.mark.usefixtures("_no_collection")
+@pytest.mark.usefixtures("no_collection")
 @pytest.mark.parametrize("name", RUNAWAYS)
 def test_a_runaway_ends_on_another_thread(name: str) -> None:
     results: list[Result] = []

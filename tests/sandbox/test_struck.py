@@ -66,6 +66,7 @@ for level in range(max(most - 60, 0), most + 2):
 """
 
 
+@pytest.mark.usefixtures("no_collection")
 @pytest.mark.parametrize("call", ["paused()", "repr(other)", "shown(other)", "served()", "opened()"])
 def test_host_work_that_finds_the_stack_used_up_changes_nothing(call):
     """Begun and not ended, it would stop the clock, leave hooks open, or print to the host."""
