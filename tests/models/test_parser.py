@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from agex.models.actions import Action, edit_file, python_action, terminal_action, write_file
@@ -282,6 +282,8 @@ WHOLE: st.SearchStrategy[Action] = st.one_of(
 
 
 @given(actions=st.lists(WHOLE, max_size=4))
+@example(actions=[terminal_action("```<"), python_action("s = '''\n```\n'''")])
+@example(actions=[terminal_action("~~~a"), python_action("s = '''\n```\n'''")])
 def test_rendered_actions_read_back_as_the_same_actions(actions: list[Action]) -> None:
     assert parse_text(render(actions)).actions == tuple(actions)
 

@@ -44,9 +44,12 @@ class _Mark:
     marks: str
     info: str
 
+    def counts(self, opening: _Mark) -> bool:
+        """Tell whether it is a mark in that block: one of another kind, or a shorter one, is text."""
+        return self.marks[0] == opening.marks[0] and len(self.marks) >= len(opening.marks)
+
     def closes(self, opening: _Mark) -> bool:
-        same = self.marks[0] == opening.marks[0] and len(self.marks) >= len(opening.marks)
-        return same and not self.info
+        return self.counts(opening) and not self.info
 
 
 def find_fences(text: str, is_python: Callable[[str], bool]) -> Iterator[Fence]:
@@ -91,11 +94,13 @@ def _python_end(lines: list[str], opening: _Mark, rest: list[_Mark]) -> tuple[in
 def _plain_end(lines: list[str], opening: _Mark, rest: list[_Mark]) -> tuple[int, int]:
     depth = 0
     for mark in rest:
+        if not mark.counts(opening):
+            continue
         if mark.info:
             depth += 1
         elif depth:
             depth -= 1
-        elif mark.closes(opening):
+        else:
             return mark.line, mark.line + 1
     first = next((mark for mark in rest if mark.closes(opening)), None)
     return (first.line, first.line + 1) if first else (len(lines), len(lines))
