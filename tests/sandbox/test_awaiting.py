@@ -1,8 +1,10 @@
 """What a guest leaves in an event loop ends with its run, inside the limits of that."""
 
 import asyncio
+import gc
 import subprocess
 import sys
+import weakref
 from contextvars import ContextVar
 
 import pytest
@@ -337,6 +339,16 @@ first, both, A == int
     )
     assert result.error is None
     assert result.value == (("equal", "an A"), [("equal", "an A")] * 2, "equal")
+
+
+async def test_nothing_holds_a_session_that_has_run() -> None:
+    session = Sandbox().session()
+    result = await session.arun("import asyncio\nclass A: pass\nawait asyncio.gather(asyncio.sleep(0))")
+    assert result.error is None
+    held = weakref.ref(session)
+    del session, result
+    gc.collect()
+    assert held() is None
 
 
 NOTED: ContextVar[str] = ContextVar("noted", default="nothing")

@@ -32,14 +32,11 @@ from agex.sandbox.refusals import check_keywords
 
 if TYPE_CHECKING:
     from agex.sandbox.guards import Guards
-    from agex.sandbox.hooks import Hooks
 
 __all__ = ["ASYNCIO", "end_tasks", "late_members", "run_apart"]
 
 _made: weakref.WeakKeyDictionary[Guards, weakref.WeakSet[Any]] = weakref.WeakKeyDictionary()
 """The tasks that guests made, by whose guest."""
-_hooks: weakref.WeakKeyDictionary[Guards, Hooks] = weakref.WeakKeyDictionary()
-"""The hooks of guests that have run in an event loop."""
 
 
 def _noted(task: Any) -> Any:
@@ -99,17 +96,16 @@ def _stepped(guards: Guards | None, coro: Any) -> Generator[Any, Any, Any]:
     import asyncio
 
     step, given, was_cancelled = coro.send, None, False
-    hooks = None if guards is None else _hooks.get(guards)
     while True:
-        if hooks is not None:
-            hooks.go_on()
+        if guards is not None:
+            guards.hooks.go_on()
         try:
             waited = step(given)
         except StopIteration as done:
             return done.value
         finally:
-            if hooks is not None and guards is not None:
-                hooks.wait(guards.classes.made())
+            if guards is not None:
+                guards.hooks.wait(guards.classes.made())
         try:
             given = yield waited
             step = coro.send
@@ -263,7 +259,6 @@ _REPEAT = 0.05
 
 async def run_apart(
     guards: Guards,
-    hooks: Hooks,
     work: Callable[[], Awaitable[None]],
     seconds: float | None,
     expire: Callable[[], None],
@@ -277,7 +272,6 @@ async def run_apart(
     """
     import asyncio
 
-    _hooks[guards] = hooks
     raised: list[BaseException] = []
     timer: asyncio.TimerHandle | None = None
 

@@ -60,6 +60,7 @@ from agex.typeslots import mro_of, namespace_of
 
 if TYPE_CHECKING:
     from agex.sandbox.files import Files, GuestFiles
+    from agex.sandbox.hooks import Hooks
 
 __all__ = ["Guards"]
 
@@ -98,8 +99,11 @@ _BUILTINS_OF = types.FunctionType.__dict__["__builtins__"].__get__
 class Guards:
     """The checks and builtins of one session."""
 
-    def __init__(self, policy: Policy, stop: Callable[[], NoReturn], caught: Callable[[], None]) -> None:
+    def __init__(
+        self, policy: Policy, hooks: Hooks, stop: Callable[[], NoReturn], caught: Callable[[], None]
+    ) -> None:
         self.policy = policy
+        self.hooks = hooks
         self._importer = Importer(policy, lambda: CURRENT.get() is self)
         self._spaces = Spaces()
         self._patterns: dict[tuple[Any, ...], tuple[Any, ...]] = {}

@@ -116,13 +116,13 @@ class Session:
         self._output = output
         self.files = files
         """The workspace, as the host gave it."""
-        self._guards = Guards(policy, self._trip, self._caught)
+        self._hooks = Hooks(self._answer)
+        self._guards = Guards(policy, self._hooks, self._trip, self._caught)
         self._builtins, self._switch = self._guards.builtins, self._guards.switch
         self._sources = self._guards.sources
         self._ending: BaseException | None = None
         self._deadline: Deadline | None = None
         self._decimals: Any = None
-        self._hooks = Hooks(self._answer)
         self._thread = 0  # the one that runs
         self._base: types.FrameType | None = None  # where the outermost run begins
         self._stopped: list[Session] = []  # others that were stopped with this one
@@ -391,7 +391,7 @@ class Session:
             try:
                 try:
                     deadline.start()
-                    await run_apart(self._guards, self._hooks, guest, self._limits.seconds, self._expire)
+                    await run_apart(self._guards, guest, self._limits.seconds, self._expire)
                 finally:
                     try:
                         if self._runs == 1:  # else the run around this one ends them, with its own
