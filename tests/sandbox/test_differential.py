@@ -7,8 +7,11 @@ refused snippet is never run without the sandbox; what it may print first is ``b
 
 from __future__ import annotations
 
+import gc
 import re
 import sys
+import warnings
+import weakref
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -98,6 +101,21 @@ def test_what_is_refused_is_refused_with_its_line_and_what_to_do(snippet: Snippe
     assert refusal.names_a_line, refusal.traceback
     assert refusal.says_what_to_do, refusal.message
     assert outcome.stdout in {"", "before\n"}
+
+
+@pytest.mark.parametrize("sandbox", [twin.SANDBOX, STRICT], ids=["default", "strict"])
+def test_no_session_outlives_its_program(sandbox: Sandbox) -> None:
+    kept: list[tuple[str, weakref.ref[object]]] = []
+    for snippet in EQUAL:
+        session = sandbox.session()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            session.run(snippet.source)
+        kept.append((_name(snippet), weakref.ref(session)))
+    del session
+    gc.collect()
+
+    assert [name for name, held in kept if held() is not None] == []
 
 
 def test_no_two_snippets_share_a_name() -> None:

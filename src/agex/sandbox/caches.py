@@ -2,9 +2,10 @@
 
 A key that says itself what it equals would be found for another one, of the host's, in the run and after it:
 ``re.match('^a$', ...)`` would get a pattern with other flags, ``ZoneInfo('UTC')`` another zone. So what is a
-str, a number or a flag is made an exact one before it is looked up; and what typing is given is remembered
-only where nobody's code tells what it equals. Libraries hand on what they are given, so the functions are
-replaced once a process where that is possible; where it is not, guests get others.
+str, a number or a flag is made an exact one before it is looked up; and typing remembers of a run what is
+made of the host's classes alone: one of a guest's holds all that its session does, and a text is as long as
+the guest likes. Libraries hand on what they are given, so the functions are replaced once a process where
+that is possible; where it is not, guests get others.
 """
 
 from __future__ import annotations
@@ -198,7 +199,7 @@ def _of_exact_key(call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[
 
 
 def _replace_in_typing() -> None:
-    """Have typing remember only what it is given of plain things, in whichever way it does."""
+    """Have typing remember nothing of a run's, in whichever way it does."""
     known: Any = getattr(typing, "_caches", None)
     if known is not None:  # since 3.12
         for function, cached in list(known.items()):
@@ -222,25 +223,24 @@ def _functions_of_typing() -> list[types.FunctionType]:
 
 def _remembering(function: Callable[..., Any], cached: Any) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Any:
-        remembers = CURRENT.get() is None or (not kwargs and _is_plain(args))
+        remembers = CURRENT.get() is None or (not kwargs and _is_hosts(args))
         return (cached if remembers else function)(*args, **kwargs)
 
     return call
 
 
-def _is_plain(value: Any) -> bool:
-    """Tell whether no code of a guest's says what *value* equals, or what is in it."""
+def _is_hosts(value: Any) -> bool:
+    """Tell whether *value* is classes and forms of the host's alone: those hold nothing of a run."""
     kind = type(value)
     if kind is tuple:
-        return all(map(_is_plain, value))
+        return all(map(_is_hosts, value))
     if issubclass(kind, type):
-        return not origins.is_guest_class(kind)
+        return not (origins.is_guest_class(value) or origins.is_guest_class(kind))
     if issubclass(kind, (types.GenericAlias, _ALIAS)):
-        return _is_plain((value.__origin__, *value.__args__, *getattr(value, "__metadata__", ())))
-    return any(kind is plain for plain in _PLAIN) or issubclass(kind, _FORMS)
+        return _is_hosts((value.__origin__, *value.__args__, *getattr(value, "__metadata__", ())))
+    return value is None or value is ... or issubclass(kind, _FORMS)
 
 
-_PLAIN = (str, int, bool, bytes, types.NoneType, types.EllipsisType, typing.TypeVar, typing.ParamSpec)
 _ALIAS: type = typing._GenericAlias  # type: ignore[attr-defined]
 _FORMS: tuple[type, ...] = (typing._SpecialForm, typing._BaseGenericAlias)  # type: ignore[attr-defined]
 

@@ -13,7 +13,6 @@ import inspect
 import sys
 import types
 import typing
-import weakref
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -393,18 +392,12 @@ def reveal_type(obj: Any, /) -> Any:
     return obj
 
 
-_OVERLOADS: weakref.WeakKeyDictionary[Any, dict[tuple[str, str], dict[int, Any]]] = (
-    weakref.WeakKeyDictionary()
-)
-"""The overloads of each session; typing's own register is the host's."""
-
-
 def overload(func: Any) -> Any:
-    """Do what ``typing.overload`` does."""
+    """Do what ``typing.overload`` does, noted with the session: typing's own register is the host's."""
     guards = asking()
     function = getattr(func, "__func__", func)
     if guards is not None and guards.is_guest_function(function):
-        known = _OVERLOADS.setdefault(guards, {})
+        known = guards.notes.setdefault("overloads", {})
         of_name = known.setdefault((str(function.__module__), str(function.__qualname__)), {})
         of_name[function.__code__.co_firstlineno] = func
     return typing._overload_dummy  # type: ignore[attr-defined]  # what the real one gives
@@ -414,7 +407,7 @@ def get_overloads(func: Any) -> list[Any]:
     """Do what ``typing.get_overloads`` does, for functions of the guest."""
     guards = asking()
     function = getattr(func, "__func__", func)
-    known = {} if guards is None else _OVERLOADS.get(guards, {})
+    known = {} if guards is None else guards.notes.get("overloads", {})
     return list(known.get((str(function.__module__), str(function.__qualname__)), {}).values())
 
 

@@ -112,6 +112,8 @@ class Guards:
         """What doors gave for functions that classes hold, with those functions."""
         self.held: dict[tuple[int, int], tuple[Any, Any]] = {}
         """Likewise what a strict policy gave."""
+        self.notes: dict[str, Any] = {}
+        """What stand-ins of modules note with the session. A table by session would hold it for good."""
         self.files: GuestFiles | None = None
         """The workspace, if the session has one."""
         self.program: types.CodeType | None = None

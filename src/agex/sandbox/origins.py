@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from agex.sandbox.session import Session
 
 __all__ = [
+    "Notes",
     "altered",
     "is_guest_class",
     "may_store",
@@ -33,7 +34,7 @@ __all__ = [
 T = TypeVar("T")
 
 
-class _Notes(Generic[T]):
+class Notes(Generic[T]):
     """What is known of objects while they live. By identity: a class may have a hash of the guest's."""
 
     def __init__(self) -> None:
@@ -50,8 +51,8 @@ class _Notes(Generic[T]):
         return found[1] if found is not None and found[0]() is subject else None
 
 
-_sources: _Notes[str] = _Notes()
-_registries: _Notes[weakref.ref[ClassRegistry]] = _Notes()
+_sources: Notes[str] = Notes()
+_registries: Notes[weakref.ref[ClassRegistry]] = Notes()
 
 
 def note_source(code: types.CodeType, source: str) -> None:

@@ -11,19 +11,12 @@ import itertools
 import operator
 import re
 import warnings
-import weakref
 from typing import Any, NoReturn
 
 from agex.errors import SandboxError
 from agex.sandbox.context import asking, frames_of
 
 __all__ = ["WARNINGS"]
-
-_SAID: weakref.WeakKeyDictionary[Any, dict[Any, Any]] = weakref.WeakKeyDictionary()
-"""What each session has warned of: the same is shown once a place."""
-
-_FILTERS: weakref.WeakKeyDictionary[Any, list[tuple[Any, ...]]] = weakref.WeakKeyDictionary()
-"""The filters of each session: action, message, category, module and line, the first that fits first."""
 
 _ACTIONS = ("default", "error", "ignore", "always", "module", "once")
 
@@ -57,13 +50,13 @@ def warn(
         frame.f_code.co_filename,
         frame.f_lineno,
         guards.classes.module_name,
-        {} if action == "always" else _SAID.setdefault(guards, {}),
+        {} if action == "always" else guards.notes.setdefault("warned", {}),  # once a place
         source=source,
     )
 
 
 def _action(guards: Any, message: Any, category: type, line: int) -> str | None:
-    for action, said, kind, module, at in _FILTERS.get(guards, ()):
+    for action, said, kind, module, at in guards.notes.get("filters", ()):
         if (
             (said is None or said.match(str(message)))
             and issubclass(category, kind)
@@ -119,8 +112,9 @@ def resetwarnings() -> None:
 
 
 def _filters() -> list[tuple[Any, ...]]:
+    """Give those of the session: action, message, category, module and line, the first that fits first."""
     guards = asking()
-    return [] if guards is None else _FILTERS.setdefault(guards, [])
+    return [] if guards is None else guards.notes.setdefault("filters", [])
 
 
 class catch_warnings:  # noqa: N801 - its name in warnings

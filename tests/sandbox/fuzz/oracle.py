@@ -155,8 +155,10 @@ class Oracle:
     def _function_verdict(self, value: Any) -> str | None:
         if id(value) in _REAL_BUILTINS:
             return f"the real {_REAL_BUILTINS[id(value)]}()"
+        # A stand-in takes the names of what it stands for, and what is made of it by the sandbox takes them on.
+        is_ours = str(getattr(value, "__globals__", {}).get("__name__")).startswith("agex.sandbox.")
         home = str(value.__module__ or "").partition(".")[0]
-        if home in _WORLD:
+        if home in _WORLD and not is_ours:
             return f"{value.__module__}.{value.__qualname__}"
         return None
 

@@ -11,6 +11,7 @@ from agex.errors import SandboxError
 from agex.sandbox import sealing
 from agex.sandbox.libraries.homes import Guard, homes
 from agex.sandbox.modules import open_while
+from agex.sandbox.origins import Notes
 from agex.sandbox.refusals import check_keywords, refusal
 from agex.sandbox.supers import super_self
 from agex.typeslots import namespace_of
@@ -51,14 +52,16 @@ def named(include: Any) -> frozenset[str]:
     return frozenset(each for each in patterns if not set(each) & set("*?["))
 
 
-_CACHE_SIZE = 1024  # verdicts; it holds the classes too
+_CACHE_SIZE = 1024  # verdicts of one class: a program may ask for names without end
+_UNKNOWN: Any = object()
 
 
 class Shelf:
     """The libraries in force under one policy."""
 
     def __init__(self) -> None:
-        self._cache: dict[tuple[type, str], Guard | None] = {}
+        # Weakly: a class of a guest's holds its methods, and they all that its session holds.
+        self._cache: Notes[dict[str, Guard | None]] = Notes()
         self._libraries: dict[str, Library] = {}
         self._lifted: dict[str, frozenset[str]] = {}
         self._doors: dict[str, tuple[str, ...]] = {}
@@ -66,24 +69,26 @@ class Shelf:
     def add(self, library: Library) -> None:
         """Put a library in force."""
         self._libraries[library.name] = library
-        self._cache.clear()
+        self._cache = Notes()
 
     def loosen(self, library: Library, lifted: frozenset[str], opened: tuple[str, ...]) -> None:
         """Take over what a registration names itself."""
         self._lifted[library.name] = self._lifted.get(library.name, frozenset()) | lifted
         self._doors[library.name] = tuple(dict.fromkeys((*self._doors.get(library.name, ()), *opened)))
-        self._cache.clear()
+        self._cache = Notes()
 
     def verdict(self, class_: type, name: str) -> Guard | None:
         """Give the guard of a member, `DENIED`, or None where no library says anything."""
-        if type(class_) is not type:  # another metaclass could be the guest's, and define __hash__
-            return self._verdict(class_, name)
-        key = (class_, name)
-        if key not in self._cache:
-            if len(self._cache) >= _CACHE_SIZE:
-                self._cache.clear()
-            self._cache[key] = self._verdict(class_, name)
-        return self._cache[key]
+        known = self._cache.get(class_)
+        if known is None:
+            known = {}
+            self._cache.set(class_, known)
+        found: Guard | None = known.get(name, _UNKNOWN)
+        if found is _UNKNOWN:
+            if len(known) >= _CACHE_SIZE:
+                known.clear()
+            found = known[name] = self._verdict(class_, name)
+        return found
 
     def _verdict(self, class_: type, name: str) -> Guard | None:
         found: Guard | None = None
