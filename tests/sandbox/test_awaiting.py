@@ -5,6 +5,7 @@ import gc
 import subprocess
 import sys
 import weakref
+from collections.abc import AsyncIterator
 from contextvars import ContextVar
 
 import pytest
@@ -158,6 +159,29 @@ def leave(task): raise SystemExit(3)
 task.add_done_callback(leave)
 await asyncio.sleep(0.1)
 """,
+    "an exit in a generator that is dropped": """
+async def go():
+    try: yield 1
+    finally: raise SystemExit(3)
+async for each in go(): break
+await asyncio.sleep(0.1)
+""",
+    "an exit in a generator that is dropped last": """
+async def go():
+    try: yield 1
+    finally:
+        await asyncio.sleep(0)
+        raise SystemExit(3)
+async for each in go(): break
+""",
+    "an exit in a generator that is left": """
+import sys
+async def go():
+    try: yield 1
+    finally: raise SystemExit(3)
+sys.kept = go()
+await anext(sys.kept)
+""",
     "a condition whose lock is never free": """
 condition = asyncio.Condition()
 async def hold(): await condition.acquire()
@@ -274,6 +298,65 @@ for wrong in ("1", float("nan")):
 
     assert result.error is None
     assert result.stdout == "TypeError\nValueError\n"
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "while True:\n  try: await asyncio.sleep(1)\n  except asyncio.CancelledError: pass",
+        "try: await asyncio.sleep(60)\nexcept asyncio.CancelledError: x = 1",
+        "try: await asyncio.sleep(60)\nfinally: raise ValueError",
+        "await asyncio.create_task(asyncio.sleep(60))",
+    ],
+)
+async def test_what_the_host_cancels_ends_whatever_the_program_catches(program: str) -> None:
+    session = Sandbox(limits=Limits(seconds=60)).session()
+    running = asyncio.create_task(session.arun("import asyncio\n" + program))
+    await asyncio.sleep(0.05)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        async with asyncio.timeout(20):
+            await running
+    assert running.cancelled()
+    assert not session.is_running
+    assert (await session.arun("1 + 1")).value == 2
+
+
+async def test_a_limit_of_the_host_around_a_run_is_kept() -> None:
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.05):
+            await Sandbox(limits=Limits(seconds=60)).aexec(
+                "import asyncio\ntry: await asyncio.sleep(60)\nexcept asyncio.CancelledError: pass"
+            )
+
+
+async def test_generators_that_are_dropped_are_closed_in_their_event_loop() -> None:
+    closed: list[str] = []
+
+    async def hosts() -> AsyncIterator[int]:
+        try:
+            yield 1
+        finally:
+            await asyncio.sleep(0)
+            closed.append("host")
+
+    policy = Policy.default()
+    policy.fn(closed.append, name="note")
+    policy.fn(hosts)
+    await Sandbox(policy).aexec("""
+import asyncio
+async def guests():
+    try: yield 1
+    finally:
+        await asyncio.sleep(0)
+        note("guest")
+async for each in guests(): break
+async for each in hosts(): break
+""")
+    async for _ in hosts():
+        break
+    await asyncio.sleep(0.01)
+    assert sorted(closed) == ["guest", "host", "host"]
 
 
 async def test_a_callback_of_a_task_is_called_in_the_run_and_can_be_taken_off() -> None:

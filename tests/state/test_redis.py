@@ -31,6 +31,16 @@ def test_a_connection_that_the_server_dropped_is_made_anew(redis):
     assert redis.get("key") == b"1"
 
 
+def test_a_connection_that_is_dropped_while_a_request_is_under_way_is_made_anew(redis):
+    redis.set("key", b"1")
+    pool = redis._client.connection_pool
+    connection = pool.get_connection()
+    pool.release(connection)
+    connection.can_read = lambda timeout=0: False  # it is looked at before the server drops it
+    redis._client.client_kill_filter(_type="normal", skipme=False)
+    assert redis.get("key") == b"1"
+
+
 def test_a_cas_whose_answer_was_lost_is_no_conflict(redis):
     journal = redis.journal()
     swap = redis.cas

@@ -9,16 +9,14 @@ while its limits still hold.
 
 from __future__ import annotations
 
-import contextlib
 import contextvars
 import functools
-import gc
 import inspect
 import math
 import sys
 import types
 import weakref
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Generator
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any
 
@@ -26,11 +24,14 @@ from agex.errors import SandboxTypeError
 from agex.sandbox import methods
 from agex.sandbox.apart import take_over
 from agex.sandbox.callbacks import no_exit
+from agex.sandbox.closing import closed_by, watch_generators
 from agex.sandbox.context import CURRENT
 from agex.sandbox.limits import Stop
 from agex.sandbox.refusals import check_keywords
 
 if TYPE_CHECKING:
+    import asyncio
+
     from agex.sandbox.guards import Guards
 
 __all__ = ["ASYNCIO", "end_tasks", "late_members", "run_apart"]
@@ -269,11 +270,12 @@ async def run_apart(
 
     A limit or a group that it enters and never leaves cancels the task in which that was done, whenever it
     likes. It is never the host's.
+
+    Where the host cancels, the program may tidy up for as long as at its time limit, whatever it catches.
     """
     import asyncio
 
     raised: list[BaseException] = []
-    timer: asyncio.TimerHandle | None = None
 
     async def guest() -> None:
         try:
@@ -281,24 +283,65 @@ async def run_apart(
         except BaseException as error:  # noqa: BLE001 - some kinds would end the event loop
             raised.append(error)
 
-    def strike(wait: float) -> None:
-        nonlocal timer
-        expire()
-        task.cancel()
-        timer = loop.call_later(wait, strike, _REPEAT)
-
     loop, context = asyncio.get_running_loop(), copy_context()
+    watch_generators(loop)
     task = asyncio.create_task(guest(), context=context)
+    striker = _Striker(loop, task, expire)
     if seconds is not None:
-        timer = loop.call_later(seconds, strike, _CLEANING)
+        striker.strike_in(seconds, _CLEANING)
     try:
-        await task
+        cancelled = await _done(task, striker)
     finally:
-        if timer is not None:
-            timer.cancel()
+        striker.end()
         take_over(context)  # a decimal context, what a function of the host's sets
+    if cancelled is not None:
+        raise cancelled
     if raised:
         raise raised.pop()
+    task.result()  # raises where it was cancelled before it began
+
+
+async def _done(task: asyncio.Task[None], striker: _Striker) -> asyncio.CancelledError | None:
+    """Wait for a task to its end; give what cancelled the present one meanwhile."""
+    import asyncio
+
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.wait((task,))  # awaited itself, it would be cancelled in place of the present one
+        except asyncio.CancelledError as error:
+            task.cancel()
+            if cancelled is None:
+                striker.strike_in(_CLEANING, _REPEAT)
+            cancelled = error
+    return cancelled
+
+
+class _Striker:
+    """Ends a task when its time is over, and again until it is done."""
+
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, task: asyncio.Task[None], expire: Callable[[], None]
+    ) -> None:
+        self._loop = loop
+        self._task = task
+        self._expire = expire
+        self._timer: asyncio.TimerHandle | None = None
+
+    def strike_in(self, seconds: float, again: float) -> None:
+        """End it after *seconds*, and anew *again* seconds later."""
+        self.end()
+        self._timer = self._loop.call_later(seconds, self._strike, again)
+
+    def _strike(self, again: float) -> None:
+        self._expire()
+        self._task.cancel()
+        self.strike_in(again, _REPEAT)
+
+    def end(self) -> None:
+        """Strike no more."""
+        if self._timer is not None:
+            self._timer.cancel()
 
 
 _SOFT_TURNS = 20
@@ -325,7 +368,7 @@ async def end_tasks(guards: Guards) -> None:
                 guards.switch.turn_on()
             tasks = _left(guards)
             for task in tasks:
-                if turn >= _SOFT_TURNS or (task not in ended and not _closes(task.get_coro())):
+                if turn >= _SOFT_TURNS or (task not in ended and not closed_by(task.get_coro())):
                     task.cancel()
                 ended.add(task)
             quiet = 0 if tasks else quiet + 1
@@ -360,23 +403,6 @@ def _runs_code_of(guards: Guards, coro: Any) -> bool:
         frame = coro.cr_frame
     elif type(coro) is types.GeneratorType:
         frame = coro.gi_frame
-    elif (generator := _closes(coro)) is not None:
+    elif (generator := closed_by(coro)) is not None:
         frame = generator.ag_frame
     return frame is not None and frame.f_builtins is guards.builtins
-
-
-def _closes(coro: Any) -> types.AsyncGeneratorType[Any, Any] | None:
-    """Give the asynchronous generator that *coro* is to close: an event loop does it when one is dropped."""
-    if type(coro) is not _CLOSING:
-        return None
-    return next((each for each in gc.get_referents(coro) if type(each) is types.AsyncGeneratorType), None)
-
-
-async def _generator() -> AsyncGenerator[None, None]:
-    yield
-
-
-_aclose = _generator().aclose()
-_CLOSING: type = type(_aclose)
-with contextlib.suppress(StopIteration):
-    _aclose.send(None)  # an interpreter warns of one that was never awaited

@@ -40,6 +40,8 @@ class RedisStore(KVStore):
     def __init__(self, url: str, *, prefix: str = "agex:") -> None:
         try:
             import redis
+            from redis.backoff import ExponentialBackoff
+            from redis.retry import Retry
         except ImportError as error:
             raise StateError(
                 "A store in Redis needs a package that is not installed: run `pip install agex[redis]`."
@@ -47,8 +49,10 @@ class RedisStore(KVStore):
         self._arguments = {"url": url, "prefix": prefix}
         self._prefix = prefix.encode()
         self._errors = (redis.RedisError, ValueError)  # the latter of a url that is none
+        # A dropped connection is mostly noticed before it is used again, but may be dropped just then.
+        retry = Retry(ExponentialBackoff(cap=0.5, base=0.05), retries=3)
         with self._translated():
-            self._client: Any = redis.Redis.from_url(url, decode_responses=False)
+            self._client: Any = redis.Redis.from_url(url, decode_responses=False, retry=retry)
             self._client.ping()
             self._cas = self._client.register_script(_CAS)
 
