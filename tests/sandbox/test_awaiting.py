@@ -175,12 +175,11 @@ async def go():
 async for each in go(): break
 """,
     "an exit in a generator that is left": """
-import sys
 async def go():
     try: yield 1
     finally: raise SystemExit(3)
-sys.kept = go()
-await anext(sys.kept)
+left = go()
+await anext(left)
 """,
     "a condition whose lock is never free": """
 condition = asyncio.Condition()
@@ -212,10 +211,11 @@ from agex.sandbox import Limits, Sandbox
 
 logging.disable()  # what a callback raises is told there
 sandbox = Sandbox(limits=Limits(seconds=0.3))
+kept = []
 
 async def main():
     start = time.monotonic()
-    await sandbox.aexec("import asyncio" + sys.argv[1])
+    kept.append(await sandbox.aexec("import asyncio" + sys.argv[1]))
     assert not asyncio.current_task().cancelling()
     await asyncio.sleep(0.2)
     assert time.monotonic() - start < 5
@@ -298,6 +298,30 @@ for wrong in ("1", float("nan")):
 
     assert result.error is None
     assert result.stdout == "TypeError\nValueError\n"
+
+
+IN_A_LOOP = """
+import asyncio
+from agex.sandbox import Sandbox
+
+async def main():
+    Sandbox().exec('''
+async def go():
+    try: yield 1
+    finally: raise SystemExit(3)
+left = go()
+try: anext(left).send(None)
+except StopIteration: pass
+del left
+''')
+    await asyncio.sleep(0.1)
+
+asyncio.run(main())
+"""
+
+
+def test_a_generator_of_a_synchronous_run_does_not_end_the_event_loop_around_it() -> None:
+    subprocess.run([sys.executable, "-c", IN_A_LOOP], timeout=30, check=True)
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from agex.errors import SandboxTypeError
 from agex.sandbox import methods
 from agex.sandbox.apart import take_over
 from agex.sandbox.callbacks import no_exit
-from agex.sandbox.closing import closed_by, watch_generators
+from agex.sandbox.closing import closed_by
 from agex.sandbox.context import CURRENT
 from agex.sandbox.limits import Stop
 from agex.sandbox.refusals import check_keywords
@@ -284,7 +284,6 @@ async def run_apart(
             raised.append(error)
 
     loop, context = asyncio.get_running_loop(), copy_context()
-    watch_generators(loop)
     task = asyncio.create_task(guest(), context=context)
     striker = _Striker(loop, task, expire)
     if seconds is not None:

@@ -26,11 +26,17 @@ __all__ = ["closed_by", "watch_generators"]
 Generator = types.AsyncGeneratorType[Any, Any]
 
 
-def watch_generators(loop: asyncio.AbstractEventLoop) -> None:
-    """Have what a guest drops closed so, for as long as the event loop of this thread runs."""
+def watch_generators() -> None:
+    """Have what a guest drops closed so, for as long as the event loop of this thread runs, if one does."""
     begun, dropped = sys.get_asyncgen_hooks()
     if begun is None or dropped is None or getattr(dropped, "func", None) is _dropped:
-        return  # an event loop without hooks closes none
+        return
+    import asyncio  # somebody has: there is an event loop
+
+    try:
+        loop = asyncio.get_running_loop()
+    except RuntimeError:  # one of another kind
+        return
     sys.set_asyncgen_hooks(functools.partial(_begun, begun), functools.partial(_dropped, loop, dropped))
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 from agex.errors import EvalError, SandboxError
 from agex.sandbox import floating, members, wall
 from agex.sandbox.callbacks import end_callbacks
+from agex.sandbox.closing import watch_generators
 from agex.sandbox.collecting import release_callbacks
 from agex.sandbox.compiled import compile_module
 from agex.sandbox.context import CURRENT, as_host
@@ -419,6 +420,7 @@ class Session:
         self._switch.turn_off()
         outer, self._deadline = self._deadline, Deadline(self._limits.seconds, self._expire, raises=raises)
         capture_stdout()
+        watch_generators()
         start = time.perf_counter()
         try:
             self._enter()
