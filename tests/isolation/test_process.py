@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import subprocess
 import sys
 import threading
 import time
+import weakref
 from pathlib import Path
 
 import pytest
@@ -336,3 +338,18 @@ def test_workers_that_die_at_random_leave_nothing():
     assert eventually(lambda: not any(is_there(pid) for pid in pids))
     executor.close()
     assert len(list(Path("/proc/self/fd").iterdir())) <= before
+
+
+def test_an_executor_holds_no_policy_that_what_it_grants_leads_to() -> None:
+    def used() -> weakref.ref[Policy]:
+        executor, policy = ProcessExecutor(), Policy.default()
+        policy.fn(lambda: policy, name="own")
+        session = executor.session(policy, Limits(seconds=20), {})
+        assert session.run("1 + 1").echo == "2"
+        session.close()
+        executor.close()
+        return weakref.ref(policy)
+
+    policy = used()
+    gc.collect()
+    assert policy() is None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -91,17 +90,10 @@ class Saved:
         self.data = save_policy(policy, classes)
 
 
-_known: dict[int, tuple[weakref.ref[Policy], Saved]] = {}
-
-
 def _saved(policy: Policy, classes: tuple[type, ...]) -> Saved:
     """Give a policy as bytes, made once: one policy serves all calls of a task."""
-    found = _known.get(id(policy))
-    if found is not None:
-        of, saved = found
-        if of() is policy and saved.count == len(policy.grants) and saved.classes == classes:
-            return saved
-    saved = Saved(policy, classes)
-    key = id(policy)
-    _known[key] = (weakref.ref(policy, lambda _: _known.pop(key, None)), saved)
+    saved = policy.notes.get("saved")
+    if isinstance(saved, Saved) and saved.count == len(policy.grants) and saved.classes == classes:
+        return saved
+    saved = policy.notes["saved"] = Saved(policy, classes)
     return saved

@@ -85,6 +85,8 @@ class Policy:
         modules: what guest code may import.
         grants: what was granted, in order.
         is_standard: whether it has the standard set, to which modules for files belong in a workspace.
+        notes: what those who use it keep with it. A table of theirs would hold it for good, where what is
+            granted leads to it.
     """
 
     def __init__(self, strict: bool = False) -> None:
@@ -93,6 +95,7 @@ class Policy:
         self.modules: dict[str, ModuleGrant] = {}
         self.grants: list[Grant] = []
         self.is_standard = False
+        self.notes: dict[str, Any] = {}
         self._rules: dict[type, _ClassRule] = {}
         self._sealed: set[type] = set()
         self._unloaded: dict[
