@@ -383,6 +383,31 @@ async for each in hosts(): break
     assert sorted(closed) == ["guest", "host", "host"]
 
 
+@pytest.mark.parametrize(
+    "program",
+    [
+        "task = asyncio.create_task(fail())\nawait asyncio.sleep(0)\ndel task",
+        "both = asyncio.gather(fail(), fail())\nawait asyncio.sleep(0.01)\ndel both",
+        "task = asyncio.create_task(fail())\ntry: await asyncio.wait_for(task, 0)\nexcept TimeoutError: pass\ndel task",
+        "async for each in late(): break\nawait asyncio.sleep(0.01)",
+    ],
+)
+async def test_the_host_is_told_of_no_error_that_nobody_asked_for(program: str) -> None:
+    told: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda loop, context: told.append(context))
+    result = await Sandbox().aexec(f"""
+import asyncio
+async def fail(): raise ValueError
+async def late():
+    try: yield 1
+    finally: raise ValueError
+{program}
+""")
+    gc.collect()
+    assert result.error is None
+    assert told == []
+
+
 async def test_a_callback_of_a_task_is_called_in_the_run_and_can_be_taken_off() -> None:
     session = Sandbox(limits=Limits(seconds=5)).session()
     result = await session.arun("""

@@ -24,7 +24,7 @@ from agex.errors import SandboxTypeError
 from agex.sandbox import methods
 from agex.sandbox.apart import take_over
 from agex.sandbox.callbacks import no_exit
-from agex.sandbox.closing import closed_by
+from agex.sandbox.closing import asked, closed_by
 from agex.sandbox.context import CURRENT
 from agex.sandbox.limits import Stop
 from agex.sandbox.refusals import check_keywords
@@ -45,6 +45,7 @@ def _noted(task: Any) -> Any:
     guards = CURRENT.get()
     if guards is not None:
         _made.setdefault(guards, weakref.WeakSet()).add(task)
+    task.add_done_callback(asked)
     return task
 
 
@@ -122,9 +123,8 @@ def gather(*coros_or_futures: Any, return_exceptions: bool = False) -> Any:
     import asyncio
 
     tasks = {id(each): _task(each) for each in coros_or_futures}
-    return asyncio.gather(
-        *(tasks[id(each)] for each in coros_or_futures), return_exceptions=bool(return_exceptions)
-    )
+    given = [tasks[id(each)] for each in coros_or_futures]
+    return _noted(asyncio.gather(*given, return_exceptions=bool(return_exceptions)))
 
 
 def create_task(coro: Any, *, name: Any = None, **options: Any) -> Any:
@@ -379,8 +379,8 @@ async def end_tasks(guards: Guards) -> None:
             guards.switch.turn_off()
         _made.pop(guards, None)
         for task in ended:
-            if task.done() and not task.cancelled():
-                task.exception()  # asked for, so that nobody is told that it never was
+            if task.done():
+                asked(task)
 
 
 def _left(guards: Guards) -> list[Any]:

@@ -21,7 +21,7 @@ from agex.sandbox.limits import RUNNING
 if TYPE_CHECKING:
     import asyncio
 
-__all__ = ["closed_by", "watch_generators"]
+__all__ = ["asked", "closed_by", "watch_generators"]
 
 Generator = types.AsyncGeneratorType[Any, Any]
 
@@ -58,7 +58,17 @@ def _is_guests(generator: Generator) -> bool:
 
 
 def _close_in(loop: asyncio.AbstractEventLoop, generator: Generator) -> None:
-    loop.create_task(_close(generator))
+    loop.create_task(_close(generator)).add_done_callback(asked)
+
+
+def asked(task: asyncio.Future[Any]) -> None:
+    """Ask a guest's task for its exception.
+
+    Where nobody does, the host's event loop reports it when the task is dropped: in the midst of a run, where
+    the host's log cannot open its files.
+    """
+    if not task.cancelled():
+        task.exception()
 
 
 async def _close(generator: Generator) -> None:
