@@ -1,6 +1,7 @@
 """It denies what reaches for the host, wherever the name of it can be written."""
 
 import math
+import sys
 from typing import Any
 
 import pytest
@@ -308,3 +309,22 @@ def test_it_denies_the_rest_of_the_package_around_a_granted_module(source: str) 
 def test_a_package_that_was_not_granted_shows_nothing_but_the_granted_module() -> None:
     result = of_package("from email.mime import text\nimport email.mime.text\nsorted(dir(email.mime))")
     assert [name for name in result.value if not name.startswith("__")] == ["text"]
+
+
+@pytest.mark.parametrize(
+    ("event", "has_door"),
+    [("sqlite3.enable_load_extension", True), ("sqlite3.load_extension", True), ("sys.monitoring.register_callback", False)],
+)  # fmt: skip
+def test_a_function_of_the_host_loads_no_native_code_and_watches_no_frames(
+    event: str, has_door: bool
+) -> None:
+    def announce() -> None:
+        sys.audit(event, None, None)  # as sqlite3 and sys.monitoring do, which not every Python has
+
+    policy = Policy.default()
+    policy.fn(announce, name="without")
+    policy.fn(announce, name="with_door", host_fs_access=True)
+    sandbox = Sandbox(policy)
+
+    assert isinstance(sandbox.exec("without()").error, SandboxError)
+    assert isinstance(sandbox.exec("with_door()").error, SandboxError) is not has_door

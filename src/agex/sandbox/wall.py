@@ -53,8 +53,9 @@ _FILES = frozenset(
         "os.unlink", "os.utime", "os.walk", "os.fwalk", "pathlib.Path.glob", "pathlib.Path.rglob",
         "shutil.chown",
         "shutil.copyfile", "shutil.copymode", "shutil.copystat", "shutil.copytree", "shutil.make_archive",
-        "shutil.move", "shutil.rmtree", "shutil.unpack_archive", "sqlite3.connect", "tempfile.mkdtemp",
-        "tempfile.mkstemp", "mmap.__new__", "fcntl.fcntl", "fcntl.flock", "fcntl.ioctl", "fcntl.lockf",
+        "shutil.move", "shutil.rmtree", "shutil.unpack_archive", "sqlite3.connect",
+        "sqlite3.enable_load_extension", "sqlite3.load_extension", "tempfile.mkdtemp", "tempfile.mkstemp",
+        "mmap.__new__", "fcntl.fcntl", "fcntl.flock", "fcntl.ioctl", "fcntl.lockf",
     }
 )  # fmt: skip
 
@@ -89,7 +90,7 @@ _NEVER = (
 
     "setopencodehook", "cpython.run_", "builtins.breakpoint", "builtins.input", "sys.settrace",
     "sys.setprofile",
-    "sys.remote_exec", "gc.get_objects", "gc.get_referrers",
+    "sys.monitoring.", "sys.remote_exec", "gc.get_objects", "gc.get_referrers",
 )  # fmt: skip
 """What no door opens: other processes, native code, unpickling, the machinery of debuggers."""
 
