@@ -110,6 +110,11 @@ def test_a_bare_text_instead_of_a_list_is_refused() -> None:
         ScriptedModel("one")
 
 
+def test_a_bare_action_instead_of_a_list_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"Right: \[PythonAction"):
+        ScriptedModel([python_action("f()")]).ask(say("go"))  # type: ignore[list-item]
+
+
 def test_threads_share_one_script() -> None:
     model = ScriptedModel([str(n) for n in range(64)])
     said: list[str] = []

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from pydantic import TypeAdapter
+from pydantic import BaseModel, TypeAdapter
 
 from agex.errors import AgexError
 from agex.models.actions import Action
@@ -109,13 +109,16 @@ def _last(request: Request) -> str:
     return request.messages[-1].content[-2000:] if request.messages else "(no message)"
 
 
-def _reply(answer: Answer, request: Request) -> Reply:
+def _reply(answer: Answer | Action, request: Request) -> Reply:
     if isinstance(answer, Exception):
         raise answer
     if isinstance(answer, str):
         return _read(Reply(text=answer, usage=_estimate(request, answer)), request)
     if isinstance(answer, Reply):
         return answer if answer.actions else _read(answer, request)
+    if isinstance(answer, BaseModel):  # iterating it gives its fields
+        kind = type(answer).__name__
+        raise TypeError(f"an answer is a list of actions. Wrong: {kind}(...). Right: [{kind}(...)]")
     text = render(answer)
     return Reply(text=text, actions=tuple(answer), usage=_estimate(request, text))
 
