@@ -109,21 +109,29 @@ _GENERIC = "<generic parameters of "
 _SAYABLE = _COMPILER | frozenset(HELPERS) | ledger.DUNDERS | ledger.DEFINABLE | ledger.NAMES | ledger.STORABLE
 
 
-def _inspected(code: types.CodeType, source: str, *, is_inside: bool = False) -> types.CodeType:
-    """Refuse code that mentions a name no guest may say; note what the rest was compiled from.
+def _inspected(code: types.CodeType, source: str) -> types.CodeType:
+    """Refuse code that mentions a name no guest may say; note what the rest was compiled from."""
+    said: set[str] = set()
+    noted = _noted(code, source, said)
+    dunders = {name for name in said if name[:2] == "__" and ledger.is_dunder(name)}
+    for name in sorted((dunders - _SAYABLE) | (ledger.DENIED & said)):
+        raise SandboxSyntaxError(f"the name '{name}' is not available")
+    return noted
+
+
+def _noted(code: types.CodeType, source: str, said: set[str], *, is_inside: bool = False) -> types.CodeType:
+    """Collect the names that code mentions, and note what it was compiled from.
 
     Functions that are not inside of others, and thus listed, are bound to this process.
     """
-    dunders = {name for name in code.co_names if name[:2] == "__" and ledger.is_dunder(name)}
-    for name in (dunders - _SAYABLE) | ledger.DENIED.intersection(code.co_names):
-        raise SandboxSyntaxError(f"the name '{name}' is not available")
+    said.update(code.co_names)
     is_function = bool(code.co_flags & CO_OPTIMIZED) and not code.co_name.startswith(_GENERIC)
     parts = constants = code.co_consts
     if types.CodeType in map(type, parts):
         is_inner = is_inside or is_function
         parts = tuple(
             [
-                _inspected(each, source, is_inside=is_inner) if type(each) is types.CodeType else each
+                _noted(each, source, said, is_inside=is_inner) if type(each) is types.CodeType else each
                 for each in parts
             ]
         )
