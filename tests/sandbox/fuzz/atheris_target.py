@@ -12,16 +12,17 @@ from pathlib import Path
 
 import atheris
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
 with atheris.instrument_imports(include=["agex.sandbox"]):
-    import agex.sandbox  # noqa: F401 - to be instrumented
+    from fuzz import attack, programs
+
+    attack.Attack("import math, random, typing", prelude=programs.SETUP)  # loads what is loaded at first use
 
 
 def main(seconds: int) -> None:
     """Search for so many seconds; a finding ends the search with its program."""
     from hypothesis import HealthCheck, given, settings
-
-    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-    from fuzz import attack, programs
 
     @settings(database=None, deadline=None, suppress_health_check=list(HealthCheck))
     @given(programs.programs())
