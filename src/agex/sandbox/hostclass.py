@@ -17,6 +17,7 @@ __all__ = [
     "STANDARD_BASES",
     "answers",
     "has",
+    "held",
     "is_dispatcher",
     "is_method",
     "is_standard",
@@ -77,6 +78,18 @@ def private_names(class_: type) -> frozenset[str]:
 def public_names(class_: type) -> frozenset[str]:
     """Give every public member of *class_*: its attributes, and those its code assigns."""
     return frozenset(n for n in _names(class_) if not n.startswith("_")) | _attributes(class_)
+
+
+def held(value: object) -> frozenset[str]:
+    """Give the names of what an object holds itself, apart from its class; its own code is not asked."""
+    try:
+        return frozenset(filter(_is_text, object.__getattribute__(value, "__dict__")))
+    except AttributeError:  # it has slots
+        return frozenset()
+
+
+def _is_text(key: object) -> bool:
+    return type(key) is str
 
 
 def _attributes(class_: type) -> frozenset[str]:

@@ -96,7 +96,7 @@ class Policy:
         self.grants: list[Grant] = []
         self.is_standard = False
         self.notes: dict[str, Any] = {}
-        self._rules: dict[type, _ClassRule] = {}
+        self._rules: dict[type, dict[str, _ClassRule]] = {}  # by the name that it was registered under
         self._sealed: set[type] = set()
         self._unloaded: dict[
             str, tuple[str, ...]
@@ -189,7 +189,7 @@ class Policy:
         self.grants.append(Grant("cls", class_, settings))
         self._use_home(class_)
         self._open_methods(class_, _doors(host_fs_access, network_access))
-        self._rule(class_, include, exclude, configure or {})
+        self._rule(class_, name or class_.__name__, include, exclude, configure or {})
         self._hot |= hostclass.private_names(class_)
         self._writable.add(class_)
         if not constructable:
@@ -234,7 +234,7 @@ class Policy:
                 raise DefinitionError("a live object needs a name: module(connection, name='db')")
             self._use_home(type(module))
             self._open_methods(type(module), opened)
-            self._rule(type(module), include, exclude, configure or {})
+            self._rule(type(module), name, include, exclude, configure or {}, held=hostclass.held(module))
             self._writable.add(type(module))
             self._grant(name, module, module)
             return module
@@ -251,7 +251,7 @@ class Policy:
         for other in library.offers if library is not None and library.name == module.__name__ else ():
             self.modules.setdefault(other, libraries.LibraryGrant(_known(other), other))
         for owner, members in grant.class_exclusions():
-            self._rule(unsealed(owner), "*", members, configure or {})
+            self._rule(unsealed(owner), name or module.__name__, "*", members, configure or {})
         vars(self).pop("text", None)
         return module
 
@@ -339,14 +339,25 @@ class Policy:
         vars(self).pop("text", None)
 
     def _rule(
-        self, class_: type, include: Pattern, exclude: Pattern, configure: Mapping[str, MemberSpec]
+        self,
+        class_: type,
+        by: str,
+        include: Pattern,
+        exclude: Pattern,
+        configure: Mapping[str, MemberSpec],
+        held: Iterable[str] = (),
     ) -> None:
-        configured = frozenset(configure)
-        rule = _ClassRule(include, exclude, configured)
-        self._rules[class_] = rule
+        """Note which members a registration, of that name, leaves out; *held* are an object's own."""
+        rule = _ClassRule(include, exclude, frozenset(configure))
+        self._rules.setdefault(class_, {})[by] = rule
         said = {name for name in named(exclude) if not ledger.is_private(name)}  # the class may not show it
-        self._contest_of(class_, said | {m for m in hostclass.public_names(class_) if rule.denies(m)})
+        public = hostclass.public_names(class_).union(name for name in held if not name.startswith("_"))
+        self._contest_of(class_, said | {name for name in public if rule.denies(name)})
         vars(self).pop("text", None)
+
+    def _rules_of(self, class_: type) -> Iterable[_ClassRule]:
+        """Give what registrations say of one class: what one of them leaves out, no other brings back."""
+        return self._rules.get(class_, {}).values()
 
     # -- deciding ------------------------------------------------------------------
 
@@ -368,7 +379,7 @@ class Policy:
         class_ = unsealed(class_)
         if name in _MAKING and any(map(self.is_sealed, mro_of(class_))):
             return True
-        if any(rule.denies(name) for base in _of_hosts(class_) if (rule := self._rules.get(base))):
+        if any(rule.denies(name) for base in _of_hosts(class_) for rule in self._rules_of(base)):
             return True
         return self._shelf.verdict(class_, name) is DENIED
 
@@ -404,12 +415,13 @@ class Policy:
             return self._shelf.is_whole(class_)
         if self._shelf.keeps(unsealed(class_), name):
             return True
+        if name.startswith("_"):
+            return False
         for base in _of_hosts(unsealed(class_)):
-            rule = self._rules.get(base)
-            if rule is None or name.startswith("_") or not rule.denies(name):
-                continue
-            if name in hostclass.public_names(base) or name in named(rule.exclude):
-                return True
+            for rule in self._rules_of(base):
+                is_known = name in hostclass.public_names(base) or name in named(rule.exclude)
+                if is_known and rule.denies(name):
+                    return True
         return False
 
     def is_sealed(self, class_: type) -> bool:
