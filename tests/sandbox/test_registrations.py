@@ -89,3 +89,72 @@ def test_what_a_live_object_holds_itself_is_left_out_as_what_its_class_has(
         assert isinstance(sandbox.exec(program).error, SandboxError)
     shown = "LABEL" if settings == {"exclude": str.islower} else "label"
     assert sandbox.exec(f"service.{shown}").value == "open to all"
+
+
+class Client:
+    """Sets a private attribute late."""
+
+    def __init__(self) -> None:
+        self._token = "secret"
+
+    def connect(self, session: Any) -> None:
+        self._session = session
+
+    def query(self) -> str:
+        return str(self._session.post(self._token))
+
+
+class Late(Client):
+    def __getattr__(self, name: str) -> Any:
+        if name == "_session":
+            return types.SimpleNamespace(post=lambda token: "posted")
+        raise AttributeError(name)
+
+
+SPY = """
+told = []
+class Spy:
+    def post(self, token): told.append(token)
+    def __getattr__(self, name): return Spy() if name in ("_session", "mine") else None
+"""
+EARLY = """
+class Early:
+    def __set_name__(self, owner, name):
+        try:
+            owner().query()
+        except AttributeError:
+            pass
+"""
+
+
+@STRICT
+@pytest.mark.parametrize(
+    "made",
+    [
+        "class G(Client): __getattr__ = Spy.__getattr__",
+        "class G(Spy, Client): pass",
+        "class A(Client): __getattr__ = Spy.__getattr__\nclass G(A): pass",
+        "class G(Client): __getattr__ = classmethod(lambda cls, name: Spy())",
+        f"{EARLY}class G(Client):\n  early = Early()\n  __getattr__ = Spy.__getattr__",
+    ],
+)
+def test_a_class_of_a_guest_over_one_of_the_host_does_not_answer_for_its_state(
+    made: str, strict: bool
+) -> None:
+    policy = Policy.default(strict=strict)
+    policy.cls(Client)
+    found = Sandbox(policy).exec(f"{SPY}{made}\nG().query()")
+
+    assert isinstance(found.error, AttributeError)
+    assert "_session" in str(found.error)
+    assert found.namespace["told"] == []
+    assert Sandbox(policy).exec(f"{SPY}{made}\nG().mine").error is None
+
+
+@STRICT
+def test_what_a_class_of_the_host_answers_itself_a_class_of_a_guest_over_it_does_too(strict: bool) -> None:
+    policy = Policy.default(strict=strict)
+    policy.cls(Late)
+    program = f"{SPY}class G(Late): __getattr__ = Spy.__getattr__\nG().query()"
+
+    assert Sandbox(policy).exec(program).value == "posted"

@@ -19,7 +19,7 @@ from agex.errors import SandboxTypeError
 from agex.sandbox import instead, ledger, origins
 from agex.sandbox.identity import is_one_of
 from agex.sandbox.memo import shut
-from agex.typeslots import mro_of, name_of
+from agex.typeslots import mro_of, name_of, namespace_of
 
 __all__ = ["FUTURE", "RAW_MEMORY", "guard", "is_guarded", "shown_operands"]
 
@@ -81,6 +81,8 @@ def _filtered(hook: Any, shown: Shown) -> Any:
         # What the class has, which is guarded itself; nothing that no class of a guest's may define.
         if name in _CHECKS or (ledger.is_dunder(name) and name not in _ANSWERED):
             return (type if issubclass(type(self), type) else object).__getattribute__(self, name)
+        if name.startswith("_") and origins.keeps_back(type(self), name):
+            return _of_host(self, name)
         found = called(self, name)
         if name == "__class__":
             _check_told(type(self), found, shown)
@@ -90,6 +92,18 @@ def _filtered(hook: Any, shown: Shown) -> Any:
         return found
 
     return answer
+
+
+def _of_host(self: Any, name: str) -> Any:
+    """Look for a name that code of the host's has for its own state: it would use what it is answered.
+
+    Not by what the guest's part says: ``self._session.login(self._token)`` would tell that the token.
+    """
+    for part in mro_of(type(self)):
+        hook = namespace_of(part).get("__getattr__")
+        if hook is not None and not origins.is_guest_class(part):
+            return _bound(hook, self, type(self))(name)
+    return object.__getattribute__(self, name)
 
 
 def _check_told(class_: type, told: Any, shown: Shown) -> None:

@@ -86,6 +86,16 @@ def may_store(class_: type, name: str) -> bool:
     return registry is not None and sayable and registry.may_store_on_class(class_, name)
 
 
+def keeps_back(class_: type, name: str) -> bool:
+    """Tell whether code of the host's uses a private name on objects of a guest's class, which is over its own."""
+    found = _registries.get(class_)
+    guards = asking()  # its class may be in the making
+    registry = found() if found is not None else guards and guards.classes
+    if registry is None or not ledger.is_private(name):
+        return False
+    return registry.is_mixed(class_) and name in registry.host_names(class_)
+
+
 def statement_of(class_: type) -> Statement | None:
     """Return the statement that made a class of a guest; None where none did."""
     found = _registries.get(class_)
