@@ -158,3 +158,39 @@ def test_what_a_class_of_the_host_answers_itself_a_class_of_a_guest_over_it_does
     program = f"{SPY}class G(Late): __getattr__ = Spy.__getattr__\nG().query()"
 
     assert Sandbox(policy).exec(program).value == "posted"
+
+
+class Making(type):
+    """A metaclass of the host's."""
+
+    kind = "made"
+
+
+class Made(metaclass=Making):
+    def __init__(self) -> None:
+        self._token = "secret"
+
+
+@STRICT
+@pytest.mark.parametrize("maker", [Making, type], ids=["of the host", "type"])
+@pytest.mark.parametrize("way", ["cls", "fn", "variable", "bound"])
+def test_a_metaclass_that_is_handed_over_makes_checked_classes(way: str, maker: type, strict: bool) -> None:
+    policy = Policy.default(strict=strict)
+    policy.cls(Made)
+    if way == "cls":
+        policy.cls(maker, name="M")
+    elif way == "fn":
+        policy.fn(maker, name="M")
+    session = Sandbox(policy).session({"M": maker} if way == "variable" else {})
+    if way == "bound":
+        session.bind("M", maker)
+    spied = "box = []\nM('S', (Made,), {'__setattr__': lambda self, k, v: box.append(v)})()"
+
+    assert isinstance(session.run(spied).error, SandboxError)
+    assert session.namespace["box"] == []
+    assert session.run("A = M('A', (), {'x': 1})\nA.x, isinstance(A, M), M.__name__").value == (
+        1, True, maker.__name__,
+    )  # fmt: skip
+    assert session.run("class B(metaclass=M): y = 2\nB.y, type(B) is M, isinstance(Made, M)").value == (
+        2, True, True,
+    )  # fmt: skip

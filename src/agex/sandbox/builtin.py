@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 from agex.errors import SandboxError
 from agex.sandbox.output import CAPTURE
 
-__all__ = ["REFUSING", "as_builtin", "print_", "refuse_call"]
+__all__ = ["REFUSING", "as_builtin", "print_", "refuse_call", "source_text"]
 
 
 def _absent(name: str) -> property:
@@ -117,3 +117,10 @@ REFUSING: dict[str, Any] = {
     }.items()
 }
 """Builtins that only refuse, the same for all sessions: whatever became of one, it would refuse."""
+
+
+def source_text(source: Any, function: str) -> str:
+    """Give the text that ``eval`` or ``exec`` is called with."""
+    if isinstance(source, str):
+        return str.__str__(source)
+    raise SandboxTypeError(f"{function}() takes source text, got {type(source).__name__}")

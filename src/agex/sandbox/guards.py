@@ -37,7 +37,7 @@ from agex.sandbox import (
 )
 from agex.sandbox.aliases import ALIAS_OWN, is_alias, origin_of
 from agex.sandbox.asked import Asked
-from agex.sandbox.builtin import REFUSING, as_builtin, print_, refuse_call
+from agex.sandbox.builtin import REFUSING, as_builtin, print_, refuse_call, source_text
 from agex.sandbox.context import CURRENT, caller
 from agex.sandbox.flags import CO_OPTIMIZED
 from agex.sandbox.identity import is_proxy, referent
@@ -168,7 +168,13 @@ class Guards:
         self._importer.use_files(Imports(self, own, compile_file), over_files)
 
     def _shown(self, names: Mapping[str, Any]) -> dict[str, Any]:
-        return {n: self.shown_class(v) if isinstance(v, type) else v for n, v in names.items()}
+        return {name: self.shown(value) for name, value in names.items()}
+
+    def shown(self, value: Any) -> Any:
+        """Give a value as a variable of the guest's: the classes that a metaclass makes are checked."""
+        if not issubclass(type(value), type):
+            return value
+        return classes.stand_in(value) if issubclass(value, type) else self.shown_class(value)
 
     def shown_class(self, class_: type) -> type:
         """Give a class as the guest may hold it: a sealed one cannot be called."""
@@ -469,7 +475,7 @@ class Guards:
             refuse_call("eval", 3 + len(more) if more else 0)
         frame = caller(self.builtins)
         apart = runs_apart(globals, frame.f_globals)
-        code = compiled.compile_expression(_source(source, "eval"), self.policy.text, apart=apart)
+        code = compiled.compile_expression(source_text(source, "eval"), self.policy.text, apart=apart)
         return self._run(code, globals, locals, frame)
 
     def exec(self, source: Any = _OWN_SCOPE, globals: Any = None, locals: Any = None, /, *more: Any) -> None:
@@ -477,7 +483,7 @@ class Guards:
         if source is _OWN_SCOPE or more:
             refuse_call("exec", 3 + len(more) if more else 0)
         frame = caller(self.builtins)
-        text, apart = _source(source, "exec"), runs_apart(globals, frame.f_globals)
+        text, apart = source_text(source, "exec"), runs_apart(globals, frame.f_globals)
         code = compiled.compile_module(text, "<string>", self.policy.text, echo=False, apart=apart)
         self._run(code, globals, locals, frame)
 
@@ -587,12 +593,6 @@ def _count(*given: Any) -> int:
 def _is_written_to(frame: types.FrameType) -> bool:
     """Tell whether ``exec`` in this scope binds names in it: in a function, up to Python 3.12, half."""
     return sys.version_info < (3, 13) or not frame.f_code.co_flags & CO_OPTIMIZED
-
-
-def _source(source: Any, function: str) -> str:
-    if isinstance(source, str):
-        return str.__str__(source)
-    raise SandboxTypeError(f"{function}() takes source text, got {type(source).__name__}")
 
 
 for _function in (print_, *(vars(Guards)[name] for name in _NAMED)):  # as error messages name them

@@ -161,7 +161,7 @@ class Session:
     def bind(self, name: str, value: Any) -> None:
         """Give the guest a name, as a builtin is: it can be shadowed and is not part of `namespace`."""
         self._check_name(name)
-        self._builtins[name] = value
+        self._builtins[name] = self._guards.shown(value)
 
     def _check_name(self, name: str) -> None:
         if not is_bindable(name):
@@ -192,7 +192,7 @@ class Session:
         """Give the guest variables."""
         for name, value in names.items():
             self._check_name(name)
-            self.globals[name] = value
+            self.globals[name] = self._guards.shown(value)
 
     def look_up(self, name: str) -> Any:
         """Return a variable of the guest; None where there is none."""
