@@ -300,6 +300,28 @@ def test_a_dispatcher_of_the_host_takes_no_function_of_a_guest(source: str) -> N
     assert shown("x") == Showing().show("x") == "the host's"
 
 
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize(
+    "view", ["shown.registry", "getattr(shown, 'registry')", "operator.attrgetter('registry')(shown)"]
+)
+def test_the_registry_of_a_dispatcher_of_the_host_is_not_written_to(view: str, strict: bool) -> None:
+    policy = Policy.default(strict=strict)
+    policy.fn(shown)
+    source = f"""
+import operator
+class Taking:
+    def __eq__(self, table): self.table = table
+taking = Taking()
+view = {view}
+view == taking
+taking.table[str] = lambda value: "the guest's"
+found = view[object](""), shown("")
+"""
+
+    assert Sandbox(policy).exec(source).namespace["found"] == ("the host's", "the host's")
+    assert shown("x") == "the host's"
+
+
 def test_a_dispatcher_of_its_own_takes_functions() -> None:
     source = """
 import functools

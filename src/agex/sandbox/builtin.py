@@ -7,7 +7,7 @@ import functools
 from collections.abc import Callable, Iterable
 from typing import Any, NoReturn
 
-from agex.errors import SandboxError
+from agex.errors import SandboxError, SandboxTypeError
 from agex.sandbox.output import CAPTURE
 
 __all__ = ["REFUSING", "as_builtin", "print_", "refuse_call", "source_text"]

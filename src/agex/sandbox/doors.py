@@ -167,6 +167,14 @@ def _register_door(guards: Guards, receiver: Any, name: str) -> Any:
     return receiver
 
 
+def _registry_door(guards: Guards, receiver: Any, name: str) -> Any:
+    """``registry`` of a dispatcher: a view hands the table to the ``__eq__`` of what it meets."""
+    if type(receiver) is not types.FunctionType:
+        return receiver
+    value = host.getattr(receiver, name)
+    return Door(types.MappingProxyType(dict(value)) if type(value) is types.MappingProxyType else value)
+
+
 def _class_door(guards: Guards, receiver: Any, name: str) -> Any:
     if guards.is_own(receiver) and not issubclass(type(receiver), type):
         spaces = map(namespace_of, mro_of(type(receiver)))
@@ -527,6 +535,7 @@ DOORS: dict[str, Callable[[Guards, Any, str], Any]] = {
     "_replace": _replace_door,
     "mro": _graph_door,
     "register": _register_door,
+    "registry": _registry_door,
     "__mro__": _graph_door,
     "__bases__": _graph_door,
     "__base__": _graph_door,

@@ -127,6 +127,8 @@ CONTESTED = MODULES | frozenset(
         "fget", "fset", "fdel", "func",
         # abstract classes: makes a class of the host answer isinstance for another
         "register",
+        # functools.singledispatch: a view of the functions that the host calls
+        "registry",
         # type.__call__ makes a class of whatever it is given
         "__call__",
         # annotations: the real type may be in them

@@ -87,7 +87,7 @@ def may_store(class_: type, name: str) -> bool:
 
 
 def keeps_back(class_: type, name: str) -> bool:
-    """Tell whether code of the host's uses a private name on objects of a guest's class, which is over its own."""
+    """Tell whether code of the host's uses a private name on objects of a class over one of its own."""
     found = _registries.get(class_)
     guards = asking()  # its class may be in the making
     registry = found() if found is not None else guards and guards.classes

@@ -345,6 +345,7 @@ class Policy:
         include: Pattern,
         exclude: Pattern,
         configure: Mapping[str, MemberSpec],
+        *,
         held: Iterable[str] = (),
     ) -> None:
         """Note which members a registration, of that name, leaves out; *held* are an object's own."""
