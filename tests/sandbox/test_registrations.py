@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
 import types
 from typing import Any
 
+import numpy as np
 import pytest
 
 from agex.errors import SandboxError
@@ -194,3 +197,88 @@ def test_a_metaclass_that_is_handed_over_makes_checked_classes(way: str, maker: 
     assert session.run("class B(metaclass=M): y = 2\nB.y, type(B) is M, isinstance(Made, M)").value == (
         2, True, True,
     )  # fmt: skip
+
+
+PACKAGE = """
+class Client:
+    label = "open to all"
+    def send(self): return "secret"
+    class Inner:
+        label = "open to all"
+        def send(self): return "secret"
+class _Hidden(Client):
+    pass
+def hidden(): return _Hidden()
+def run(): return "secret"
+def walk(): return "open to all"
+"""
+
+
+@pytest.fixture
+def depot(monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
+    """A package with a submodule that is there, and one that is loaded when it is asked for."""
+    made = {name: types.ModuleType(name) for name in ("depot", "depot.inner", "depot.late")}
+    for name, module in made.items():
+        exec(PACKAGE, vars(module))
+        if name != "depot.late":
+            monkeypatch.setitem(sys.modules, name, module)
+    package = made["depot"]
+    package.inner, package.__path__ = made["depot.inner"], []  # type: ignore[attr-defined]
+    monkeypatch.setattr(importlib, "import_module", lambda name: sys.modules.setdefault(name, made[name]))
+    monkeypatch.setitem(sys.modules, "depot.late", made["depot.late"])
+    monkeypatch.delitem(sys.modules, "depot.late")
+    return package
+
+
+@STRICT
+@pytest.mark.parametrize("pattern", ["*.send", "Client*.send", "*.se*"])
+@pytest.mark.parametrize("home", ["depot", "depot.inner", "depot.late"])
+@pytest.mark.parametrize("made", ["Client()", "hidden()", "Client.Inner()"])
+def test_what_a_module_leaves_out_of_classes_holds_for_all_of_its_package(
+    depot: types.ModuleType, made: str, home: str, pattern: str, strict: bool
+) -> None:
+    policy = Policy.default(strict=strict)
+    policy.module(depot, exclude=["_*", "*._*", pattern])
+    sandbox = Sandbox(policy)
+
+    assert isinstance(sandbox.exec(f"import {home}\n{home}.{made}.send()").error, SandboxError)
+    assert isinstance(sandbox.exec(f"import {home}\ngetattr({home}.{made}, 'send')()").error, SandboxError)
+    over = f"import {home}\nclass G(type({home}.{made})):\n  def f(self): return super().send()\nG().f()"
+    assert isinstance(sandbox.exec(over).error, SandboxError)
+    assert sandbox.exec(f"import {home}\n{home}.{made}.label").value == "open to all"
+
+
+@STRICT
+@pytest.mark.parametrize(
+    ("pattern", "refused", "open_"),
+    [
+        ("inner.run", "depot.inner.run()", "depot.run()"),
+        ("inner.*", "depot.inner.run()", "depot.run()"),
+        ("late.run", "depot.late.run()", "depot.inner.run()"),
+        ("depot.run", "depot.run()", "depot.inner.run()"),
+        ("depot.inner", "depot.inner.run()", "depot.run()"),
+        ("depot.late", "depot.late.run()", "depot.run()"),
+        ("inner.Client.send", "depot.inner.Client().send()", "depot.Client().send()"),
+        ("depot.inner.Client.send", "depot.inner.Client().send()", "depot.Client().send()"),
+        ("Client.Inner.send", "depot.late.Client.Inner().send()", "depot.late.Client().send()"),
+    ],
+)
+def test_what_a_module_leaves_out_is_named_by_its_path(
+    depot: types.ModuleType, pattern: str, refused: str, open_: str, strict: bool
+) -> None:
+    policy = Policy.default(strict=strict)
+    policy.module(depot, exclude=["_*", "*._*", pattern])
+    sandbox = Sandbox(policy)
+    load = "import depot\ntry:\n  import depot.late\nexcept ImportError: pass\n"
+
+    assert isinstance(sandbox.exec(load + refused).error, AttributeError)
+    assert sandbox.exec(load + open_).value == "secret"
+
+
+def test_what_a_library_leaves_out_of_a_submodule_is_named_by_its_path() -> None:
+    policy = Policy.default()
+    policy.module(np, exclude=["_*", "*._*", "linalg.inv", "numpy.sort"])
+
+    for program in ("np.linalg.inv([[1]])", "np.sort([1])", "from numpy.linalg import inv"):
+        assert Sandbox(policy).exec(f"import numpy as np\n{program}").error is not None
+    assert Sandbox(policy).exec("import numpy as np\nfloat(np.linalg.det([[1]]))").value == 1.0

@@ -18,6 +18,7 @@ from typing import Any, TypeAlias
 
 from agex.errors import SandboxAttributeError
 from agex.sandbox import classes, wall
+from agex.sandbox.dotted import dotted
 
 __all__ = [
     "Known", "ModuleGrant", "Pattern", "blank", "explained", "handed_out", "hint", "instead_of_module",
@@ -123,7 +124,7 @@ class ModuleGrant:
         real = self._module
         for part in path.split("."):
             full = f"{real.__name__}.{part}"  # type: ignore[union-attr]
-            if not self._allows(part) or not self._import(full):
+            if not self._allows(part, real.__name__) or not self._import(full):  # type: ignore[union-attr]
                 return None
             real = sys.modules[full]
             child = self._copy_of(real)
@@ -139,8 +140,19 @@ class ModuleGrant:
                 return False
         return True
 
-    def _allows(self, name: str) -> bool:
-        return matches(self._include, name) and not matches(self._exclude, name)
+    def _allows(self, name: str, home: str) -> bool:
+        return matches(self._include, name) and not self._leaves_out(name, home)
+
+    def _leaves_out(self, name: str, home: str) -> bool:
+        """Tell whether a member of the module *home* is excluded, by its name or by its path."""
+        if matches(self._exclude, name):
+            return True
+        if callable(self._exclude):
+            return False
+        said = (self._exclude,) if isinstance(self._exclude, str) else self._exclude
+        below = f"{home}.".removeprefix(f"{self.module_name}.")
+        is_below = below not in {"", f"{home}."}
+        return f"{home}.{name}" in said or (is_below and matches(self._exclude, f"{below}{name}"))
 
     def _copy_of(self, module: types.ModuleType) -> types.ModuleType:
         copy = self._copies.get(module.__name__)
@@ -153,7 +165,7 @@ class ModuleGrant:
         public = getattr(module, "__all__", ())
         top = module.__name__ == self.module_name
         for name in dict.fromkeys((*vars(module), *public)):  # what is public may be made when asked for
-            if not self._allows(name):
+            if not self._allows(name, module.__name__):
                 continue
             value = getattr(module, name)
             if top and name in self._replace:
@@ -164,7 +176,7 @@ class ModuleGrant:
             elif name in public or not is_foreign(value, self.root):
                 yield name, self._opened(handed_out(value))
         if public and isinstance(public, (list, tuple)):
-            yield "__all__", [name for name in public if self._allows(name)]
+            yield "__all__", [name for name in public if self._allows(name, module.__name__)]
         if isinstance(version := vars(module).get("__version__"), str):
             yield "__version__", version
 
@@ -172,17 +184,20 @@ class ModuleGrant:
         """Give a function of the module that opens the grant's doors; anything else as it is."""
         return open_while(self._doors, value) if self._doors and isinstance(value, _FUNCTIONS) else value
 
-    def class_exclusions(self) -> Iterator[tuple[type, tuple[str, ...]]]:
-        """Give, for dotted patterns such as ``"DataFrame.to_*"``, each class with its excluded members."""
+    def dotted(self) -> tuple[tuple[str, str], ...]:
+        """Give the exclusions that speak of members, such as ``"DataFrame.to_*"``: of what, and which."""
         if callable(self._exclude):
-            return
-        patterns = (self._exclude,) if isinstance(self._exclude, str) else self._exclude
-        dotted = [p.rpartition(".")[::2] for p in patterns if "." in p]
-        owners = [(owner, member) for owner, member in dotted if not (owner == "*" and member == "_*")]
+            return ()
+        return dotted((self._exclude,) if isinstance(self._exclude, str) else self._exclude)
+
+    def class_exclusions(self) -> Iterator[tuple[type, tuple[str, ...]]]:
+        """Give each class that a name of the module leads to, with its excluded members."""
+        owners = self.dotted()
         if not owners:
             return
         for name, value in vars(self.copy()).items():
-            members = tuple(member for owner, member in owners if fnmatchcase(name, owner))
+            paths = name, f"{self.module_name}.{name}"
+            members = tuple(m for owner, m in owners if any(fnmatchcase(path, owner) for path in paths))
             if members and isinstance(value, type):
                 yield value, members
 

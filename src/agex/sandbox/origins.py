@@ -90,7 +90,7 @@ def keeps_back(class_: type, name: str) -> bool:
     """Tell whether code of the host's uses a private name on objects of a class over one of its own."""
     found = _registries.get(class_)
     guards = asking()  # its class may be in the making
-    registry = found() if found is not None else guards and guards.classes
+    registry = guards.classes if found is None and guards is not None else found and found()
     if registry is None or not ledger.is_private(name):
         return False
     return registry.is_mixed(class_) and name in registry.host_names(class_)

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from agex.errors import DefinitionError
 from agex.sandbox import doors, hostclass, ledger, libraries, origins, page, signatures
+from agex.sandbox.dotted import Dotted
 from agex.sandbox.libraries.homes import Guard, homes
 from agex.sandbox.libraries.lookup import DENIED, Shelf, member_door, named, open_guard, unsealed
 from agex.sandbox.modules import ModuleGrant, Pattern, matches, open_while
@@ -97,6 +98,7 @@ class Policy:
         self.is_standard = False
         self.notes: dict[str, Any] = {}
         self._rules: dict[type, dict[str, _ClassRule]] = {}  # by the name that it was registered under
+        self._dotted: dict[str, Dotted] = {}  # likewise
         self._sealed: set[type] = set()
         self._unloaded: dict[
             str, tuple[str, ...]
@@ -250,6 +252,10 @@ class Policy:
         self.modules[name or module.__name__] = grant
         for other in library.offers if library is not None and library.name == module.__name__ else ():
             self.modules.setdefault(other, libraries.LibraryGrant(_known(other), other))
+        if patterns := grant.dotted():
+            by = name or module.__name__
+            self._dotted[by] = Dotted(module.__name__, patterns, frozenset(configure or ()))
+            self._contest(self._dotted[by].names())
         for owner, members in grant.class_exclusions():
             self._rule(unsealed(owner), name or module.__name__, "*", members, configure or {})
         vars(self).pop("text", None)
@@ -380,7 +386,10 @@ class Policy:
         class_ = unsealed(class_)
         if name in _MAKING and any(map(self.is_sealed, mro_of(class_))):
             return True
-        if any(rule.denies(name) for base in _of_hosts(class_) for rule in self._rules_of(base)):
+        hosts = _of_hosts(class_)
+        if any(rule.denies(name) for base in hosts for rule in self._rules_of(base)):
+            return True
+        if self._dotted and any(each.denies(base, name) for base in hosts for each in self._dotted.values()):
             return True
         return self._shelf.verdict(class_, name) is DENIED
 
@@ -405,6 +414,7 @@ class Policy:
         if origins.is_guest_class(class_):
             return False
         said = class_ in self._rules or class_ in self._open or self.is_sealed(class_)
+        said |= any(each.speaks_of(class_) for each in self._dotted.values())
         return said or self._shelf.restricts(class_)
 
     def leaves_out(self, class_: type, name: str) -> bool:
@@ -423,6 +433,8 @@ class Policy:
                 is_known = name in hostclass.public_names(base) or name in named(rule.exclude)
                 if is_known and rule.denies(name):
                     return True
+            if any(each.denies(base, name) for each in self._dotted.values()):
+                return True
         return False
 
     def is_sealed(self, class_: type) -> bool:

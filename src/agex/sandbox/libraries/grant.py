@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from agex.sandbox import sealing, wall
 from agex.sandbox.libraries.lookup import named
-from agex.sandbox.modules import ModuleGrant, Pattern, blank, handed_out, make_for_each, matches
+from agex.sandbox.modules import ModuleGrant, Pattern, blank, handed_out, make_for_each
 
 if TYPE_CHECKING:
     from agex.sandbox.libraries.library import Library
@@ -55,7 +55,10 @@ class LibraryGrant(ModuleGrant):
     def submodule(self, path: str) -> types.ModuleType | None:
         """Give the copy of a module below; None if the policy does not list it."""
         full = f"{self.module_name}.{path}"
-        if not self._recursive or not all(self._allows(part) for part in path.split(".")):
+        *above, last = path.split(".")
+        if not self._recursive or not all(self._allows(part, self.module_name) for part in (*above, last)):
+            return None
+        if self._leaves_out(last, ".".join((self.module_name, *above))):
             return None
         if self.library.room(self._path(full)) is None:
             return None
@@ -97,17 +100,16 @@ class LibraryGrant(ModuleGrant):
         guards = self.library.functions.get(path, {})
         replaced = {name: guarded(getattr(real, name), guard) for name, guard in guards.items()}
         replaced |= self._replaced.get(path, {})
-        top = full == self.module_name
-        lifted = self.lifted if top else frozenset()
+        lifted = self.lifted if full == self.module_name else frozenset()
         for name in (*lifted, *replaced):
-            if self._allows_member(name, top=top):
+            if self._allows_member(name, full):
                 value = getattr(real, name) if name in lifted else replaced[name]
                 yield name, self._opened(value)
         if self._is_lazy(path):
             yield "__getattr__", functools.partial(self._looked_up, real)
             return
         for name, value, child in _listing(self.library, full):
-            if name in replaced or name in lifted or not self._allows_member(name, top=top):
+            if name in replaced or name in lifted or not self._allows_member(name, full):
                 continue
             if child is None:
                 yield name, self._given(value)
@@ -116,10 +118,11 @@ class LibraryGrant(ModuleGrant):
         if isinstance(version := getattr(real, "__version__", None), str):  # made when asked, in matplotlib
             yield "__version__", version
 
-    def _allows_member(self, name: str, *, top: bool) -> bool:
+    def _allows_member(self, name: str, home: str) -> bool:
         if "." in name:
             return False
-        return self._allows(name) if top else not matches(self._exclude, name)
+        is_top = home == self.module_name
+        return self._allows(name, home) if is_top else not self._leaves_out(name, home)
 
     def _given(self, value: Any) -> Any:
         if isinstance(value, type) and f"{value.__module__}.{value.__qualname__}" in self._sealed:
