@@ -15,7 +15,7 @@ from agex.sandbox.apart import call_apart
 if TYPE_CHECKING:
     from agex.sandbox.guards import Guards
 
-__all__ = ["CURRENT", "as_host", "asking", "call_serving", "caller", "frames_of", "maker"]
+__all__ = ["CURRENT", "as_host", "asking", "call_serving", "caller", "calling", "frames_of", "maker"]
 
 T = TypeVar("T")
 
@@ -65,6 +65,20 @@ def asking() -> Guards | None:
             break
         frame = frame.f_back
     return guards or _SERVED.get()
+
+
+def calling() -> Guards | None:
+    """Give the guards of the guest code that calls a library; None where code of the host calls it."""
+    frame: types.FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+    while frame is not None:
+        check: Any = frame.f_builtins.get("check!")
+        if check is not None:
+            found: Guards = check.__self__
+            return found
+        if frame.f_code.co_filename.startswith("<frozen importlib") or not _is_between(frame):
+            return None
+        frame = frame.f_back
+    return None
 
 
 def maker(metaclass: str) -> Guards:

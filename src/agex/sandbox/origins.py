@@ -90,7 +90,9 @@ def keeps_back(class_: type, name: str) -> bool:
     """Tell whether code of the host's uses a private name on objects of a class over one of its own."""
     found = _registries.get(class_)
     guards = asking()  # its class may be in the making
-    registry = guards.classes if found is None and guards is not None else found and found()
+    registry = None if found is None else found()
+    if found is None and guards is not None:
+        registry = guards.classes
     if registry is None or not ledger.is_private(name):
         return False
     return registry.is_mixed(class_) and name in registry.host_names(class_)

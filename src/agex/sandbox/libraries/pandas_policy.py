@@ -7,13 +7,14 @@ from importlib import import_module
 from typing import Any
 
 from agex.errors import SandboxError
-from agex.sandbox.libraries import numpy_policy
+from agex.sandbox.libraries import numpy_policy, records
 from agex.sandbox.libraries.arrow_data import checked_first
 from agex.sandbox.libraries.checks import Stream, argument, guarded, named_functions, refused
 from agex.sandbox.libraries.generators import draw_from_own
 from agex.sandbox.libraries.homes import Guard
 from agex.sandbox.libraries.library import Library, Replacements, less, only
 from agex.sandbox.libraries.pandas_query import evaluate
+from agex.sandbox.standins import replace_everywhere
 
 __all__ = ["LIBRARIES"]
 
@@ -202,6 +203,7 @@ def _replace(files: bool) -> Replacements:
 
 def _prepare() -> None:
     draw_from_own("pandas.core.common", "random_state")
+    replace_everywhere("pandas.core.internals.construction", "dataclasses_to_dicts", records.unpacked)
 
 
 LIBRARIES = {

@@ -11,10 +11,11 @@ from importlib import import_module
 from typing import Any
 
 from agex.sandbox.context import asking
+from agex.sandbox.libraries import records
 from agex.sandbox.libraries.checks import Stream, guarded, plain_format, refused
 from agex.sandbox.libraries.homes import Guard
 from agex.sandbox.libraries.library import Library, Replacements, less, only
-from agex.sandbox.standins import replace_everywhere
+from agex.sandbox.standins import replace, replace_everywhere
 
 __all__ = ["LIBRARIES"]
 
@@ -128,6 +129,9 @@ def _prepare() -> None:
     """Have what comes from pyarrow checked: polars believes that a text is UTF-8."""
     for home, name in _TAKEN:
         replace_everywhere(home, name, _validated)
+    frames: Any = import_module("polars._utils.construction.dataframe")
+    replace(frames, "_sequence_of_dataclasses_to_pydf", records.unpacked_first)
+    getattr(frames, "_resolved_sequence_handlers", {}).clear()  # the host may have met the real one
 
 
 def _validated(real: Any) -> Any:
