@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 import sys
 import types
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from agex.errors import SandboxError
+from agex.errors import DefinitionError, SandboxError
 from agex.sandbox import Policy, Sandbox
 
 STRICT = pytest.mark.parametrize("strict", [False, True])
@@ -282,3 +283,44 @@ def test_what_a_library_leaves_out_of_a_submodule_is_named_by_its_path() -> None
     for program in ("np.linalg.inv([[1]])", "np.sort([1])", "from numpy.linalg import inv"):
         assert Sandbox(policy).exec(f"import numpy as np\n{program}").error is not None
     assert Sandbox(policy).exec("import numpy as np\nfloat(np.linalg.det([[1]]))").value == 1.0
+
+
+class Refused(Exception):
+    """An error of the host's that guest code cannot make."""
+
+
+@STRICT
+@pytest.mark.parametrize(
+    ("caught", "is_caught"),
+    [
+        ("Refused", True),
+        ("(KeyError, Refused)", True),
+        ("errors.get('refused')", True),
+        ("Exception", True),
+        ("(KeyError, TypeError)", False),
+        ("V", False),
+    ],
+)
+@pytest.mark.parametrize("star", ["", "*"])
+def test_a_sealed_exception_is_caught_by_its_name(
+    star: str, caught: str, is_caught: bool, strict: bool
+) -> None:
+    policy = Policy.default(strict=strict)
+    policy.cls(Refused, constructable=False)
+    policy.cls(Vault, name="V", constructable=False)
+
+    @policy.fn
+    def fail() -> None:
+        raise Refused("no")
+
+    program = f"errors = {{'refused': Refused}}\ntry: fail()\nexcept{star} {caught} as e: found = e"
+    found = Sandbox(policy).exec(program)
+
+    assert (found.error is None) is is_caught
+    assert isinstance(Sandbox(policy).exec("Refused('no')").error, SandboxError)
+
+
+@pytest.mark.parametrize(("it", "way"), [(Vault, "cls(it)"), (len, "fn(it)"), (Vault().secret, "fn(it)")])
+def test_what_is_no_live_object_is_not_registered_as_one(it: Any, way: str) -> None:
+    with pytest.raises(DefinitionError, match=re.escape(way)):
+        Policy.default().module(it, name="it", exclude=["_*", "secret"])

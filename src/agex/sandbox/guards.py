@@ -51,7 +51,7 @@ from agex.sandbox.names import Names, own_names, replace_names, scope_of
 from agex.sandbox.namespaces import shown_namespace, standard_namespace
 from agex.sandbox.policy import Policy
 from agex.sandbox.refusals import described, exact_name, refusal, unwritable
-from agex.sandbox.sealing import sealed
+from agex.sandbox.sealing import sealed, unsealed_exceptions
 from agex.sandbox.spaces import Spaces, runs_apart
 from agex.sandbox.supers import is_inherited, super_answers, super_self, super_shares
 from agex.sandbox.switch import Switch
@@ -85,7 +85,6 @@ _STATIC["KeyboardInterrupt"] = type("KeyboardInterrupt", (BaseException,), {"__m
 
 _OWN_SCOPE = object()
 """Stands for the argument that was left out: the names of the caller."""
-
 
 _NAMED = ("getattr", "hasattr", "setattr", "delattr", "vars", "dir", "globals", "locals", "eval", "exec")
 """Builtins that a session answers itself."""
@@ -127,6 +126,7 @@ class Guards:
             "Stop!": Stop,
             "trip!": stop,
             "caught!": caught,
+            "catches!": unsealed_exceptions,
             "type!": type,
             "super!": super,
             "subject!": super_self,

@@ -21,15 +21,15 @@ from agex.sandbox import classes, wall
 from agex.sandbox.dotted import dotted
 
 __all__ = [
-    "Known", "ModuleGrant", "Pattern", "blank", "explained", "handed_out", "hint", "instead_of_module",
-    "is_for_guests", "is_foreign", "make_for_each", "matches", "note", "of_session", "open_while",
-    "refused_member",
+    "FUNCTIONS", "Known", "ModuleGrant", "Pattern", "blank", "explained", "handed_out", "hint",
+    "instead_of_module", "is_for_guests", "is_foreign", "make_for_each", "matches", "note", "of_session",
+    "open_while", "refused_member",
 ]  # fmt: skip
 
 Pattern: TypeAlias = str | Iterable[str] | Callable[[str], bool]
 """A glob, several globs, or a predicate over a name."""
 
-_FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, types.MethodType)
+FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, types.MethodType)
 _DATA = (list, dict, set, bytearray)
 _NESTED = frozenset({*_DATA, tuple})
 
@@ -182,7 +182,7 @@ class ModuleGrant:
 
     def _opened(self, value: Any) -> Any:
         """Give a function of the module that opens the grant's doors; anything else as it is."""
-        return open_while(self._doors, value) if self._doors and isinstance(value, _FUNCTIONS) else value
+        return open_while(self._doors, value) if self._doors and isinstance(value, FUNCTIONS) else value
 
     def dotted(self) -> tuple[tuple[str, str], ...]:
         """Give the exclusions that speak of members, such as ``"DataFrame.to_*"``: of what, and which."""

@@ -24,7 +24,7 @@ from agex.sandbox import doors, hostclass, ledger, libraries, origins, page, sig
 from agex.sandbox.dotted import Dotted
 from agex.sandbox.libraries.homes import Guard, homes
 from agex.sandbox.libraries.lookup import DENIED, Shelf, member_door, named, open_guard, unsealed
-from agex.sandbox.modules import ModuleGrant, Pattern, matches, open_while
+from agex.sandbox.modules import FUNCTIONS, ModuleGrant, Pattern, matches, open_while
 from agex.sandbox.rules import Rules
 from agex.typeslots import mro_of
 
@@ -234,6 +234,9 @@ class Policy:
         if not isinstance(module, types.ModuleType):
             if name is None:
                 raise DefinitionError("a live object needs a name: module(connection, name='db')")
+            if isinstance(module, (type, *FUNCTIONS)):  # what is said of its members would be said of all
+                kind, way = ("class", "cls") if isinstance(module, type) else ("function", "fn")
+                raise DefinitionError(f"{name} is a {kind}, not a module: register it with {way}({name})")
             self._use_home(type(module))
             self._open_methods(type(module), opened)
             self._rule(type(module), name, include, exclude, configure or {}, held=hostclass.held(module))

@@ -369,7 +369,7 @@ class Rewriter:
         self.bind(node, node.name)
         caught = ast.Expr(nodes.call("caught!", node), **nodes.at(node))
         check = nodes.stop_check(node) if nodes.is_narrow(node) else caught
-        node.type = self.optional(node.type)
+        node.type = nodes.caught(self.optional(node.type))
         node.body = [check, *self.statements(node.body)]
 
     def function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Any:

@@ -11,7 +11,7 @@ __all__ = ["HELPERS", "Rules"]
 
 HELPERS = (
     "stop!", "Stop!", "trip!", "caught!", "type!", "super!", "subject!", "own!", "ok!", "check!", "store!",
-    "delete!", "asked!", "value!", "dressed!", "listed!", *patterns.HELPERS, *hints.HELPERS,
+    "delete!", "catches!", "asked!", "value!", "dressed!", "listed!", *patterns.HELPERS, *hints.HELPERS,
 )  # fmt: skip
 """Every name the rewriting adds, apart from variables of a function and ``case!N``."""
 

@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 from agex.errors import SandboxTypeError
 
-__all__ = ["SealedMeta", "sealed"]
+__all__ = ["SealedMeta", "sealed", "unsealed_exceptions"]
 
 
 class SealedMeta(type):
@@ -42,3 +42,13 @@ def sealed(class_: type) -> type:
     return SealedMeta(
         class_.__name__, (), {"_real": class_, "__doc__": class_.__doc__, "__module__": class_.__module__}
     )
+
+
+def unsealed_exceptions(caught: Any) -> Any:
+    """Give what a handler catches, with the exceptions that stand-ins in it stand for."""
+    return tuple(map(_unsealed, caught)) if type(caught) is tuple else _unsealed(caught)
+
+
+def _unsealed(caught: Any) -> Any:
+    real = vars(caught)["_real"] if type(caught) is SealedMeta else None
+    return real if isinstance(real, type) and issubclass(real, BaseException) else caught
