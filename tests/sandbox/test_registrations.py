@@ -324,3 +324,45 @@ def test_a_sealed_exception_is_caught_by_its_name(
 def test_what_is_no_live_object_is_not_registered_as_one(it: Any, way: str) -> None:
     with pytest.raises(DefinitionError, match=re.escape(way)):
         Policy.default().module(it, name="it", exclude=["_*", "secret"])
+
+
+class Kept:
+    """A descriptor, in Python, over a private attribute."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = "_" + name
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self if instance is None else getattr(instance, self.name)
+
+
+class Shown:
+    token = Kept()
+    _token = "open to all"
+
+
+class Hidden:
+    _token = "secret"
+
+
+@STRICT
+@pytest.mark.parametrize(
+    "program",
+    [
+        "Shown.token.__get__(Hidden())",
+        "Shown.token.__get__(Hidden(), Hidden)",
+        "getattr(Shown.token, '__get__')(Hidden())",
+        "type(Shown.token).__get__(Shown.token, Hidden())",
+        "class G(type(Shown.token)):\n  def f(self, x): return super().__get__(x)\ng = G()\ng.name = '_token'\ng.f(Hidden())",
+    ],
+)
+def test_a_descriptor_of_the_host_reads_objects_of_its_class_only(program: str, strict: bool) -> None:
+    policy = Policy.default(strict=strict)
+    for each in Shown, Hidden, Kept:
+        policy.cls(each)
+    sandbox = Sandbox(policy)
+
+    assert isinstance(sandbox.exec(program).error, SandboxError)
+    assert sandbox.exec("Shown.token.__get__(Shown()), Shown().token").value == ("open to all",) * 2
+    own = "class G:\n  x = Kept()\n  def __init__(self): self._x = 1\nG().x, G.x.__get__(G())"
+    assert sandbox.exec(own).value == (1, 1)

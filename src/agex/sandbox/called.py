@@ -15,7 +15,7 @@ import types
 from typing import TYPE_CHECKING, Any
 
 from agex.errors import SandboxAttributeError
-from agex.sandbox import classes, ledger
+from agex.sandbox import classes, hostclass, instead, ledger, origins
 from agex.sandbox.door import Door
 from agex.sandbox.identity import is_one_of
 from agex.sandbox.refusals import refusal
@@ -24,7 +24,7 @@ from agex.typeslots import mro_of, namespace_of
 if TYPE_CHECKING:
     from agex.sandbox.guards import Guards
 
-__all__ = ["READERS", "function_door"]
+__all__ = ["READERS", "function_door", "is_reader"]
 
 READERS = (property, functools.cached_property)
 _MANAGER: type = contextlib._GeneratorContextManagerBase  # pyright: ignore[reportPrivateUsage]
@@ -34,6 +34,16 @@ _CALLERS = (
     functools.singledispatchmethod,
     _MANAGER,
 )
+
+
+def is_reader(class_: type) -> bool:
+    """Tell whether ``__get__`` of its objects is code of the host, which reads any object it is given."""
+    if issubclass(class_, READERS):
+        return True
+    part = next((part for part in mro_of(class_) if "__get__" in namespace_of(part)), object)
+    if type(namespace_of(part).get("__get__")) is not types.FunctionType or origins.is_guest_class(part):
+        return False
+    return not (instead.is_ours(part) or hostclass.is_standard(part, hostclass.STANDARD_BASES))
 
 
 def function_door(guards: Guards, receiver: Any, name: str) -> Any:

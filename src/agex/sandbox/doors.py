@@ -354,7 +354,8 @@ def _get_door(guards: Guards, receiver: Any, name: str) -> Any:
         return Door(lambda *args: receiver)  # up to Python 3.12 it would be of the object that it is given
     descriptor: Any = super_self(receiver) if issubclass(type(receiver), super) else receiver
     is_class = issubclass(type(descriptor), type)
-    if not issubclass(descriptor if is_class else type(descriptor), (*called.READERS, classmethod)):
+    kind = descriptor if is_class else type(descriptor)
+    if not issubclass(kind, classmethod) and not called.is_reader(kind):
         return receiver
     real = host.getattr(receiver, name)
 
@@ -379,7 +380,7 @@ def _reads(guards: Guards, descriptor: Any, instance: Any) -> bool:
         return True  # it looks at the object itself
     spaces = map(namespace_of, mro_of(type(instance)))
     is_member = any(value is descriptor for space in spaces for value in space.values())
-    return is_member or not issubclass(kind, called.READERS)
+    return is_member or not called.is_reader(kind)
 
 
 def _behind(method: Any) -> Any:
