@@ -11,6 +11,7 @@ programs which never say it pay nothing.
 
 from __future__ import annotations
 
+import enum
 import functools
 import importlib
 import sys
@@ -454,6 +455,8 @@ class Policy:
         """Tell whether a public data attribute of instances of *class_* may be assigned."""
         if (said := self._shelf.is_writable(class_, name)) is not None:
             return said
+        if issubclass(type(class_), enum.EnumType):  # a member is the only one of its kind
+            return False
         for base in _of_hosts(class_):
             if base in self._writable:
                 return True

@@ -351,3 +351,12 @@ def test_tables_of_a_library_stay_the_hosts(name):
     Sandbox(policy).exec(source)
 
     assert look(importlib.import_module(home)) == before
+
+
+def test_what_a_library_leaves_out_of_a_submodule_is_named_by_its_path() -> None:
+    policy = Policy.default()
+    policy.module(np, exclude=["_*", "*._*", "linalg.inv", "numpy.sort"])
+
+    for program in ("np.linalg.inv([[1]])", "np.sort([1])", "from numpy.linalg import inv"):
+        assert Sandbox(policy).exec(f"import numpy as np\n{program}").error is not None
+    assert Sandbox(policy).exec("import numpy as np\nfloat(np.linalg.det([[1]]))").value == 1.0
