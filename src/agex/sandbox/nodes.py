@@ -230,10 +230,22 @@ def _is_narrow(node: ast.expr | None, wide: frozenset[str]) -> bool:
 
 
 def caught(node: ast.expr | None) -> ast.expr | None:
-    """Have a handler catch what sealed classes in it stand for: the interpreter asks no stand-in."""
+    """Have a handler catch what sealed classes in it stand for: the interpreter asks no stand-in.
+
+    A name is most often that of a class whose class is ``type``, and then no stand-in's.
+    """
     if node is None or (isinstance(node, ast.Name) and node.id in _BUILTIN):
         return node
-    return call("catches!", node, node)
+    if isinstance(node, ast.Tuple) and not any(isinstance(each, ast.Starred) for each in node.elts):
+        node.elts = [kind for each in node.elts if (kind := caught(each)) is not None]
+        return node
+    here = at(node)
+    asked = _call("catches!", here, node)
+    if not isinstance(node, ast.Name):
+        return asked
+    kind = _call("type!", here, node)
+    is_plain = _new(ast.Compare, here, left=kind, ops=[_IS], comparators=[_helper("type!")])
+    return _new(ast.IfExp, here, test=is_plain, body=node, orelse=asked)
 
 
 _BUILTIN = frozenset(name for name, value in vars(builtins).items() if isinstance(value, type))
