@@ -28,6 +28,23 @@ PROGRAMS = {
     "bad mode": "open('a', 'rw')",
     "binary with encoding": "open('a', 'wb', encoding='utf-8')",
     "unflushed is not there yet": "f = open('a', 'w')\nf.write('x')\nout = open('a').read()\nf.close()",
+    "where what is appended goes": (
+        "out = []\n"
+        "for mode in ('a', 'ab', 'a+'):\n"
+        "    with open('a', mode) as f:\n"
+        "        out.append(f.tell())\n"
+        "        f.write('x' if mode != 'ab' else b'x')"
+    ),
+    "one mark of the order of bytes": (
+        "for text in 'ab':\n"
+        "    with open('a', 'a', encoding='utf-16') as f: f.write(text)\n"
+        "out = open('a', 'rb').read()"
+    ),
+    "what a file says of itself": (
+        "out = []\n"
+        "for mode in ('w', 'w+', 'a', 'r', 'r+', 'wt', 'wb', 'ab', 'rb', 'r+b', 'w+b', 'a+b'):\n"
+        "    with open('a', mode) as f: out.append((f.mode, f.name))"
+    ),
     "truncate": "open('a', 'w').write('abc')\nopen('a', 'w').close()\nout = open('a').read()",
 }
 

@@ -54,7 +54,9 @@ def open_file(  # noqa: PLR0917 - the builtin's own parameters
     raw = OpenFile(fs, path, kind, updating=updating)
     if binary:
         return raw
-    return io.TextIOWrapper(raw, encoding=_encoding(encoding), errors=errors, newline=newline)
+    text: Any = io.TextIOWrapper(raw, encoding=_encoding(encoding), errors=errors, newline=newline)
+    text.mode = mode
+    return text
 
 
 def _encoding(given: str | None) -> str:
@@ -90,6 +92,8 @@ class OpenFile(io.BytesIO):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
         fresh = kind in "wx" or (kind == "a" and not there)
         super().__init__(b"" if fresh else fs.read(path))
+        if kind == "a":
+            self.seek(0, os.SEEK_END)  # where it is tells whether there was anything
         self._fs, self._path = fs, fs.resolve_path(path)
         self._kind, self._updating = kind, updating
         self.name = path
@@ -101,8 +105,9 @@ class OpenFile(io.BytesIO):
 
     @property
     def mode(self) -> str:
-        """How it was opened."""
-        return f"{self._kind}b{'+' if self._updating else ''}"
+        """How it was opened, as the builtin says it: one that is emptied and updated is read and written."""
+        kind = "r" if self._kind == "w" and self._updating else self._kind
+        return f"{kind}b{'+' if self._updating else ''}"
 
     def readable(self) -> bool:
         return self._kind == "r" or self._updating
