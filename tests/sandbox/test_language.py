@@ -626,3 +626,40 @@ def test_a_module_of_the_standard_set_is_imported_where_the_host_has_not_done_it
     program = "from agex.sandbox import Sandbox\nprint(Sandbox().exec('import asyncio').error)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "None"
+
+
+OF_NO_FIELD = """\
+from __future__ import annotations
+import dataclasses, typing
+from dataclasses import dataclass, fields, KW_ONLY, InitVar
+from typing import ClassVar
+@dataclass
+class A:
+    x: int
+    known: ClassVar[dict] = {}
+    count: typing.ClassVar[int] = 3
+    more: InitVar[int] = 5
+    most: dataclasses.InitVar[int] = 6
+    _: KW_ONLY
+    k: int = 1
+    def __post_init__(self, more, most): self.x += more + most
+found = [field.name for field in fields(A)], repr(A(1)), A.known, dict(A.__init__.__annotations__)
+try: A(1, 2, 3, 4)
+except TypeError as error: message = str(error)
+"""
+
+
+def test_a_text_in_the_annotations_of_a_dataclass_says_that_there_is_no_field() -> None:
+    result = Sandbox(Policy.default()).exec(OF_NO_FIELD)
+
+    said = {
+        "x": "int",
+        "more": "InitVar[int]",
+        "most": "dataclasses.InitVar[int]",
+        "k": "int",
+        "return": None,
+    }
+    assert result.namespace["found"] == (["x", "k"], "A(x=12, k=1)", {}, said)
+    assert (
+        result.namespace["message"] == "A.__init__() takes from 2 to 4 positional arguments but 5 were given"
+    )

@@ -16,14 +16,16 @@ import copy
 import dataclasses
 import functools
 import inspect
+import re
 import sys
 import types
+import typing
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from agex import parsing
 from agex.errors import SandboxAttributeError, SandboxError, SandboxTypeError
-from agex.sandbox import classes, hostclass, instead, ledger, members
+from agex.sandbox import classes, hostclass, instead, ledger, members, origins
 from agex.sandbox.context import asking
 from agex.sandbox.identity import is_one_of
 from agex.sandbox.memo import Memo
@@ -62,6 +64,7 @@ def _made(guards: Guards, cls: type, options: dict[str, bool]) -> type:
     made: type = cls
     try:
         made = dataclasses.dataclass(cls, **options)
+        _say_again(made, preparation.texts)
     finally:
         preparation.undo(made)
     return made
@@ -166,6 +169,7 @@ class _Preparation:
         self._guards = guards
         self._cls = cls
         self._before: dict[str, Any] = {}
+        self.texts: dict[str, str] = {}
         names = _annotations(cls)
         _check_names(guards, cls, names)
         _check_metaclass(guards, type(cls), names)
@@ -175,7 +179,9 @@ class _Preparation:
         _check_post_init(guards, cls)
         fields = {name: field for name in names if (field := self._field(name)) is not None}
         if names or "__annotations__" in namespace_of(cls):
-            self._put("__annotations__", _Annotations(names))
+            kinds = {name: kind for name, text in names.items() if (kind := _kind(cls, text))}
+            self.texts = {name: names[name] for name in kinds}
+            self._put("__annotations__", _Annotations(names | kinds))
         for name, field in fields.items():
             self._put(name, field)
 
@@ -237,6 +243,38 @@ def _annotations(cls: type) -> dict[Any, Any]:
     if found is not None and not isinstance(found, dict):
         raise SandboxTypeError("the annotations of a dataclass must be a dict")
     return dict(dict.items(found or {}))
+
+
+_KINDS: tuple[Any, ...] = (typing.ClassVar, dataclasses.InitVar, dataclasses.KW_ONLY)
+_FIRST_NAME = re.compile(r"\s*(?:(\w+)\s*\.)?\s*(\w+)")
+
+
+def _kind(cls: type, text: Any) -> Any:
+    """Give what a text in an annotation makes of a field, if it is no plain one.
+
+    The real ``dataclass`` looks for the names in a module of the host that is called as the guest's is.
+    Nothing is asked that could answer with code: the class has been looked at.
+    """
+    found = _FIRST_NAME.match(text) if type(text) is str else None
+    statement = origins.statement_of(cls)
+    if found is None or statement is None:
+        return None
+    module, name = found.groups()
+    value = statement.body.__globals__.get(module or name)
+    if module is not None:
+        value = vars(value).get(name) if type(value) is types.ModuleType else None
+    return next((kind for kind in _KINDS if value is kind), None)
+
+
+def _say_again(made: type, texts: dict[str, str]) -> None:
+    """Give fields that were known by their kind the texts that they were said with."""
+    for name, text in texts.items():
+        field = namespace_of(made)[_FIELDS].get(name)
+        if field is not None:
+            field.type = text
+        said = getattr(namespace_of(made).get("__init__"), "__annotations__", {})
+        if name in said:
+            said[name] = text
 
 
 def _raw(cls: type, name: str) -> Any:
