@@ -7,6 +7,7 @@ import functools
 import gc
 import inspect
 import pickle
+import sys
 import typing
 import weakref
 from typing import Any
@@ -396,7 +397,7 @@ EVALUATED = {
     "of a class over a model, inside": f'import typing\nclass S(Model):\n  x: typing.Optional["{CALLED}"] = 1',
     "of a class over a model, in an alias": f'class S(Model):\n  x: list["{CALLED}"] = []',
     "of a class over a model, made by hand": f'type(Model)("S", (Model,), {{"__annotations__": {{"x": "{CALLED}"}}, "x": 1}})',
-    "of a class over a model, that names what the host has": 'class S(Model):\n  x: "attack.host.Canary" = 1\n  model_config = {"arbitrary_types_allowed": True}',
+    "of a class over a model, in a function": 'def f():\n  found = get_type_hints\n  class S(Model):\n    x: "found"\nf()',
     "of a dataclass in a class over a model": f'import dataclasses\n@dataclasses.dataclass\nclass D:\n  x: "{CALLED}"\nclass S(Model):\n  d: D | None = None',
     "of the parameter of a model": f'Page["{CALLED}"]',
     "of a parameter inside": f'import typing\nPage[typing.List["{CALLED}"]](item=[])',
@@ -437,6 +438,26 @@ def test_annotations_that_are_harmless_are_evaluated(source: str) -> None:
     result = Sandbox(_asked(), limits=Limits(seconds=5)).exec(source)
 
     assert (result.error, result.namespace.get("found")) == (None, True)
+
+
+@pytest.mark.parametrize("text", ["attack.host.Canary", "Early", "guards", "frame"])
+@pytest.mark.parametrize("kind", ["class S(Model)", "def f():\n global S\n class S(Model)"])
+def test_the_text_of_a_model_names_nothing_that_is_not_the_guests(
+    kind: str, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.modules["__main__"], "attack", attack, raising=False)
+    monkeypatch.setattr(sys.modules["__main__"], "Early", Early, raising=False)
+    called = "\nf()" if kind.startswith("def") else ""
+    body = f'  x: "{text}" = 1\n  model_config = {{"arbitrary_types_allowed": True}}{called}'
+    policy = Policy.default()
+    policy.cls(Model)
+    source = f"{kind}:\n{body}\nfound = S.model_fields['x'].annotation\nS(x=1)"
+    left = Sandbox(policy, limits=Limits(seconds=5)).exec(source)
+
+    found = left.namespace["found"]
+    assert type(found) in {str, typing.ForwardRef}
+    assert getattr(found, "__forward_arg__", found) == text, "it is the text still, and nothing that it names"
+    assert type(left.error).__name__ == "PydanticUserError"
 
 
 SIGNATURES = {

@@ -61,7 +61,11 @@ def _check(guards: Guards, text: Any, spaces: list[Any], frame: types.FrameType)
     elif len(own) == len(spaces):
         is_harmless = _names_only(text, guards)
     else:
-        is_harmless = _is_plain(text, spaces) or text in _said(guards, frame, spaces)
+        is_harmless = (
+            _is_plain(text, spaces)
+            or _is_of_guest(text, guards, spaces, bool(own))
+            or (not own and text in _said(guards, frame, spaces))  # its names would be the guest's
+        )
     if not is_harmless:
         raise SandboxTypeError(
             f"the annotation {text!r} is text, which is not evaluated here; write the class itself, without "
@@ -142,6 +146,23 @@ def _names_only(text: str, guards: Guards) -> bool:
         if name.startswith("_") or name in ledger.DENIED:
             return False
     return bool(parts)
+
+
+def _is_of_guest(text: str, guards: Guards, spaces: list[Any], at_home: bool) -> bool:
+    """Tell whether a text says the guest's own classes, and what else it finds among the guest's own names.
+
+    What is no namespace of the guest's is what pydantic knows: a class by its name, what stands in its body.
+    """
+    foreign = [space for space in spaces if space.get("__builtins__") is not guards.builtins]
+    for part in _parts(text):
+        if not isinstance(part, ast.Name):
+            continue
+        found = [space[part.id] for space in foreign if part.id in space]
+        if not all(issubclass(type(value), type) and guards.classes.is_guest(value) for value in found):
+            return False
+        if not found and not at_home and part.id not in _TYPES:
+            return False
+    return _names_only(text, guards)
 
 
 def _said(guards: Guards, frame: types.FrameType | None, spaces: list[Any]) -> Iterator[str]:

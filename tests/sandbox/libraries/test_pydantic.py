@@ -6,6 +6,7 @@ import copy
 import dataclasses
 import functools
 import typing
+from collections.abc import Callable
 from typing import Any
 
 import pydantic
@@ -177,6 +178,54 @@ def test_models_are_used_as_ever(source: str) -> None:
     result = _run(source)
 
     assert (result.error, result.namespace.get("found")) == (None, True)
+
+
+TEXTS = {
+    "itself": "class Node(BaseModel):\n  v: int\n  left: Optional['Node'] = None\n  kids: 'list[Node]' = []\nprint(Node(v=1, left={'v': 2, 'kids': [{'v': 3}]}))",
+    "itself, or none": "class Node(BaseModel):\n  nxt: 'Node | None' = None\nprint(Node(nxt={}), Node.model_fields['nxt'].annotation)",
+    "one that comes later": "class A(BaseModel):\n  b: 'B | None' = None\nclass B(BaseModel):\n  a: 'Optional[A]' = None\nA.model_rebuild()\nprint(A(b={'a': {}}))",
+    "one that comes later, found at its first use": "class A(BaseModel):\n  b: 'Optional[B]' = None\nclass B(BaseModel):\n  n: int\nprint(A(b={'n': '1'}))",
+    "in a function": "def make():\n  class Leaf(BaseModel): x: int\n  class Tree(BaseModel):\n    leaf: 'Leaf'\n    sub: 'Tree | None' = None\n  return Tree(leaf={'x': 1}, sub=Tree(leaf=Leaf(x=2)))\nprint(make())",
+    "one that comes later, in a function": "def make():\n  class A(BaseModel):\n    b: 'B | None' = None\n  class B(BaseModel):\n    a: 'A | None' = None\n  A.model_rebuild()\n  return A(b={'a': {}})\nprint(make())",
+    "nothing": "class A(BaseModel):\n  b: 'Nowhere'\ntry: A(b=1)\nexcept Exception as e: print(type(e).__name__, str(e)[:80])",
+}  # fmt: skip
+FUTURE = """\
+from __future__ import annotations
+import datetime
+from typing import Literal, Optional
+from pydantic import BaseModel, Field, ValidationError, field_validator
+class Tag(BaseModel):
+    name: str = Field(min_length=1)
+class Node(BaseModel):
+    value: int
+    tag: Tag
+    kind: Literal["leaf", "tree"] = "leaf"
+    day: Optional[Day] = None
+    kids: list[Node] = Field(default_factory=list)
+    @field_validator("value")
+    @classmethod
+    def positive(cls, value: int) -> int:
+        if value < 0: raise ValueError("negative")
+        return value
+Day = datetime.date
+print(Node(value=1, tag={"name": "a"}, day="2024-01-02", kids=[{"value": 2, "tag": Tag(name="b")}]))
+try: Node(value=-1, tag={"name": ""}, kind="bush")
+except ValidationError as e: print(e)
+print(Node.__annotations__, sorted(Node.model_fields))
+"""
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("source", [*TEXTS.values(), FUTURE], ids=[*TEXTS, "all annotations"])
+def test_a_text_in_the_annotations_of_a_model_names_what_the_guest_calls_so(
+    source: str, strict: bool, native: Callable[..., str]
+) -> None:
+    policy = Policy.default(strict=strict)
+    policy.module(pydantic)
+    head = "" if source is FUTURE else "from typing import Optional\nfrom pydantic import BaseModel\n"
+    result = Sandbox(policy, limits=Limits(seconds=5)).exec(head + source)
+
+    assert (result.traceback, result.stdout) == ("", native(head + source))
 
 
 def _granted(source: str) -> Any:

@@ -8,9 +8,13 @@ from typing import Any
 
 from agex.errors import SandboxError, SandboxTypeError
 from agex.sandbox import ledger, origins
+from agex.sandbox.context import asking, frames_of
+from agex.sandbox.flags import CO_OPTIMIZED
 from agex.sandbox.libraries.homes import Guard, homes
 from agex.sandbox.libraries.library import Library, less
+from agex.sandbox.names import own_names
 from agex.sandbox.refusals import check_keywords
+from agex.sandbox.standins import replace_everywhere
 from agex.typeslots import mro_of, namespace_of
 
 __all__ = ["LIBRARIES", "check_config", "is_model", "reads_attributes"]
@@ -74,7 +78,9 @@ def _validate(real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 def _rebuild(real: Callable[..., Any], *args: Any, force: bool = False, raise_errors: bool = True) -> Any:
     if args:
         raise TypeError("model_rebuild() takes keywords only")
-    return real(force=force, raise_errors=raise_errors, _types_namespace={})
+    # A text in a model of the host's is not to find a class of the guest's by its name.
+    names: dict[str, Any] | None = None if origins.is_guest_class(_class_of(_subject(real))) else {}
+    return real(force=force, raise_errors=raise_errors, _types_namespace=names)
 
 
 def _begin(real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -149,6 +155,39 @@ _GUARDED: dict[str, Guard] = {
     **dict.fromkeys(("BaseModel.dict", "BaseModel.json"), _dump),
 }
 
+
+def _prepare() -> None:
+    """Have texts in annotations of a guest's model say the guest's names, as they do in a module."""
+    replace_everywhere("pydantic._internal._namespace_utils", "get_module_ns_of", _home)
+    replace_everywhere("pydantic._internal._typing_extra", "parent_frame_namespace", _around)
+
+
+def _home(real: Any) -> Any:
+    def found(obj: Any) -> Any:
+        guards = asking()
+        if guards is None or not issubclass(type(obj), type) or not guards.classes.is_guest(obj):
+            return real(obj)
+        statement = origins.statement_of(obj)
+        if statement is not None:
+            return statement.body.__globals__
+        frame = next(frames_of(guards), None)  # whose class it is to be
+        return real(obj) if frame is None else frame.f_globals
+
+    return found
+
+
+def _around(real: Any) -> Any:
+    def found(*, parent_depth: int = 2, force: bool = False) -> Any:
+        guards = asking()
+        if guards is None:
+            return real(parent_depth=parent_depth + 1, force=force)
+        frame = next(frames_of(guards), None)
+        is_function = frame is not None and frame.f_code.co_flags & CO_OPTIMIZED
+        return own_names(frame.f_locals) if frame is not None and is_function else None
+
+    return found
+
+
 LIBRARIES = {
     "pydantic": Library(
         name="pydantic",
@@ -174,5 +213,6 @@ LIBRARIES = {
             }
         ),
         writable=None,
+        prepare=_prepare,
     )
 }  # fmt: skip
