@@ -38,7 +38,13 @@ def code():
             "math:",
             ":sqrt",
         ),
-        *("sys:modules", "functools:RLock", "types:FunctionType"),
+        *(
+            "sys:modules",
+            "functools:RLock",
+            "types:CodeType",
+            "types:FrameType",
+            "types:FunctionType:__code__",
+        ),
     ],
 )
 def test_a_forged_name_of_the_host_finds_nothing(code, name):
