@@ -11,6 +11,7 @@ EVERYDAY = {
     "statistics": "a = np.array([3., 1., 2.]); print(a.mean(), a.std(ddof=1), np.median(a), np.percentile(a, 40), a.argsort())",
     "in-place": "a = np.zeros(4); a[1:3] = 5; a += 1; a.sort(); a.fill(2); print(a)",
     "shape is written": "a = np.arange(4); b = a.reshape(2, 2); print(b.shape, b.flat[3], b.ravel(), b.size, b.dtype.name)",
+    "views of a class": "a = np.array([('x', 1)], dtype=[('n', 'U3'), ('v', 'i4')])\nprint(a.view(np.recarray).v, a['v'].view(np.ndarray), np.ma.array([[1]]).view(type=np.ndarray), np.ones(2).view(np.ma.MaskedArray), np.ndarray.view(np.ones(1), np.ndarray), np.ones(1).view('u8'))",
     "bytes are swapped": "a = np.array([1, 256], 'i2'); print(a.byteswap(), np.ndarray.byteswap(a, inplace=True), a, np.int16(1).byteswap())",
     "attributes are written": "a = np.arange(4); a.real = 2; a.flat = [3, 4]; a.flags.writeable = False; print(a, a.flags.writeable)",
     "linear algebra": "a = np.array([[2., 1.], [1., 3.]]); print(np.linalg.solve(a, [1, 2]), np.linalg.det(a), np.linalg.eigh(a)[0].round(6))",

@@ -11,6 +11,7 @@ from typing import Any
 from agex.errors import SandboxError, SandboxTypeError
 from agex.sandbox.libraries.checks import Stream, guarded
 from agex.sandbox.libraries.library import Library, Replacements, less, only
+from agex.sandbox.libraries.lookup import unsealed
 from agex.sandbox.libraries.readonly import at_positions
 from agex.sandbox.typed import ARRAY
 
@@ -145,6 +146,19 @@ def _byteswap(real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     return real(*args, **kwargs)
 
 
+def _view(real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Take the stand-ins of classes of arrays for these: to numpy they are classes of objects, as a dtype."""
+    return real(*map(_array_class, args), **{name: _array_class(value) for name, value in kwargs.items()})
+
+
+def _array_class(said: Any) -> Any:
+    """Give a class that a function of numpy makes of any array as well; anything else as it is."""
+    np: Any = import_module("numpy")
+
+    known = (np.ndarray, np.matrix, np.recarray, np.ma.MaskedArray)
+    return next((each for each in known if unsealed(said) is each), said)
+
+
 def _replace(files: bool) -> Replacements:
     np: Any = import_module("numpy")
 
@@ -198,7 +212,12 @@ LIBRARIES = {
         name="numpy",
         modules=_MODULES,
         denied=DENIED,
-        guarded={"RandomState.seed": _seed, "byteswap": _byteswap, "ufunc.at": at_positions},
+        guarded={
+            "RandomState.seed": _seed,
+            "byteswap": _byteswap,
+            "ndarray.view": _view,
+            "ufunc.at": at_positions,
+        },
         # generators read their first state from the memory of what these give
         whole=frozenset({"ISeedSequence", "SeedSequence"}),
         # not the helpers that are shared: np.r_, np.mgrid
