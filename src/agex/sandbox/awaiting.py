@@ -9,6 +9,7 @@ while its limits still hold.
 
 from __future__ import annotations
 
+import collections.abc
 import contextvars
 import functools
 import inspect
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
     from agex.sandbox.guards import Guards
 
-__all__ = ["ASYNCIO", "end_tasks", "late_members", "run_apart"]
+__all__ = ["ASYNCIO", "end_tasks", "is_coroutine", "late_members", "run_apart"]
 
 _made: weakref.WeakKeyDictionary[Guards, weakref.WeakSet[Any]] = weakref.WeakKeyDictionary()
 """The tasks that guests made, by whose guest."""
@@ -72,11 +73,19 @@ async def _awaited(awaitable: Any) -> Any:
     return await awaitable
 
 
+def is_coroutine(obj: Any) -> bool:
+    """Tell what ``asyncio.iscoroutine`` tells, which keeps the classes that it has seen for good."""
+    return isinstance(obj, _COROUTINES)
+
+
+_COROUTINES: tuple[type, ...] = (types.CoroutineType, collections.abc.Coroutine)
+if sys.version_info < (3, 12):
+    _COROUTINES += (types.GeneratorType,)
+
+
 def _coroutine(coro: Any) -> Any:
     """Give a coroutine of ours that steps the guest's, or an object that is only like one."""
-    import asyncio
-
-    if not asyncio.iscoroutine(coro):
+    if not is_coroutine(coro):
         return coro
     native: Any = coro if type(coro) is types.CoroutineType else _awaited(coro)
     made: Any = _of_task(CURRENT.get(), native)
@@ -111,11 +120,19 @@ def _stepped(guards: Guards | None, coro: Any) -> Generator[Any, Any, Any]:
         try:
             given = yield waited
             step = coro.send
+        except GeneratorExit:  # it is dropped, as it may be where a limit struck in the event loop
+            coro.close()
+            raise
         except BaseException as error:  # noqa: BLE001 - handed on
             step, given = coro.throw, error
             if type(error) is asyncio.CancelledError and guards is not None and guards.switch.is_on:
                 given = Stop() if was_cancelled else error
                 was_cancelled = True
+
+
+def ensure_future(coro_or_future: Any) -> Any:
+    """Do what ``asyncio.ensure_future`` does."""
+    return _task(coro_or_future)
 
 
 def gather(*coros_or_futures: Any, return_exceptions: bool = False) -> Any:
@@ -190,7 +207,7 @@ def as_completed(fs: Any, *, timeout: Any = None) -> Any:
     """Do what ``asyncio.as_completed`` does."""
     import asyncio
 
-    if isinstance(fs, asyncio.Future) or asyncio.iscoroutine(fs):
+    if isinstance(fs, asyncio.Future) or is_coroutine(fs):
         raise TypeError(f"expect an iterable of futures, not {type(fs).__name__}")
     given = {id(each): each for each in fs}
     return asyncio.as_completed([_task(each) for each in given.values()], timeout=seconds(timeout))
@@ -199,6 +216,7 @@ def as_completed(fs: Any, *, timeout: Any = None) -> Any:
 ASYNCIO: dict[str, Any] = {
     "as_completed": as_completed,
     "create_task": create_task,
+    "ensure_future": ensure_future,
     "gather": gather,
     "sleep": sleep,
     "timeout": timeout,
@@ -229,6 +247,7 @@ def late_members() -> dict[str, Any]:
     if sys.version_info >= (3, 13):
         methods.hold(asyncio.Queue, "shutdown")
     methods.hold(asyncio.Semaphore, "acquire", "release")
+    methods.hold(asyncio.BoundedSemaphore, "release")
     namespace = {name: value for name, value in own.items() if name not in {"__dict__", "__weakref__"}}
     # Without the real one as a base, on which a guest could build. It holds the loop of the host: a guest's
     # class over this one is as one over a class of the host.
@@ -292,7 +311,9 @@ async def run_apart(
         cancelled = await _done(task, striker)
     finally:
         striker.end()
-        take_over(context)  # a decimal context, what a function of the host's sets
+    # A decimal context, what a function of the host's sets. Not in a coroutine that is dropped: that may be
+    # in a context of the host's, which would be the guest's then.
+    take_over(context)
     if cancelled is not None:
         raise cancelled
     if raised:

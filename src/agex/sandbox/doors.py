@@ -101,6 +101,8 @@ def _shown_door(guards: Guards, receiver: Any, name: str) -> Any:
 
 def _loop_door(guards: Guards, receiver: Any, name: str) -> Any:
     """What asyncio's objects know of the host: the loop, its threads, the frames of tasks."""
+    if type(receiver) is types.ModuleType and name not in vars(receiver):
+        return receiver  # the copy has no such member, and the error says what to write
     if _is_asyncios(guards, receiver):
         raise refusal(receiver, name)
     return receiver

@@ -203,7 +203,11 @@ class ModuleGrant:
 
 
 _INSTEAD = {
-    "asyncio.run": "call await main() itself, where the code is run with await allowed",
+    **dict.fromkeys(
+        ("asyncio.get_event_loop", "asyncio.get_running_loop", "asyncio.new_event_loop", "asyncio.Runner"),
+        "use asyncio.run(main()), or await main() where the code is run with await allowed",
+    ),
+    "asyncio.to_thread": "no thread can be started; call the function itself",
     "json.load": "use json.loads(text)",
     "json.dump": "use json.dumps(value)",
     "matplotlib.pyplot.rcParams": "give figsize=, fontsize=, color= and the like to what draws",

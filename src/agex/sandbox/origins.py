@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import types
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from agex.sandbox import ledger
@@ -26,6 +26,7 @@ __all__ = [
     "may_store",
     "note_class",
     "note_source",
+    "session_in",
     "session_of",
     "source_of",
     "statement_of",
@@ -121,5 +122,9 @@ _BUILTINS_OF: Callable[[Any], dict[str, Any]] = vars(types.FunctionType)["__buil
 
 def session_of(function: types.FunctionType) -> Session | None:
     """Return the session whose guest wrote a function; None for a function of the host."""
-    trip = _BUILTINS_OF(function).get("trip!")
-    return cast("Session | None", getattr(trip, "__self__", None))
+    return session_in(_BUILTINS_OF(function))
+
+
+def session_in(builtins: Mapping[str, Any]) -> Session | None:
+    """Return the session whose guest has these builtins; None where they are the host's."""
+    return cast("Session | None", getattr(builtins.get("trip!"), "__self__", None))

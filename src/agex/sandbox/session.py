@@ -23,10 +23,12 @@ from agex.sandbox.hooks import Hooks
 from agex.sandbox.limits import RUNNING, Deadline, Held, Limits, Stop, require_limits, resource_limits
 from agex.sandbox.modules import explained, refused_member
 from agex.sandbox.names import is_bindable
+from agex.sandbox.origins import session_in
 from agex.sandbox.output import CAPTURE, Output, capture_stdout, release_stdout
 from agex.sandbox.policy import Policy
 from agex.sandbox.room import require_room
 from agex.sandbox.rules import Rules
+from agex.sandbox.running import end_loops
 from agex.sandbox.stacks import builtins_inside
 from agex.sandbox.tracebacks import format_error
 from agex.typeslots import name_of
@@ -240,8 +242,8 @@ class Session:
         """Stop code of other sessions that this run has called: functions that an earlier task left."""
         base = self._base
         for builtins in [] if base is None else builtins_inside(self._thread, base):
-            if builtins.get("stop!") is RUNNING:
-                other: Session = builtins["trip!"].__self__
+            other = session_in(builtins) if builtins.get("stop!") is RUNNING else None
+            if other is not None:
                 other._switch.turn_on()
                 self._stopped.append(other)
 
@@ -392,7 +394,7 @@ class Session:
             try:
                 try:
                     deadline.start()
-                    await run_apart(self._guards, guest, self._limits.seconds, self._expire)
+                    await run_apart(self._guards, guest, self._limits.seconds, self.expire)
                 finally:
                     try:
                         if self._runs == 1:  # else the run around this one ends them, with its own
@@ -418,7 +420,7 @@ class Session:
         self._raises = raises
         self._ending = None
         self._switch.turn_off()
-        outer, self._deadline = self._deadline, Deadline(self._limits.seconds, self._expire, raises=raises)
+        outer, self._deadline = self._deadline, Deadline(self._limits.seconds, self.expire, raises=raises)
         capture_stdout()
         watch_generators()
         start = time.perf_counter()
@@ -466,6 +468,7 @@ class Session:
         if self._runs == 0:
             self._base = None
             end_callbacks(self._guards)
+            end_loops(self._guards)
             self._hooks.shut(self._guards.classes.made())
 
     def store_on_class(self, class_: type, name: str, value: Any) -> None:
@@ -506,7 +509,12 @@ class Session:
         how = "none" if self._limits.seconds is None else "signal" if deadline.by_signal else "flag"
         return Enforcement(time=how, memory=self._limits.memory_mb is not None)
 
-    def _expire(self) -> None:
+    def time_left(self) -> float | None:
+        """Give the seconds until the present run is over its limit; None where it has none."""
+        return None if self._deadline is None else self._deadline.left()
+
+    def expire(self) -> None:
+        """End the run for the time that it took."""
         seconds = self._limits.seconds
         self.interrupt(TimeoutError(f"the code ran longer than {seconds:g} s; do less in one step"))
 
@@ -537,7 +545,7 @@ class Session:
             self._fail(result, told, error)
         else:
             refusal = SandboxError(
-                f"{_name(kind)} is not available to end a program; return or raise an Exception"
+                f"{name_of(kind)} is not available to end a program; return or raise an Exception"
             )
             refusal.__cause__ = error
             self._fail(result, refusal, error)
@@ -545,7 +553,7 @@ class Session:
     def _fail(self, result: Result, error: Exception, raised: BaseException) -> None:
         result.error = error
         shown = BaseException.with_traceback(error, _TRACEBACK(raised))
-        deadline = Deadline(_TEXT_SECONDS, self._silence, raises=self._raises)
+        deadline = Deadline(_TEXT_SECONDS, self._switch.turn_on, raises=self._raises)
         try:
             try:
                 with resource_limits(self._limits, of_text=True):
@@ -555,11 +563,9 @@ class Session:
                 deadline.cancel()
         except BaseException as broken:  # noqa: BLE001 - the guest's own __str__ may do anything
             deadline.cancel()
-            result.traceback = f"{_name(type(error))}: (its text could not be made: {_name(type(broken))})"
-
-    def _silence(self) -> None:
-        """Stop a guest's ``__str__`` that does not come to an end."""
-        self._switch.turn_on()
+            result.traceback = (
+                f"{name_of(type(error))}: (its text could not be made: {name_of(type(broken))})"
+            )
 
 
 _TEXT_SECONDS = 1.0
@@ -574,16 +580,11 @@ _TRACEBACK: Callable[[BaseException], types.TracebackType | None] = vars(BaseExc
 ].__get__
 
 
-def _name(kind: type) -> str:
-    """Give the name of a class, whose metaclass may be the guest's and answer for itself."""
-    return name_of(kind)
-
-
 def _wrapped(cause: BaseException) -> EvalError:
     # The text of the guest's own kind of MemoryError is the guest's code, and so is the hash of its class.
     is_plain = type(cause) is MemoryError or type(cause) is TimeoutError
     said = str(cause) if is_plain and _says_text(cause) else ""
-    error = EvalError(f"{_name(type(cause))}: {said or 'out of memory; process the data in smaller parts'}")
+    error = EvalError(f"{name_of(type(cause))}: {said or 'out of memory; process the data in smaller parts'}")
     error.__cause__ = cause
     return error
 
