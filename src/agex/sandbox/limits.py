@@ -21,6 +21,7 @@ import contextvars
 import heapq
 import importlib
 import itertools
+import math
 import os
 import threading
 import time
@@ -28,7 +29,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from agex import threads
-from agex.errors import IsolationUnavailable
+from agex.errors import DefinitionError, IsolationUnavailable
 
 if TYPE_CHECKING:
     import mmap
@@ -390,11 +391,17 @@ if hasattr(os, "register_at_fork"):
 
 
 def require_limits(limits: Limits) -> None:
-    """Refuse limits that cannot be held in this process.
+    """Refuse limits that are none, and those that cannot be held in this process.
 
     Raises:
+        DefinitionError: a limit is no number above 0; what is not limited is None.
         IsolationUnavailable: memory or open files are to be limited, and the system has no such limits.
     """
+    for name, value in limits._asdict().items():
+        if value is not None and not 0 < value < math.inf:  # which what is no number is not
+            raise DefinitionError(
+                f"Limits({name}={value!r}) is no limit; give a number above 0, or None for none"
+            )
     if limits.memory_mb is None and limits.open_files is None:
         return
     try:

@@ -21,7 +21,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from agex.errors import DefinitionError
-from agex.sandbox import doors, hostclass, ledger, libraries, origins, page, signatures
+from agex.sandbox import doors, hostclass, ledger, libraries, misnamed, origins, page, signatures
 from agex.sandbox.dotted import Dotted
 from agex.sandbox.libraries.homes import Guard, homes
 from agex.sandbox.libraries.lookup import DENIED, Shelf, member_door, named, open_guard, unsealed
@@ -179,6 +179,7 @@ class Policy:
         """
         if not isinstance(class_, type):
             raise DefinitionError(f"Policy.cls needs a class, got {type(class_).__name__}")
+        misnamed.check_class(class_, (), include, exclude, tuple(configure or ()))
         settings = {
             "name": name,
             "constructable": constructable,
@@ -221,6 +222,11 @@ class Policy:
         *host_fs_access* and *network_access* say what is open while a function of the module runs that
         guest code calls, or a public method of the live object.
         """
+        if isinstance(module, types.ModuleType):
+            misnamed.check_module(module, include, exclude, tuple(configure or ()))
+        else:
+            held = hostclass.held(module)
+            misnamed.check_class(type(module), held, include, exclude, tuple(configure or ()))
         opened = _doors(host_fs_access, network_access)
         settings = {
             "name": name,

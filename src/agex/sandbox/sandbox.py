@@ -49,9 +49,19 @@ class Sandbox:
         Args:
             source: the program's text.
             namespace: its variables, by reference.
+
+        Raises:
+            TypeError: *source* is no text.
         """
+        _require_text(source)
         return self.session(namespace).run(source)
 
     async def aexec(self, source: str, namespace: Mapping[str, Any] | None = None) -> Result:
         """Like `exec`, with ``await`` allowed at the top level, in the caller's event loop."""
+        _require_text(source)
         return await self.session(namespace).arun(source)
+
+
+def _require_text(source: object) -> None:
+    if not isinstance(source, str):
+        raise TypeError(f"the source of a program is a str, got {type(source).__name__}")
