@@ -40,11 +40,15 @@ def one_process() -> Iterator[ProcessPoolExecutor]:
 
 @pytest.fixture(scope="module")
 def dask() -> Iterator[Executor]:
-    """Run a Dask cluster of two processes, on loopback and without its dashboard."""
+    """Run a Dask cluster of two processes, on loopback, whose port for a page is any that is free."""
     distributed = pytest.importorskip("distributed", reason="the extra `test` has it")
     with (
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, host="127.0.0.1", dashboard_address=None
+            n_workers=2,
+            threads_per_worker=1,
+            processes=True,
+            host="127.0.0.1",
+            dashboard_address="127.0.0.1:0",
         ) as cluster,
         distributed.Client(cluster) as client,
         client.get_executor() as executor,
