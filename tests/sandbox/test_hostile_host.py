@@ -440,20 +440,24 @@ def test_annotations_that_are_harmless_are_evaluated(source: str) -> None:
     assert (result.error, result.namespace.get("found")) == (None, True)
 
 
+@pytest.mark.parametrize("strict", [False, True])
 @pytest.mark.parametrize("text", ["attack.host.Canary", "Early", "guards", "frame"])
 @pytest.mark.parametrize("kind", ["class S(Model)", "def f():\n global S\n class S(Model)"])
 def test_the_text_of_a_model_names_nothing_that_is_not_the_guests(
-    kind: str, text: str, monkeypatch: pytest.MonkeyPatch
+    kind: str, text: str, strict: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys.modules["__main__"], "attack", attack, raising=False)
     monkeypatch.setattr(sys.modules["__main__"], "Early", Early, raising=False)
     called = "\nf()" if kind.startswith("def") else ""
     body = f'  x: "{text}" = 1\n  model_config = {{"arbitrary_types_allowed": True}}{called}'
-    policy = Policy.default()
+    policy = Policy.default(strict=strict)
     policy.cls(Model)
     source = f"{kind}:\n{body}\nfound = S.model_fields['x'].annotation\nS(x=1)"
     left = Sandbox(policy, limits=Limits(seconds=5)).exec(source)
 
+    if policy.strict and "." in text:
+        assert "not evaluated here" in str(left.error)
+        return
     found = left.namespace["found"]
     assert type(found) in {str, typing.ForwardRef}
     assert getattr(found, "__forward_arg__", found) == text, "it is the text still, and nothing that it names"

@@ -462,9 +462,9 @@ def test_a_member_that_no_module_has_is_missing_as_in_cpython() -> None:
 
 
 def test_an_import_of_a_member_that_is_left_out_says_what_to_do() -> None:
-    result = SANDBOX.exec("from asyncio import run")
+    result = SANDBOX.exec("from asyncio import Runner")
 
-    assert str(result.error) == "cannot import name 'run' from 'asyncio'; dir(asyncio) lists what is there"
+    assert str(result.error) == "cannot import name 'Runner' from 'asyncio'; dir(asyncio) lists what is there"
 
 
 class Vault:

@@ -52,10 +52,6 @@ _TESTS: dict[str, str] = {
     "test_where_host_and_guest_meet_there_is_no_way_to_the_host[recursion": (
         "recursion through C uses up JavaScript's stack, and ends the interpreter (docs/browser.md)"
     ),
-    "tests/sandbox/test_differential.py::test_a_snippet_does_what_it_does_in_cpython[event_loops": _OWN_LOOP,
-    "tests/sandbox/test_differential.py::test_a_snippet_does_the_same_where_the_policy_is_strict[event_loops": (
-        _OWN_LOOP
-    ),
     "tests/sandbox/test_running.py::": _OWN_LOOP,
     "tests/sandbox/test_half_made.py::test_the_process_goes_on": "the test starts processes",
     "tests/sandbox/test_hostile_classes.py::test_a_maker_of_classes": "the test starts threads",
