@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fnmatch
 import hmac
 import io
 import urllib.parse
@@ -27,6 +28,8 @@ AS_IN_PYTHON = {
     "keywords": "import keyword\nprint(keyword.iskeyword('if'), keyword.issoftkeyword('match'), 'for' in keyword.kwlist)",
     "numbers of errors": "import errno\nprint(errno.ENOENT, errno.errorcode[errno.ENOENT])\ntry: raise OSError(errno.EPERM, 'x')\nexcept PermissionError as e: print(e.errno == errno.EPERM)",
     "a message is signed": "import hmac, hashlib\nprint(hmac.new(b'k', b'm', hashlib.sha256).hexdigest(), hmac.new(b'k', b'm', 'md5').digest(), hmac.digest(b'k', b'm', 'sha1'), hmac.compare_digest('a', 'a'))\nh = hmac.new(b'k', digestmod='sha256')\nh.update(b'm')\nprint(h.copy().hexdigest(), h.name, h.digest_size)",
+    "patterns of names": "import fnmatch\nclass S(str): pass\nprint(fnmatch.fnmatch('a.txt', '*.t?t'), fnmatch.fnmatchcase('A', 'a'), fnmatch.filter(['a.py', 'b.c', 'd.py'], '*.py'), fnmatch.filter((n for n in ('x', 'y')), '[!x]'), fnmatch.translate('a*[bc]?'))\nprint(fnmatch.fnmatch(S('ab'), S('a*')), [type(n).__name__ for n in fnmatch.filter([S('ab')], S('*'))], fnmatch.filter([b'a', b'b'], b'a'))\nfor f, a in ((fnmatch.fnmatchcase, (1, '*')), (fnmatch.filter, (['a', 1], '*'))):\n  try: f(*a)\n  except TypeError as e: print('no')",
+    "settings": "import tomllib\ntext = 'a = 1\\nb = [1.5, 2.25]\\n[c.d]\\ne = 2024-01-02T03:04:05+01:00\\nf = \"\u00e4\"\\n[[g]]\\nh = true'\nfound = tomllib.loads(text)\nprint(found, found['c']['d']['e'].utcoffset())\nfrom decimal import Decimal\nclass S(str): pass\nprint(tomllib.loads(S(text), parse_float=Decimal)['b'])\ntry: tomllib.loads('a = ')\nexcept tomllib.TOMLDecodeError as e: print(e, isinstance(e, ValueError))\ntry: tomllib.loads(b'a = 1')\nexcept TypeError as e: print('no')",
     "a line of a shell": "import shlex\nprint(shlex.split('a \"b c\" d\\\\ e'), shlex.split('a # b', comments=True), shlex.quote('a b'), shlex.join(['a', 'b c']))\ntry: shlex.split('\"a')\nexcept ValueError as e: print(e)",
 }  # fmt: skip
 
@@ -68,6 +71,8 @@ REMEMBERED = {
     "in a list of a query": "p.urlencode([('a', [S('A'), O()])], True, S('/'))",
     "joined": "p.urljoin(S('evil://b/c'), S('d'))",
     "a query that is taken apart": "p.parse_qs(S('a=b'), max_num_fields=N(3))",
+    "a pattern": "import fnmatch\nfnmatch.fnmatchcase('a', S('*.evil'))",
+    "a pattern of what goes through": "import fnmatch\nfnmatch.filter(['a'], S('*.evil'))",
     "a result": "p.SplitResult(S('a'), S('b'), S('c'), '', '').geturl()",
 }
 
@@ -75,12 +80,14 @@ REMEMBERED = {
 @pytest.mark.parametrize("attack", REMEMBERED.values(), ids=REMEMBERED)
 def test_the_process_remembers_no_text_of_a_guest(attack):
     urllib.parse.clear_cache()
+    fnmatch._compile_pattern.cache_clear()  # type: ignore[attr-defined]
 
     assert Sandbox().exec(f"{LIAR}ready = True\n{attack}").namespace.get("ready")
 
     assert urllib.parse.urlsplit("http://a/b").geturl() == "http://a/b"
     assert urllib.parse.quote("A/ \x07") == "A/%20%07"
     assert urllib.parse.quote_from_bytes(b"A/") == "A/"
+    assert fnmatch.fnmatchcase("http://a/b", "http://a/b")  # which the guest's text says that it is
 
 
 class Vault:

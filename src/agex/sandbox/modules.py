@@ -225,6 +225,7 @@ _INSTEAD = {
     "sys.stdin": "use the values you were given",
     "sys.modules": "import what you need by its name",
     "sys.path": "import what you need by its name",
+    "tomllib.load": "read the text yourself, and use tomllib.loads(text)",
 }
 """What to do instead of members that are often asked for."""
 

@@ -1,22 +1,23 @@
 """Functions of the standard library that remember what they are given, or read from it: plain values only.
 
-``urllib.parse`` keeps what it has split, and how it quotes each byte, for the whole process; ``hmac`` and
-``shlex`` take an object with some methods where a text is meant.
+``urllib.parse`` keeps what it has split, and how it quotes each byte, for the whole process, ``fnmatch`` its
+patterns and ``tomllib`` time zones; ``hmac`` and ``shlex`` take an object with methods where a text is meant.
 """
 
 from __future__ import annotations
 
 import functools
 import hashlib
+import os
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from agex.sandbox.caches import exact
 from agex.sandbox.context import asking
 from agex.sandbox.methods import hold
 
-__all__ = ["HMAC", "LATE", "SHLEX", "URLS"]
+__all__ = ["FNMATCH", "HMAC", "LATE", "SHLEX", "TOML", "URLS"]
 
 URLS = (
     "urlparse", "urlsplit", "urljoin", "urldefrag", "urlunparse", "urlunsplit", "urlencode", "parse_qs",
@@ -25,6 +26,10 @@ URLS = (
 )  # fmt: skip
 """The members of ``urllib.parse``."""
 _SPLITTING = frozenset({"urldefrag", "urljoin", "urlparse", "urlsplit"})
+FNMATCH = ("filter", "fnmatch", "fnmatchcase", "translate")
+"""Those of ``fnmatch``."""
+TOML = ("TOMLDecodeError", "loads")
+"""Those of ``tomllib``."""
 HMAC = ("compare_digest", "digest", "new")
 """Those of ``hmac``."""
 SHLEX = ("join", "quote", "split")
@@ -119,5 +124,46 @@ def _shlex() -> dict[str, Any]:
     return {"split": of_text, "quote": _of_plain(shlex.quote)}
 
 
-LATE: dict[str, Callable[[], dict[str, Any]]] = {"hmac": _hmac, "shlex": _shlex, "urllib.parse": _urls}
+@functools.cache
+def _fnmatch() -> dict[str, Any]:
+    import fnmatch
+
+    def matching(real: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(real)
+        def matches(name: Any, pat: Any) -> Any:
+            return real(exact(os.fspath(name)), exact(os.fspath(pat)))
+
+        return matches
+
+    @functools.wraps(fnmatch.filter)
+    def filter_(names: Iterable[Any], pat: Any) -> list[Any]:
+        given, pattern = list(names), exact(os.fspath(pat))
+        return [name for name in given if fnmatch.filter([exact(name)], pattern)]
+
+    return {
+        "filter": filter_,
+        "fnmatch": matching(fnmatch.fnmatch),
+        "fnmatchcase": matching(fnmatch.fnmatchcase),
+        "translate": _of_plain(fnmatch.translate),
+    }
+
+
+@functools.cache
+def _toml() -> dict[str, Any]:
+    import tomllib
+
+    @functools.wraps(tomllib.loads)
+    def loads(s: Any, /, *, parse_float: Any = float) -> Any:
+        return tomllib.loads(exact(s), parse_float=parse_float)
+
+    return {"loads": loads}
+
+
+LATE: dict[str, Callable[[], dict[str, Any]]] = {
+    "fnmatch": _fnmatch,
+    "hmac": _hmac,
+    "shlex": _shlex,
+    "tomllib": _toml,
+    "urllib.parse": _urls,
+}
 """Makes what stands in, when the module is first asked for."""
