@@ -492,3 +492,20 @@ async def test_what_a_function_of_the_host_sets_in_a_run_is_set_behind_it() -> N
     result = await Sandbox(policy).session().arun("note()")
     assert result.error is None
     assert NOTED.get() == "this"
+
+
+async def test_an_event_loop_in_debug_mode_looks_up_no_source_and_runs_as_ever() -> None:
+    loop = asyncio.get_running_loop()
+    loop.set_debug(True)
+    try:
+        result = await Sandbox(limits=Limits(seconds=5)).aexec("""
+import asyncio
+async def go(n):
+    await asyncio.sleep(0)
+    return n * 2
+await asyncio.gather(*(go(n) for n in range(3)))
+""")
+    finally:
+        loop.set_debug(False)
+
+    assert (result.error, result.value) == (None, [0, 2, 4])

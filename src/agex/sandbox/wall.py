@@ -192,10 +192,22 @@ def _about_open(event: str, args: tuple[Any, ...]) -> None:
     path, mode, flags = args
     if "files" in DOORS.get() or _is_installation(path, mode, flags) or _is_import(mode, flags):
         return
-    raise SandboxError(
+    refused = _NoSource if _is_for_a_line() else SandboxError
+    raise refused(
         f"opening {path!r} is not allowed while sandboxed code runs; "
         "register the function that needs it with host_fs_access=True"
     )
+
+
+class _NoSource(SandboxError, OSError):
+    """Refuses the source of a line that is to be shown; it is left out, as that of a file that is gone is."""
+
+
+def _is_for_a_line() -> bool:
+    """Tell whether ``linecache`` reads: an event loop in debug mode asks it where each callback is from."""
+    frame = _raising_frame()
+    around = None if frame is None else frame.f_back
+    return around is not None and around.f_globals.get("__name__") == "linecache"
 
 
 def _about_files(event: str, args: tuple[Any, ...]) -> None:
