@@ -4,6 +4,9 @@ A copy is made by ``__new__`` and filled with what ``__getstate__`` says, names 
 the guest's: an object, a class or a function of the host's that ``__new__`` gives would be written to. So
 the functions that do it, of ``copy`` and of ``collections``, are replaced, once a process, by some that look
 at what is made of an object of a guest's, also where it is the host that copies. For others nothing changes.
+
+A bound method says that it is read off its object by the name of its function, which can be set to any:
+``__globals__`` of a function of the host's. So its copy is made of both.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ from __future__ import annotations
 import collections
 import copy
 import functools
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -38,6 +42,8 @@ def _reconstruct(
     x: Any, memo: Any, func: Callable[..., Any], args: Any, state: Any = None, *parts: Any, **options: Any
 ) -> Any:
     class_ = type(x)
+    if class_ is types.MethodType:
+        return types.MethodType(x.__func__, x.__self__)
     if not origins.is_guest_class(class_):
         return _real(x, memo, func, args, state, *parts, **options)
 
