@@ -165,7 +165,14 @@ def test_the_library_gives_no_way_to_the_host(source: str) -> None:
 
 
 ADDRESS = "D = {'data': (id(1), False), 'shape': (4,), 'typestr': '|u1', 'version': 3}\n"
+MODULE = (
+    "import copy, functools, types\ndef tell(name):\n  if name == '__array_interface__': return D\n  raise AttributeError(name)\n"
+    "class M(types.ModuleType):\n  def __getstate__(self): return {'__getattr__': tell}\n"
+)
 RAW = {
+    "a module that copy fills": MODULE + "a = copy.copy(M('m'))",
+    "a module that keeps what a property gave": MODULE + "class C(functools.cached_property): pass\n"
+    "c = C(lambda self: tell)\nc.__set_name__(M, '__getattr__')\na = M('m')\nc.__get__(a)",
     "functional enum": "import enum\na = enum.Enum('E', {'__array_interface__': D, 'A': 1}).A",
     "the real namespace": "import types\na = types.SimpleNamespace.__base__(__array_interface__=D)",
 }

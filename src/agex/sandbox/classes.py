@@ -584,8 +584,8 @@ _SAID_OF_CLASSES = ("__name__", "__qualname__", "__module__", "__doc__")
 """What host code reads of a class without a thought, in the text of an error for example."""
 
 _SPECIAL: Any = typing._BaseGenericAlias  # type: ignore[attr-defined]
-_CLOSED = (super, types.GenericAlias, _SPECIAL)
-"""Classes that answer for another object: one of the guest's own would be asked in its place."""
+_CLOSED = (super, types.GenericAlias, types.ModuleType, _SPECIAL)
+"""Classes whose objects answer for another one, or by what their dict says: a guest's would be asked."""
 
 
 def _closed_part(class_: type) -> type | None:
