@@ -1,11 +1,12 @@
 """No address of memory from an object of the guest, no schema, and no future.
 
-numpy asks any object for ``__array_interface__`` and believes the address it is told; that
-would be a pointer to anywhere. pydantic asks for ``__get_pydantic_core_schema__``, and reads by what it
-gives private attributes of others. A task asks what it is given to wait for whether it is a future, and
-hands one its context. So objects of guest classes never have those attributes, by
-whatever way they were put there: in the class, in an instance's dict, by ``__getattr__``. Nor while their
-class is being made: code of the guest's runs in the midst of that, and ``copy`` fills the dict of an object.
+numpy asks any object for ``__array_interface__`` and believes the address it is told; that would be a
+pointer to anywhere. Libraries of tables ask for ``__dataframe__``, whose buffers have one. pydantic asks
+for ``__get_pydantic_core_schema__``, and reads by what it gives private attributes of others. A task
+asks what it is given to wait for whether it is a future, and hands one its context. So objects of guest
+classes never have those attributes, by whatever way they were put there: in the class, in an instance's
+dict, by ``__getattr__``. Nor while their class is being made: code of the guest's runs in the midst of
+that, and ``copy`` fills the dict of an object.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ __all__ = ["NAMES", "NOWHERE", "SimpleNamespace", "guarding", "is_namespace", "k
 
 NAMES = (*answers.RAW_MEMORY, answers.FUTURE)
 SCHEMA = "__get_pydantic_core_schema__"
+TABLE = "__dataframe__"
 
 
 class _Nowhere:
@@ -49,10 +51,13 @@ def kept_from(bases: Iterable[Any]) -> dict[str, Any]:
     protocol: Any = typing.Protocol
     if is_one_of(protocol, parts):
         _leave_out_of_protocols()
-    # Models of pydantic have a method for it.
-    has_schema = any(SCHEMA in namespace_of(part) for part in parts)
-    names = answers.RAW_MEMORY if has_schema else (*NAMES, SCHEMA)  # a private name is a field there
-    return dict.fromkeys(names, NOWHERE)
+    # Models of pydantic have a method for it, and a private name is a field there.
+    names = answers.RAW_MEMORY if _is_said(SCHEMA, parts) else (*NAMES, SCHEMA)
+    return dict.fromkeys(names if _is_said(TABLE, parts) else (*names, TABLE), NOWHERE)
+
+
+def _is_said(name: str, parts: Iterable[type]) -> bool:
+    return any(name in namespace_of(part) for part in parts)
 
 
 def guarding(
@@ -125,16 +130,17 @@ def keep_from(class_: type) -> None:
         _leave_out_of_protocols()
     for name in NAMES:
         type.__setattr__(class_, name, NOWHERE)
-    # Models of pydantic have a method for it.
-    if not any(SCHEMA in namespace_of(part) for part in mro_of(class_)):
-        type.__setattr__(class_, SCHEMA, NOWHERE)
+    # Models of pydantic have a method for the one, tables of pandas for the other.
+    for name in (SCHEMA, TABLE):
+        if not _is_said(name, mro_of(class_)):
+            type.__setattr__(class_, name, NOWHERE)
 
 
 def _leave_out_of_protocols() -> None:
     """Let ``typing`` count the names among those that are no member of a protocol."""
     known: Any = typing.EXCLUDED_ATTRIBUTES  # type: ignore[attr-defined]  # a list or a frozenset, by version
     if NAMES[0] not in known:
-        typing.EXCLUDED_ATTRIBUTES = type(known)([*known, *NAMES, SCHEMA])  # type: ignore[attr-defined]
+        typing.EXCLUDED_ATTRIBUTES = type(known)([*known, *NAMES, SCHEMA, TABLE])  # type: ignore[attr-defined]
 
 
 class SimpleNamespace(types.SimpleNamespace):
@@ -144,6 +150,7 @@ class SimpleNamespace(types.SimpleNamespace):
     __array_struct__ = NOWHERE
     _asyncio_future_blocking = NOWHERE
     __get_pydantic_core_schema__ = NOWHERE
+    __dataframe__ = NOWHERE
 
     def __repr__(self) -> str:
         return f"namespace{super().__repr__().removeprefix(type(self).__name__)}"
