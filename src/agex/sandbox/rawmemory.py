@@ -2,7 +2,8 @@
 
 numpy asks any object for ``__array_interface__`` and believes the address it is told; that would be a
 pointer to anywhere. Libraries of tables ask for ``__dataframe__``, whose buffers have one. pydantic asks
-for ``__get_pydantic_core_schema__``, and reads by what it gives private attributes of others. A task
+for ``__get_pydantic_core_schema__``, and reads by what it gives private attributes of others; and hands its
+own to ``__get_pydantic_json_schema__``. A task
 asks what it is given to wait for whether it is a future, and hands one its context. So objects of guest
 classes never have those attributes, by whatever way they were put there: in the class, in an instance's
 dict, by ``__getattr__``. Nor while their class is being made: code of the guest's runs in the midst of
@@ -26,7 +27,7 @@ from agex.typeslots import mro_of, name_of, namespace_of
 __all__ = ["NAMES", "NOWHERE", "SimpleNamespace", "guarding", "is_namespace", "keep_from", "kept_from"]
 
 NAMES = (*answers.RAW_MEMORY, answers.FUTURE)
-SCHEMA = "__get_pydantic_core_schema__"
+SCHEMAS = ("__get_pydantic_core_schema__", "__get_pydantic_json_schema__")
 TABLE = "__dataframe__"
 
 
@@ -51,8 +52,8 @@ def kept_from(bases: Iterable[Any]) -> dict[str, Any]:
     protocol: Any = typing.Protocol
     if is_one_of(protocol, parts):
         _leave_out_of_protocols()
-    # Models of pydantic have a method for it, and a private name is a field there.
-    names = answers.RAW_MEMORY if _is_said(SCHEMA, parts) else (*NAMES, SCHEMA)
+    # Models of pydantic have methods for them, and a private name is a field there.
+    names = answers.RAW_MEMORY if _is_said(SCHEMAS[0], parts) else (*NAMES, *SCHEMAS)
     return dict.fromkeys(names if _is_said(TABLE, parts) else (*names, TABLE), NOWHERE)
 
 
@@ -130,8 +131,8 @@ def keep_from(class_: type) -> None:
         _leave_out_of_protocols()
     for name in NAMES:
         type.__setattr__(class_, name, NOWHERE)
-    # Models of pydantic have a method for the one, tables of pandas for the other.
-    for name in (SCHEMA, TABLE):
+    # Models of pydantic have methods for the first ones, tables of pandas for the last.
+    for name in (*SCHEMAS, TABLE):
         if not _is_said(name, mro_of(class_)):
             type.__setattr__(class_, name, NOWHERE)
 
@@ -140,7 +141,7 @@ def _leave_out_of_protocols() -> None:
     """Let ``typing`` count the names among those that are no member of a protocol."""
     known: Any = typing.EXCLUDED_ATTRIBUTES  # type: ignore[attr-defined]  # a list or a frozenset, by version
     if NAMES[0] not in known:
-        typing.EXCLUDED_ATTRIBUTES = type(known)([*known, *NAMES, SCHEMA, TABLE])  # type: ignore[attr-defined]
+        typing.EXCLUDED_ATTRIBUTES = type(known)([*known, *NAMES, *SCHEMAS, TABLE])  # type: ignore[attr-defined]
 
 
 class SimpleNamespace(types.SimpleNamespace):
@@ -150,6 +151,7 @@ class SimpleNamespace(types.SimpleNamespace):
     __array_struct__ = NOWHERE
     _asyncio_future_blocking = NOWHERE
     __get_pydantic_core_schema__ = NOWHERE
+    __get_pydantic_json_schema__ = NOWHERE
     __dataframe__ = NOWHERE
 
     def __repr__(self) -> str:

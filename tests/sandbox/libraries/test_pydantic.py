@@ -106,7 +106,19 @@ def test_no_object_of_the_guest_says_what_compiled_code_reads(source: str) -> No
     assert SECRET not in str(result.namespace.get("found"))
 
 
+_GENERATOR = (
+    "class G:\n  def __init__(self, **options): pass\n  def generate(self, schema, mode): return schema\n"
+)
+_READ = "read = {'type': 'model-fields', 'from_attributes': True, 'fields': {'_secret': {'type': 'model-field', 'schema': {'type': 'any'}}}}\n"
 REFUSED = {
+    "a dict for an annotation": f"{_READ}class S(Holder):\n  v: read\nS(v=vault)",
+    "a dict by its name": f"{_READ}class S(Holder):\n  v: 'read'\nS(v=vault)",
+    "a dict in an annotation": f"{_READ}class S(Holder):\n  v: list[read]\nS(v=[vault])",
+    "a dict for a parameter of a type": f"{_READ}Page[read](item=vault)",
+    "a dict in a dataclass": f"import dataclasses\n{_READ}@dataclasses.dataclass\nclass D:\n  v: read\nclass S(Holder):\n  d: D\nS(d=D(vault))",
+    "a generator of schemas": f"{_GENERATOR}Item.model_json_schema(schema_generator=G)",
+    "a generator of schemas, without its name": f"{_GENERATOR}Item.model_json_schema(True, '', G)",
+    "a generator of schemas of its own model": f"{_GENERATOR}class S(Holder):\n  i: Item\n  @classmethod\n  def f(cls): super().model_json_schema(schema_generator=G)\nS.f()",
     "a private name by the alias of a field": f"{_ANY}class S(Item, from_attributes=True, {_PRIVATE}):\n  secret: typing.Any\nS.model_validate(vault)",
     "an excluded name by a field": f"{_ANY}class S(Holder):\n  size: typing.Any\n  model_config = {{'from_attributes': True}}\nS.model_validate(vault)",
     "by the older class of settings": f"{_ANY}class S(Holder):\n  size: typing.Any\n  class Config: from_attributes = True\nS.model_validate(vault)",
@@ -137,6 +149,24 @@ def test_models_read_and_write_no_more_than_guest_code_may(source: str) -> None:
     result = _run(source)
 
     assert isinstance(result.error, (SandboxError, TypeError)), result.error
+
+
+def test_no_object_of_the_guest_is_given_what_compiled_code_does() -> None:
+    source = """
+import types, typing
+class A: pass
+a, given = A(), []
+hook = {'__get_pydantic_json_schema__': lambda schema, handler: given.append(schema) or handler(schema)}
+vars(a).update(hook)
+class S(Holder):
+    x: typing.Annotated[Item, a]
+    y: typing.Annotated[Item, types.SimpleNamespace(**hook)]
+found = S.model_json_schema()['properties']
+"""
+    result = _run(source)
+
+    assert result.namespace["given"] == []
+    assert result.namespace["found"].keys() == {"what", "x", "y"}
 
 
 CHANGES = [
