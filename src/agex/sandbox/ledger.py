@@ -136,7 +136,7 @@ CONTESTED = MODULES | frozenset(
         "__default__", "__metadata__",
         # asyncio: frames, threads and what is called outside every limit
         "get_loop", "get_stack", "print_stack", "get_coro", "get_context", "get_event_loop",
-        "get_running_loop", "add_done_callback",
+        "get_running_loop", "add_done_callback", "remove_done_callback",
         # time zones: a cache of the host, keys that are looked up in it, data that C code believes
         "clear_cache", "no_cache", "from_file",
         # dates: C code looks up the name of a day, whatever the year
