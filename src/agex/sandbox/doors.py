@@ -30,6 +30,7 @@ from agex.sandbox import (
     led_to,
     ledger,
     members,
+    memoized,
     sealing,
 )
 from agex.sandbox.aliases import origin_of
@@ -580,6 +581,7 @@ DOORS: dict[str, Callable[[Guards, Any, str], Any]] = {
     "get_running_loop": _loop_door,
     "add_done_callback": _callback_door,
     "remove_done_callback": _callback_door,
+    "cache_clear": memoized.clear_door,
     "clear_cache": _zone_door,
     "ctime": _ctime_door,
     "from_file": _zone_door,

@@ -21,7 +21,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from agex.errors import DefinitionError
-from agex.sandbox import doors, hostclass, ledger, libraries, origins, page, signatures
+from agex.sandbox import doors, hostclass, ledger, libraries, memoized, origins, page, signatures
 from agex.sandbox.dotted import Dotted
 from agex.sandbox.libraries.homes import Guard, homes
 from agex.sandbox.libraries.lookup import DENIED, Shelf, member_door, named, open_guard, unsealed
@@ -527,9 +527,11 @@ def _class_at(path: str) -> type | None:
 
 
 def _plain_function(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap a callable object whose attributes would show what it was made of."""
+    """Wrap a callable whose attributes would show what it was made of, or that remembers what it gave."""
     if isinstance(function, (types.FunctionType, types.BuiltinFunctionType, types.MethodType, type)):
         return function
+    if memoized.is_memoized(function):
+        return memoized.of_plain(function)
     if not isinstance(function, functools.partial):
         return function
 
