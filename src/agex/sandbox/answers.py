@@ -17,6 +17,7 @@ from typing import Any
 
 from agex.errors import SandboxTypeError
 from agex.sandbox import instead, ledger, origins
+from agex.sandbox.context import asking
 from agex.sandbox.identity import is_one_of
 from agex.sandbox.memo import shut
 from agex.typeslots import mro_of, name_of, namespace_of
@@ -149,7 +150,54 @@ def _bound(hook: Any, instance: Any, owner: type) -> Any:
     return hook if get is None else get(hook, instance, owner)
 
 
+class _Told:
+    """Stands in a class for what tells the name of its objects, or their annotations.
+
+    The host asks for these without a thought. Others are exchanged when a run ends; a class would take one
+    for its own name, so this one stands there from the start.
+    """
+
+    __slots__ = ("_hooks", "_value")
+
+    def __init__(self, hooks: Any, value: Any) -> None:
+        self._hooks = hooks
+        self._value = value
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self._value if instance is None else self._hooks.told(self._value, instance)
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        if hasattr(type(self._value), "__set_name__"):
+            type(self._value).__set_name__(self._value, owner, name)
+
+
+class _ToldFirst(_Told):
+    """One that comes before the object's own, as a property does."""
+
+    __slots__ = ()
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        type(self._value).__set__(self._value, instance, value)
+
+    def __delete__(self, instance: Any) -> None:
+        type(self._value).__delete__(self._value, instance)
+
+
+def _told(value: Any, shown: Shown) -> Any:
+    """Guard what runs when it is read: the plain name of a class is left as it is."""
+    guards, kind = asking(), type(value)
+    is_guarded = kind is _Told or kind is _ToldFirst
+    if guards is None or is_guarded or is_one_of(kind, _BINDING) or not hasattr(kind, "__get__"):
+        return value
+    return (_ToldFirst if hasattr(kind, "__set__") else _Told)(guards.hooks, value)
+
+
+_BINDING = (types.FunctionType, classmethod, staticmethod)
+"""What gives a method where it is read, and runs nothing yet."""
+
 _HOOKS: dict[str, Callable[[Any, Shown], Any]] = {
+    "__annotations__": _told,
+    "__name__": _told,
     "__getattr__": _filtered,
     "__getattribute__": _filtered,
     "__deepcopy__": _without_memo,
