@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import calendar
 import collections.abc
 import datetime as dt
@@ -383,3 +384,50 @@ found = [f.cache_info().currsize, A.f.cache_info().currsize, g.cache_info().curr
 
     assert done.error is None
     assert done.namespace["found"] == [0, 0, 0, "its own"]
+
+
+class Trusted(abc.ABC):  # noqa: B024 - what it has is no matter
+    """What the host asks for before it hands over a secret."""
+
+
+class Known(Trusted):
+    pass
+
+
+class Stranger:
+    pass
+
+
+@functools.singledispatch
+def kind(value: Any) -> str:
+    return "any"
+
+
+@kind.register
+def _(value: Known) -> str:
+    return "known"
+
+
+def test_a_class_of_a_guest_is_found_in_no_table_as_one_of_the_host() -> None:
+    policy = Policy.default()
+    policy.fn(lambda value: [isinstance(value, Trusted), kind(value)], name="asked")
+    source = """
+class M(type):
+    like = Known
+    def __hash__(cls): return hash(M.like)
+    def __eq__(cls, other): return True
+    def __ne__(cls, other): return False
+class A(metaclass=M): pass
+found = [asked(A())]
+M.like = Stranger
+class B(metaclass=M): pass
+found += [asked(B()), asked(known), asked(stranger)]
+equal = [A == Known, A != B, A in [Known], {Stranger: 1}.get(B)]
+"""
+    assert isinstance(Known(), Trusted)
+    names = {"Known": Known, "Stranger": Stranger, "known": Known(), "stranger": Stranger()}
+    done = Sandbox(policy).exec(source, names)
+
+    assert done.error is None
+    assert done.namespace["found"] == [[False, "any"], [False, "any"], [True, "known"], [False, "any"]]
+    assert done.namespace["equal"] == [True, False, True, 1]

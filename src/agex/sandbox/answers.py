@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import builtins
 import functools
+import sys
 import types
 from collections.abc import Callable
 from typing import Any
@@ -22,7 +23,7 @@ from agex.sandbox.identity import is_one_of
 from agex.sandbox.memo import shut
 from agex.typeslots import mro_of, name_of, namespace_of
 
-__all__ = ["FUTURE", "RAW_MEMORY", "guard", "is_guarded", "shown_operands"]
+__all__ = ["FUTURE", "RAW_MEMORY", "compared", "guard", "is_guarded", "shown_operands"]
 
 RAW_MEMORY = ("__array_interface__", "__array_struct__")
 """What tells an address of memory: no object of a guest's has it."""
@@ -68,6 +69,22 @@ def shown_operands(hook: Any, shown: Shown) -> Any:
     @functools.wraps(called)
     def answer(self: Any, /, *others: Any) -> Any:
         return called(self, *(shown(each) if issubclass(type(each), type) else each for each in others))
+
+    return answer
+
+
+def compared(hook: Any, shown: Shown) -> Any:
+    """Guard how a metaclass compares its classes: code of the host's finds none of them equal to the host's.
+
+    An abstract class looks for a class among those that it knows, a dispatcher among those that it has met.
+    """
+    told = shown_operands(hook, shown)
+
+    @functools.wraps(_function(hook))
+    def answer(self: Any, /, *others: Any) -> Any:
+        asks = sys._getframe(1)  # pyright: ignore[reportPrivateUsage] - who compares
+        is_hosts = any(issubclass(type(each), type) and not origins.is_guest_class(each) for each in others)
+        return NotImplemented if is_hosts and "check!" not in asks.f_builtins else told(self, *others)
 
     return answer
 

@@ -446,7 +446,7 @@ class ClassRegistry:
 
     @property
     def _watches(self) -> tuple[tuple[str, Callable[[Any], Any]], ...]:
-        compared = functools.partial(answers.shown_operands, shown=as_shown)
+        compared = functools.partial(answers.compared, shown=as_shown)
         new = members.making(self.is_guest)
         return ("mro", self._watched), ("__new__", new), ("__eq__", compared), ("__ne__", compared)
 
