@@ -198,6 +198,7 @@ class Policy:
         if not constructable:
             self._sealed.add(class_)
             self._contest_of(class_, _MAKING)
+            self._rule(class_, "", "*", _makers(class_), {})
         self._grant(name or class_.__name__, class_, class_)
         return class_
 
@@ -524,6 +525,15 @@ def _class_at(path: str) -> type | None:
         importlib.import_module(module)
     found = getattr(sys.modules.get(module), name, None)
     return found if isinstance(found, type) else None
+
+
+def _makers(class_: type) -> tuple[str, ...]:
+    """Give the members by which a class of a library makes others of its objects."""
+    if "pydantic" not in sys.modules:
+        return ()
+    from agex.sandbox.libraries import pydantic_policy  # no library is granted at import
+
+    return pydantic_policy.makers(class_)
 
 
 def _plain_function(function: Callable[..., Any]) -> Callable[..., Any]:

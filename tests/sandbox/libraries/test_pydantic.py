@@ -151,6 +151,17 @@ def test_models_read_and_write_no_more_than_guest_code_may(source: str) -> None:
     assert isinstance(result.error, (SandboxError, TypeError)), result.error
 
 
+def test_a_model_that_is_not_to_be_made_keeps_what_it_does_its_own_way() -> None:
+    class Own(Item):
+        def copy(self) -> str:  # type: ignore[override]
+            return "its own"
+
+    policy = Policy.default()
+    policy.cls(Own, constructable=False)
+
+    assert Sandbox(policy).exec("own.copy()", {"own": Own()}).value == "its own"
+
+
 def test_no_object_of_the_guest_is_given_what_compiled_code_does() -> None:
     source = """
 import types, typing
@@ -167,6 +178,30 @@ found = S.model_json_schema()['properties']
 
     assert result.namespace["given"] == []
     assert result.namespace["found"].keys() == {"what", "x", "y"}
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize(
+    "program",
+    [
+        "Item.model_construct(a=2)",
+        "item.model_construct(a=2)",
+        "Item.model_validate({'a': 2})",
+        "type(item).model_validate_json('{\"a\": 2}')",
+        "getattr(item, 'model_validate_strings')({'a': '2'})",
+        "item.model_copy(update={'a': 2})",
+    ],
+)
+def test_a_model_that_is_not_to_be_made_is_made_in_no_way(program: str, strict: bool) -> None:
+    policy = Policy.default(strict=strict)
+    policy.cls(Item, constructable=False)
+    policy.cls(Row)
+    sandbox = Sandbox(policy)
+    names = {"item": Item(), "row": Row(label="x")}
+
+    assert isinstance(sandbox.exec(program, names).error, SandboxError)
+    works = "item.a, item.model_dump()['a'], row.model_copy(update={'label': 'y'}).label, Row.model_validate({'label': 'z'}).label"
+    assert sandbox.exec(works, names).value == (1, 1, "y", "z")
 
 
 CHANGES = [

@@ -16,16 +16,30 @@ from agex.sandbox.libraries.library import Library, less
 from agex.sandbox.names import own_names
 from agex.sandbox.refusals import check_keywords
 from agex.sandbox.standins import replace, replace_everywhere
-from agex.typeslots import mro_of, namespace_of
+from agex.typeslots import module_of, mro_of, namespace_of
 
-__all__ = ["LIBRARIES", "check_config", "is_model", "reads_attributes"]
+__all__ = ["LIBRARIES", "check_config", "is_model", "makers", "reads_attributes"]
 
 _READS = "from_attributes"
+
+_MAKERS = (
+    "construct", "copy", "from_orm", "model_construct", "model_copy", "model_validate", "model_validate_json",
+    "model_validate_strings", "parse_obj", "parse_raw", "validate",
+)  # fmt: skip
+"""The members of all models that make others."""
 
 
 def is_model(class_: type) -> bool:
     """Tell whether objects of *class_* are pydantic's models."""
     return ("pydantic", "BaseModel") in homes(class_)
+
+
+def makers(class_: type) -> tuple[str, ...]:
+    """Give the members that make others of the objects of a model, but for those that it has its own way."""
+    parts = [namespace_of(part) for part in mro_of(class_) if module_of(part) == "pydantic.main"]
+    found = {name: part[name] for part in parts for name in _MAKERS if name in part}
+    spaces = [namespace_of(part) for part in mro_of(class_)]
+    return tuple(n for n in found if next(space[n] for space in spaces if n in space) is found[n])
 
 
 def check_config(
