@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import dataclasses
 import functools
+import sys
+import types
 import typing
 from collections.abc import Callable
 from typing import Any
@@ -178,6 +180,62 @@ found = S.model_json_schema()['properties']
 
     assert result.namespace["given"] == []
     assert result.namespace["found"].keys() == {"what", "x", "y"}
+
+
+class Private(pydantic.BaseModel):
+    token: str = SECRET
+
+
+FROM_HOME = {
+    "what is called": "def f(x: 'Private'): return x\nfound = pydantic.validate_call(f)({})",
+    "what is called, of another module": "def f(x: 'Private'): return x\nf.__module__ = 'home'\nfound = pydantic.validate_call(f)({})",
+    "a partial that is called": "def f(n, x: 'Private'): return x\nfound = pydantic.validate_call(functools.partial(f, 1))({})",
+    "a model that says its module": "class S(Holder):\n  __module__ = 'home'\n  x: 'Private'\nfound = S(x={}).x",
+    "a typed dict": "class D(typing.TypedDict):\n  x: 'Private'\nclass S(Holder):\n  d: D\nfound = S(d={'x': {}}).d",
+    "a typed dict by a call": "D = typing.TypedDict('D', {'x': 'Private'})\nclass S(Holder):\n  d: D\nfound = S(d={'x': {}}).d",
+    "a typed dict that says its module": "class D(typing.TypedDict):\n  __module__ = 'home'\n  x: 'Private'\nclass S(Holder):\n  d: D\nfound = S(d={'x': {}}).d",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("source", FROM_HOME.values(), ids=FROM_HOME)
+def test_a_text_finds_no_class_of_the_host_by_the_name_of_a_module(
+    monkeypatch: pytest.MonkeyPatch, source: str
+) -> None:
+    """The host says the same text in its module."""
+    home = types.ModuleType("home")
+    vars(home).update(Private=Private)
+    exec("def said(x: 'Private'): pass", vars(home))
+    for name in ("home", "__main__"):
+        monkeypatch.setitem(sys.modules, name, home)
+    policy = Policy.default()
+    policy.module(pydantic)
+    policy.cls(Holder)
+
+    done = Sandbox(policy).exec(f"import functools, pydantic, typing\n{source}")
+
+    assert done.error is not None
+    assert SECRET not in repr(done.namespace.get("found"))
+
+
+def test_a_text_of_what_is_called_names_what_the_guest_calls_so() -> None:
+    policy = Policy.default()
+    policy.module(pydantic)
+    source = """
+import pydantic
+class P(pydantic.BaseModel):
+    n: int
+class A:
+    @pydantic.validate_call
+    def f(self, x: "P", y: "int" = 1): return x.n + y
+def inner():
+    class Q(pydantic.BaseModel):
+        n: int
+    @pydantic.validate_call
+    def f(x: "Q"): return x.n
+    return f({"n": "7"})
+found = A().f({"n": "3"}, "4"), inner()
+"""
+    assert Sandbox(policy).exec(source).namespace["found"] == (7, 7)
 
 
 @pytest.mark.parametrize("strict", [False, True])

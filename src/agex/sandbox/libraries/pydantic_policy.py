@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import types
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -202,8 +203,12 @@ def _of_types(real: Any) -> Any:
 
 def _home(real: Any) -> Any:
     def found(obj: Any) -> Any:
-        guards = asking()
-        if guards is None or not issubclass(type(obj), type) or not guards.classes.is_guest(obj):
+        guards, function = asking(), _function(obj)
+        if guards is None:
+            return real(obj)
+        if type(function) is types.FunctionType and origins.session_of(function) is not None:
+            return function.__globals__
+        if not issubclass(type(obj), type) or not guards.classes.is_guest(obj):
             return real(obj)
         statement = origins.statement_of(obj)
         if statement is not None:
@@ -212,6 +217,13 @@ def _home(real: Any) -> Any:
         return real(obj) if frame is None else frame.f_globals
 
     return found
+
+
+def _function(obj: Any) -> Any:
+    """Give the function behind a method or a partial."""
+    while type(obj) is types.MethodType or isinstance(obj, functools.partial):
+        obj = obj.func if isinstance(obj, functools.partial) else obj.__func__
+    return obj
 
 
 def _around(real: Any) -> Any:
