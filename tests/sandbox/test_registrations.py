@@ -442,6 +442,7 @@ class Own(enum.Enum):
     _B = 2
 first, *rest = Port
 found = [len(Port), [*Port], [*reversed(Port)], dict(Port.__members__), [*collections.Counter(Port)], [first, *rest]]
+def later(): return [*Port], len(Port)
 own = [len(Own), Own["_B"] is [*Own][1], [*Own.__members__]]
 count = len(all_of_host())
 """
@@ -452,4 +453,5 @@ count = len(all_of_host())
     assert done.namespace["found"] == [1, only, only, {"OPEN": Port.OPEN}, only, only]
     assert done.namespace["own"] == [2, True, ["A", "_B"]]
     assert done.namespace["count"] == 3
+    assert done.namespace["later"]() == (only, 1)
     assert [*Port] == [Port.OPEN, Port["_HIDDEN"], Port.SECRET]

@@ -26,8 +26,9 @@ from agex.sandbox.refusals import refusal
 
 if TYPE_CHECKING:
     from agex.sandbox.guards import Guards
+    from agex.sandbox.rules import Rules
 
-__all__ = ["ENUM", "install"]
+__all__ = ["ENUM", "install", "note"]
 
 
 class Property(enum.property):
@@ -127,18 +128,41 @@ def _missing(cls: Any, value: Any) -> Any:
 _ways: Any = dict(vars(enum.EnumType))
 
 
+_left_out: origins.Notes[bool] = origins.Notes()
+_hidden: origins.Notes[tuple[Rules, int, frozenset[str]]] = origins.Notes()
+
+
+def note(class_: Any, leaves_out: Callable[[str], bool]) -> None:
+    """Note what a registration says of a class, where it is an enumeration and members are left out."""
+    if issubclass(type(class_), enum.EnumType) and any(map(leaves_out, class_._member_map_)):
+        _left_out.set(class_, True)
+
+
 def _hiding(cls: Any) -> Callable[[str], bool] | None:
     """Tell which members of an enumeration are none for the guest that asks; None where it is the host."""
+    guards = CURRENT.get()
+    # To see who asks takes longer than the rest.
+    if not (_left_out.get(cls) if guards is None else _hidden_from(guards, cls)):
+        return None
     check: Any = sys._getframe(2).f_builtins.get("check!")  # pyright: ignore[reportPrivateUsage] - who asks
-    guards: Guards | None = None if check is None else check.__self__
-    if guards is None and CURRENT.get() is not None:
+    if check is not None:
+        guards = check.__self__
+    elif guards is not None:
         guards = calling()
         if guards is not None and not guards.policy.restricts(cls):
             return None
     if guards is None or guards.classes.is_guest(cls):
         return None
-    denies = guards.policy.denies
-    return lambda name: ledger.is_private(name) or denies(cls, name)
+    return _hidden_from(guards, cls).__contains__
+
+
+def _hidden_from(guards: Guards, cls: Any) -> frozenset[str]:
+    policy, members, known = guards.policy, cls._member_map_, _hidden.get(cls)
+    if known is None or known[0] is not policy.text or known[1] != len(members):
+        names = (name for name in members if ledger.is_private(name) or policy.denies(cls, name))
+        known = policy.text, len(members), frozenset(names)
+        _hidden.set(cls, known)
+    return known[2]
 
 
 def __getitem__(cls: Any, name: Any) -> Any:  # noqa: N807 - the name it has in its class

@@ -21,7 +21,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from agex.errors import DefinitionError
-from agex.sandbox import doors, hostclass, ledger, libraries, memoized, origins, page, signatures
+from agex.sandbox import doors, enums, hostclass, ledger, libraries, memoized, origins, page, signatures
 from agex.sandbox.dotted import Dotted
 from agex.sandbox.libraries.homes import Guard, homes
 from agex.sandbox.libraries.lookup import DENIED, Shelf, member_door, named, open_guard, unsealed
@@ -361,6 +361,7 @@ class Policy:
     ) -> None:
         """Note which members a registration, of that name, leaves out; *held* are an object's own."""
         rule = _ClassRule(include, exclude, frozenset(configure))
+        enums.note(class_, rule.denies)
         self._rules.setdefault(class_, {})[by] = rule
         said = {name for name in named(exclude) if not ledger.is_private(name)}  # the class may not show it
         public = hostclass.public_names(class_).union(name for name in held if not name.startswith("_"))
