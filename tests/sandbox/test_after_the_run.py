@@ -27,7 +27,12 @@ ERRORS = {
 }  # fmt: skip
 
 SHOWN = {
-    **{name: f"class C:\n  {name} = property(hostile)\nC()" for name in ("__doc__", "__match_args__")},
+    **{
+        name: f"class C:\n  {name} = property(hostile)\nC()"
+        for name in ("__doc__", "__match_args__", "__name__", "__annotations__")
+    },
+    "the name of a method": "import types\nclass C:\n  __name__ = property(hostile)\n  __call__ = hostile\ntypes.MethodType(C(), 1)",
+    "a name that is kept": "import functools\nclass C:\n  __name__ = functools.cached_property(hostile)\nC()",
     "__wrapped__": "class C: pass\nC.__wrapped__ = property(hostile)\nC()",
     "keys": "import collections.abc\nclass C:\n  keys = hostile\nC()",
     "a dict": "class C(dict):\n  keys = items = __iter__ = hostile\nC(a=1)",
@@ -36,7 +41,7 @@ SHOWN = {
 }
 
 HOST = """
-import copy, inspect, json, sys, threading, time, traceback, os
+import copy, functools, inspect, json, sys, threading, time, traceback, os
 from agex.sandbox import Limits, Sandbox
 
 hostile = {"forever": "while True: pass", "exit": "raise SystemExit(3)"}[sys.argv[1]]
@@ -46,7 +51,7 @@ value = result.value
 uses = [
     lambda: traceback.format_exception(result.error), lambda: inspect.getdoc(value), lambda: inspect.unwrap(value),
     lambda: dict(value), lambda: {}.update(value), lambda: json.dumps(value), lambda: str(value), lambda: hash(value),
-    lambda: copy.copy(value),
+    lambda: copy.copy(value), lambda: repr(value), lambda: functools.update_wrapper(lambda: None, value),
 ]
 for use in uses:
     try:
@@ -75,6 +80,31 @@ def test_what_a_guest_made_of_the_chain_of_an_error_is_not_what_the_host_reads()
     assert result.error.__cause__ is None
     assert not hasattr(result.error, "__notes__")
     assert session.run("[e.__cause__, e.__notes__]").value == [1, "n"]
+
+
+def test_a_name_that_an_object_says_itself_is_what_it_says() -> None:
+    source = """
+import functools
+class A:
+    def __init__(self): self.asked = 0
+    @property
+    def __name__(self): self.asked += 1; return f"a{self.asked}"
+    @__name__.setter
+    def __name__(self, name): self.asked = name
+class B:
+    @functools.cached_property
+    def __name__(self): return "b"
+class C:
+    __name__ = "c"
+a, b, c = A(), B(), C()
+a.__name__ = 4
+found = [a.__name__, A.__name__, B.__name__, C.__name__, b.__name__, vars(b), c.__name__]
+"""
+    session = Sandbox(limits=Limits(seconds=5)).session()
+
+    assert session.run(source).error is None
+    assert session.namespace["found"] == ["a5", "A", "B", "C", "b", {"__name__": "b"}, "c"]
+    assert session.namespace["a"].__name__ == "a6"
 
 
 CLOSED = {

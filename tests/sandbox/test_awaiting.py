@@ -437,6 +437,32 @@ async def test_a_callback_on_a_future_of_the_host_is_not_called_after_the_run() 
     assert session.namespace["called"] == []
 
 
+async def test_a_callback_of_the_host_is_neither_shown_nor_taken_off_by_a_guest() -> None:
+    import asyncio
+
+    future, called = asyncio.get_running_loop().create_future(), []
+    future.add_done_callback(called.append)
+    result = await Sandbox(limits=Limits(seconds=5)).aexec(
+        """
+class Any:
+    def __call__(self, future): pass
+    def __eq__(self, other): seen.append(other); return True
+    __hash__ = None
+seen = []
+own = print
+future.add_done_callback(own)
+taken = future.remove_done_callback(Any())
+""",
+        {"future": future},
+    )
+
+    assert result.namespace["taken"] == 1
+    assert result.namespace["seen"] == [result.namespace["own"]]
+    future.set_result(1)
+    await asyncio.sleep(0)
+    assert called == [future]
+
+
 async def test_while_a_run_waits_the_host_meets_no_code_of_the_guest_without_limits() -> None:
     session = Sandbox(limits=Limits(seconds=20.0)).session()
     made = await session.arun("class A:\n  def __eq__(self, other): raise SystemExit(3)\na = A()")

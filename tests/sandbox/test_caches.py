@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import abc
 import calendar
 import collections.abc
 import datetime as dt
 import enum
 import fractions
+import functools
 import pathlib
 import re
 import struct
@@ -305,3 +307,127 @@ def test_what_a_guest_writes_into_the_data_of_a_module_stays_with_its_session() 
 def test_a_module_of_a_session_is_one_however_it_is_reached() -> None:
     source = "import collections.abc, collections.abc as a\nfrom collections import abc\ncollections.abc is a is abc"
     assert Sandbox().exec(source).value is True
+
+
+@functools.cache
+def remembering(key: Any) -> str:
+    return str(key)
+
+
+class Remembering:
+    @functools.lru_cache  # noqa: B019 - what a host may have
+    def find(self) -> int:
+        return 1
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize(
+    "program",
+    [
+        "remembering.cache_clear()",
+        "found.find.cache_clear()",
+        "getattr(given, 'cache_clear')()",
+        "type(given).cache_clear(given)",
+        "import operator\noperator.methodcaller('cache_clear')(given)",
+        "'{0.cache_clear}'.format(given)",
+        "match given:\n  case object(cache_clear=clear): clear()",
+    ],
+)
+def test_what_a_function_of_the_host_remembers_no_guest_has_it_forget(program: str, strict: bool) -> None:
+    policy = Policy.default(strict=strict)
+    policy.fn(remembering)
+    policy.cls(Remembering)
+    found = Remembering()
+    remembering.cache_clear()
+    remembering("key"), found.find()
+
+    done = Sandbox(policy).exec(program, {"given": remembering, "found": found})
+
+    assert isinstance(done.error, SandboxError)
+    assert remembering.cache_info().currsize == 1
+    assert Remembering.find.cache_info().currsize >= 1
+
+
+def test_a_function_of_the_host_remembers_nothing_of_a_key_that_lies() -> None:
+    policy = Policy.default()
+    policy.fn(remembering)
+    remembering.cache_clear()
+    source = """
+class S(str):
+    def __hash__(self): return hash("key")
+    def __eq__(self, other): return True
+lie = S("lie")
+found = [remembering(lie), remembering(key=lie), remembering((lie,)), remembering("key"), remembering.cache_info().currsize]
+"""
+    done = Sandbox(policy).exec(source)
+
+    assert done.error is None
+    assert done.namespace["found"] == ["lie", "lie", "('lie',)", "key", 1]
+    assert [remembering("key"), remembering(key="key"), remembering(("key",))] == ["key", "key", "('key',)"]
+
+
+def test_what_a_guest_s_own_functions_remember_they_forget() -> None:
+    source = """
+import functools
+@functools.lru_cache(maxsize=4)
+def f(x): return x
+class A:
+    @functools.cache
+    def f(self): return 1
+    def cache_clear(self): return "its own"
+a, g = A(), functools.lru_cache(given)
+f(1), a.f(), g(1)
+for each in f, a.f, g: each.cache_clear()
+found = [f.cache_info().currsize, A.f.cache_info().currsize, g.cache_info().currsize, a.cache_clear()]
+"""
+    done = Sandbox().exec(source, {"given": remembering})
+
+    assert done.error is None
+    assert done.namespace["found"] == [0, 0, 0, "its own"]
+
+
+class Trusted(abc.ABC):  # noqa: B024 - what it has is no matter
+    """What the host asks for before it hands over a secret."""
+
+
+class Known(Trusted):
+    pass
+
+
+class Stranger:
+    pass
+
+
+@functools.singledispatch
+def kind(value: Any) -> str:
+    return "any"
+
+
+@kind.register
+def _(value: Known) -> str:
+    return "known"
+
+
+def test_a_class_of_a_guest_is_found_in_no_table_as_one_of_the_host() -> None:
+    policy = Policy.default()
+    policy.fn(lambda value: [isinstance(value, Trusted), kind(value)], name="asked")
+    source = """
+class M(type):
+    like = Known
+    def __hash__(cls): return hash(M.like)
+    def __eq__(cls, other): return True
+    def __ne__(cls, other): return False
+class A(metaclass=M): pass
+found = [asked(A())]
+M.like = Stranger
+class B(metaclass=M): pass
+found += [asked(B()), asked(known), asked(stranger)]
+equal = [A == Known, A != B, A in [Known], {Stranger: 1}.get(B)]
+"""
+    assert isinstance(Known(), Trusted)
+    names = {"Known": Known, "Stranger": Stranger, "known": Known(), "stranger": Stranger()}
+    done = Sandbox(policy).exec(source, names)
+
+    assert done.error is None
+    assert done.namespace["found"] == [[False, "any"], [False, "any"], [True, "known"], [False, "any"]]
+    assert done.namespace["equal"] == [True, False, True, 1]

@@ -101,6 +101,28 @@ ATTACKS = {
     "seen = []\ncopy.deepcopy([vault, A()])\nleak = copy.copy(seen[0])",
     "memo of a copy the host makes": "class A:\n  def __deepcopy__(self, memo): seen.append(memo); return self\n"
     "seen = []\nhost_deepcopy(A())\nleak = seen[0] if isinstance(seen[0], dict) else None",
+    "a method by the name of its function": "import copy, types\ndef f(self): pass\nf.__name__ = '_secret'\n"
+    "leak = [m for m in [copy.copy(types.MethodType(f, vault))] if type(m) is str] or None",
+    "globals by the name of a function": "import copy\nclass A:\n  def f(self): pass\nA.f.__name__ = '__globals__'\n"
+    "leak = [m for m in [copy.copy(type(A().f)(A.f, host_fn))] if type(m) is dict] or None",
+    **{
+        f"memo of a copy the host makes, in {what}": f"import copy, functools, types\nclass A:\n  def __getstate__(self): return {{**vars(self), **more}}\n"
+        f"seen, more = [], {{}}\nhow = {{'__deepcopy__': lambda memo: seen.append(memo)}}\na = A()\n{source}\nhost_deepcopy(a)\nleak = seen or None"
+        for what, source in {
+            "the dict of an object": "vars(a).update(how)",
+            "its state": "more = how\na = copy.copy(a)",
+            "what a cached property keeps": "class C(functools.cached_property): pass\nc = C(lambda self: how['__deepcopy__'])\n"
+            "c.__set_name__(A, '__deepcopy__')\nc.__get__(a)",
+            "a namespace": "a = types.SimpleNamespace(**how)",
+        }.items()
+    },
+    **{
+        f"{how} of a namespace that is another object, by {name}": "import copy, types\n"
+        f"ns = types.SimpleNamespace(**{{'{name}': lambda *a: (lambda: vault, (), {{'_secret': 'x', 'describe': 5}})}})\n"
+        f"copy.{how}(ns)"
+        for name in ("__reduce__", "__reduce_ex__")
+        for how in ("copy", "deepcopy")
+    },
     "state by a __getattr__": "import copy\nseen = []\nclass A(Vault):\n  def __getattr__(self, n):\n"
     "    if n == '__setstate__': return lambda s: seen.append(s)\n    raise AttributeError(n)\ncopy.copy(A())\nleak = seen or None",
     "globals copied": "import copy\nleak = [k for k in copy.deepcopy({'g': 1} | copy.copy(globals())) if '!' in k] or None",
@@ -303,6 +325,14 @@ def test_a_program_is_the_first_of_the_process_to_import_a_module() -> None:
     )
 
     assert done.stdout.strip() == "None"
+
+
+def test_a_copy_of_a_method_is_that_method() -> None:
+    source = (
+        "import copy\nclass A:\n  def f(self): return 1\na = A()\nx = copy.copy(a.f) == a.f, copy.copy(a.f)()"
+    )
+
+    assert value_of(source) == (True, 1)
 
 
 def test_a_memo_keeps_what_a_hook_of_the_guest_puts_there() -> None:

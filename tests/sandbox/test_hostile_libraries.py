@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from fuzz import attack
 
+from agex.sandbox import Policy, Sandbox
+
 
 def cases(attacks: dict[str, str]) -> list[Any]:
     """Give the attacks as parameters."""
@@ -165,7 +167,14 @@ def test_the_library_gives_no_way_to_the_host(source: str) -> None:
 
 
 ADDRESS = "D = {'data': (id(1), False), 'shape': (4,), 'typestr': '|u1', 'version': 3}\n"
+MODULE = (
+    "import copy, functools, types\ndef tell(name):\n  if name == '__array_interface__': return D\n  raise AttributeError(name)\n"
+    "class M(types.ModuleType):\n  def __getstate__(self): return {'__getattr__': tell}\n"
+)
 RAW = {
+    "a module that copy fills": MODULE + "a = copy.copy(M('m'))",
+    "a module that keeps what a property gave": MODULE + "class C(functools.cached_property): pass\n"
+    "c = C(lambda self: tell)\nc.__set_name__(M, '__getattr__')\na = M('m')\nc.__get__(a)",
     "functional enum": "import enum\na = enum.Enum('E', {'__array_interface__': D, 'A': 1}).A",
     "the real namespace": "import types\na = types.SimpleNamespace.__base__(__array_interface__=D)",
 }
@@ -177,3 +186,37 @@ def test_numpy_is_told_no_address_by_an_object_that_the_library_made(source: str
     given = attack.Attack(ADDRESS + source).result.namespace.get("a")
 
     assert numpy.asarray(given).dtype == object
+
+
+class Account:
+    """Has what ``UserDict.copy`` sets anew while it copies."""
+
+    def __init__(self) -> None:
+        self.set_to: list[Any] = []
+
+    @property
+    def data(self) -> dict[str, int]:
+        return {"a": 1}
+
+    @data.setter
+    def data(self, value: dict[str, int]) -> None:
+        self.set_to.append(value)
+
+
+def test_a_method_of_a_container_sets_nothing_on_an_object_of_the_host() -> None:
+    policy = Policy.default()
+    policy.cls(Account)
+    account = Account()
+    done = Sandbox(policy).exec(
+        "import collections\ncollections.UserDict.copy(account)", {"account": account}
+    )
+
+    assert isinstance(done.error, TypeError)
+    assert account.set_to == []
+
+
+def test_a_container_is_copied() -> None:
+    source = "import collections\nclass U(collections.UserDict): pass\n"
+    source += "x = [collections.UserDict(a=1).copy(), type(U(a=1).copy()).__name__, collections.UserDict.copy(U(b=2))]"
+
+    assert Sandbox().exec(source).namespace["x"] == [{"a": 1}, "U", {"b": 2}]

@@ -388,3 +388,70 @@ def test_members_of_an_enumeration_of_the_host_are_not_changed(program: str, str
     assert vars(Level.LOW)["rank"] == 1
     assert "note" not in vars(Level.LOW)
     assert sandbox.exec("Level.LOW.rank").value == 1
+
+
+class Port(enum.Enum):
+    """Has a private member, an excluded one and another name of that."""
+
+    OPEN = 1
+    _HIDDEN = 2
+    SECRET = 3
+    ALSO = 3  # noqa: PIE796 - another name of it
+
+
+LIE = """
+class S(str):
+    def __hash__(self): return hash("_HIDDEN")
+    def __eq__(self, other): return True
+class O:
+    def __hash__(self): return hash("_HIDDEN")
+    def __eq__(self, other): return True
+"""
+
+
+@STRICT
+@pytest.mark.parametrize(
+    "program",
+    [
+        "Port['_HIDDEN']",
+        "Port['SECRET']",
+        "'{0[_HIDDEN]}'.format(Port)",
+        "import operator\noperator.getitem(Port, 'SECRET')",
+        "Port.__members__['_HIDDEN']",
+        "type(Port).__getitem__(Port, '_HIDDEN')",
+        f"{LIE}Port[S('OTHER')]",
+        f"{LIE}Port[O()]",
+    ],
+)
+def test_a_member_of_an_enumeration_that_is_left_out_is_reached_in_no_way(program: str, strict: bool) -> None:
+    policy = Policy.default(strict=strict)
+    policy.cls(Port, exclude=["_*", "SECRET", "ALSO"])
+
+    assert isinstance(Sandbox(policy).exec(program).error, SandboxError | KeyError)
+
+
+@STRICT
+def test_iteration_gives_the_members_of_an_enumeration_that_are_not_left_out(strict: bool) -> None:
+    policy = Policy.default(strict=strict)
+    policy.cls(Port, exclude=["_*", "SECRET", "ALSO"])
+    policy.fn(lambda: [*Port], name="all_of_host")
+    source = """
+import collections, enum
+class Own(enum.Enum):
+    A = 1
+    _B = 2
+first, *rest = Port
+found = [len(Port), [*Port], [*reversed(Port)], dict(Port.__members__), [*collections.Counter(Port)], [first, *rest]]
+def later(): return [*Port], len(Port)
+own = [len(Own), Own["_B"] is [*Own][1], [*Own.__members__]]
+count = len(all_of_host())
+"""
+    done = Sandbox(policy).exec(source)
+
+    only = [Port.OPEN]
+    assert done.error is None
+    assert done.namespace["found"] == [1, only, only, {"OPEN": Port.OPEN}, only, only]
+    assert done.namespace["own"] == [2, True, ["A", "_B"]]
+    assert done.namespace["count"] == 3
+    assert done.namespace["later"]() == (only, 1)
+    assert [*Port] == [Port.OPEN, Port["_HIDDEN"], Port.SECRET]

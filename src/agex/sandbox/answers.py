@@ -11,17 +11,19 @@ from __future__ import annotations
 
 import builtins
 import functools
+import sys
 import types
 from collections.abc import Callable
 from typing import Any
 
 from agex.errors import SandboxTypeError
 from agex.sandbox import instead, ledger, origins
+from agex.sandbox.context import asking
 from agex.sandbox.identity import is_one_of
 from agex.sandbox.memo import shut
 from agex.typeslots import mro_of, name_of, namespace_of
 
-__all__ = ["FUTURE", "RAW_MEMORY", "guard", "is_guarded", "shown_operands"]
+__all__ = ["FUTURE", "RAW_MEMORY", "compared", "guard", "is_guarded", "shown_operands"]
 
 RAW_MEMORY = ("__array_interface__", "__array_struct__")
 """What tells an address of memory: no object of a guest's has it."""
@@ -67,6 +69,22 @@ def shown_operands(hook: Any, shown: Shown) -> Any:
     @functools.wraps(called)
     def answer(self: Any, /, *others: Any) -> Any:
         return called(self, *(shown(each) if issubclass(type(each), type) else each for each in others))
+
+    return answer
+
+
+def compared(hook: Any, shown: Shown) -> Any:
+    """Guard how a metaclass compares its classes: code of the host's finds none of them equal to the host's.
+
+    An abstract class looks for a class among those that it knows, a dispatcher among those that it has met.
+    """
+    told = shown_operands(hook, shown)
+
+    @functools.wraps(_function(hook))
+    def answer(self: Any, /, *others: Any) -> Any:
+        asks = sys._getframe(1)  # pyright: ignore[reportPrivateUsage] - who compares
+        is_hosts = any(issubclass(type(each), type) and not origins.is_guest_class(each) for each in others)
+        return NotImplemented if is_hosts and "check!" not in asks.f_builtins else told(self, *others)
 
     return answer
 
@@ -149,7 +167,54 @@ def _bound(hook: Any, instance: Any, owner: type) -> Any:
     return hook if get is None else get(hook, instance, owner)
 
 
+class _Told:
+    """Stands in a class for what tells the name of its objects, or their annotations.
+
+    The host asks for these without a thought. Others are exchanged when a run ends; a class would take one
+    for its own name, so this one stands there from the start.
+    """
+
+    __slots__ = ("_hooks", "_value")
+
+    def __init__(self, hooks: Any, value: Any) -> None:
+        self._hooks = hooks
+        self._value = value
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self._value if instance is None else self._hooks.told(self._value, instance)
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        if hasattr(type(self._value), "__set_name__"):
+            type(self._value).__set_name__(self._value, owner, name)
+
+
+class _ToldFirst(_Told):
+    """One that comes before the object's own, as a property does."""
+
+    __slots__ = ()
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        type(self._value).__set__(self._value, instance, value)
+
+    def __delete__(self, instance: Any) -> None:
+        type(self._value).__delete__(self._value, instance)
+
+
+def _told(value: Any, shown: Shown) -> Any:
+    """Guard what runs when it is read: the plain name of a class is left as it is."""
+    guards, kind = asking(), type(value)
+    is_guarded = kind is _Told or kind is _ToldFirst
+    if guards is None or is_guarded or is_one_of(kind, _BINDING) or not hasattr(kind, "__get__"):
+        return value
+    return (_ToldFirst if hasattr(kind, "__set__") else _Told)(guards.hooks, value)
+
+
+_BINDING = (types.FunctionType, classmethod, staticmethod)
+"""What gives a method where it is read, and runs nothing yet."""
+
 _HOOKS: dict[str, Callable[[Any, Shown], Any]] = {
+    "__annotations__": _told,
+    "__name__": _told,
     "__getattr__": _filtered,
     "__getattribute__": _filtered,
     "__deepcopy__": _without_memo,

@@ -1,7 +1,8 @@
 """Callbacks that a guest hangs on the futures of an event loop: called while its run is on, and not after.
 
 A future of asyncio's own is what any coroutine gives when it is stepped by hand. What is hung on one, the
-loop of the host calls when it likes, without a limit, and it may hang itself on the next.
+loop of the host calls when it likes, without a limit, and it may hang itself on the next. A guest takes off
+what it hung there itself: what it names would be asked whether it equals what others did.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     from agex.sandbox.guards import Guards
 
-__all__ = ["Callback", "adding", "end_callbacks", "no_exit"]
+__all__ = ["Callback", "adding", "end_callbacks", "no_exit", "removing"]
 
 
 @contextmanager
@@ -33,7 +34,7 @@ def no_exit() -> Iterator[None]:
 
 
 class Callback:
-    """What stands for a callback of the guest's; to take that off again, it equals that."""
+    """What stands for a callback of the guest's."""
 
     __slots__ = ("__weakref__", "_function")
 
@@ -45,10 +46,9 @@ class Callback:
             with no_exit():
                 self._function(future)
 
-    def __eq__(self, other: object) -> bool:
-        return self is other or self._function == other
-
-    __hash__ = None  # type: ignore[assignment]
+    def stands_for(self, function: object) -> bool:
+        """Tell whether it is *function* that was hung."""
+        return bool(self._function == function)
 
     def __repr__(self) -> str:
         return repr(self._function)
@@ -75,6 +75,30 @@ def adding(guards: Guards, add: Callable[..., object]) -> Callable[..., None]:
         add(callback, **({} if context is None else {"context": context}))  # a thread's future takes none
 
     return add_done_callback
+
+
+class _Named:
+    """Equals those of some callbacks that stand for a function."""
+
+    __slots__ = ("_callbacks", "_function")
+
+    def __init__(self, function: object, callbacks: list[Callback | None]) -> None:
+        self._function = function
+        self._callbacks = callbacks
+
+    def __eq__(self, other: object) -> bool:
+        return any(each is other and each.stands_for(self._function) for each in self._callbacks if each)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def removing(guards: Guards, remove: Callable[..., int]) -> Callable[..., int]:
+    """Give ``remove_done_callback`` of a future for a guest."""
+
+    def remove_done_callback(fn: Any, /) -> int:
+        return remove(_Named(fn, [each() for each in _hung.get(guards, ())]))
+
+    return remove_done_callback
 
 
 def end_callbacks(guards: Guards) -> None:

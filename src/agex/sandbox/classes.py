@@ -268,12 +268,12 @@ class ClassRegistry:
         return all(isinstance(maker, type) and not any(map(self.is_guest, mro_of(maker))) for maker in makers)
 
     def _is_marked(self, class_: type) -> bool:
-        return self._is_mark(namespace_of(class_).get("__module__"))
+        return self.is_mark(namespace_of(class_).get("__module__"))
 
-    def _is_mark(self, module: object) -> bool:
-        if module is self.module_name or module is self.builtins_name:
-            return True
-        return type(module) is str and self._marks.get(module) is module
+    def is_mark(self, module: object) -> bool:
+        """Tell whether the module that a class names is one of the guest's own."""
+        is_plain = module is self.module_name or module is self.builtins_name
+        return is_plain or (type(module) is str and self._marks.get(module) is module)
 
     def mark(self, name: str) -> str:
         """Return the ``__name__`` of a module that the guest wrote: as `module_name` is, one of its own."""
@@ -386,7 +386,7 @@ class ClassRegistry:
         if is_read:  # of any mapping
             namespace = members.of_its_own(namespace, name, makers)
         if isinstance(namespace, dict):
-            if not makes_new and not self._is_mark(dict.get(namespace, "__module__", self.module_name)):
+            if not makes_new and not self.is_mark(dict.get(namespace, "__module__", self.module_name)):
                 raise SandboxTypeError(
                     f"class {name} cannot say its __module__ where your metaclass makes it; leave it out"
                 )
@@ -446,7 +446,7 @@ class ClassRegistry:
 
     @property
     def _watches(self) -> tuple[tuple[str, Callable[[Any], Any]], ...]:
-        compared = functools.partial(answers.shown_operands, shown=as_shown)
+        compared = functools.partial(answers.compared, shown=as_shown)
         new = members.making(self.is_guest)
         return ("mro", self._watched), ("__new__", new), ("__eq__", compared), ("__ne__", compared)
 
@@ -584,8 +584,8 @@ _SAID_OF_CLASSES = ("__name__", "__qualname__", "__module__", "__doc__")
 """What host code reads of a class without a thought, in the text of an error for example."""
 
 _SPECIAL: Any = typing._BaseGenericAlias  # type: ignore[attr-defined]
-_CLOSED = (super, types.GenericAlias, _SPECIAL)
-"""Classes that answer for another object: one of the guest's own would be asked in its place."""
+_CLOSED = (super, types.GenericAlias, types.ModuleType, _SPECIAL)
+"""Classes whose objects answer for another one, or by what their dict says: a guest's would be asked."""
 
 
 def _closed_part(class_: type) -> type | None:

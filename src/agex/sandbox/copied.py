@@ -4,6 +4,12 @@ A copy is made by ``__new__`` and filled with what ``__getstate__`` says, names 
 the guest's: an object, a class or a function of the host's that ``__new__`` gives would be written to. So
 the functions that do it, of ``copy`` and of ``collections``, are replaced, once a process, by some that look
 at what is made of an object of a guest's, also where it is the host that copies. For others nothing changes.
+
+A bound method says that it is read off its object by the name of its function, which can be set to any:
+``__globals__`` of a function of the host's. So its copy is made of both.
+
+Before its class, ``copy`` asks an object itself how it is copied: a ``__deepcopy__`` in the dict of a guest's
+would be given the memo, with what the host's objects hold. So those of guests are asked by their classes.
 """
 
 from __future__ import annotations
@@ -11,11 +17,12 @@ from __future__ import annotations
 import collections
 import copy
 import functools
+import types
 from collections.abc import Callable
 from typing import Any
 
 from agex.errors import SandboxTypeError
-from agex.sandbox import answers, hostclass, ledger, origins
+from agex.sandbox import answers, hostclass, ledger, origins, rawmemory
 from agex.sandbox.context import CURRENT
 from agex.typeslots import mro_of, namespace_of
 
@@ -26,6 +33,7 @@ def install() -> None:
     """Put the check in place, once a process."""
     if _copy._reconstruct is not _reconstruct:
         _copy._reconstruct = _reconstruct
+        _copy.getattr = _getattr  # before the builtin, for the functions of that module
         for class_ in (collections.UserDict, collections.UserList):
             type.__setattr__(class_, "__copy__", _copying(vars(class_)["__copy__"]))
 
@@ -38,13 +46,34 @@ def _reconstruct(
     x: Any, memo: Any, func: Callable[..., Any], args: Any, state: Any = None, *parts: Any, **options: Any
 ) -> Any:
     class_ = type(x)
-    if not origins.is_guest_class(class_):
+    if class_ is types.MethodType:
+        return types.MethodType(x.__func__, x.__self__)
+    if not _is_guests(x):
         return _real(x, memo, func, args, state, *parts, **options)
 
     def make(*args: Any) -> Any:
         return _of_class(class_, func(*args))
 
     return _real(x, memo, make, args, _checked_state(class_, state), *parts, **options)
+
+
+def _is_guests(x: Any) -> bool:
+    """Tell whether an object is one of a guest's: what it holds itself may have any name."""
+    return rawmemory.is_namespace(x) or origins.is_guest_class(type(x))
+
+
+def _getattr(x: Any, name: str, *default: Any) -> Any:
+    """Do what ``getattr`` does, but for what an object of a guest's holds itself."""
+    try:
+        held = object.__getattribute__(x, "__dict__")
+    except AttributeError:  # it has slots
+        held = ()
+    if name not in held or issubclass(type(x), type) or not _is_guests(x):
+        return getattr(x, name, *default)
+    part = next((part for part in mro_of(type(x)) if name in namespace_of(part)), None)
+    found = default[0] if part is None else namespace_of(part)[name]
+    get = getattr(type(found), "__get__", None)
+    return found if part is None or get is None else get(found, x, type(x))
 
 
 def _of_class(class_: type, made: Any) -> Any:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from agex.errors import SandboxError, SandboxTypeError
-from agex.sandbox import classes, instead
+from agex.sandbox import classes, instead, memoized
 from agex.sandbox.builtin import print_
 from agex.sandbox.cached import CachedProperty
 from agex.sandbox.context import asking
@@ -123,13 +123,15 @@ _BARE = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, functo
 
 def cache(user_function: Any, /) -> Any:
     """Do what ``functools.cache`` does."""
-    return functools.cache(bare(user_function))
+    return memoized.note(functools.cache(bare(user_function)))
 
 
 def lru_cache(maxsize: Any = 128, typed: bool = False) -> Any:
     """Do what ``functools.lru_cache`` does."""
     decorate: Any = functools.lru_cache(bare(maxsize), typed)
-    return decorate if callable(maxsize) else lambda user_function: decorate(bare(user_function))
+    if callable(maxsize):
+        return memoized.note(decorate)
+    return lambda user_function: memoized.note(decorate(bare(user_function)))
 
 
 def contextmanager(func: Any) -> Any:

@@ -30,6 +30,7 @@ from agex.sandbox import (
     led_to,
     ledger,
     members,
+    memoized,
     sealing,
 )
 from agex.sandbox.aliases import origin_of
@@ -114,7 +115,8 @@ def _callback_door(guards: Guards, receiver: Any, name: str) -> Any:
     if issubclass(type(receiver), type):
         raise refusal(receiver, name)
     real = host.getattr(receiver, name)
-    return Door(_named_after(callbacks.adding(guards, real), real))
+    make: Any = callbacks.adding if name == "add_done_callback" else callbacks.removing
+    return Door(_named_after(make(guards, real), real))
 
 
 def _is_asyncios(guards: Guards, receiver: Any) -> bool:
@@ -580,6 +582,8 @@ DOORS: dict[str, Callable[[Guards, Any, str], Any]] = {
     "get_event_loop": _loop_door,
     "get_running_loop": _loop_door,
     "add_done_callback": _callback_door,
+    "remove_done_callback": _callback_door,
+    "cache_clear": memoized.clear_door,
     "clear_cache": _zone_door,
     "ctime": _ctime_door,
     "from_file": _zone_door,

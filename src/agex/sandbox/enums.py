@@ -5,6 +5,9 @@ too, deep inside the standard library, and any memberless ``Enum`` there is can 
 so. All of them come by ``EnumType._create_``, which is replaced, once a process, by a
 function that looks at the members while guest code runs and changes nothing for the host.
 Likewise `EnumType._find_new_`: what ``__new__`` of an enumeration gives is written to as a member.
+
+And the ways to a member that are no attribute, ``Color["_RED"]`` and iteration: a guest that goes them finds
+what it may read. A library that a guest calls does where a registration says something of the enumeration.
 """
 
 from __future__ import annotations
@@ -13,13 +16,19 @@ import enum
 import functools
 import sys
 import types
-from typing import Any, NoReturn
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from agex.errors import SandboxTypeError
 from agex.sandbox import caches, instead, ledger, origins
-from agex.sandbox.context import asking
+from agex.sandbox.context import CURRENT, asking, calling
+from agex.sandbox.refusals import refusal
 
-__all__ = ["ENUM", "install"]
+if TYPE_CHECKING:
+    from agex.sandbox.guards import Guards
+    from agex.sandbox.rules import Rules
+
+__all__ = ["ENUM", "install", "note"]
 
 
 class Property(enum.property):
@@ -39,6 +48,9 @@ def install() -> None:
         type.__setattr__(enum.EnumType, "_create_", _create)
         type.__setattr__(enum.EnumType, "_find_new_", classmethod(_find_new))
         type.__setattr__(enum.Flag, "_missing_", classmethod(_missing))
+        for method in (__getitem__, __iter__, __len__, __reversed__):
+            type.__setattr__(enum.EnumType, method.__name__, method)
+        type.__setattr__(enum.EnumType, "__members__", property(_shown_members))
         for name in ("_add_alias_", "_add_value_alias_"):  # since 3.13
             if name in vars(enum.Enum):
                 type.__setattr__(enum.Enum, name, _of_own_members(vars(enum.Enum)[name]))
@@ -111,6 +123,84 @@ def _missing(cls: Any, value: Any) -> Any:
     if origins.is_guest_class(type(value)):  # which may say that it is an int
         raise ValueError(f"an object of {type(value).__name__} is not a valid {cls.__qualname__}")
     return _real_missing(cls, value)
+
+
+_ways: Any = dict(vars(enum.EnumType))
+
+
+_left_out: origins.Notes[bool] = origins.Notes()
+_hidden: origins.Notes[tuple[Rules, int, frozenset[str]]] = origins.Notes()
+
+
+def note(class_: Any, leaves_out: Callable[[str], bool]) -> None:
+    """Note what a registration says of a class, where it is an enumeration and members are left out."""
+    if issubclass(type(class_), enum.EnumType) and any(map(leaves_out, class_._member_map_)):
+        _left_out.set(class_, True)
+
+
+def _hiding(cls: Any) -> Callable[[str], bool] | None:
+    """Tell which members of an enumeration are none for the guest that asks; None where it is the host."""
+    guards = CURRENT.get()
+    # To see who asks takes longer than the rest.
+    if not (_left_out.get(cls) if guards is None else _hidden_from(guards, cls)):
+        return None
+    check: Any = sys._getframe(2).f_builtins.get("check!")  # pyright: ignore[reportPrivateUsage] - who asks
+    if check is not None:
+        guards = check.__self__
+    elif guards is not None:
+        guards = calling()
+        if guards is not None and not guards.policy.restricts(cls):
+            return None
+    if guards is None or guards.classes.is_guest(cls):
+        return None
+    return _hidden_from(guards, cls).__contains__
+
+
+def _hidden_from(guards: Guards, cls: Any) -> frozenset[str]:
+    policy, members, known = guards.policy, cls._member_map_, _hidden.get(cls)
+    if known is None or known[0] is not policy.text or known[1] != len(members):
+        names = (name for name in members if ledger.is_private(name) or policy.denies(cls, name))
+        known = policy.text, len(members), frozenset(names)
+        _hidden.set(cls, known)
+    return known[2]
+
+
+def __getitem__(cls: Any, name: Any) -> Any:  # noqa: N807 - the name it has in its class
+    hides = _hiding(cls)
+    if hides is None:
+        return _ways["__getitem__"](cls, name)
+    if not issubclass(type(name), str):  # it would say itself what it equals
+        raise KeyError(name)
+    exact = str.__str__(name)
+    if hides(exact):
+        raise refusal(cls, exact)
+    return _ways["__getitem__"](cls, exact)
+
+
+def __iter__(cls: Any) -> Iterator[Any]:  # noqa: N807 - the name it has in its class
+    hides = _hiding(cls)
+    if hides is None:
+        return _ways["__iter__"](cls)  # type: ignore[no-any-return]
+    return iter([cls._member_map_[name] for name in cls._member_names_ if not hides(name)])
+
+
+def __reversed__(cls: Any) -> Iterator[Any]:  # noqa: N807 - the name it has in its class
+    hides = _hiding(cls)
+    if hides is None:
+        return _ways["__reversed__"](cls)  # type: ignore[no-any-return]
+    return iter([cls._member_map_[name] for name in reversed(cls._member_names_) if not hides(name)])
+
+
+def __len__(cls: Any) -> int:  # noqa: N807 - the name it has in its class
+    hides = _hiding(cls)
+    return len(cls._member_names_) if hides is None else sum(not hides(name) for name in cls._member_names_)
+
+
+def _shown_members(cls: Any) -> types.MappingProxyType[str, Any]:
+    hides = _hiding(cls)
+    found = cls._member_map_
+    shown = found if hides is None else {name: found[name] for name in found if not hides(name)}
+    return types.MappingProxyType(shown)
 
 
 def _of_own_members(real: Any) -> Any:

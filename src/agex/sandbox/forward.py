@@ -51,10 +51,11 @@ def is_evaluated_in(frame: types.FrameType) -> bool:
 
 def check(guards: Guards, frame: types.FrameType) -> None:
     """Refuse the text that *frame* is about to evaluate, unless it can do no harm."""
-    _check(guards, _text(frame.f_locals), list(_spaces(frame.f_locals)), frame)
+    known = frame.f_locals
+    _check(guards, _text(known), list(_spaces(known)), frame, _module(known))
 
 
-def _check(guards: Guards, text: Any, spaces: list[Any], frame: types.FrameType) -> None:
+def _check(guards: Guards, text: Any, spaces: list[Any], frame: types.FrameType, module: Any) -> None:
     own = [space for space in spaces if space.get("__builtins__") is guards.builtins]
     if type(text) is not str or not spaces:
         is_harmless = False
@@ -64,7 +65,8 @@ def _check(guards: Guards, text: Any, spaces: list[Any], frame: types.FrameType)
         is_harmless = (
             _is_plain(text, spaces)
             or _is_of_guest(text, guards, spaces, bool(own))
-            or (not own and text in _said(guards, frame, spaces))  # its names would be the guest's
+            # Else its names would be the guest's, or it was the guest that said it.
+            or (not own and not guards.classes.is_mark(module) and text in _said(guards, frame, spaces))
         )
     if not is_harmless:
         raise SandboxTypeError(
@@ -86,7 +88,7 @@ def _of_names(real: Any) -> Any:
         guards, text = asking(), self.__forward_arg__
         if guards is not None and text.isidentifier():
             caller = sys._getframe(1)  # pyright: ignore[reportPrivateUsage] - the host may say it there
-            _check(guards, text, list(_asked_of(self, said)), caller)
+            _check(guards, text, list(_asked_of(self, said)), caller, self.__forward_module__)
         return real(self, **said)
 
     return evaluate
@@ -103,10 +105,18 @@ def _asked_of(reference: Any, said: dict[str, Any]) -> Iterator[Any]:
 
 
 def _text(known: dict[str, Any]) -> Any:
-    for name in ("self", "forward_ref"):
-        if hasattr(type(known.get(name)), "__forward_arg__"):
-            return known[name].__forward_arg__
-    return known.get("value")
+    reference = _reference(known)
+    return known.get("value") if reference is None else reference.__forward_arg__
+
+
+def _module(known: dict[str, Any]) -> Any:
+    """Give the name of the module in which a text says that it is to be looked up."""
+    return getattr(_reference(known), "__forward_module__", None)
+
+
+def _reference(known: dict[str, Any]) -> Any:
+    named = (known.get(name) for name in ("self", "forward_ref"))
+    return next((each for each in named if hasattr(type(each), "__forward_arg__")), None)
 
 
 def _spaces(known: dict[str, Any]) -> Iterator[Any]:

@@ -246,6 +246,10 @@ class Hooks:
         """Call what a class is asked by its abstract bases, as ``isinstance`` does."""
         return lambda owner, *args: self._answer(lambda: value.__get__(None, owner)(*args), (), {})
 
+    def told(self, value: Any, instance: Any) -> Any:
+        """Give what reading *value*, a descriptor of the guest's, from an object gives."""
+        return self._answer(_get, (value, instance), {})
+
     def _calls(self, name: str) -> Callable[[Any], Any]:
         """Give a method that is looked up as a run does it."""
 

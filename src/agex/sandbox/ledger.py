@@ -136,9 +136,11 @@ CONTESTED = MODULES | frozenset(
         "__default__", "__metadata__",
         # asyncio: frames, threads and what is called outside every limit
         "get_loop", "get_stack", "print_stack", "get_coro", "get_context", "get_event_loop",
-        "get_running_loop", "add_done_callback",
+        "get_running_loop", "add_done_callback", "remove_done_callback",
         # time zones: a cache of the host, keys that are looked up in it, data that C code believes
         "clear_cache", "no_cache", "from_file",
+        # functools.lru_cache: empties what a function of the host's remembers
+        "cache_clear",
         # dates: C code looks up the name of a day, whatever the year
         "ctime",
         # tables of calendar.HTMLCalendar and textwrap.TextWrapper, the same for the whole process

@@ -14,6 +14,7 @@ from typing import Any
 
 from agex.errors import SandboxTypeError, StateCorrupt
 from agex.sandbox import answers, groups, hostclass, ledger, named, origins, rawmemory
+from agex.sandbox.context import asking
 from agex.sandbox.identity import is_one_of
 from agex.typeslots import module_of, mro_of, name_of, namespace_of
 
@@ -219,11 +220,25 @@ def check_over(
 ) -> None:
     """Refuse what certain bases do not go with, and have a class over others be what they need."""
     _check_abstract(namespace, class_name, bases, makers)
+    _check_home(namespace, class_name, makers)
     if "pydantic" in sys.modules:
         from agex.sandbox.libraries import pydantic_policy  # no library is granted at import
 
         pydantic_policy.check_config(namespace, class_name, bases, said)
     groups.keep_whole(namespace, class_name, bases)
+
+
+def _check_home(namespace: dict[str, Any], class_name: Any, makers: Iterable[Any]) -> None:
+    """Refuse another module than the guest's, where texts of annotations are looked up in that."""
+    guards = asking()
+    looks_up = any(name_of(maker) in _LOOKING_UP for maker in makers if isinstance(maker, type))
+    module = dict.get(namespace, "__module__")
+    if looks_up and guards is not None and not guards.classes.is_mark(module):
+        raise SandboxTypeError(f"class {class_name} cannot say its __module__; leave it out")
+
+
+_LOOKING_UP = ("ModelMetaclass", "_TypedDictMeta")
+"""Metaclasses of models and of typed dicts."""
 
 
 def _check_abstract(

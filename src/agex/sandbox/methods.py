@@ -22,7 +22,7 @@ __all__ = ["LATE", "hold", "install"]
 
 def install() -> None:
     """Hold those of modules that are always there, once a process."""
-    hold(collections.UserDict, "__ior__")
+    hold(collections.UserDict, "__ior__", "copy")
     hold(collections.UserList, "__iadd__", "__imul__")
     hold(mro_of(contextlib.ExitStack)[1], "pop_all")
 

@@ -21,7 +21,18 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from agex.errors import DefinitionError
-from agex.sandbox import doors, hostclass, ledger, libraries, misnamed, origins, page, signatures
+from agex.sandbox import (
+    doors,
+    enums,
+    hostclass,
+    ledger,
+    libraries,
+    memoized,
+    misnamed,
+    origins,
+    page,
+    signatures,
+)
 from agex.sandbox.dotted import Dotted
 from agex.sandbox.libraries.homes import Guard, homes
 from agex.sandbox.libraries.lookup import DENIED, Shelf, member_door, named, open_guard, unsealed
@@ -199,6 +210,7 @@ class Policy:
         if not constructable:
             self._sealed.add(class_)
             self._contest_of(class_, _MAKING)
+            self._rule(class_, "", "*", _makers(class_), {})
         self._grant(name or class_.__name__, class_, class_)
         return class_
 
@@ -366,6 +378,7 @@ class Policy:
     ) -> None:
         """Note which members a registration, of that name, leaves out; *held* are an object's own."""
         rule = _ClassRule(include, exclude, frozenset(configure))
+        enums.note(class_, rule.denies)
         self._rules.setdefault(class_, {})[by] = rule
         said = {name for name in named(exclude) if not ledger.is_private(name)}  # the class may not show it
         public = hostclass.public_names(class_).union(name for name in held if not name.startswith("_"))
@@ -532,10 +545,21 @@ def _class_at(path: str) -> type | None:
     return found if isinstance(found, type) else None
 
 
+def _makers(class_: type) -> tuple[str, ...]:
+    """Give the members by which a class of a library makes others of its objects."""
+    if "pydantic" not in sys.modules:
+        return ()
+    from agex.sandbox.libraries import pydantic_policy  # no library is granted at import
+
+    return pydantic_policy.makers(class_)
+
+
 def _plain_function(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap a callable object whose attributes would show what it was made of."""
+    """Wrap a callable whose attributes would show what it was made of, or that remembers what it gave."""
     if isinstance(function, (types.FunctionType, types.BuiltinFunctionType, types.MethodType, type)):
         return function
+    if memoized.is_memoized(function):
+        return memoized.of_plain(function)
     if not isinstance(function, functools.partial):
         return function
 

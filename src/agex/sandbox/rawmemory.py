@@ -1,11 +1,13 @@
 """No address of memory from an object of the guest, no schema, and no future.
 
-numpy asks any object for ``__array_interface__`` and believes the address it is told; that
-would be a pointer to anywhere. pydantic asks for ``__get_pydantic_core_schema__``, and reads by what it
-gives private attributes of others. A task asks what it is given to wait for whether it is a future, and
-hands one its context. So objects of guest classes never have those attributes, by
-whatever way they were put there: in the class, in an instance's dict, by ``__getattr__``. Nor while their
-class is being made: code of the guest's runs in the midst of that, and ``copy`` fills the dict of an object.
+numpy asks any object for ``__array_interface__`` and believes the address it is told; that would be a
+pointer to anywhere. Libraries of tables ask for ``__dataframe__``, whose buffers have one. pydantic asks
+for ``__get_pydantic_core_schema__``, and reads by what it gives private attributes of others; and hands its
+own to ``__get_pydantic_json_schema__``. A task
+asks what it is given to wait for whether it is a future, and hands one its context. So objects of guest
+classes never have those attributes, by whatever way they were put there: in the class, in an instance's
+dict, by ``__getattr__``. Nor while their class is being made: code of the guest's runs in the midst of
+that, and ``copy`` fills the dict of an object.
 """
 
 from __future__ import annotations
@@ -25,7 +27,8 @@ from agex.typeslots import mro_of, name_of, namespace_of
 __all__ = ["NAMES", "NOWHERE", "SimpleNamespace", "guarding", "is_namespace", "keep_from", "kept_from"]
 
 NAMES = (*answers.RAW_MEMORY, answers.FUTURE)
-SCHEMA = "__get_pydantic_core_schema__"
+SCHEMAS = ("__get_pydantic_core_schema__", "__get_pydantic_json_schema__")
+TABLE = "__dataframe__"
 
 
 class _Nowhere:
@@ -49,10 +52,13 @@ def kept_from(bases: Iterable[Any]) -> dict[str, Any]:
     protocol: Any = typing.Protocol
     if is_one_of(protocol, parts):
         _leave_out_of_protocols()
-    # Models of pydantic have a method for it.
-    has_schema = any(SCHEMA in namespace_of(part) for part in parts)
-    names = answers.RAW_MEMORY if has_schema else (*NAMES, SCHEMA)  # a private name is a field there
-    return dict.fromkeys(names, NOWHERE)
+    # Models of pydantic have methods for them, and a private name is a field there.
+    names = answers.RAW_MEMORY if _is_said(SCHEMAS[0], parts) else (*NAMES, *SCHEMAS)
+    return dict.fromkeys(names if _is_said(TABLE, parts) else (*names, TABLE), NOWHERE)
+
+
+def _is_said(name: str, parts: Iterable[type]) -> bool:
+    return any(name in namespace_of(part) for part in parts)
 
 
 def guarding(
@@ -125,16 +131,17 @@ def keep_from(class_: type) -> None:
         _leave_out_of_protocols()
     for name in NAMES:
         type.__setattr__(class_, name, NOWHERE)
-    # Models of pydantic have a method for it.
-    if not any(SCHEMA in namespace_of(part) for part in mro_of(class_)):
-        type.__setattr__(class_, SCHEMA, NOWHERE)
+    # Models of pydantic have methods for the first ones, tables of pandas for the last.
+    for name in (*SCHEMAS, TABLE):
+        if not _is_said(name, mro_of(class_)):
+            type.__setattr__(class_, name, NOWHERE)
 
 
 def _leave_out_of_protocols() -> None:
     """Let ``typing`` count the names among those that are no member of a protocol."""
     known: Any = typing.EXCLUDED_ATTRIBUTES  # type: ignore[attr-defined]  # a list or a frozenset, by version
     if NAMES[0] not in known:
-        typing.EXCLUDED_ATTRIBUTES = type(known)([*known, *NAMES, SCHEMA])  # type: ignore[attr-defined]
+        typing.EXCLUDED_ATTRIBUTES = type(known)([*known, *NAMES, *SCHEMAS, TABLE])  # type: ignore[attr-defined]
 
 
 class SimpleNamespace(types.SimpleNamespace):
@@ -144,6 +151,8 @@ class SimpleNamespace(types.SimpleNamespace):
     __array_struct__ = NOWHERE
     _asyncio_future_blocking = NOWHERE
     __get_pydantic_core_schema__ = NOWHERE
+    __get_pydantic_json_schema__ = NOWHERE
+    __dataframe__ = NOWHERE
 
     def __repr__(self) -> str:
         return f"namespace{super().__repr__().removeprefix(type(self).__name__)}"

@@ -26,6 +26,7 @@ EVERYDAY = {
     "heat map": "print(px.imshow([[1, 2], [3, 4]]).to_dict()['data'][0]['type'], go.Heatmap(z=[[1]]).z)",
     "html": "print('plotly' in fig.to_html(include_plotlyjs=False, div_id='d'), len(fig.to_html(include_plotlyjs=False, full_html=False, div_id='d')))",
     "io": "import plotly.io as pio; print(pio.to_json(fig), pio.from_json(fig.to_json()).layout.title.text)",
+    "a list of its own": "class L(list): pass\nprint(px.line(L([{'a': 1, 'b': 2}]), x='a', y='b').data[0].y)",
     "from imports": "from plotly.graph_objects import Figure, Pie; print(Figure(Pie(values=[1, 2])).to_json())",
 }  # fmt: skip
 
@@ -37,7 +38,29 @@ def test_everyday_plotly_prints_what_it_prints_natively(room, native, name):
     assert room("plotly", "pandas").printed(source) == native(source)
 
 
+ADDRESS = """
+lies = b"what lies at an address"
+class Buffer:
+    def __init__(self): self.ptr, self.bufsize = id(lies) + 32, len(lies)
+class Column:
+    offset, null_count, describe_null, dtype = 0, 0, (0, None), (1, 8, "C", "=")
+    size = lambda self: len(lies)
+    num_chunks = lambda self: 1
+    get_buffers = lambda self: {"data": (Buffer(), self.dtype), "validity": None, "offsets": None}
+class Table:
+    column_names = lambda self: ["x", "y"]
+    num_chunks = lambda self: 1
+    get_chunks = lambda self: [self]
+    get_column_by_name = lambda self, name: Column()
+    select_columns_by_name = lambda self, names: self
+table = Table()
+tells = {"__dataframe__": lambda **said: table}
+"""
+
 HOSTILE = {
+    "an address, of an object": ADDRESS + "vars(table).update(tells, _df=table)\nprint(px.scatter(table, x='x', y='y').data[0].x)",
+    "an address, of a namespace": ADDRESS + "import types\ntable = types.SimpleNamespace(**tells, **{n: getattr(table, n) for n in dir(table) if n[0] != '_'})\n"
+    "vars(table).update(_df=table, select_columns_by_name=lambda names: table)\nprint(px.line(table, x='x', y='y').data[0].x)",
     "write_html": "fig.write_html(TARGET, include_plotlyjs=False)",
     "write_html off the class": "go.Figure.write_html(fig, TARGET)",
     "write_json": "fig.write_json(TARGET)",

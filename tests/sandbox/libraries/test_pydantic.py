@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import dataclasses
 import functools
+import sys
+import types
 import typing
 from collections.abc import Callable
 from typing import Any
@@ -106,7 +108,19 @@ def test_no_object_of_the_guest_says_what_compiled_code_reads(source: str) -> No
     assert SECRET not in str(result.namespace.get("found"))
 
 
+_GENERATOR = (
+    "class G:\n  def __init__(self, **options): pass\n  def generate(self, schema, mode): return schema\n"
+)
+_READ = "read = {'type': 'model-fields', 'from_attributes': True, 'fields': {'_secret': {'type': 'model-field', 'schema': {'type': 'any'}}}}\n"
 REFUSED = {
+    "a dict for an annotation": f"{_READ}class S(Holder):\n  v: read\nS(v=vault)",
+    "a dict by its name": f"{_READ}class S(Holder):\n  v: 'read'\nS(v=vault)",
+    "a dict in an annotation": f"{_READ}class S(Holder):\n  v: list[read]\nS(v=[vault])",
+    "a dict for a parameter of a type": f"{_READ}Page[read](item=vault)",
+    "a dict in a dataclass": f"import dataclasses\n{_READ}@dataclasses.dataclass\nclass D:\n  v: read\nclass S(Holder):\n  d: D\nS(d=D(vault))",
+    "a generator of schemas": f"{_GENERATOR}Item.model_json_schema(schema_generator=G)",
+    "a generator of schemas, without its name": f"{_GENERATOR}Item.model_json_schema(True, '', G)",
+    "a generator of schemas of its own model": f"{_GENERATOR}class S(Holder):\n  i: Item\n  @classmethod\n  def f(cls): super().model_json_schema(schema_generator=G)\nS.f()",
     "a private name by the alias of a field": f"{_ANY}class S(Item, from_attributes=True, {_PRIVATE}):\n  secret: typing.Any\nS.model_validate(vault)",
     "an excluded name by a field": f"{_ANY}class S(Holder):\n  size: typing.Any\n  model_config = {{'from_attributes': True}}\nS.model_validate(vault)",
     "by the older class of settings": f"{_ANY}class S(Holder):\n  size: typing.Any\n  class Config: from_attributes = True\nS.model_validate(vault)",
@@ -137,6 +151,115 @@ def test_models_read_and_write_no_more_than_guest_code_may(source: str) -> None:
     result = _run(source)
 
     assert isinstance(result.error, (SandboxError, TypeError)), result.error
+
+
+def test_a_model_that_is_not_to_be_made_keeps_what_it_does_its_own_way() -> None:
+    class Own(Item):
+        def copy(self) -> str:  # type: ignore[override]
+            return "its own"
+
+    policy = Policy.default()
+    policy.cls(Own, constructable=False)
+
+    assert Sandbox(policy).exec("own.copy()", {"own": Own()}).value == "its own"
+
+
+def test_no_object_of_the_guest_is_given_what_compiled_code_does() -> None:
+    source = """
+import types, typing
+class A: pass
+a, given = A(), []
+hook = {'__get_pydantic_json_schema__': lambda schema, handler: given.append(schema) or handler(schema)}
+vars(a).update(hook)
+class S(Holder):
+    x: typing.Annotated[Item, a]
+    y: typing.Annotated[Item, types.SimpleNamespace(**hook)]
+found = S.model_json_schema()['properties']
+"""
+    result = _run(source)
+
+    assert result.namespace["given"] == []
+    assert result.namespace["found"].keys() == {"what", "x", "y"}
+
+
+class Private(pydantic.BaseModel):
+    token: str = SECRET
+
+
+FROM_HOME = {
+    "what is called": "def f(x: 'Private'): return x\nfound = pydantic.validate_call(f)({})",
+    "what is called, of another module": "def f(x: 'Private'): return x\nf.__module__ = 'home'\nfound = pydantic.validate_call(f)({})",
+    "a partial that is called": "def f(n, x: 'Private'): return x\nfound = pydantic.validate_call(functools.partial(f, 1))({})",
+    "a model that says its module": "class S(Holder):\n  __module__ = 'home'\n  x: 'Private'\nfound = S(x={}).x",
+    "a typed dict": "class D(typing.TypedDict):\n  x: 'Private'\nclass S(Holder):\n  d: D\nfound = S(d={'x': {}}).d",
+    "a typed dict by a call": "D = typing.TypedDict('D', {'x': 'Private'})\nclass S(Holder):\n  d: D\nfound = S(d={'x': {}}).d",
+    "a typed dict that says its module": "class D(typing.TypedDict):\n  __module__ = 'home'\n  x: 'Private'\nclass S(Holder):\n  d: D\nfound = S(d={'x': {}}).d",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("source", FROM_HOME.values(), ids=FROM_HOME)
+def test_a_text_finds_no_class_of_the_host_by_the_name_of_a_module(
+    monkeypatch: pytest.MonkeyPatch, source: str
+) -> None:
+    """The host says the same text in its module."""
+    home = types.ModuleType("home")
+    vars(home).update(Private=Private)
+    exec("def said(x: 'Private'): pass", vars(home))
+    for name in ("home", "__main__"):
+        monkeypatch.setitem(sys.modules, name, home)
+    policy = Policy.default()
+    policy.module(pydantic)
+    policy.cls(Holder)
+
+    done = Sandbox(policy).exec(f"import functools, pydantic, typing\n{source}")
+
+    assert done.error is not None
+    assert SECRET not in repr(done.namespace.get("found"))
+
+
+def test_a_text_of_what_is_called_names_what_the_guest_calls_so() -> None:
+    policy = Policy.default()
+    policy.module(pydantic)
+    source = """
+import pydantic
+class P(pydantic.BaseModel):
+    n: int
+class A:
+    @pydantic.validate_call
+    def f(self, x: "P", y: "int" = 1): return x.n + y
+def inner():
+    class Q(pydantic.BaseModel):
+        n: int
+    @pydantic.validate_call
+    def f(x: "Q"): return x.n
+    return f({"n": "7"})
+found = A().f({"n": "3"}, "4"), inner()
+"""
+    assert Sandbox(policy).exec(source).namespace["found"] == (7, 7)
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize(
+    "program",
+    [
+        "Item.model_construct(a=2)",
+        "item.model_construct(a=2)",
+        "Item.model_validate({'a': 2})",
+        "type(item).model_validate_json('{\"a\": 2}')",
+        "getattr(item, 'model_validate_strings')({'a': '2'})",
+        "item.model_copy(update={'a': 2})",
+    ],
+)
+def test_a_model_that_is_not_to_be_made_is_made_in_no_way(program: str, strict: bool) -> None:
+    policy = Policy.default(strict=strict)
+    policy.cls(Item, constructable=False)
+    policy.cls(Row)
+    sandbox = Sandbox(policy)
+    names = {"item": Item(), "row": Row(label="x")}
+
+    assert isinstance(sandbox.exec(program, names).error, SandboxError)
+    works = "item.a, item.model_dump()['a'], row.model_copy(update={'label': 'y'}).label, Row.model_validate({'label': 'z'}).label"
+    assert sandbox.exec(works, names).value == (1, 1, "y", "z")
 
 
 CHANGES = [

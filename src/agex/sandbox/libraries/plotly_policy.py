@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+from typing import Any
+
+from agex.sandbox import rawmemory
 from agex.sandbox.libraries.checks import Stream
 from agex.sandbox.libraries.library import Library, Room, less, only
+from agex.sandbox.standins import replace_everywhere
 
 __all__ = ["LIBRARIES"]
 
@@ -41,6 +46,17 @@ _DENIED = frozenset(
 _HTML = Stream(keyword="file", writes=True, without=("auto_open",))  # which starts a browser
 _JSON = Stream(keyword="file", writes=True, without=("engine",))
 
+
+def _prepare() -> None:
+    """Have narwhals ask an object for its table: a guest's class has the name, and no object of it one."""
+    with contextlib.suppress(ImportError):  # of another version
+        replace_everywhere("narwhals._interchange.dataframe", "supports_dataframe_interchange", _answering)
+
+
+def _answering(real: Any) -> Any:
+    return lambda obj: real(obj) and hasattr(obj, rawmemory.TABLE)
+
+
 LIBRARIES = {
     "plotly": Library(
         name="plotly",
@@ -52,5 +68,6 @@ LIBRARIES = {
         writable=frozenset({"BaseFigure", "BasePlotlyType"}),
         brings=("numpy",),
         preload=("narwhals", "_plotly_utils"),
+        prepare=_prepare,
     )
 }

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import importlib
+import types
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -14,17 +16,31 @@ from agex.sandbox.libraries.homes import Guard, homes
 from agex.sandbox.libraries.library import Library, less
 from agex.sandbox.names import own_names
 from agex.sandbox.refusals import check_keywords
-from agex.sandbox.standins import replace_everywhere
-from agex.typeslots import mro_of, namespace_of
+from agex.sandbox.standins import replace, replace_everywhere
+from agex.typeslots import module_of, mro_of, namespace_of
 
-__all__ = ["LIBRARIES", "check_config", "is_model", "reads_attributes"]
+__all__ = ["LIBRARIES", "check_config", "is_model", "makers", "reads_attributes"]
 
 _READS = "from_attributes"
+
+_MAKERS = (
+    "construct", "copy", "from_orm", "model_construct", "model_copy", "model_validate", "model_validate_json",
+    "model_validate_strings", "parse_obj", "parse_raw", "validate",
+)  # fmt: skip
+"""The members of all models that make others."""
 
 
 def is_model(class_: type) -> bool:
     """Tell whether objects of *class_* are pydantic's models."""
     return ("pydantic", "BaseModel") in homes(class_)
+
+
+def makers(class_: type) -> tuple[str, ...]:
+    """Give the members that make others of the objects of a model, but for those that it has its own way."""
+    parts = [namespace_of(part) for part in mro_of(class_) if module_of(part) == "pydantic.main"]
+    found = {name: part[name] for part in parts for name in _MAKERS if name in part}
+    spaces = [namespace_of(part) for part in mro_of(class_)]
+    return tuple(n for n in found if next(space[n] for space in spaces if n in space) is found[n])
 
 
 def check_config(
@@ -111,6 +127,13 @@ def _dump(real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     return real(*args, **kwargs)
 
 
+def _described(real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    check_keywords(kwargs)
+    if len(args) > 2 or "schema_generator" in kwargs:  # it is given what compiled code does, to be written to
+        raise SandboxError(f"{real.__name__}() takes no schema_generator here; change the dict that it gives")
+    return real(*args, **kwargs)
+
+
 _FIELDS = "__dataclass_fields__"
 _FLAT = (str, int, float, bool, bytes, type(None))
 
@@ -151,21 +174,41 @@ _GUARDED: dict[str, Guard] = {
     "BaseModel.model_rebuild": _rebuild,
     "BaseModel.model_post_init": _begin,
     "BaseModel.model_copy": _copy,
+    "BaseModel.model_json_schema": _described,
     **dict.fromkeys(("BaseModel.model_dump", "BaseModel.model_dump_json"), _dump),
     **dict.fromkeys(("BaseModel.dict", "BaseModel.json"), _dump),
 }
 
 
 def _prepare() -> None:
-    """Have texts in annotations of a guest's model say the guest's names, as they do in a module."""
+    """Have annotations of a guest's model say types, and texts in them the guest's names, as in a module."""
     replace_everywhere("pydantic._internal._namespace_utils", "get_module_ns_of", _home)
     replace_everywhere("pydantic._internal._typing_extra", "parent_frame_namespace", _around)
+    made: Any = importlib.import_module("pydantic._internal._generate_schema")
+    replace(made.GenerateSchema, "_generate_schema_inner", _of_types)
+
+
+def _of_types(real: Any) -> Any:
+    """Refuse a dict for an annotation: it is taken for what compiled code does, which reads any attribute."""
+
+    def inner(self: Any, obj: Any, *args: Any, **kwargs: Any) -> Any:
+        if isinstance(obj, dict):
+            made = self.model_type_stack.get()
+            if asking() is not None or (made is not None and origins.is_guest_class(made)):
+                raise SandboxTypeError("a dict is no annotation; write dict[str, int], or a class of its own")
+        return real(self, obj, *args, **kwargs)
+
+    return inner
 
 
 def _home(real: Any) -> Any:
     def found(obj: Any) -> Any:
-        guards = asking()
-        if guards is None or not issubclass(type(obj), type) or not guards.classes.is_guest(obj):
+        guards, function = asking(), _function(obj)
+        if guards is None:
+            return real(obj)
+        if type(function) is types.FunctionType and origins.session_of(function) is not None:
+            return function.__globals__
+        if not issubclass(type(obj), type) or not guards.classes.is_guest(obj):
             return real(obj)
         statement = origins.statement_of(obj)
         if statement is not None:
@@ -174,6 +217,13 @@ def _home(real: Any) -> Any:
         return real(obj) if frame is None else frame.f_globals
 
     return found
+
+
+def _function(obj: Any) -> Any:
+    """Give the function behind a method or a partial."""
+    while type(obj) is types.MethodType or isinstance(obj, functools.partial):
+        obj = obj.func if isinstance(obj, functools.partial) else obj.__func__
+    return obj
 
 
 def _around(real: Any) -> Any:
