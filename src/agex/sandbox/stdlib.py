@@ -122,7 +122,7 @@ _ONLY: dict[str, tuple[str, ...]] = {
               "CoroutineType", "AsyncGeneratorType",
               # what type() gives for anybody's
               "FunctionType", "LambdaType", "MethodType", "BuiltinFunctionType", "BuiltinMethodType",
-              "ModuleType"),
+              "ModuleType", "TracebackType"),
     "queue": ("Empty", "Full", "LifoQueue", "PriorityQueue", "Queue", "ShutDown", "SimpleQueue"),
     "asyncio": ("sleep", "gather", "wait_for", "wait", "as_completed", "Queue", "LifoQueue",
     "PriorityQueue", "Lock",
