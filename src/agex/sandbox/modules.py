@@ -206,6 +206,8 @@ _INSTEAD = {
     "asyncio.run": "call await main() itself, where the code is run with await allowed",
     "json.load": "use json.loads(text)",
     "json.dump": "use json.dumps(value)",
+    "matplotlib.rcParams": "give figsize=, fontsize=, color= and the like to what draws",
+    "matplotlib.pyplot.rc": "give figsize=, fontsize=, color= and the like to what draws",
     "matplotlib.pyplot.rcParams": "give figsize=, fontsize=, color= and the like to what draws",
     "matplotlib.pyplot.style": "give color=, linewidth= and the like to what draws",
     "numpy.set_printoptions": "format the one output instead, np.array2string(a, precision=3)",

@@ -15,6 +15,7 @@ from agex.sandbox.libraries.homes import Guard
 from agex.sandbox.libraries.library import Library, Replacements, less, only
 from agex.sandbox.libraries.matplotlib_checks import prepare_artists
 from agex.sandbox.libraries.matplotlib_shared import lock, own_colors
+from agex.sandbox.refusals import check_keywords
 from agex.sandbox.standins import replace
 
 __all__ = ["LIBRARIES"]
@@ -41,7 +42,11 @@ _PYPLOT = less(
 
 _MODULES = {
     "": only("colormaps"),
+    "axes": only("Axes"),
+    "backends": only(),
+    "backends.backend_agg": only("FigureCanvas FigureCanvasAgg"),
     "cm": only("ScalarMappable"),
+    "collections": only("LineCollection PatchCollection PathCollection PolyCollection"),
     "colors": less(
         "make_norm_from_scale ColorConverter colorConverter"
     ),  # the converter's table is the process's
@@ -49,12 +54,18 @@ _MODULES = {
     "figure": only("Figure SubFigure figaspect"),
     "gridspec": only("GridSpec GridSpecFromSubplotSpec SubplotSpec"),
     "lines": only("Line2D"),
+    "markers": only("MarkerStyle"),
+    "offsetbox": only("AnchoredText AnnotationBbox OffsetImage TextArea"),
     "patches": less(),
+    "path": only("Path"),
+    "patheffects": only("Normal SimpleLineShadow SimplePatchShadow Stroke withSimplePatchShadow withStroke"),
     "pyplot": _PYPLOT,
+    "text": only("Annotation Text"),
     "ticker": less(),
+    "transforms": only("Affine2D Bbox blended_transform_factory offset_copy"),
 }
-"""Not listed: rcParams, use, style; backends; animation and image (write files); font_manager, texmanager,
-dviread (other programs); testing, sphinxext."""
+"""Not listed: rcParams, use, style; other backends; animation and image (write files); font_manager,
+texmanager, dviread (other programs); testing, sphinxext."""
 
 _DENIED = frozenset(
     """
@@ -143,6 +154,7 @@ def _colormaps() -> dict[str, Any]:
 def _prepare() -> None:
     _prepare_formatter()
     _prepare_labels()
+    _prepare_effects()
     prepare_artists()
     lock()
 
@@ -163,6 +175,26 @@ def _label(real: Any) -> Any:
             return safe_format(guards.getattr, fmt, value)
 
     return label
+
+
+def _prepare_effects() -> None:
+    """Have setters that a keyword of an effect names read as guest code may, of whatever it draws with."""
+    effect: Any = import_module("matplotlib.patheffects").AbstractPathEffect
+    replace(effect, "_update_gc", _set)
+
+
+def _set(real: Any) -> Any:
+    def update(self: Any, gc: Any, new_gc_dict: dict[str, Any]) -> Any:
+        guards = asking()
+        if guards is None:
+            return real(self, gc, new_gc_dict)
+        named = dict.copy(new_gc_dict)
+        check_keywords(named)
+        for name in named:
+            guards.getattr(gc, f"set_{name}", None)
+        return real(self, gc, named)
+
+    return update
 
 
 def _prepare_formatter() -> None:
@@ -208,6 +240,14 @@ LIBRARIES = {
     ),
     "cycler": Library(name="cycler", modules={"": only("Cycler concat cycler")}),
     "mpl_toolkits": Library(
-        name="mpl_toolkits", modules={"": only(), "mplot3d": only("Axes3D")}, denied=_DENIED, guarded=_GUARDED
+        name="mpl_toolkits",
+        modules={
+            "": only(),
+            "axes_grid1": only("make_axes_locatable"),
+            "mplot3d": only("Axes3D"),
+            "mplot3d.art3d": only("Line3DCollection Poly3DCollection"),
+        },
+        denied=_DENIED,
+        guarded=_GUARDED,
     ),
 }
