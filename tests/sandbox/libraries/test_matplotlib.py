@@ -34,6 +34,7 @@ EVERYDAY = {
     "outlines": "import matplotlib.patheffects as pe; ax.text(0, 0, 'a', path_effects=[pe.withStroke(linewidth=3, foreground='w')]); ax.plot([1, 2], path_effects=[pe.SimpleLineShadow(), pe.Normal()]); b = io.BytesIO(); fig.savefig(b, format='rgba'); print(sum(b.getvalue()))",
     "places": "import matplotlib.transforms as t; from matplotlib.axes import Axes; from matplotlib.offsetbox import AnchoredText; from matplotlib.text import Text; from mpl_toolkits.axes_grid1 import make_axes_locatable; x = ax.text(1, .9, 'b', transform=t.blended_transform_factory(ax.transData, ax.transAxes)); ax.plot([1, 2], transform=t.Affine2D().rotate_deg(10) + ax.transData); ax.add_artist(AnchoredText('n', loc='upper left')); c = make_axes_locatable(ax).append_axes('right', size='5%', pad=.05); fig.colorbar(ax.imshow(np.eye(2)), cax=c); b = io.BytesIO(); fig.savefig(b, format='rgba'); print(sum(b.getvalue()), isinstance(ax, Axes), isinstance(x, Text))",
     "faces": "from mpl_toolkits.mplot3d.art3d import Poly3DCollection; f = plt.figure(figsize=(2, 2)); f.add_subplot(projection='3d').add_collection3d(Poly3DCollection([[(0, 0, 0), (1, 0, 0), (0, 1, 1)]])); b = io.BytesIO(); f.savefig(b, format='rgba'); print(sum(b.getvalue()))",
+    "closed figures": "a = plt.gcf().number; plt.figure(); b = plt.figure('named').number; plt.close(a); plt.close(99); print(len(plt.get_fignums()), plt.fignum_exists(a), plt.fignum_exists(b)); plt.close('all'); print(plt.get_fignums())",
     "pixels": "fig.canvas.draw(); print(np.asarray(fig.canvas.buffer_rgba()).shape)",
     "labels of bars": "b = ax.bar(['a', 'b'], [1, 2.5]); print([t.get_text() for f in ('%.1f', '{:.2f} m', '{0.real}', 'x') for t in ax.bar_label(b, fmt=f)])",
     "more colors": "print(plt.cm.Spectral(0.5), plt.cm.rainbow(0.1), matplotlib.cm.tab20c(3))",
@@ -93,7 +94,7 @@ HOSTILE = {
     "another backend": "matplotlib.use('module://this')",
     "switch_backend": "plt.switch_backend('svg')",
     "register a colormap": "matplotlib.colormaps.register(plt.get_cmap('jet'), name='pwned')",
-    "close the host's": "plt.close('all')",
+    "close by a text that is not one": "class A(str):\n    def __eq__(self, other): return True\n    __hash__ = str.__hash__\nplt.close(A('x'))",
     "xkcd": "plt.xkcd()",
     "manager": "fig.canvas.manager",
     "os": "matplotlib.os",
@@ -121,6 +122,22 @@ HOSTILE = {
 @pytest.mark.parametrize("name", HOSTILE)
 def test_matplotlib_denies(room, name):
     assert room("matplotlib", "numpy").refuses(START + HOSTILE[name])
+
+
+def test_a_guest_closes_its_own_figures_and_no_others(room):
+    plt = pytest.importorskip(
+        "matplotlib.pyplot", reason="matplotlib is not installed: its policy cannot be tried"
+    )
+    host, other = plt.figure(), room("matplotlib", "numpy")
+    other.run(START)
+    mine = room("matplotlib", "numpy")
+
+    closed = mine.run(START + "plt.figure(); plt.close('all'); print(plt.get_fignums())")
+    refused = mine.run(START + f"plt.close({host.number})")
+
+    assert closed.stdout == "[1, 2]\n"
+    assert "close a figure of your own" in str(refused.error)
+    assert plt.figure(host.number) is host
 
 
 class Gate:

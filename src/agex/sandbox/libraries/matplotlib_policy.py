@@ -14,6 +14,7 @@ from agex.sandbox.libraries.checks import Stream, guarded
 from agex.sandbox.libraries.homes import Guard
 from agex.sandbox.libraries.library import Library, Replacements, less, only
 from agex.sandbox.libraries.matplotlib_checks import prepare_artists
+from agex.sandbox.libraries.matplotlib_figures import close, note_figures
 from agex.sandbox.libraries.matplotlib_shared import lock, own_colors
 from agex.sandbox.refusals import check_keywords
 from agex.sandbox.standins import replace
@@ -109,15 +110,6 @@ _GUARDED: dict[str, Guard] = {
 }
 
 
-def _close(real: Callable[..., Any], fig: Any = None) -> None:
-    """Close one figure: ``"all"`` would close the host's."""
-    figures: Any = import_module("matplotlib.figure")
-
-    if fig is not None and not isinstance(fig, figures.Figure):
-        raise SandboxError("close a figure of your own: plt.close(fig)")
-    real(fig)
-
-
 def _show(*args: Any, **kwargs: Any) -> None:
     """Do nothing: there is no window here, as under matplotlib's Agg."""
 
@@ -138,7 +130,7 @@ def _replace(files: bool) -> Replacements:
         "colors": {"get_named_colors_mapping": lambda: dict(colors.get_named_colors_mapping())},
         "pyplot": {
             "savefig": guarded(plt.savefig, _SAVEFIG.opened() if files else _SAVEFIG),
-            "close": guarded(plt.close, _close),
+            "close": guarded(plt.close, close),
             "show": _show,
         },
     }
@@ -156,6 +148,7 @@ def _prepare() -> None:
     _prepare_labels()
     _prepare_effects()
     prepare_artists()
+    note_figures()
     lock()
 
 
