@@ -204,6 +204,7 @@ class ModuleGrant:
 
 _INSTEAD = {
     "asyncio.run": "call await main() itself, where the code is run with await allowed",
+    "io.TextIOWrapper": "use io.StringIO(data.decode())",
     "json.load": "use json.loads(text)",
     "json.dump": "use json.dumps(value)",
     "matplotlib.rcParams": "give figsize=, fontsize=, color= and the like to what draws",
