@@ -441,6 +441,8 @@ def test_a_member_that_a_module_has_and_the_guest_does_not_is_refused_with_advic
         ("threading", "no thread can be started; call the functions one after the other"),
         ("inspect", "use callable(x), dir(x), x.__doc__ and x.__annotations__"),
         ("platform", "work with the modules that are registered"),
+        ("typing_extensions", "use typing"),
+        ("weakref", "use a dict, and delete from it what is over"),
         ("statstics", "did you mean 'statistics'?"),
     ],
 )
@@ -461,10 +463,25 @@ def test_a_member_that_no_module_has_is_missing_as_in_cpython() -> None:
     assert str(result.error) == "module 'json' has no attribute 'nope'"
 
 
-def test_an_import_of_a_member_that_is_left_out_says_what_to_do() -> None:
-    result = SANDBOX.exec("from asyncio import Runner")
+@pytest.mark.parametrize(
+    ("module", "member", "instead"),
+    [
+        (
+            "asyncio",
+            "Runner",
+            "use asyncio.run(main()), or await main() where the code is run with await allowed",
+        ),
+        ("asyncio", "Barrier", "dir(asyncio) lists what is there"),
+        ("json", "dump", "use json.dumps(value)"),
+        ("random", "randomint", "did you mean 'randint'?"),
+    ],
+)
+def test_an_import_of_a_member_that_is_left_out_says_what_to_do(
+    module: str, member: str, instead: str
+) -> None:
+    result = SANDBOX.exec(f"from {module} import {member}")
 
-    assert str(result.error) == "cannot import name 'Runner' from 'asyncio'; dir(asyncio) lists what is there"
+    assert str(result.error) == f"cannot import name '{member}' from '{module}'; {instead}"
 
 
 class Vault:

@@ -66,6 +66,7 @@ PROGRAMS = {
     "named temporary": "import tempfile, os\nwith tempfile.NamedTemporaryFile('w+') as f:\n    f.write('x')\n    f.seek(0)\n    out = f.read(), os.path.exists(f.name)\nout = out, os.path.exists(f.name)",
     "zipfile": "import zipfile\nwith zipfile.ZipFile('a.zip', 'w') as z: z.writestr('b.txt', 'x')\nwith zipfile.ZipFile('a.zip') as z:\n    z.extractall('out')\n    out = z.namelist(), open('out/b.txt').read()",
     "tarfile": "import tarfile\nopen('a', 'w').write('x')\nwith tarfile.open('a.tar.gz', 'w:gz') as t: t.add('a')\nwith tarfile.open('a.tar.gz') as t: out = t.getnames()",
+    "text in an archive": "import csv, io, zipfile\nwith zipfile.ZipFile('a.zip', 'w') as z: z.writestr('b.csv', 'a,b\\n1,é\\n')\nwith zipfile.ZipFile('a.zip') as z, z.open('b.csv') as f:\n    out = list(csv.DictReader(io.TextIOWrapper(f, encoding='utf-8')))\nassert out == [{'a': '1', 'b': 'é'}] and isinstance(open('c', 'w'), io.TextIOWrapper)",
     "gzip": "import gzip\nwith gzip.open('a.gz', 'wt') as f: f.write('x')\nout = gzip.open('a.gz', 'rt').read()",
     "csv": "import csv\nwith open('a.csv', 'w', newline='') as f: csv.writer(f).writerow([1, 'é'])\nout = list(csv.reader(open('a.csv')))",
     "json": "import json\nwith open('a.json', 'w') as f: json.dump({'a': 1}, f)\nout = json.load(open('a.json'))",

@@ -11,6 +11,7 @@ from __future__ import annotations
 import builtins
 import functools
 import importlib.util
+import io
 import types
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -98,7 +99,10 @@ class FileModules:
         """Return members of other modules that are about files as well."""
         import json
 
-        return {"io": {"open": self._files.open}, "json": {"load": json.load, "dump": json.dump}}
+        return {
+            "io": {"TextIOWrapper": io.TextIOWrapper, "open": self._files.open},  # what open() gives
+            "json": {"load": json.load, "dump": json.dump},
+        }
 
     # -- loading ---------------------------------------------------------------------------------
 

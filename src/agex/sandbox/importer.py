@@ -8,7 +8,15 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from agex.errors import SandboxImportError
-from agex.sandbox.modules import Known, ModuleGrant, blank, hint, instead_of_module, note, of_session
+from agex.sandbox.modules import (
+    Known,
+    ModuleGrant,
+    blank,
+    instead_of_member,
+    instead_of_module,
+    note,
+    of_session,
+)
 from agex.sandbox.nodes import ITSELF
 
 if TYPE_CHECKING:
@@ -80,7 +88,7 @@ class Importer:
                 if child is None:
                     raise SandboxImportError(
                         f"cannot import name '{member}' from '{name}'; "
-                        + (hint(member, vars(top)) or f"dir({name}) lists what is there"),
+                        + (instead_of_member(name, member, vars(top)) or f"dir({name}) lists what is there"),
                         name=name,
                     )
                 vars(top)[member] = child

@@ -208,8 +208,11 @@ _INSTEAD = {
         "use asyncio.run(main()), or await main() where the code is run with await allowed",
     ),
     "asyncio.to_thread": "no thread can be started; call the function itself",
+    "io.TextIOWrapper": "use io.StringIO(data.decode())",
     "json.load": "use json.loads(text)",
     "json.dump": "use json.dumps(value)",
+    "matplotlib.rcParams": "give figsize=, fontsize=, color= and the like to what draws",
+    "matplotlib.pyplot.rc": "give figsize=, fontsize=, color= and the like to what draws",
     "matplotlib.pyplot.rcParams": "give figsize=, fontsize=, color= and the like to what draws",
     "matplotlib.pyplot.style": "give color=, linewidth= and the like to what draws",
     "numpy.set_printoptions": "format the one output instead, np.array2string(a, precision=3)",
@@ -217,6 +220,8 @@ _INSTEAD = {
     "pandas.eval": "use df.eval() or df.query()",
     "pandas.options": "format the one output instead, e.g. df.to_string(max_rows=20)",
     "random.SystemRandom": "use the functions of secrets",
+    "sqlite3.register_adapter": "give the value as text or a number: execute(sql, (str(value),))",
+    "sqlite3.register_converter": "convert what fetchall() gives",
     "sys.argv": "use the variables you were given",
     "sys.exc_info": "use except Exception as error",
     "sys.exception": "use except Exception as error",
@@ -246,6 +251,8 @@ _INSTEAD_OF_MODULES = {
     "inspect": "use callable(x), dir(x), x.__doc__ and x.__annotations__",
     "logging": "use print()",
     "timeit": "use time.perf_counter()",
+    "typing_extensions": "use typing",
+    "weakref": "use a dict, and delete from it what is over",
 }
 """What to do instead of modules that are often asked for."""
 
@@ -284,7 +291,8 @@ def refused_member(error: AttributeError) -> str | None:
     home = vars(module).get("__name__")
     if type(home) is not str or not _has(sys.modules.get(home), name) or name in vars(module):
         return None
-    return f"'{home}.{name}' exists, but is not available here; {_instead(home, name, vars(module))}"
+    instead = instead_of_member(home, name, vars(module)) or f"use its other members, dir({home}) lists them"
+    return f"'{home}.{name}' exists, but is not available here; {instead}"
 
 
 def _has(module: types.ModuleType | None, name: str) -> bool:
@@ -292,10 +300,9 @@ def _has(module: types.ModuleType | None, name: str) -> bool:
     return module is not None and (name in vars(module) or name in vars(module).get("__all__", ()))
 
 
-def _instead(home: str, name: str, known: Mapping[str, Any]) -> str:
-    if f"{home}.{name}" in _INSTEAD:
-        return _INSTEAD[f"{home}.{name}"]
-    return hint(name, known) or f"use its other members, dir({home}) lists them"
+def instead_of_member(home: str, name: str, known: Mapping[str, Any]) -> str:
+    """Say what to do instead of asking a module for a member, or what was meant; nothing where none knows."""
+    return _INSTEAD.get(f"{home}.{name}") or hint(name, known)
 
 
 def hint(name: str, known: Mapping[str, Any]) -> str:

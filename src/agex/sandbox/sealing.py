@@ -10,6 +10,15 @@ from agex.errors import SandboxTypeError
 __all__ = ["SealedMeta", "sealed", "unsealed_exceptions"]
 
 
+_INSTEAD = {
+    "numpy.matrix": "write np.array(rows), and a @ b to multiply",
+    "numpy.ma.MaskedArray": "write np.ma.array(values, mask=mask)",
+    "numpy.ndarray": "write np.array(values) or np.zeros(shape)",
+    "numpy.rec.recarray": "write np.rec.array(rows, dtype=dtype)",
+}
+"""What to write instead of a constructor, where many write it."""
+
+
 class SealedMeta(type):
     """The metaclass of the stand-in of a class that may not be instantiated."""
 
@@ -22,7 +31,8 @@ class SealedMeta(type):
         return super().__new__(cls, name, bases, namespace)
 
     def __call__(cls, *args: Any, **kwargs: Any) -> NoReturn:
-        raise SandboxTypeError(f"{cls.__name__} cannot be constructed here; use the instances you were given")
+        said = _INSTEAD.get(f"{cls.__module__}.{cls.__name__}", "use the instances you were given")
+        raise SandboxTypeError(f"{cls.__name__} cannot be constructed here; {said}")
 
     def __instancecheck__(cls, instance: object) -> bool:
         return isinstance(instance, cls._real)

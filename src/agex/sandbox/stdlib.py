@@ -106,7 +106,8 @@ _ONLY: dict[str, tuple[str, ...]] = {
     "sha3_224", "sha3_256",
                 "sha3_384", "sha3_512", "shake_128", "shake_256", "new", "algorithms_available",
                 "algorithms_guaranteed", "pbkdf2_hmac"),
-    "io": ("StringIO", "BytesIO", "UnsupportedOperation", "SEEK_SET", "SEEK_CUR", "SEEK_END"),
+    "io": ("StringIO", "BytesIO", "UnsupportedOperation", "DEFAULT_BUFFER_SIZE", "SEEK_SET", "SEEK_CUR",
+           "SEEK_END"),
     "operator": tuple(
         "abs add and_ concat contains countOf delitem eq floordiv ge getitem gt iadd iand iconcat "
         "ifloordiv ilshift "
@@ -123,7 +124,7 @@ _ONLY: dict[str, tuple[str, ...]] = {
               "CoroutineType", "AsyncGeneratorType",
               # what type() gives for anybody's
               "FunctionType", "LambdaType", "MethodType", "BuiltinFunctionType", "BuiltinMethodType",
-              "ModuleType"),
+              "ModuleType", "TracebackType"),
     "queue": ("Empty", "Full", "LifoQueue", "PriorityQueue", "Queue", "ShutDown", "SimpleQueue"),
     "asyncio": ("run", "sleep", "gather", "wait_for", "wait", "as_completed", "create_task", "ensure_future",
                 "Queue", "LifoQueue", "PriorityQueue", "QueueShutDown", "QueueEmpty", "QueueFull",

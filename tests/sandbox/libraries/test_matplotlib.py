@@ -29,6 +29,12 @@ EVERYDAY = {
     "colors": "print(plt.cm.viridis(0.5), plt.get_cmap('tab10')(1), matplotlib.colormaps['plasma'](0.1))",
     "parts": "from matplotlib.patches import Rectangle; from matplotlib.ticker import MaxNLocator; from matplotlib.colors import LinearSegmentedColormap, to_hex; ax.add_patch(Rectangle((0, 0), 1, 1)); ax.xaxis.set_major_locator(MaxNLocator(3)); print(to_hex('red'), len(ax.patches))",
     "object style": "from matplotlib.figure import Figure; f = Figure(); a = f.subplots(); a.plot([1, 2]); b = io.BytesIO(); f.savefig(b, format='png'); print(len(a.lines))",
+    "a canvas of one's own": "from matplotlib.backends.backend_agg import FigureCanvasAgg; from matplotlib.figure import Figure; f = Figure((2, 1), dpi=50); c = FigureCanvasAgg(f); f.add_subplot().plot([1, 2]); c.draw(); print(np.asarray(c.buffer_rgba()).sum(), c.get_width_height())",
+    "collections": "from matplotlib.collections import LineCollection, PatchCollection; from matplotlib.patches import PathPatch, Polygon; from matplotlib.path import Path; l = LineCollection([[(0, 0), (1, 1)], [(1, 1), (2, 0)]], linewidths=2); l.set_array([1, 2]); ax.add_collection(l); ax.add_collection(PatchCollection([Polygon([(0, 0), (1, 0), (0, 1)])])); ax.add_patch(PathPatch(Path([(0, 0), (1, 1), (2, 0)], [Path.MOVETO, Path.CURVE3, Path.CURVE3]))); b = io.BytesIO(); fig.savefig(b, format='rgba'); print(sum(b.getvalue()))",
+    "outlines": "import matplotlib.patheffects as pe; ax.text(0, 0, 'a', path_effects=[pe.withStroke(linewidth=3, foreground='w')]); ax.plot([1, 2], path_effects=[pe.SimpleLineShadow(), pe.Normal()]); b = io.BytesIO(); fig.savefig(b, format='rgba'); print(sum(b.getvalue()))",
+    "places": "import matplotlib.transforms as t; from matplotlib.axes import Axes; from matplotlib.offsetbox import AnchoredText; from matplotlib.text import Text; from mpl_toolkits.axes_grid1 import make_axes_locatable; x = ax.text(1, .9, 'b', transform=t.blended_transform_factory(ax.transData, ax.transAxes)); ax.plot([1, 2], transform=t.Affine2D().rotate_deg(10) + ax.transData); ax.add_artist(AnchoredText('n', loc='upper left')); c = make_axes_locatable(ax).append_axes('right', size='5%', pad=.05); fig.colorbar(ax.imshow(np.eye(2)), cax=c); b = io.BytesIO(); fig.savefig(b, format='rgba'); print(sum(b.getvalue()), isinstance(ax, Axes), isinstance(x, Text))",
+    "faces": "from mpl_toolkits.mplot3d.art3d import Poly3DCollection; f = plt.figure(figsize=(2, 2)); f.add_subplot(projection='3d').add_collection3d(Poly3DCollection([[(0, 0, 0), (1, 0, 0), (0, 1, 1)]])); b = io.BytesIO(); f.savefig(b, format='rgba'); print(sum(b.getvalue()))",
+    "closed figures": "a = plt.gcf().number; plt.figure(); b = plt.figure('named').number; plt.close(a); plt.close(99); print(len(plt.get_fignums()), plt.fignum_exists(a), plt.fignum_exists(b)); plt.close('all'); print(plt.get_fignums())",
     "pixels": "fig.canvas.draw(); print(np.asarray(fig.canvas.buffer_rgba()).shape)",
     "labels of bars": "b = ax.bar(['a', 'b'], [1, 2.5]); print([t.get_text() for f in ('%.1f', '{:.2f} m', '{0.real}', 'x') for t in ax.bar_label(b, fmt=f)])",
     "more colors": "print(plt.cm.Spectral(0.5), plt.cm.rainbow(0.1), matplotlib.cm.tab20c(3))",
@@ -73,6 +79,10 @@ HOSTILE = {
     "savefig by a backend": "fig.savefig(io.BytesIO(), backend='module://this')",
     "savefig through super": "class F(plt.Figure):\n    def go(self): super().savefig(TARGET)\nF().go()",
     "print_figure": "fig.canvas.print_figure(TARGET)",
+    "a writer beside the canvas": "from matplotlib.backends.backend_agg import FigureCanvasAgg; FigureCanvasAgg(fig).print_png(TARGET)",
+    "another writer": "from matplotlib.backends.backend_pdf import PdfPages; PdfPages(TARGET)",
+    "the settings beside a canvas": "import matplotlib.backends.backend_agg as b; b.mpl.rcParams",
+    "a renderer that stands before another": "from matplotlib.patheffects import PathEffectRenderer",
     "print_png": "fig.canvas.print_png(TARGET)",
     "write_png": "ax.imshow(np.eye(2)).write_png(TARGET)",
     "imsave": "plt.imsave(TARGET, np.eye(2))",
@@ -84,7 +94,7 @@ HOSTILE = {
     "another backend": "matplotlib.use('module://this')",
     "switch_backend": "plt.switch_backend('svg')",
     "register a colormap": "matplotlib.colormaps.register(plt.get_cmap('jet'), name='pwned')",
-    "close the host's": "plt.close('all')",
+    "close by a text that is not one": "class A(str):\n    def __eq__(self, other): return True\n    __hash__ = str.__hash__\nplt.close(A('x'))",
     "xkcd": "plt.xkcd()",
     "manager": "fig.canvas.manager",
     "os": "matplotlib.os",
@@ -112,6 +122,61 @@ HOSTILE = {
 @pytest.mark.parametrize("name", HOSTILE)
 def test_matplotlib_denies(room, name):
     assert room("matplotlib", "numpy").refuses(START + HOSTILE[name])
+
+
+def test_a_guest_closes_its_own_figures_and_no_others(room):
+    plt = pytest.importorskip(
+        "matplotlib.pyplot", reason="matplotlib is not installed: its policy cannot be tried"
+    )
+    host, other = plt.figure(), room("matplotlib", "numpy")
+    other.run(START)
+    mine = room("matplotlib", "numpy")
+
+    closed = mine.run(START + "plt.figure(); plt.close('all'); print(plt.get_fignums())")
+    refused = mine.run(START + f"plt.close({host.number})")
+
+    assert closed.stdout == "[1, 2]\n"
+    assert "close a figure of your own" in str(refused.error)
+    assert plt.figure(host.number) is host
+
+
+class Gate:
+    """Has a setter that a registration leaves out."""
+
+    is_open = False
+
+    def copy_properties(self, of):
+        pass
+
+    def set_open(self, value):
+        self.is_open = value
+
+
+@pytest.mark.parametrize(
+    "effect", ["pe.Stroke(open=True)", "Own(open=True)", "pe.withStroke(**{Name('gate'): True})"]
+)
+def test_an_effect_calls_no_setter_that_is_left_out(room, effect):
+    gate, sandbox = Gate(), room("matplotlib")
+    sandbox.policy.cls(Gate, exclude=("set_open",))
+    source = f"""
+import matplotlib.patheffects as pe
+class Names(dict):
+    def copy(self): return dict(self)
+    def __iter__(self): return iter(())
+class Own(pe.Stroke):
+    def draw_path(self, *args):
+        self._gc = Names(open=True)
+        super().draw_path(*args)
+class Name(str):
+    def __radd__(self, left): return left + "open"
+class Renderer:
+    def new_gc(self): return gate
+    def draw_path(self, *args): pass
+{effect}.draw_path(Renderer(), None, None, None, None)
+"""
+
+    assert sandbox.run(source, gate=gate).error is not None
+    assert not gate.is_open
 
 
 SHARED = {

@@ -20,6 +20,7 @@ EVERYDAY = {
     "legacy state": "np.random.seed(3); s = np.random.get_state(); a = np.random.rand(); np.random.set_state(s); print(a == np.random.rand())",
     "fft": "print(np.fft.rfft(np.sin(np.arange(8))).round(6), np.fft.fftfreq(4))",
     "masks": "m = np.ma.masked_array([1, 2, 3], mask=[0, 1, 0]); print(m.mean(), m.filled(9), isinstance(m, np.ma.MaskedArray))",
+    "data under a mask": "m = np.ma.masked_greater(np.arange(4), 2)\nm[0] = np.ma.masked\nm.data[1] = 9\nprint(m, m.data, type(m.data).__name__, np.ma.getdata(m) is m.data, np.ma.array([(1, 'a')], dtype='i4,U1').data['f1'])",
     "polynomial": "print(np.polyfit([0, 1, 2], [1, 3, 5], 1).round(6), np.polynomial.Polynomial([1, 2])(3), np.poly1d([1, 2])(4))",
     "strings": "print(np.char.upper(np.array(['a', 'b'])), np.strings.str_len(np.array(['ab'])))",
     "where and unique": "a = np.array([3, 1, 3]); print(np.where(a > 1, a, 0), np.unique(a, return_counts=True), np.bincount(a))",
@@ -59,6 +60,10 @@ HOSTILE = {
     "savez": "np.savez(TARGET, np.zeros(2))",
     "savetxt": "np.savetxt(TARGET, np.zeros(2))",
     "savetxt to a path-like string": "class P(str):\n    pass\nnp.savetxt(P(TARGET), np.zeros(2))",
+    "memory under a mask": "np.ma.array([len]).data.data",
+    "memory of a record under a mask": "np.ma.array([(len,)], dtype='O,')[0].data.data",
+    "memory off the class of masks": "type(np.ma.array([len])).data.fget(np.array([len])).data",
+    "a mask whose arrays say what they are": "class A:\n    _baseclass = np.dtype('O')\n    def __array__(self, dtype=None, copy=None): return np.array([1])\nnp.ma.array(A()).data",
     "tofile": "np.zeros(2).tofile(TARGET)",
     "tofile off the class": "np.ndarray.tofile(np.zeros(2), TARGET)",
     "tofile of a scalar": "np.float64(1).tofile(TARGET)",
@@ -198,3 +203,17 @@ def test_how_arrays_are_shown_stays_the_hosts_setting(room):
     assert np.get_printoptions() == before
     assert str(np.array([1, 2])) == "[1 2]"
     gc.collect()
+
+
+@pytest.mark.parametrize(
+    ("call", "instead"),
+    [
+        ("np.ndarray((2, 2))", "write np.array(values) or np.zeros(shape)"),
+        ("np.ma.MaskedArray([1])", "write np.ma.array(values, mask=mask)"),
+        ("type(np.zeros(1))([1])", "write np.array(values) or np.zeros(shape)"),
+    ],
+)
+def test_a_constructor_that_is_not_there_says_what_to_write(room, call, instead):
+    error = room("numpy").run(f"import numpy as np; {call}").error
+
+    assert str(error).endswith(f" cannot be constructed here; {instead}")

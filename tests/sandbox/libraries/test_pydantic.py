@@ -367,6 +367,7 @@ def _granted(source: str) -> Any:
         "from pydantic import GetPydanticSchema",
         "from pydantic import FilePath",
         "import pydantic.dataclasses",
+        "import pydantic.alias_generators as a\na.re",
         "import pydantic\npydantic.main",
         "from pydantic import validate_call\nvalidate_call(config={'from_attributes': True})",
         "from pydantic import BaseModel, Field\nclass S(BaseModel, from_attributes=True):\n  x: object = Field(alias='_secret')\nS.model_validate(vault)",
@@ -403,6 +404,27 @@ except ValidationError as error:
     result = _granted(source)
 
     assert (result.error, result.namespace.get("found")) == (None, (1, {"x": 3}, 8))
+
+
+def test_names_of_fields_are_written_in_another_way() -> None:
+    source = """
+from pydantic import BaseModel, ConfigDict
+from pydantic.alias_generators import to_camel, to_pascal, to_snake
+
+class User(BaseModel):
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
+    first_name: str
+
+user = User.model_validate({"firstName": "Ann"})
+found = user.model_dump(by_alias=True), User(first_name="B").first_name, to_snake("ServerName"), to_pascal("a_b")
+"""
+
+    result = _granted(source)
+
+    assert (result.error, result.namespace.get("found")) == (
+        None,
+        ({"firstName": "Ann"}, "B", "server_name", "AB"),
+    )
 
 
 def test_a_deferred_default_is_the_hosts() -> None:

@@ -31,6 +31,10 @@ EVERYDAY = {
     "made data": "print(make_blobs(5, random_state=0)[1], make_regression(5, 2, random_state=0)[0].shape)",
     "named columns": "from sklearn.compose import ColumnTransformer; from sklearn.preprocessing import StandardScaler; print(ColumnTransformer([('s', StandardScaler(), [0])], verbose_feature_names_out='{transformer_name}:{feature_name}').fit(X).get_feature_names_out())",
     "a generator of its own": "from sklearn.utils import check_random_state; r = np.random.RandomState(3); r.seed(4); np.random.RandomState.seed(r, 4); print(r.rand(), check_random_state(5).rand(), check_random_state(r).rand())",
+    "own classifier, checked": "from sklearn.base import BaseEstimator, ClassifierMixin\nfrom sklearn.utils.multiclass import unique_labels\nfrom sklearn.utils.validation import check_X_y, check_array, check_is_fitted\nfrom sklearn.model_selection import cross_val_score\nclass Nearest(ClassifierMixin, BaseEstimator):\n    def fit(self, X, y):\n        X, y = check_X_y(X, y)\n        self.classes_ = unique_labels(y)\n        self.centers_ = np.array([X[y == c].mean(0) for c in self.classes_])\n        return self\n    def predict(self, X):\n        check_is_fitted(self, 'centers_')\n        return self.classes_[((check_array(X)[:, None] - self.centers_) ** 2).sum(-1).argmin(1)]\nprint(cross_val_score(Nearest(), X, y, cv=3))\ntry: Nearest().fit(X, y[1:])\nexcept ValueError as e: print(e)",
+    "validated data": "from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin\nfrom sklearn.utils.validation import validate_data\nclass Centred(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):\n    def fit(self, X, y=None):\n        self.mean_ = validate_data(self, X).mean(0)\n        return self\n    def transform(self, X): return validate_data(self, X, reset=False) - self.mean_\nc = Centred().fit(X)\nprint(c.n_features_in_, c.transform(X).mean().round(6), c.get_feature_names_out())\ntry: c.transform(X[:, :2])\nexcept ValueError as e: print(e)",
+    "weights of classes": "from sklearn.utils.class_weight import compute_class_weight, compute_sample_weight; print(compute_class_weight('balanced', classes=np.unique(y), y=y), compute_sample_weight({0: 2, 1: 1, 2: 1}, y)[:2])",
+    "similar texts": "from sklearn.metrics.pairwise import cosine_similarity; from sklearn.feature_extraction.text import TfidfVectorizer; print(cosine_similarity(TfidfVectorizer().fit_transform(['a bc', 'bc de'])).round(3))",
     "imputing": "from sklearn.impute import SimpleImputer; from sklearn.compose import ColumnTransformer; print(ColumnTransformer([('i', SimpleImputer(), [0])]).fit_transform(np.array([[1.0], [np.nan]])))",
 }  # fmt: skip
 
@@ -114,6 +118,12 @@ HOSTILE = {
     "the table of kernels": "from sklearn.metrics.pairwise import kernel_metrics; kernel_metrics()['linear'] = print",
     "the table of distances": "from sklearn.metrics.pairwise import distance_metrics; distance_metrics().clear()",
     "workers beside calibration": "from sklearn.calibration import Parallel",
+    "columns of a fitted model": "from sklearn.tree import DecisionTreeClassifier\nfrom sklearn.utils.validation import validate_data\nm = DecisionTreeClassifier().fit(X, y)\nvalidate_data(m, X[:, :1])\nm.predict(X[:, :1])",
+    "columns of a fitted model of one's own": "from sklearn.base import BaseEstimator\nfrom sklearn.tree import DecisionTreeClassifier\nfrom sklearn.utils.validation import validate_data\nclass T(DecisionTreeClassifier, BaseEstimator): pass\nm = T().fit(X, y)\nvalidate_data(m, X[:, :1])\nm.predict(X[:, :1])",
+    "columns noted with a class": "from sklearn.base import BaseEstimator\nfrom sklearn.utils.validation import validate_data\nvalidate_data(BaseEstimator, X)",
+    "signatures beside checks": "from sklearn.utils.validation import signature",
+    "caches beside checks": "from sklearn.utils.validation import check_memory",
+    "settings beside checks": "from sklearn.utils.validation import _get_config",
     "attribute of a fitted model": "from sklearn.svm import SVC; m = SVC().fit(X, y); m.support_ = np.array([10**9], dtype='i4')",
 }  # fmt: skip
 

@@ -80,6 +80,8 @@ class Library:
     """Globs of modules whose members are looked up when asked for; granted by their ``__all__``."""
     denied: frozenset[str] = frozenset()
     """Members that no object of the library answers."""
+    answered: frozenset[str] = frozenset()
+    """Members of one class that it does answer, where those of others by their name are not."""
     guarded: Mapping[str, Guard] = field(default_factory=dict)
     """Members that are handed out in a guarded form."""
     functions: Mapping[str, Mapping[str, Guard]] = field(default_factory=dict)

@@ -14,7 +14,9 @@ from agex.sandbox.libraries.checks import Stream, guarded
 from agex.sandbox.libraries.homes import Guard
 from agex.sandbox.libraries.library import Library, Replacements, less, only
 from agex.sandbox.libraries.matplotlib_checks import prepare_artists
+from agex.sandbox.libraries.matplotlib_figures import close, note_figures
 from agex.sandbox.libraries.matplotlib_shared import lock, own_colors
+from agex.sandbox.refusals import check_keywords
 from agex.sandbox.standins import replace
 
 __all__ = ["LIBRARIES"]
@@ -41,7 +43,11 @@ _PYPLOT = less(
 
 _MODULES = {
     "": only("colormaps"),
+    "axes": only("Axes"),
+    "backends": only(),
+    "backends.backend_agg": only("FigureCanvas FigureCanvasAgg"),
     "cm": only("ScalarMappable"),
+    "collections": only("LineCollection PatchCollection PathCollection PolyCollection"),
     "colors": less(
         "make_norm_from_scale ColorConverter colorConverter"
     ),  # the converter's table is the process's
@@ -49,12 +55,18 @@ _MODULES = {
     "figure": only("Figure SubFigure figaspect"),
     "gridspec": only("GridSpec GridSpecFromSubplotSpec SubplotSpec"),
     "lines": only("Line2D"),
+    "markers": only("MarkerStyle"),
+    "offsetbox": only("AnchoredText AnnotationBbox OffsetImage TextArea"),
     "patches": less(),
+    "path": only("Path"),
+    "patheffects": only("Normal SimpleLineShadow SimplePatchShadow Stroke withSimplePatchShadow withStroke"),
     "pyplot": _PYPLOT,
+    "text": only("Annotation Text"),
     "ticker": less(),
+    "transforms": only("Affine2D Bbox blended_transform_factory offset_copy"),
 }
-"""Not listed: rcParams, use, style; backends; animation and image (write files); font_manager, texmanager,
-dviread (other programs); testing, sphinxext."""
+"""Not listed: rcParams, use, style; other backends; animation and image (write files); font_manager,
+texmanager, dviread (other programs); testing, sphinxext."""
 
 _DENIED = frozenset(
     """
@@ -98,15 +110,6 @@ _GUARDED: dict[str, Guard] = {
 }
 
 
-def _close(real: Callable[..., Any], fig: Any = None) -> None:
-    """Close one figure: ``"all"`` would close the host's."""
-    figures: Any = import_module("matplotlib.figure")
-
-    if fig is not None and not isinstance(fig, figures.Figure):
-        raise SandboxError("close a figure of your own: plt.close(fig)")
-    real(fig)
-
-
 def _show(*args: Any, **kwargs: Any) -> None:
     """Do nothing: there is no window here, as under matplotlib's Agg."""
 
@@ -127,7 +130,7 @@ def _replace(files: bool) -> Replacements:
         "colors": {"get_named_colors_mapping": lambda: dict(colors.get_named_colors_mapping())},
         "pyplot": {
             "savefig": guarded(plt.savefig, _SAVEFIG.opened() if files else _SAVEFIG),
-            "close": guarded(plt.close, _close),
+            "close": guarded(plt.close, close),
             "show": _show,
         },
     }
@@ -143,7 +146,9 @@ def _colormaps() -> dict[str, Any]:
 def _prepare() -> None:
     _prepare_formatter()
     _prepare_labels()
+    _prepare_effects()
     prepare_artists()
+    note_figures()
     lock()
 
 
@@ -163,6 +168,26 @@ def _label(real: Any) -> Any:
             return safe_format(guards.getattr, fmt, value)
 
     return label
+
+
+def _prepare_effects() -> None:
+    """Have setters that a keyword of an effect names read as guest code may, of whatever it draws with."""
+    effect: Any = import_module("matplotlib.patheffects").AbstractPathEffect
+    replace(effect, "_update_gc", _set)
+
+
+def _set(real: Any) -> Any:
+    def update(self: Any, gc: Any, new_gc_dict: dict[str, Any]) -> Any:
+        guards = asking()
+        if guards is None:
+            return real(self, gc, new_gc_dict)
+        named = dict.copy(new_gc_dict)
+        check_keywords(named)
+        for name in named:
+            guards.getattr(gc, f"set_{name}", None)
+        return real(self, gc, named)
+
+    return update
 
 
 def _prepare_formatter() -> None:
@@ -208,6 +233,14 @@ LIBRARIES = {
     ),
     "cycler": Library(name="cycler", modules={"": only("Cycler concat cycler")}),
     "mpl_toolkits": Library(
-        name="mpl_toolkits", modules={"": only(), "mplot3d": only("Axes3D")}, denied=_DENIED, guarded=_GUARDED
+        name="mpl_toolkits",
+        modules={
+            "": only(),
+            "axes_grid1": only("make_axes_locatable"),
+            "mplot3d": only("Axes3D"),
+            "mplot3d.art3d": only("Line3DCollection Poly3DCollection"),
+        },
+        denied=_DENIED,
+        guarded=_GUARDED,
     ),
 }

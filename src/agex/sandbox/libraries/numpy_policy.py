@@ -212,6 +212,7 @@ LIBRARIES = {
         name="numpy",
         modules=_MODULES,
         denied=DENIED,
+        answered=frozenset({"MaskedArray.data"}),  # an array, as np.ma.getdata() gives it
         guarded={
             "RandomState.seed": _seed,
             "byteswap": _byteswap,

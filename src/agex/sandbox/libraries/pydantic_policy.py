@@ -13,7 +13,7 @@ from agex.sandbox import ledger, origins
 from agex.sandbox.context import asking, frames_of
 from agex.sandbox.flags import CO_OPTIMIZED
 from agex.sandbox.libraries.homes import Guard, homes
-from agex.sandbox.libraries.library import Library, less
+from agex.sandbox.libraries.library import Library, less, only
 from agex.sandbox.names import own_names
 from agex.sandbox.refusals import check_keywords
 from agex.sandbox.standins import replace, replace_everywhere
@@ -249,7 +249,8 @@ LIBRARIES = {
                 "GetPydanticSchema Get*SchemaHandler",
                 "TypeAdapter create_model with_config parse_obj_as schema_of schema_json_of",
                 "dataclasses v1 plugin mypy experimental deprecated *_",
-            )
+            ),
+            "alias_generators": only("to_camel to_pascal to_snake"),
         },
         functions={"": {"validate_call": _plain_call}},
         denied=frozenset({"BaseModel.update_forward_refs", "BaseModel.parse_file", "FieldInfo.asdict"}),

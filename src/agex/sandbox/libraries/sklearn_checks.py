@@ -7,12 +7,15 @@ import numbers
 from importlib import import_module
 from typing import Any
 
+from agex.errors import SandboxTypeError
 from agex.sandbox.context import asking
 from agex.sandbox.libraries.checks import copies_for_functions
 from agex.sandbox.libraries.readonly import keeping_read_only
+from agex.sandbox.refusals import described
 from agex.sandbox.standins import replace
+from agex.typeslots import module_of, mro_of
 
-__all__ = ["prepare_models"]
+__all__ = ["of_own_estimator", "prepare_models"]
 
 
 def prepare_models() -> None:
@@ -27,6 +30,23 @@ def prepare_models() -> None:
     replace(import_module("sklearn.linear_model._least_angle"), "_lars_path_solver", keeping_read_only)
     for name in ("_cholesky_omp", "_gram_omp"):
         replace(import_module("sklearn.linear_model._omp"), name, keeping_read_only)
+
+
+def of_own_estimator(real: Any, estimator: Any, *args: Any, **kwargs: Any) -> Any:
+    """Refuse to note columns of a model that is not wholly the guest's: compiled code goes by them."""
+    guards = asking()
+    parts = mro_of(type(estimator))
+    homes = {module_of(part) for part in parts if guards is None or not guards.classes.is_guest(part)}
+    if "sklearn.base" not in homes or not all(map(_has_no_model, homes)):
+        raise SandboxTypeError(
+            "validate_data() takes an estimator of your own, over BaseEstimator and mixins alone, not "
+            f"{described(estimator)}; use check_array(X) or check_X_y(X, y)"
+        )
+    return real(estimator, *args, **kwargs)
+
+
+def _has_no_model(home: str) -> bool:
+    return home in {"builtins", "sklearn.base"} or home.startswith("sklearn.utils.")
 
 
 def _with_copies(real: Any) -> Any:

@@ -13,7 +13,7 @@ from agex.sandbox.libraries import scipy_policy
 from agex.sandbox.libraries.checks import Stream, copies_for_functions, guarded
 from agex.sandbox.libraries.generators import draw_from_own
 from agex.sandbox.libraries.library import Library, Replacements, less, only
-from agex.sandbox.libraries.sklearn_checks import prepare_models
+from agex.sandbox.libraries.sklearn_checks import of_own_estimator, prepare_models
 from agex.sandbox.refusals import check_keywords, refusal
 from agex.sandbox.standins import replace
 
@@ -40,7 +40,13 @@ _WITHOUT_LIST = {
     ),
     "kernel_ridge": only("KernelRidge"),
     # kernel_metrics, distance_metrics: give the tables of the process
-    "metrics.pairwise": only("*_distances *_kernel paired_* pairwise_*"),
+    "metrics.pairwise": only("*_distances *_kernel cosine_similarity paired_* pairwise_*"),
+    # not has_fit_parameter, which asks the signature; check_memory: caches on disk
+    "utils.validation": only(
+        "check_array check_consistent_length check_is_fitted check_random_state check_X_y column_or_1d"
+    ),
+    "utils.class_weight": only("compute_class_weight compute_sample_weight"),
+    "utils.multiclass": only("check_classification_targets type_of_target unique_labels"),
 }
 """Modules that do not say what they offer. They also hold what they import for themselves: the signature()
 of Python, which evaluates annotations, and settings of the process."""
@@ -55,7 +61,10 @@ _MODULES = {
     "metrics": less("*Display"),
     "model_selection": less("*Display Halving*"),  # experimental: importing them changes the library
     "tree": less("plot_tree"),
-    "utils": only("shuffle resample Bunch check_random_state"),
+    "utils": only(
+        "shuffle resample Bunch check_array check_consistent_length check_random_state check_X_y",
+        "column_or_1d compute_class_weight compute_sample_weight",
+    ),
 }
 """Not listed: experimental, externals, callback, the other modules of utils."""
 
@@ -177,8 +186,13 @@ def _response(real: Any) -> Any:
 def _replace(files: bool) -> Replacements:
     tree: Any = import_module("sklearn.tree")
 
+    validation: Any = import_module("sklearn.utils.validation")
+
     graph = Stream(position=1, keyword="out_file", optional=True, writes=True, files=files)
-    return {"tree": {"export_graphviz": guarded(tree.export_graphviz, graph)}}
+    found = {"tree": {"export_graphviz": guarded(tree.export_graphviz, graph)}}
+    if hasattr(validation, "validate_data"):  # since scikit-learn 1.6
+        found["utils.validation"] = {"validate_data": guarded(validation.validate_data, of_own_estimator)}
+    return found
 
 
 LIBRARIES = {
