@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import pickle
 import sqlite3
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from functools import partial
 from multiprocessing import get_context
+from statistics import NormalDist
+from types import MethodType
 from typing import Any
 
 import portable_sessions
@@ -19,6 +22,7 @@ import servers
 
 from agex import Agent, Budget, BudgetExceeded, Disk, InputError, Live, TaskFail, Versioned
 from agex.agent.call import sharing
+from agex.agent.elsewhere import _for_processes
 from agex.agent.ray import RayExecutor
 from agex.errors import DefinitionError
 from agex.testing import ScriptedModel, python_action
@@ -173,8 +177,6 @@ def test_a_function_that_has_no_name_in_a_module_goes_by_value(elsewhere: Execut
 
 
 def test_functions_that_agents_return_come_back_as_functions(elsewhere: Executor) -> None:
-    from collections.abc import Callable
-
     agent = Agent(model=ScriptedModel(lambda _: "```python\ntask_success(lambda x: x + n)\n```"))
 
     @agent.task
@@ -439,3 +441,30 @@ def test_a_message_of_an_agents_own_class_goes_back_as_text(processes: Executor)
 def test_a_budget_in_dollars_is_kept_where_a_price_elsewhere_is_unknown(one_process: Executor) -> None:
     with pytest.raises(BudgetExceeded):
         spending(one_process, portable_tasks.priceless, [1], budget=Budget(usd=1.0))
+
+
+@pytest.mark.parametrize(
+    ("owner", "name"), [("json.dumps", "__globals__"), ("[1]", "copy"), ("task_fail", "__self__")]
+)
+def test_a_method_that_an_agent_made_goes_nowhere_by_the_name_of_its_function(
+    owner: str, name: str, one_process: Executor
+) -> None:
+    code = (
+        "import types, json\ndef f(self): return 1\n"
+        f"f.__name__ = {name!r}\ntask_success(types.MethodType(f, {owner}))"
+    )
+    agent = Agent(model=ScriptedModel(lambda _: [python_action(code)]), max_iterations=1)
+
+    @agent.task
+    def work(given: object) -> object: ...
+
+    made = work(1)
+    with pytest.raises(DefinitionError, match=r"Item 1 of the map .*made of code that the agent wrote"):
+        work.map([made], executor=one_process)
+
+
+@pytest.mark.parametrize(
+    "method", [NormalDist(5, 1).cdf, NormalDist.from_samples], ids=["of an object", "of a class"]
+)
+def test_a_method_of_the_hosts_goes_by_its_name(method: MethodType) -> None:
+    assert pickle.loads(_for_processes(method)).__func__ is method.__func__

@@ -1,9 +1,13 @@
 """What the host does with a guest's objects runs no code of the guest's without a limit."""
 
+import copy
+import pickle
 import subprocess
 import sys
 import time
+import types
 from collections.abc import Callable
+from statistics import NormalDist
 from typing import Any
 
 import pytest
@@ -393,3 +397,25 @@ def test_the_tables_of_an_enumeration_stay_what_they_are(name: str) -> None:
     assert isinstance(result.error, SandboxError)
     result = Sandbox().exec(f"import enum\nclass E(enum.Enum):\n  A = 1\nE.extra = 5\nE.{name}, E.extra")
     assert result.error is None
+
+
+@pytest.mark.parametrize("name", ["__globals__", "upper", "__self__"])
+def test_a_method_is_pickled_by_no_name_that_the_guest_gave_its_function(name: str) -> None:
+    def answer() -> int:
+        return 1
+
+    policy = Policy.default()
+    policy.fn(answer)
+    source = f"import types\ndef f(self): return 5\nf.__name__ = {name!r}\n"
+    for owner in ("answer", "'text'"):
+        made = Sandbox(policy).exec(f"{source}types.MethodType(f, {owner})").value
+        assert type(copy.copy(made)) is types.MethodType
+        assert (copy.copy(made)(), copy.copy(made).__self__) == (5, made.__self__)
+        with pytest.raises(pickle.PicklingError):
+            pickle.dumps(made)
+
+
+def test_methods_of_the_host_are_pickled_as_ever() -> None:
+    for method in (NormalDist(5, 1).cdf, NormalDist.from_samples, {"a": 1}.get):
+        assert pickle.loads(pickle.dumps(method)).__self__ == method.__self__
+        assert copy.copy(method) == method

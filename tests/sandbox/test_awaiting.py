@@ -4,6 +4,7 @@ import asyncio
 import gc
 import subprocess
 import sys
+import warnings
 import weakref
 from collections.abc import AsyncIterator
 from contextvars import ContextVar
@@ -535,3 +536,22 @@ await asyncio.gather(*(go(n) for n in range(3)))
         loop.set_debug(False)
 
     assert (result.error, result.value) == (None, [0, 2, 4])
+
+
+async def test_a_task_that_is_cancelled_before_it_begins_is_awaited_by_nobody_and_no_one_is_warned() -> None:
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        result = await Sandbox(limits=Limits(seconds=5)).aexec("""
+import asyncio
+async def go(): print("never")
+tasks = [asyncio.create_task(go()), asyncio.ensure_future(asyncio.sleep(9)), asyncio.gather(go(), go())]
+for task in tasks: task.cancel()
+for task in tasks:
+    try: await task
+    except asyncio.CancelledError: print("cancelled")
+del task, tasks
+""")
+        gc.collect()
+
+    assert (result.error, result.stdout) == (None, "cancelled\n" * 3)
+    assert [str(each.message) for each in warned] == []

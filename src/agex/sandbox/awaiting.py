@@ -41,13 +41,27 @@ _made: weakref.WeakKeyDictionary[Guards, weakref.WeakSet[Any]] = weakref.WeakKey
 """The tasks that guests made, by whose guest."""
 
 
+_within: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+"""The coroutines of guests, by those of ours that step them."""
+
+
 def _noted(task: Any) -> Any:
     """Note that the guest made a task."""
+    import asyncio
+
     guards = CURRENT.get()
     if guards is not None:
         _made.setdefault(guards, weakref.WeakSet()).add(task)
     task.add_done_callback(asked)
+    inner = _within.get(task.get_coro()) if isinstance(task, asyncio.Task) else None
+    if inner is not None:
+        task.add_done_callback(functools.partial(_close, inner))
     return task
+
+
+def _close(coro: Any, task: object) -> None:
+    """Close what was cancelled before it began: nobody has awaited it."""
+    coro.close()
 
 
 def _task(awaitable: Any) -> Any:
@@ -90,6 +104,7 @@ def _coroutine(coro: Any) -> Any:
     native: Any = coro if type(coro) is types.CoroutineType else _awaited(coro)
     made: Any = _of_task(CURRENT.get(), native)
     made.__name__, made.__qualname__ = native.__name__, native.__qualname__
+    _within[made] = native
     return made
 
 

@@ -5,8 +5,8 @@ the guest's: an object, a class or a function of the host's that ``__new__`` giv
 the functions that do it, of ``copy`` and of ``collections``, are replaced, once a process, by some that look
 at what is made of an object of a guest's, also where it is the host that copies. For others nothing changes.
 
-A bound method says that it is read off its object by the name of its function, which can be set to any:
-``__globals__`` of a function of the host's. So its copy is made of both.
+A bound method says, to ``pickle`` too, that it is read off its object by the name of its function. That may
+be any: ``__globals__``, of a function of the host's. So one of a guest's function is made again of both.
 
 Before its class, ``copy`` asks an object itself how it is copied: a ``__deepcopy__`` in the dict of a guest's
 would be given the memo, with what the host's objects hold. So those of guests are asked by their classes.
@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import collections
 import copy
+import copyreg
 import functools
 import types
 from collections.abc import Callable
@@ -34,6 +35,7 @@ def install() -> None:
     if _copy._reconstruct is not _reconstruct:
         _copy._reconstruct = _reconstruct
         _copy.getattr = _getattr  # before the builtin, for the functions of that module
+        copyreg.pickle(types.MethodType, _parts)
         for class_ in (collections.UserDict, collections.UserList):
             type.__setattr__(class_, "__copy__", _copying(vars(class_)["__copy__"]))
 
@@ -46,8 +48,6 @@ def _reconstruct(
     x: Any, memo: Any, func: Callable[..., Any], args: Any, state: Any = None, *parts: Any, **options: Any
 ) -> Any:
     class_ = type(x)
-    if class_ is types.MethodType:
-        return types.MethodType(x.__func__, x.__self__)
     if not _is_guests(x):
         return _real(x, memo, func, args, state, *parts, **options)
 
@@ -55,6 +55,15 @@ def _reconstruct(
         return _of_class(class_, func(*args))
 
     return _real(x, memo, make, args, _checked_state(class_, state), *parts, **options)
+
+
+def _parts(method: types.MethodType) -> tuple[Any, ...]:
+    """Say what a method is made of again: for one of the host's what the interpreter says."""
+    function: Any = method.__func__
+    is_function = type(function) is types.FunctionType
+    if origins.session_of(function) is not None if is_function else _is_guests(function):
+        return types.MethodType, (function, method.__self__)
+    return getattr, (method.__self__, function.__name__)
 
 
 def _is_guests(x: Any) -> bool:
