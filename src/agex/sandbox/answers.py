@@ -10,13 +10,14 @@ whatever kind they are.
 from __future__ import annotations
 
 import builtins
+import contextlib
 import functools
 import sys
 import types
 from collections.abc import Callable
 from typing import Any
 
-from agex.errors import SandboxTypeError
+from agex.errors import SandboxAttributeError, SandboxTypeError
 from agex.sandbox import instead, ledger, origins
 from agex.sandbox.context import asking
 from agex.sandbox.identity import is_one_of
@@ -38,6 +39,7 @@ _CHECKS = frozenset(
     }
 )  # fmt: skip
 """What is asked by whoever compares with a class, or pickles an object."""
+_PICKLING = frozenset({"__reduce__", "__reduce_ex__"})
 _BUILTIN = frozenset(id(value) for value in vars(builtins).values() if isinstance(value, type))
 """The builtin classes: a proxy over an object of one may say so."""
 _ANSWERED = ledger.DUNDERS | ledger.DEFINABLE | {"__mro_entries__", "__wrapped__"}
@@ -96,6 +98,9 @@ def _filtered(hook: Any, shown: Shown) -> Any:
     def answer(self: Any, name: str) -> Any:
         if name in _UNANSWERED:
             raise AttributeError(name)
+        if name in _PICKLING:  # it may refuse to be copied; what it answers is not believed
+            with contextlib.suppress(SandboxAttributeError):  # of object.__getattribute__, as guests have it
+                called(self, name)
         # What the class has, which is guarded itself; nothing that no class of a guest's may define.
         if name in _CHECKS or (ledger.is_dunder(name) and name not in _ANSWERED):
             return (type if issubclass(type(self), type) else object).__getattribute__(self, name)

@@ -16,11 +16,12 @@ import copy
 import dataclasses
 import functools
 import inspect
+import keyword
 import re
 import sys
 import types
 import typing
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING, Any
 
 from agex import parsing
@@ -68,6 +69,43 @@ def _made(guards: Guards, cls: type, options: dict[str, bool]) -> type:
     finally:
         preparation.undo(made)
     return made
+
+
+def make_dataclass(
+    cls_name: Any, fields: Iterable[Any], *, bases: Any = (), namespace: Any = None, **options: Any
+) -> Any:
+    """Do what ``dataclasses.make_dataclass`` does: the class is one that the guest makes by ``type()``.
+
+    Its module is the guest's in all versions, as CPython has it since 3.12.
+    """
+    annotations: dict[Any, Any] = {}
+    defaults: dict[Any, Any] = {}
+    for item in fields:
+        said = (item, _ANY) if isinstance(item, str) else item
+        if len(said) not in {2, 3}:
+            raise TypeError(f"Invalid field: {item!r}")
+        name, kind, *default = said
+        _check_made(name, annotations)
+        annotations[name] = kind
+        if default:
+            defaults[name] = default[0]
+    space = {**(namespace or {}), **defaults, "__annotations__": annotations}
+    resolved = types.resolve_bases(bases)
+    if resolved is not bases:
+        space["__orig_bases__"] = bases
+    return dataclass(classes.GuestType(cls_name, resolved, space), **options)
+
+
+_ANY: Any = "typing.Any" if sys.version_info < (3, 14) else typing.Any
+
+
+def _check_made(name: Any, known: Collection[str]) -> None:
+    if type(name) is not str or not name.isidentifier():
+        raise TypeError(f"Field names must be valid identifiers: {name!r}")
+    if keyword.iskeyword(name):
+        raise TypeError(f"Field names must not be keywords: {name!r}")
+    if name in known:
+        raise TypeError(f"Field name duplicated: {name!r}")
 
 
 _GENERATED = (
@@ -494,6 +532,7 @@ DATACLASSES: dict[str, Any] = {
     "dataclass": dataclass,
     "field": field,
     "fields": fields,
+    "make_dataclass": make_dataclass,
     "replace": replace,
 }
 """The members of ``dataclasses`` that are guarded."""

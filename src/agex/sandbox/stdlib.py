@@ -99,7 +99,7 @@ _ONLY: dict[str, tuple[str, ...]] = {
             "QUOTE_NONNUMERIC", "Error", "Sniffer", "Dialect", "excel", "excel_tab", "unix_dialect"),
     "dataclasses": ("dataclass", "field", "fields", "Field", "FrozenInstanceError", "InitVar",
     "KW_ONLY", "MISSING",
-                    "asdict", "astuple", "is_dataclass", "replace"),
+                    "asdict", "astuple", "is_dataclass", "make_dataclass", "replace"),
     "functools": ("cache", "cached_property", "cmp_to_key", "lru_cache", "partial", "partialmethod", "reduce",
                   "total_ordering", "WRAPPER_ASSIGNMENTS", "WRAPPER_UPDATES"),
     "hashlib": ("md5", "sha1", "sha224", "sha256", "sha384", "sha512", "blake2b", "blake2s",
