@@ -38,9 +38,8 @@ class Snippet:
 
     @property
     def applies(self) -> bool:
-        """Whether this interpreter knows the syntax, and may wait for an event loop: a browser tab may not."""
-        may_wait = self.family != "event_loops" or sys.platform != "emscripten"
-        return may_wait and self.since <= sys.version_info[:2] <= self.until
+        """Whether this interpreter knows the syntax."""
+        return self.since <= sys.version_info[:2] <= self.until
 
 
 def _version(text: str | None, otherwise: str) -> tuple[int, ...]:

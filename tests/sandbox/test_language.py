@@ -469,7 +469,7 @@ def test_a_member_that_no_module_has_is_missing_as_in_cpython() -> None:
         (
             "asyncio",
             "Runner",
-            "use asyncio.run(main()), or await main() where the code is run with await allowed",
+            "call await main() itself, where the code is run with await allowed",
         ),
         ("asyncio", "Barrier", "dir(asyncio) lists what is there"),
         ("json", "dump", "use json.dumps(value)"),

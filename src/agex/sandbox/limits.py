@@ -134,10 +134,6 @@ class Deadline:
         if self._left is not None and self._pauses:
             self._left = max(self._left - seconds, 1e-6)
 
-    def left(self) -> float | None:
-        """Give the seconds until it is due; None for one that never is."""
-        return max(self.due - time.monotonic(), 1e-6) if self.active else self._left
-
     def fire(self) -> None:
         """Set the sticky flag; the caller raises."""
         self.fired = True

@@ -204,8 +204,8 @@ class ModuleGrant:
 
 _INSTEAD = {
     **dict.fromkeys(
-        ("asyncio.get_event_loop", "asyncio.get_running_loop", "asyncio.new_event_loop", "asyncio.Runner"),
-        "use asyncio.run(main()), or await main() where the code is run with await allowed",
+        ("asyncio.run", "asyncio.get_event_loop", "asyncio.new_event_loop", "asyncio.Runner"),
+        "call await main() itself, where the code is run with await allowed",
     ),
     "asyncio.to_thread": "no thread can be started; call the function itself",
     "io.TextIOWrapper": "use io.StringIO(data.decode())",

@@ -28,7 +28,6 @@ from agex.sandbox.output import CAPTURE, Output, capture_stdout, release_stdout
 from agex.sandbox.policy import Policy
 from agex.sandbox.room import require_room
 from agex.sandbox.rules import Rules
-from agex.sandbox.running import end_loops
 from agex.sandbox.stacks import builtins_inside
 from agex.sandbox.tracebacks import format_error
 from agex.typeslots import name_of
@@ -468,7 +467,6 @@ class Session:
         if self._runs == 0:
             self._base = None
             end_callbacks(self._guards)
-            end_loops(self._guards)
             self._hooks.shut(self._guards.classes.made())
 
     def store_on_class(self, class_: type, name: str, value: Any) -> None:
@@ -508,10 +506,6 @@ class Session:
     def _enforcement(self, deadline: Deadline) -> Enforcement:
         how = "none" if self._limits.seconds is None else "signal" if deadline.by_signal else "flag"
         return Enforcement(time=how, memory=self._limits.memory_mb is not None)
-
-    def time_left(self) -> float | None:
-        """Give the seconds until the present run is over its limit; None where it has none."""
-        return None if self._deadline is None else self._deadline.left()
 
     def expire(self) -> None:
         """End the run for the time that it took."""

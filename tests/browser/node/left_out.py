@@ -24,7 +24,6 @@ _NEEDS: dict[str, str] = {
 """What a test itself does that a browser tab cannot, by its source and that of the fixtures it takes."""
 
 _AWAITED = "an async function is awaited there: no thread can wait for it (tests/browser/test_no_threads.py)"
-_OWN_LOOP = "asyncio.run() waits for a loop of its own, which a page cannot"
 _WAITS = "the test waits for a task without an event loop"
 
 _NO_ZONES = "there are no time zones until a page loads tzdata"
@@ -52,7 +51,6 @@ _TESTS: dict[str, str] = {
     "test_where_host_and_guest_meet_there_is_no_way_to_the_host[recursion": (
         "recursion through C uses up JavaScript's stack, and ends the interpreter (docs/browser.md)"
     ),
-    "tests/sandbox/test_running.py::": _OWN_LOOP,
     "tests/sandbox/test_half_made.py::test_the_process_goes_on": "the test starts processes",
     "tests/sandbox/test_hostile_classes.py::test_a_maker_of_classes": "the test starts threads",
     "tests/sandbox/test_limits.py::test_a_c_call_that_looks_for_signals": "there are no signals to look for",
