@@ -13,7 +13,7 @@ from agex.files import connect_fs
 from agex.sandbox import Limits, Policy, Sandbox
 from agex.sandbox.context import CURRENT, call_serving
 from agex.sandbox.modules import open_while
-from agex.sandbox.output import CAPTURE, _Users
+from agex.sandbox.output import CAPTURE, _users
 from agex.sandbox.wall import DOORS
 
 LOOPS = {
@@ -83,7 +83,7 @@ def test_host_work_that_finds_the_stack_used_up_changes_nothing(call):
     def look():
         hooks, before = session._hooks, earlier._hooks
         seen.add((hooks._pauses, hooks._is_open, before._is_open, before._is_on, earlier._runs))
-        seen.add((session._deadline.active, session._deadline._pauses, _Users.count, CAPTURE.get() is None))
+        seen.add((session._deadline.active, session._deadline._pauses, _users.count, CAPTURE.get() is None))
 
     session.add(
         {

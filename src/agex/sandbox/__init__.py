@@ -19,12 +19,13 @@ if TYPE_CHECKING:
     from agex.sandbox.kept import KeptCode
     from agex.sandbox.limits import Limits
     from agex.sandbox.policy import MemberSpec, Policy
+    from agex.sandbox.result import Enforcement, Result
     from agex.sandbox.sandbox import Sandbox
-    from agex.sandbox.session import Enforcement, Result, Session
+    from agex.sandbox.session import Session
 
 __all__ = ["Enforcement", "KeptCode", "Limits", "MemberSpec", "Policy", "Result", "Sandbox", "Session"]
 
-_HOMES = {"Enforcement": "session", "KeptCode": "kept", "MemberSpec": "policy", "Result": "session"}
+_HOMES = {"Enforcement": "result", "KeptCode": "kept", "MemberSpec": "policy", "Result": "result"}
 
 
 def __getattr__(name: str) -> Any:

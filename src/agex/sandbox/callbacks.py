@@ -58,8 +58,8 @@ class Callback:
         self._function = None
 
 
-_hung: weakref.WeakKeyDictionary[Guards, list[weakref.ref[Callback]]] = weakref.WeakKeyDictionary()
-"""The callbacks of the runs that are on, by whose guest."""
+_HUNG = "callbacks"
+"""What those of a run that is on are noted under, with its guest's guards."""
 
 
 def adding(guards: Guards, add: Callable[..., object]) -> Callable[..., None]:
@@ -71,7 +71,8 @@ def adding(guards: Guards, add: Callable[..., object]) -> Callable[..., None]:
         if context is not None and type(context) is not Context:
             raise SandboxTypeError(f"a callback needs a contextvars.Context, got {type(context).__name__}")
         callback = Callback(fn)
-        _hung.setdefault(guards, []).append(weakref.ref(callback))
+        hung: list[weakref.ref[Callback]] = guards.notes.setdefault(_HUNG, [])
+        hung.append(weakref.ref(callback))
         add(callback, **({} if context is None else {"context": context}))  # a thread's future takes none
 
     return add_done_callback
@@ -96,14 +97,14 @@ def removing(guards: Guards, remove: Callable[..., int]) -> Callable[..., int]:
     """Give ``remove_done_callback`` of a future for a guest."""
 
     def remove_done_callback(fn: Any, /) -> int:
-        return remove(_Named(fn, [each() for each in _hung.get(guards, ())]))
+        return remove(_Named(fn, [each() for each in guards.notes.get(_HUNG, ())]))
 
     return remove_done_callback
 
 
 def end_callbacks(guards: Guards) -> None:
     """Have no callback of the guest called any more: its run is over."""
-    for each in _hung.pop(guards, ()):
+    for each in guards.notes.pop(_HUNG, ()):
         callback = each()
         if callback is not None:
             callback.end()

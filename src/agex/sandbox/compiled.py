@@ -7,10 +7,10 @@ mention must be names that the ledger lets guest code say.
 from __future__ import annotations
 
 import ast
+import functools
 import operator
-import threading
 import types
-from collections import OrderedDict
+from typing import Any
 
 from agex import parsing
 from agex.errors import SandboxSyntaxError
@@ -22,10 +22,6 @@ from agex.sandbox.spaces import keep_equal
 from agex.sandbox.switch import LISTS, bound
 
 __all__ = ["compile_expression", "compile_module"]
-
-_CACHE_SIZE = 512  # programs; a turn's code is a few kilobytes of bytecode
-_cache: OrderedDict[tuple[object, ...], types.CodeType] = OrderedDict()
-_lock = threading.RLock()  # a collection may come with it held, and a guest's close() run a text
 
 
 def compile_module(
@@ -44,33 +40,17 @@ def compile_module(
         SyntaxError: it is not Python.
         SandboxSyntaxError: it is, but something in it is not allowed.
     """
-    key = (source, filename, rules, echo, flat, top_level_await, apart)
-    with _lock:
-        if key in _cache:
-            _cache.move_to_end(key)
-            return _cache[key]
+    return _compiled(source, filename, rules, echo, flat, top_level_await, apart)
+
+
+@functools.lru_cache(maxsize=512)  # programs; a turn's code is a few kilobytes of bytecode
+def _compiled(*program: Any) -> types.CodeType:
     # A tree is no garbage, either: looking for some took a sixth of the time.
-    code = parsing.undisturbed(
-        lambda: _compile(
-            source, filename, rules, echo=echo, flat=flat, top_level_await=top_level_await, apart=apart
-        )
-    )
-    with _lock:
-        _cache[key] = code
-        if len(_cache) > _CACHE_SIZE:
-            _cache.popitem(last=False)
-    return code
+    return parsing.undisturbed(lambda: _compile(*program))
 
 
-def _compile(
-    source: str,
-    filename: str,
-    rules: Rules,
-    *,
-    echo: bool,
-    flat: bool,
-    top_level_await: bool,
-    apart: bool,
+def _compile(  # noqa: PLR0917 - as the cache takes them
+    source: str, filename: str, rules: Rules, echo: bool, flat: bool, top_level_await: bool, apart: bool
 ) -> types.CodeType:
     flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT if top_level_await else 0
     try:

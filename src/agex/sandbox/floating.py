@@ -8,17 +8,15 @@ calls.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["give_decimals_back", "kept", "take_decimals"]
+__all__ = ["give_back", "give_decimals_back", "in_force", "take_decimals"]
 
 _AT_FIRST: dict[str, dict[str, str]] = {
     "numpy": {"divide": "warn", "over": "warn", "under": "ignore", "invalid": "warn"},
     "scipy.special": {"all": "ignore", "memory": "raise"},
 }
-"""Modules with such a setting, and what it is when they are imported."""
+"""Modules with such a setting, and what it is when they are imported: numpy, and what imports it."""
 
 
 def take_decimals(guests: Any) -> Any:
@@ -41,18 +39,25 @@ def give_decimals_back(host: Any) -> Any:
     return guests
 
 
-@contextmanager
-def kept() -> Iterator[None]:
-    """Give the settings back as they were."""
-    shown = _shown()
-    before = {name: _settings(module) for name in _AT_FIRST if (module := sys.modules.get(name))}
-    try:
-        yield
-    finally:
-        for name, at_first in _AT_FIRST.items():
-            if module := sys.modules.get(name):
-                _restore(module, before.get(name, (at_first, None)))
-        _show(shown)
+def in_force() -> dict[str, Any]:
+    """Give the settings as they are, of the modules that are there."""
+    if "numpy" not in sys.modules:
+        return {}
+    found = {name: _settings(module) for name in _AT_FIRST if (module := sys.modules.get(name))}
+    if _PRINTING in sys.modules:
+        found[_PRINTING] = _shown()
+    return found
+
+
+def give_back(before: dict[str, Any]) -> None:
+    """Have the settings be as they were, in modules that were not there yet as they are at first."""
+    if "numpy" not in sys.modules:
+        return
+    for name, at_first in _AT_FIRST.items():
+        if module := sys.modules.get(name):
+            _restore(module, before.get(name, (at_first, None)))
+    if _PRINTING in sys.modules:
+        _show(before.get(_PRINTING))
 
 
 def _settings(module: Any) -> tuple[dict[str, str], Any]:

@@ -22,6 +22,7 @@ import heapq
 import importlib
 import itertools
 import math
+import operator
 import os
 import threading
 import time
@@ -67,20 +68,22 @@ class Deadline:
     guest, an exception could strike the loop.
     """
 
+    _pauses = 0
+    due = 0.0
+    active = False
+    striking = False
+    """Whether the watchdog may be about to raise in the thread."""
+    struck = False
+    """Whether it has, at least once."""
+    fired = False
+    over = False
+
     def __init__(self, seconds: float | None, expire: Callable[[], None], *, raises: bool = True) -> None:
         self._left = seconds
         self._expire = expire
         self.thread = threading.get_ident() if raises else None
         self.by_signal = raises and _may_use_alarm()
-        self._pauses = 0
-        self.due = 0.0
-        self.active = False
-        self.striking = False
-        """Whether the watchdog may be about to raise in the thread."""
-        self.struck = False
-        """Whether it has, at least once."""
-        self.fired = False
-        self.over = False
+        self._clock: _Alarm | _Watchdog | _Asked = _alarm if self.by_signal else _background
         if seconds is not None and not self.by_signal:
             _background.ready(strikes=raises)  # here, where no limit of memory is in force yet
 
@@ -90,7 +93,7 @@ class Deadline:
             return
         self.due = time.monotonic() + self._left
         self.active = True
-        self._clock().add(self)
+        self._clock.add(self)
 
     def cancel(self) -> None:
         """Stop counting for good; may be called again."""
@@ -100,10 +103,7 @@ class Deadline:
     def _stop(self) -> None:
         self.active = False
         if self._left is not None:
-            self._clock().remove(self)
-
-    def _clock(self) -> _Alarm | _Watchdog | _Asked:
-        return _alarm if self.by_signal else _background
+            self._clock.remove(self)
 
     def pause(self) -> None:
         """Let the clock stand still. That of an alarm goes on while another thread than its own pauses it."""
@@ -148,27 +148,36 @@ _AGAIN = 0.002
 _PEACE = 0.25
 
 
+_DUE = operator.attrgetter("due")
+
+
 class _Alarm:
     """The deadlines of the main thread, behind one interval timer."""
 
     def __init__(self) -> None:
         self._deadlines: list[Deadline] = []
         self._previous: object = None
+        self._has_rung = False
 
     def add(self, deadline: Deadline) -> None:
         if not self._deadlines:
+            self._has_rung = False
             self._previous = _signal.signal(_signal.SIGALRM, self._ring)
-        self._deadlines.append(deadline)
-        self._arm()
+            self._deadlines.append(deadline)
+            self._arm()
+        else:
+            self._deadlines.append(deadline)
+            self._arm_again()
 
     def remove(self, deadline: Deadline) -> None:
         if deadline not in self._deadlines:
             return
         self._deadlines.remove(deadline)
         if self._deadlines:
-            self._arm()
+            self._arm_again()
+        elif _signal.setitimer(_signal.ITIMER_REAL, 0)[0] > _AGAIN and not self._has_rung:
+            _signal.signal(_signal.SIGALRM, self._previous)
         else:
-            _signal.setitimer(_signal.ITIMER_REAL, 0)
             # Ignored first, which drops one that another thread is still to take: it would end the process.
             _signal.signal(_signal.SIGALRM, _signal.SIG_IGN)
             _signal.signal(_signal.SIGALRM, self._previous)
@@ -176,14 +185,21 @@ class _Alarm:
     def owns(self) -> bool:
         return bool(self._deadlines)
 
-    def _arm(self) -> None:
-        due = min(deadline.due for deadline in self._deadlines)
-        _signal.setitimer(_signal.ITIMER_REAL, max(due - time.monotonic(), 1e-6), _AGAIN)
+    def _arm_again(self) -> None:
+        if self._arm() <= _AGAIN:
+            self._has_rung = True
+
+    def _arm(self) -> float:
+        """Set the timer; return what it had left, which is more than `_AGAIN` only if it has not rung."""
+        due = min(self._deadlines, key=_DUE).due
+        left: float = _signal.setitimer(_signal.ITIMER_REAL, max(due - time.monotonic(), 1e-6), _AGAIN)[0]
+        return left
 
     def _ring(self, signum: int, frame: object) -> None:
         now = time.monotonic()
         late = [d for d in self._deadlines if d.active and d.due <= now]
         if late:
+            self._has_rung = True
             _signal.setitimer(_signal.ITIMER_REAL, _PEACE, _AGAIN)
             try:
                 for deadline in late:
@@ -412,10 +428,14 @@ class Held:
     """The process is held to no limits of resources."""
 
     def __enter__(self) -> Self:
+        self.begin()
         return self
 
     def __exit__(self, *error: object) -> None:
         self.end()
+
+    def begin(self) -> None:
+        """Put the limits in force."""
 
     def ease(self) -> None:
         """Give the host memory to go on with, where the guest has taken all that there was."""
@@ -449,7 +469,7 @@ class _HeldTo(Held):
         self._reserve: mmap.mmap | None = None
         self._of: list[tuple[_SoftLimit, int]] = []
 
-    def __enter__(self) -> Self:
+    def begin(self) -> None:
         import mmap
         import resource
 
@@ -463,7 +483,6 @@ class _HeldTo(Held):
         except BaseException:
             self.end()
             raise
-        return self
 
     def _hold(self, limit: _SoftLimit, which: int, value: int) -> None:
         self._of.append((limit, which))

@@ -97,23 +97,39 @@ class _Router(io.TextIOBase):
 class _Users:
     """How many runs need the routing."""
 
-    # A collection may come with it held, and a guest's close() of a dropped file be a run of its own.
-    lock = threading.RLock()
-    count = 0
+    def __init__(self) -> None:
+        # A collection may come with it held, and a guest's close() of a dropped file be a run of its own.
+        self.lock = threading.RLock()
+        self.count = 0
+        self.last: _Router | None = None
+        """The one before the stream that the interpreter began with, and keeps: made once, not each run."""
+
+
+_users = _Users()
 
 
 def capture_stdout() -> None:
     """Route ``sys.stdout`` by context until `release_stdout`. Calls nest and may come from any thread."""
-    with _Users.lock:
-        _Users.count += 1
+    with _users.lock:
+        _users.count += 1
         # Not isinstance(), which asks the stream: one of a guest's would run code, with the lock held.
         if type(sys.stdout) is not _Router:
-            sys.stdout = _Router(sys.stdout)
+            sys.stdout = _router(sys.stdout)
+
+
+def _router(original: Any) -> _Router:
+    last = _users.last
+    if last is not None and last.original is original:
+        return last
+    made = _Router(original)
+    if original is sys.__stdout__:
+        _users.last = made
+    return made
 
 
 def release_stdout() -> None:
     """Undo one `capture_stdout`; the last one puts the original stream back."""
-    with _Users.lock:
-        _Users.count -= 1
-        if _Users.count == 0 and type(sys.stdout) is _Router:
+    with _users.lock:
+        _users.count -= 1
+        if _users.count == 0 and type(sys.stdout) is _Router:
             sys.stdout = sys.stdout.original

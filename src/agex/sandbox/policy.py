@@ -328,6 +328,8 @@ class Policy:
     def prepare(self) -> None:
         """Have the libraries in force that are there be as they need to be: objects of theirs may be, too."""
         signatures.hold()
+        if self._unprepared.keys().isdisjoint(sys.modules.keys()):
+            return
         for name, library in list(self._unprepared.items()):
             if name in sys.modules:
                 libraries.prepare(library)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from agex.sandbox.limits import Limits
 from agex.sandbox.policy import Policy
-from agex.sandbox.session import Result, Session
+from agex.sandbox.result import Result
+from agex.sandbox.session import Session
 
 if TYPE_CHECKING:
     from agex.sandbox.files import Files

@@ -8,7 +8,7 @@ import threading
 import time
 import types
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from agex.errors import EvalError, SandboxError
 from agex.sandbox import floating, members, wall
@@ -20,12 +20,13 @@ from agex.sandbox.context import CURRENT, as_host
 from agex.sandbox.echo import echo_text
 from agex.sandbox.guards import Guards
 from agex.sandbox.hooks import Hooks
-from agex.sandbox.limits import RUNNING, Deadline, Held, Limits, Stop, require_limits, resource_limits
+from agex.sandbox.limits import RUNNING, Deadline, Limits, Stop, require_limits, resource_limits
 from agex.sandbox.modules import explained, refused_member
 from agex.sandbox.names import is_bindable
 from agex.sandbox.origins import session_in
 from agex.sandbox.output import CAPTURE, Output, capture_stdout, release_stdout
 from agex.sandbox.policy import Policy
+from agex.sandbox.result import Enforcement, Result, enforced
 from agex.sandbox.room import require_room
 from agex.sandbox.rules import Rules
 from agex.sandbox.stacks import builtins_inside
@@ -35,61 +36,7 @@ from agex.typeslots import name_of
 if TYPE_CHECKING:
     from agex.sandbox.files import Files, GuestFiles
 
-__all__ = ["Enforcement", "Result", "Session"]
-
-
-class Enforcement(NamedTuple):
-    """What really held during a run."""
-
-    isolation: str = "none"
-    """The level: ``"none"`` is the interpreter of the host, behind the guards."""
-    time: str = "none"
-    """``"signal"`` also ends C calls that look for signals; ``"flag"`` ends Python code; ``"none"``."""
-    memory: bool = False
-    """Whether the address space was limited."""
-    walls: tuple[str, ...] = ()
-    """What else holds the code in, each with its version; nothing in process."""
-
-
-_NOT_ENFORCED = Enforcement()
-
-
-class Result:
-    """What a run came to. Never holds a live frame of the guest unless an error does."""
-
-    # No dataclass: the module of that name would be a fifth of the time that this room takes to import.
-    def __init__(
-        self,
-        *,
-        value: Any = None,
-        echo: str | None = None,
-        stdout: str = "",
-        error: Exception | None = None,
-        traceback: str = "",
-        enforcement: Enforcement | None = None,
-    ) -> None:
-        self.value = value
-        """The value of a last expression, or what the called function returned."""
-        self.echo = echo
-        """Its bounded repr, made inside the limits; None for None."""
-        self.stdout = stdout
-        """What was printed, bounded."""
-        self.error = error
-        """What the guest raised; an `EvalError` for a limit."""
-        self.traceback = traceback
-        """The guest's own frames, with lines; empty without an error."""
-        self.stopped: BaseException | None = None
-        """What a host function ended the run with."""
-        self.namespace: dict[str, Any] = {}
-        """The guest's names after the run."""
-        self.duration = 0.0
-        """Seconds of wall clock."""
-        self.enforcement = _NOT_ENFORCED if enforcement is None else enforcement
-
-    def __repr__(self) -> str:
-        # Without the objects: their own repr would be code of the guest's.
-        error = "" if self.error is None else f", error={type(self.error).__name__}"
-        return f"Result(echo={self.echo!r}, stdout={self.stdout!r}{error})"
+__all__ = ["Session"]
 
 
 class Session:
@@ -364,19 +311,23 @@ class Session:
             result.echo = echo_text(result.value, self._limits.output_chars)
 
     def _guarded(self, work: Callable[[Result], None]) -> Result:
-        with self._prepared(raises=True) as (result, deadline, held):
-            try:
+        run = self._prepared(raises=True)
+        try:
+            self._begin(run)
+            with self._own_files():
                 try:
-                    deadline.start()
-                    work(result)
-                finally:
-                    held.ease()
-                    deadline.cancel()
-            except BaseException as error:  # noqa: BLE001 - whatever a guest raises; settled by kind
-                deadline.cancel()  # an alarm may have struck on the way out
-                held.end()
-                self._settle(result, error)
-        return result
+                    try:
+                        run.deadline.start()
+                        work(run.result)
+                    finally:
+                        run.ease()
+                except BaseException as error:  # noqa: BLE001 - whatever a guest raises; settled by kind
+                    run.end()  # an alarm may have struck on the way out
+                    self._settle(run.result, error)
+                self._settle_swallowed(run.result)
+        finally:
+            self._end(run)
+        return run.result
 
     async def _aguarded(self, work: Callable[[Result], Any]) -> Result:
         import asyncio  # takes longer than the rest of this room, and synchronous hosts do without
@@ -386,81 +337,81 @@ class Session:
         async def guest() -> None:
             if self._runs == 1:
                 self._base = sys._getframe()  # pyright: ignore[reportPrivateUsage] - its task begins here
-            await work(result)
+            await work(run.result)
 
-        waiting = self._hooks.waiting(self._guards.classes.made)
-        with self._prepared(raises=False) as (result, deadline, held), waiting:
-            try:
+        run = self._prepared(raises=False)
+        try:
+            self._begin(run)
+            with self._own_files(), self._hooks.waiting(self._guards.classes.made):
                 try:
-                    deadline.start()
-                    await run_apart(self._guards, guest, self._limits.seconds, self.expire)
-                finally:
                     try:
-                        if self._runs == 1:  # else the run around this one ends them, with its own
-                            await end_tasks(self._guards)
+                        run.deadline.start()
+                        await run_apart(self._guards, guest, self._limits.seconds, self.expire)
                     finally:
-                        held.ease()
-                        deadline.cancel()
-            except BaseException as error:
-                task = asyncio.current_task()
-                if type(error) is asyncio.CancelledError and task is not None and task.cancelling():
-                    raise  # it was the host that cancelled, not the guest that said so
-                deadline.cancel()
-                held.end()
-                self._settle(result, error)
-        return result
+                        try:
+                            if self._runs == 1:  # else the run around this one ends them, with its own
+                                await end_tasks(self._guards)
+                        finally:
+                            run.ease()
+                except BaseException as error:
+                    task = asyncio.current_task()
+                    if type(error) is asyncio.CancelledError and task is not None and task.cancelling():
+                        raise  # it was the host that cancelled, not the guest that said so
+                    run.end()
+                    self._settle(run.result, error)
+                self._settle_swallowed(run.result)
+        finally:
+            self._end(run)
+        return run.result
 
-    @contextlib.contextmanager
-    def _prepared(self, *, raises: bool) -> Iterator[tuple[Result, Deadline, Held]]:
-        """Set up one run, and fill in what every result says."""
+    def _prepared(self, *, raises: bool) -> _Run:
+        """Note what is in force, for a run that is about to begin: whoever asks ends it, see `_end`."""
         require_room()
-        output = self._output(self._limits.output_chars)
-        result = Result()
+        run = _Run(self._limits, self._output, Deadline(self._limits.seconds, self.expire, raises=raises))
+        run.outer, self._deadline = self._deadline, run.deadline
         self._raises = raises
         self._ending = None
         self._switch.turn_off()
-        outer, self._deadline = self._deadline, Deadline(self._limits.seconds, self.expire, raises=raises)
-        capture_stdout()
         watch_generators()
-        start = time.perf_counter()
+        capture_stdout()
+        return run
+
+    def _begin(self, run: _Run) -> None:
+        self._runs += 1  # at first: whatever fails below, `_end` undoes it
+        if self._runs == 1:
+            self._hooks.open()
+            self._guards.renew()
+            release_callbacks()
+            self._thread = threading.get_ident()
+            # Past this method: `_guarded`, or another that runs begin in.
+            self._base = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+        run.held.begin()
+        # This context is the guest's from here: output is caught, the second wall stands, shut.
+        run.decimals = floating.take_decimals(self._decimals)
+        run.is_begun = True
+        CAPTURE.set(run.output)
+        CURRENT.set(self._guards)
+        wall.DOORS.set(wall.SHUT)
+
+    def _end(self, run: _Run) -> None:
+        """Put back all that `_prepared` noted, and fill in what every result says."""
+        result = run.result
         try:
-            self._enter()
-            with resource_limits(self._limits) as held:
-                # This context is the guest's from here: output is caught, the second wall stands, shut.
-                capture, guest = CAPTURE.set(output), CURRENT.set(self._guards)
-                doors, own = wall.DOORS.set(wall.SHUT), floating.take_decimals(self._decimals)
-                try:
-                    with self._own_files(), floating.kept():
-                        yield result, self._deadline, held
-                        if self._was_swallowed(result):
-                            self._settle(result, Stop())
-                finally:
-                    wall.DOORS.reset(doors)
-                    CURRENT.reset(guest)
-                    CAPTURE.reset(capture)
-                    self._decimals = floating.give_decimals_back(own)
+            run.give_back()
         finally:
-            result.enforcement = self._enforcement(self._deadline)
-            self._deadline = outer
+            if run.is_begun:
+                self._decimals = run.decimals
+            result.enforcement = self._enforcement(run.deadline)
+            self._deadline = run.outer
             try:
                 self._leave()
             finally:
                 release_stdout()
                 self._switch.turn_off()
                 self._release_others()
-            result.duration = time.perf_counter() - start
-            result.stdout = output.text()
+            result.duration = time.perf_counter() - run.start
+            result.stdout = run.output.text()
             result.namespace = self.namespace
-
-    def _enter(self) -> None:
-        self._runs += 1  # at first: whatever fails below, `_leave` undoes it
-        if self._runs == 1:
-            self._hooks.open()
-            self._guards.renew()
-            release_callbacks()
-            self._thread = threading.get_ident()
-            # Past this method, `_prepared` and contextlib.
-            self._base = sys._getframe(3)  # pyright: ignore[reportPrivateUsage]
 
     def _leave(self) -> None:
         self._runs -= 1
@@ -500,12 +451,13 @@ class Session:
 
         return inside(self._guards.files)
 
-    def _was_swallowed(self, result: Result) -> bool:
-        return self._ending is not None and result.error is None and result.stopped is None
+    def _settle_swallowed(self, result: Result) -> None:
+        if self._ending is not None and result.error is None and result.stopped is None:
+            self._settle(result, Stop())
 
     def _enforcement(self, deadline: Deadline) -> Enforcement:
         how = "none" if self._limits.seconds is None else "signal" if deadline.by_signal else "flag"
-        return Enforcement(time=how, memory=self._limits.memory_mb is not None)
+        return enforced("none", how, self._limits.memory_mb is not None)
 
     def expire(self) -> None:
         """End the run for the time that it took."""
@@ -560,6 +512,48 @@ class Session:
             result.traceback = (
                 f"{name_of(type(error))}: (its text could not be made: {name_of(type(broken))})"
             )
+
+
+class _Run:
+    """One run, and what it found in force."""
+
+    is_begun = False
+    """Whether the guest has a decimal context of its own in place of the host's."""
+    decimals: Any = None
+    """The one of the two that is not in force."""
+    outer: Deadline | None = None
+    """That of the run around this one."""
+
+    def __init__(self, limits: Limits, output: Callable[[int], Output], deadline: Deadline) -> None:
+        self.result = Result()
+        self.output = output(limits.output_chars)
+        self.deadline = deadline
+        self.held = resource_limits(limits)
+        self._capture, self._guest, self._doors = CAPTURE.get(), CURRENT.get(), wall.DOORS.get()
+        self._floating = floating.in_force()
+        self.start = time.perf_counter()
+
+    def ease(self) -> None:
+        """Stop the clock: the guest's code is over."""
+        self.held.ease()
+        self.deadline.cancel()
+
+    def end(self) -> None:
+        """Have no limit in force any more; may be called again."""
+        self.deadline.cancel()
+        self.held.end()
+
+    def give_back(self) -> None:
+        """Put back what this run found; nothing is changed where it is so already."""
+        try:
+            floating.give_back(self._floating)
+        finally:
+            wall.DOORS.set(self._doors)
+            CURRENT.set(self._guest)
+            CAPTURE.set(self._capture)
+            if self.is_begun:
+                self.decimals = floating.give_decimals_back(self.decimals)
+            self.held.end()
 
 
 _TEXT_SECONDS = 1.0

@@ -20,8 +20,18 @@ __all__ = ["hold"]
 def hold() -> None:
     """Have names in them refused, once a process and where somebody has loaded ``inspect``."""
     library: Any = sys.modules.get("inspect")
-    if library is not None:
-        replace(library, "_signature_fromstr", _of_literals)
+    if library is not None and vars(library).get(_NAME) is not _Held.function:
+        replace(library, _NAME, _of_literals)
+        _Held.function = vars(library).get(_NAME)
+
+
+_NAME = "_signature_fromstr"
+
+
+class _Held:
+    """What stands there: to ask whether it is one of ours is a tenth of what beginning a run takes."""
+
+    function: Any = None
 
 
 def _of_literals(real: Any) -> Any:

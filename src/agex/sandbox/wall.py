@@ -148,8 +148,11 @@ def _no_workspace() -> dict[ContextVar[Any], Any]:
 def without_workspace() -> AbstractContextManager[None]:
     """Let this context see the files of the host, where it saw those of a workspace."""
     monkeyfs = sys.modules.get("monkeyfs.context")  # without it there is no workspace in this process
-    suspended: AbstractContextManager[None] = nullcontext() if monkeyfs is None else monkeyfs.suspend()
+    suspended: AbstractContextManager[None] = _NOTHING if monkeyfs is None else monkeyfs.suspend()
     return suspended
+
+
+_NOTHING = nullcontext()
 
 
 def _hook(event: str, args: tuple[Any, ...]) -> None:
@@ -169,6 +172,8 @@ def _judge(event: str) -> Verdict:
     """Choose what is done about an event, once for each name."""
     if event == "open":
         return _about_open
+    if event == "exec":
+        return _about_code
     if event in _FILES:
         return _about_files
     if event.startswith(_NETWORK):
@@ -233,10 +238,15 @@ def _about_network(event: str, args: tuple[Any, ...]) -> None:
         )
 
 
+def _about_code(event: str, args: tuple[Any, ...]) -> None:
+    guards = CURRENT.get()
+    # The session's own comes with each run: finding the frame is a fifth of what a short one takes.
+    if guards is None or args[0] is not guards.program:
+        _about_interpreter(event, args)
+
+
 def _about_interpreter(event: str, args: tuple[Any, ...]) -> None:
     guards = CURRENT.get()
-    if guards is not None and event == "exec" and args[0] is guards.program:
-        return  # the session's own, with each run: finding the frame is a fifth of what a short one takes
     frame = _raising_frame()
     if guards is not None and frame is not None and frame.f_builtins is guards.builtins:
         if event == "import":

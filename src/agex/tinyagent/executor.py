@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from agex.isolation import GuestSession
     from agex.sandbox import Policy, Result
-    from agex.sandbox.session import Enforcement
+    from agex.sandbox.result import Enforcement
 
 __all__ = ["ExecutionResult", "Executor", "PythonExecutor"]
 
