@@ -57,10 +57,13 @@ def at(node: Any) -> Any:
 
 def _new(kind: type[N], here: dict[str, int], /, **fields: Any) -> N:
     """Build a node; the constructor, which looks at each field, takes more than twice as long."""
-    node = kind.__new__(kind)
+    node: N = _unmade(kind)
     fields.update(here)
     node.__dict__ = fields
     return node
+
+
+_unmade: Any = ast.AST.__new__
 
 
 def shared(name: str) -> ast.Name:
@@ -73,7 +76,7 @@ _helper = functools.cache(shared)
 
 def text(value: str, node: Any) -> ast.Constant:
     """Build a string constant."""
-    return ast.Constant(value, **at(node))
+    return _new(ast.Constant, at(node), value=value, kind=None)
 
 
 def call(helper: str, node: Any, *args: ast.expr) -> ast.Call:

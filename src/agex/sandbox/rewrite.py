@@ -34,7 +34,7 @@ from typing import Any, NoReturn
 from agex.errors import SandboxSyntaxError
 from agex.sandbox import augmented, hints, ledger, nodes, patterns
 from agex.sandbox.formatting import is_plain_format
-from agex.sandbox.plain import FIELDS
+from agex.sandbox.plain import LOADED, visits
 from agex.sandbox.rules import HELPERS, Rules
 from agex.sandbox.steady import Locals, target_names
 
@@ -58,9 +58,6 @@ def rewrite_expression(tree: ast.Expression, rules: Rules) -> ast.Expression:
     tree.body = rewriter.expr(tree.body)
     return tree
 
-
-LOADED = ast.parse("_").body[0].value.ctx  # type: ignore[attr-defined]
-"""The context of every name that a parsed program reads: the parser has but one."""
 
 # Scopes differ in where a temporary may live: only a function has locals of its own.
 _MODULE, _CLASS, _FUNCTION = "module", "class", "function"
@@ -89,26 +86,10 @@ class Rewriter:
 
     def expr(self, node: Any) -> Any:
         """Rewrite a node that stays one node."""
-        kind = type(node)
-        visit = _VISITS.get(kind)
-        if visit is not None:
-            return visit(self, node)
-        fields = FIELDS.get(kind)
-        if fields is None:
-            self.refuse(node, f"{kind.__name__} is not supported here", "use plainer Python")
-        known = self.known
-        for field in fields:
-            child = getattr(node, field)
-            kind = type(child)
-            if kind is ast.Name:
-                if child.id not in known or child.ctx is not LOADED:
-                    self.name(child)
-            elif kind is list:
-                if child:
-                    self.children(child)
-            elif kind is not ast.Constant and child is not None and (new := self.expr(child)) is not child:
-                setattr(node, field, new)
-        return node
+        visit = _VISITS.get(type(node))
+        if visit is None:
+            self.refuse(node, f"{type(node).__name__} is not supported here", "use plainer Python")
+        return visit(self, node)
 
     def children(self, block: list[Any]) -> None:
         """Rewrite a list in place; a statement list may grow."""
@@ -118,25 +99,27 @@ class Rewriter:
         known = self.known
         for i, child in enumerate(block):
             kind = type(child)
-            if kind is ast.Name:
+            if kind is _NAME:
                 if child.id not in known or child.ctx is not LOADED:
                     self.name(child)
-            elif kind is not ast.Constant and child is not None:
-                block[i] = self.expr(child)
+            elif kind is not _CONSTANT and child is not None:
+                block[i] = _VISITS.get(kind, Rewriter.expr)(self, child)
 
     def statements(self, block: Sequence[ast.stmt]) -> list[ast.stmt]:
         """Rewrite a block; behind a statement that can swallow an exception stands a stop check."""
         out: list[ast.stmt] = []
         for node in block:
-            if type(node) is ast.AnnAssign and self.scope is not _FUNCTION and hints.are_taken(self):
-                out += hints.annotated(self, node)
-                continue
-            if type(node) is ast.Import:
+            kind = type(node)
+            if kind not in _GROWING:
+                out.append(_VISITS.get(kind, Rewriter.expr)(self, node))
+            elif isinstance(node, ast.Import):
                 out += nodes.imports(self.expr(node))
-                continue
-            out.append(self.expr(node))
-            if type(node) in _SWALLOWING:
-                out.append(nodes.stop_check(node))
+            elif not isinstance(node, ast.AnnAssign):
+                out += (self.expr(node), nodes.stop_check(node))
+            elif self.scope is not _FUNCTION and hints.are_taken(self):
+                out += hints.annotated(self, node)
+            else:
+                out.append(self.expr(node))
         return out
 
     def optional(self, node: Any) -> Any:
@@ -237,14 +220,14 @@ class Rewriter:
     def attribute(self, node: ast.Attribute) -> ast.Attribute:
         """Allow by name; guard the receiver where the name is contested."""
         receiver, name = node.value, node.attr
-        if type(receiver) is not ast.Name or receiver.id not in self.known:
+        if type(receiver) is not _NAME or receiver.id not in self.known:
             node.value = self.expr(receiver)
         if name not in self.open:
             if self.is_open(name):
                 self.open.add(name)
             elif ledger.is_denied(name):
                 self.refuse(node, f"attribute '{name}' is not accessible", "use the object's public methods")
-        if not isinstance(node.ctx, ast.Load):
+        if node.ctx is not LOADED and not isinstance(node.ctx, ast.Load):
             self.store(node)
         elif name not in self.open:
             self.load(node, receiver)
@@ -319,7 +302,7 @@ class Rewriter:
 
     def call(self, node: ast.Call) -> ast.Call:
         """Allow: a call is as safe as the function it reaches."""
-        if type(node.func) is not ast.Name or node.func.id not in self.known:
+        if type(node.func) is not _NAME or node.func.id not in self.known:
             node.func = self.expr(node.func)
         if node.args:
             self.children(node.args)
@@ -561,8 +544,9 @@ class Rewriter:
 
 
 _READABLE = ledger.NAMES | ledger.DEFINABLE
-_SWALLOWING = frozenset({ast.With, ast.AsyncWith, ast.Try, ast.TryStar})
-"""Statements behind which an exception may be gone."""
+_NAME, _CONSTANT = ast.Name, ast.Constant
+_GROWING = frozenset({ast.Import, ast.AnnAssign, ast.With, ast.AsyncWith, ast.Try, ast.TryStar})
+"""Statements that may become several: behind the last four, an exception may be gone."""
 
 _SPECIAL: dict[str, Callable[[Rewriter, Any], Any]] = {
     "If": Rewriter.if_,
@@ -597,4 +581,6 @@ _SPECIAL: dict[str, Callable[[Rewriter, Any], Any]] = {
 }
 """Node types that get more than a look at their children."""
 
-_VISITS = {getattr(ast, name): visit for name, visit in _SPECIAL.items() if hasattr(ast, name)}
+_VISITS = dict[type, Callable[[Rewriter, Any], Any]]()
+_VISITS |= visits(_VISITS)
+_VISITS |= {getattr(ast, name): visit for name, visit in _SPECIAL.items() if hasattr(ast, name)}
