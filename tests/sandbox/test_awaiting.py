@@ -13,6 +13,7 @@ import pytest
 
 from agex.errors import SandboxError
 from agex.sandbox import Limits, Policy, Sandbox
+from agex.sandbox.context import CURRENT
 
 LEFT = {
     "a coroutine of a class of its own": """
@@ -555,3 +556,17 @@ del task, tasks
 
     assert (result.error, result.stdout) == (None, "cancelled\n" * 3)
     assert [str(each.message) for each in warned] == []
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_run_that_is_dropped_with_its_loop_leaves_the_host_as_it_is() -> None:
+    """What a dropped coroutine does in the end, it does in whatever context is there then: the host's."""
+    loop = asyncio.new_event_loop()
+    source = "import asyncio\nwhile True: await asyncio.sleep(0.01)"
+    run = loop.create_task(Sandbox().aexec(source))
+    loop.run_until_complete(asyncio.sleep(0.05))
+    loop.close()
+    del run, loop
+    gc.collect()
+
+    assert CURRENT.get() is None

@@ -15,6 +15,8 @@ def release_callbacks() -> None:
 
     They are equal to what they were, for the host takes them out again; another thread may do so meanwhile.
     """
+    if not gc.callbacks:
+        return
     for callback in [each for each in gc.callbacks if type(each) is not _Released]:
         # One context is enough: there is one collection at a time, of all threads.
         gc.callbacks.append(_Released(Context().run, callback))

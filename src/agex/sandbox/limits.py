@@ -377,7 +377,7 @@ def _take_pending() -> None:
 
 def _may_use_alarm() -> bool:
     """Tell whether this is the main thread of a host that leaves SIGALRM alone."""
-    if not _HAS_TIMER or threading.get_ident() != threading.main_thread().ident:
+    if not _HAS_TIMER or threading.get_ident() != _Main.thread:
         return False
     if _alarm.owns():
         return True
@@ -391,6 +391,17 @@ _signal = importlib.import_module("_signal")
 # Where no thread can start, a browser tab, the timer is there and never rings while Python runs.
 _HAS_TIMER = threads.CAN_START and hasattr(_signal, "setitimer")
 
+
+class _Main:
+    """The main thread: asking for it takes two calls, for each run."""
+
+    thread = threading.main_thread().ident
+
+    @classmethod
+    def renew(cls) -> None:
+        cls.thread = threading.main_thread().ident
+
+
 _alarm = _Alarm()
 _watchdog = _Watchdog()
 _asked = _Asked()
@@ -400,6 +411,7 @@ RUNNING: object = False if threads.CAN_START else _asked
 """The flag of a run that is not to stop; of one that is, it is True."""
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_watchdog.reset)  # threads do not survive a fork
+    os.register_at_fork(after_in_child=_Main.renew)  # but for the one that forked, which is the main one then
 
 
 def require_limits(limits: Limits) -> None:

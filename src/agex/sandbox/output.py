@@ -61,6 +61,8 @@ class Output:
 
     def text(self) -> str:
         """Give what was kept, with a note where something was cut."""
+        if not self._head:
+            return ""
         note = f"\n... [{self._dropped:,} characters cut] ...\n" if self._dropped else ""
         return "".join(self._head) + note + "".join(self._tail)
 

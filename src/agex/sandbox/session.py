@@ -8,6 +8,7 @@ import threading
 import time
 import types
 from collections.abc import Callable, Iterator, Mapping
+from contextvars import Token
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from agex.errors import EvalError, SandboxError
@@ -389,9 +390,7 @@ class Session:
         # This context is the guest's from here: output is caught, the second wall stands, shut.
         run.decimals = floating.take_decimals(self._decimals)
         run.is_begun = True
-        CAPTURE.set(run.output)
-        CURRENT.set(self._guards)
-        wall.DOORS.set(wall.SHUT)
+        run.tokens = CAPTURE.set(run.output), CURRENT.set(self._guards), wall.DOORS.set(wall.SHUT)
 
     def _end(self, run: _Run) -> None:
         """Put back all that `_prepared` noted, and fill in what every result says."""
@@ -521,6 +520,8 @@ class _Run:
     """Whether the guest has a decimal context of its own in place of the host's."""
     decimals: Any = None
     """The one of the two that is not in force."""
+    tokens: tuple[Token[Any], Token[Any], Token[Any]] | None = None
+    """What sets the variables of the context back."""
     outer: Deadline | None = None
     """That of the run around this one."""
 
@@ -529,7 +530,6 @@ class _Run:
         self.output = output(limits.output_chars)
         self.deadline = deadline
         self.held = resource_limits(limits)
-        self._capture, self._guest, self._doors = CAPTURE.get(), CURRENT.get(), wall.DOORS.get()
         self._floating = floating.in_force()
         self.start = time.perf_counter()
 
@@ -544,16 +544,25 @@ class _Run:
         self.held.end()
 
     def give_back(self) -> None:
-        """Put back what this run found; nothing is changed where it is so already."""
+        """Put back what this run found.
+
+        Raises:
+            ValueError: the run was dropped, and this is another context than its own: that stays as it is,
+                for it may be one of another guest's.
+        """
         try:
             floating.give_back(self._floating)
         finally:
-            wall.DOORS.set(self._doors)
-            CURRENT.set(self._guest)
-            CAPTURE.set(self._capture)
-            if self.is_begun:
-                self.decimals = floating.give_decimals_back(self.decimals)
-            self.held.end()
+            try:
+                if self.tokens is not None:
+                    capture, guest, doors = self.tokens
+                    wall.DOORS.reset(doors)
+                    CURRENT.reset(guest)
+                    CAPTURE.reset(capture)
+            finally:
+                if self.is_begun:
+                    self.decimals = floating.give_decimals_back(self.decimals)
+                self.held.end()
 
 
 _TEXT_SECONDS = 1.0
