@@ -225,7 +225,12 @@ def depot(monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
             monkeypatch.setitem(sys.modules, name, module)
     package = made["depot"]
     package.inner, package.__path__ = made["depot.inner"], []  # type: ignore[attr-defined]
-    monkeypatch.setattr(importlib, "import_module", lambda name: sys.modules.setdefault(name, made[name]))
+    load = importlib.import_module
+
+    def loaded(name: str) -> types.ModuleType:
+        return sys.modules.setdefault(name, made[name]) if name in made else load(name)
+
+    monkeypatch.setattr(importlib, "import_module", loaded)
     monkeypatch.setitem(sys.modules, "depot.late", made["depot.late"])
     monkeypatch.delitem(sys.modules, "depot.late")
     return package
@@ -455,3 +460,74 @@ count = len(all_of_host())
     assert done.namespace["count"] == 3
     assert done.namespace["later"]() == (only, 1)
     assert [*Port] == [Port.OPEN, Port["_HIDDEN"], Port.SECRET]
+
+
+class Rights(enum.Flag):
+    """Has a flag that is left out."""
+
+    READ = 1
+    WRITE = 2
+    ROOT = 4
+
+
+ASKED = """
+seen = []
+class O:
+    def __init__(self, *hashed): self.hashed = hashed
+    def __eq__(self, other): seen.append(other)
+    def __hash__(self): return hash(*self.hashed)
+def tried(work):
+    try: return work()
+    except ValueError as error: return str(error)
+"""
+
+
+CONTAINED = "value in Port, known_to_host(value)" if sys.version_info >= (3, 12) else "pass"
+
+
+@STRICT
+def test_a_value_leads_to_no_member_that_is_left_out_and_is_told_none(strict: bool) -> None:
+    policy = Policy.default(strict=strict)
+    policy.cls(Port, exclude=["_*", "SECRET", "ALSO"])
+    policy.fn(lambda value: Port(value), name="by_host")  # noqa: PLW0108 - the class itself has its members left out
+    policy.fn(lambda value: value in Port, name="known_to_host")
+    source = f"""{ASKED}
+found = [Port(1), Port(Port.OPEN), Port(value=1), *map(Port, [1]), tried(lambda: Port(3)), tried(lambda: Port(9))]
+for value in (O(), O(2), O(3)):
+    tried(lambda: Port(value))
+    tried(lambda: [*map(Port, [value])])
+    tried(lambda: by_host(value))
+    {CONTAINED}
+found += [by_host(3)]
+"""
+    done = Sandbox(policy).exec(source)
+
+    assert done.error is None
+    unknown = ["3 is not a valid Port", "9 is not a valid Port"]
+    assert done.namespace["found"] == [Port.OPEN, Port.OPEN, Port.OPEN, Port.OPEN, *unknown, Port.SECRET]
+    assert set(done.namespace["seen"]) <= {1, Port.OPEN}
+
+
+@STRICT
+def test_flags_together_hold_none_that_is_left_out(strict: bool) -> None:
+    policy = Policy.default(strict=strict)
+    policy.cls(Rights, exclude=["ROOT"])
+    policy.fn(lambda: Rights.READ | Rights.ROOT, name="all_rights")
+    done = Sandbox(policy).exec("Rights(3), Rights.READ | Rights.WRITE, Rights.READ in all_rights()")
+
+    assert done.value == (Rights(3), Rights(3), True)
+    for program in (
+        "Rights(4)",
+        "Rights(5)",
+        "~Rights.READ",
+        "all_rights() & Rights(7)",
+        "[*map(Rights, [6])]",
+    ):
+        assert isinstance(Sandbox(policy).exec(program).error, SandboxError | ValueError), program
+
+
+def test_an_enumeration_that_is_made_by_a_call_says_where() -> None:
+    made = enum.Enum("made", "A B")
+
+    assert made.__module__ == __name__
+    assert Sandbox().exec("import enum\nenum.Enum('E', 'A B').__module__").value == "__main__"

@@ -6,8 +6,9 @@ so. All of them come by ``EnumType._create_``, which is replaced, once a process
 function that looks at the members while guest code runs and changes nothing for the host.
 Likewise `EnumType._find_new_`: what ``__new__`` of an enumeration gives is written to as a member.
 
-And the ways to a member that are no attribute, ``Color["_RED"]`` and iteration: a guest that goes them finds
-what it may read. A library that a guest calls does where a registration says something of the enumeration.
+And the ways to a member that are no attribute, ``Color["_RED"]``, ``Color(1)`` and iteration: a guest that
+goes them finds what it may read. A library that a guest calls does where a registration says something of the
+enumeration.
 """
 
 from __future__ import annotations
@@ -21,11 +22,13 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from agex.errors import SandboxTypeError
 from agex.sandbox import caches, instead, ledger, origins
+from agex.sandbox.apart import call_apart
 from agex.sandbox.context import CURRENT, asking, calling
 from agex.sandbox.refusals import refusal
 
 if TYPE_CHECKING:
     from agex.sandbox.guards import Guards
+    from agex.sandbox.policy import Policy
     from agex.sandbox.rules import Rules
 
 __all__ = ["ENUM", "install", "note"]
@@ -48,8 +51,10 @@ def install() -> None:
         type.__setattr__(enum.EnumType, "_create_", _create)
         type.__setattr__(enum.EnumType, "_find_new_", classmethod(_find_new))
         type.__setattr__(enum.Flag, "_missing_", classmethod(_missing))
-        for method in (__getitem__, __iter__, __len__, __reversed__):
+        for method in (__call__, __getitem__, __iter__, __len__, __reversed__):
             type.__setattr__(enum.EnumType, method.__name__, method)
+        if sys.version_info >= (3, 12):  # before, it compares no values
+            type.__setattr__(enum.EnumType, "__contains__", __contains__)
         type.__setattr__(enum.EnumType, "__members__", property(_shown_members))
         for name in ("_add_alias_", "_add_value_alias_"):  # since 3.13
             if name in vars(enum.Enum):
@@ -61,8 +66,8 @@ _real: Any = enum.EnumType.__dict__["_create_"]
 
 def _create(cls: Any, class_name: Any, names: Any, *, module: Any = None, **options: Any) -> Any:
     """Do what ``EnumType._create_`` does."""
-    if module is None:  # as the real one finds it, which is one call further away from the caller
-        module = sys._getframe(2).f_globals.get("__name__")  # pyright: ignore[reportPrivateUsage]
+    if module is None:  # as the real one finds it, which is two calls further away from the caller
+        module = sys._getframe(3).f_globals.get("__name__")  # pyright: ignore[reportPrivateUsage]
     guards = asking()
     if guards is None:
         return _real(cls, class_name, _without_hooks(_members(names)), module=module, **options)
@@ -126,6 +131,7 @@ def _missing(cls: Any, value: Any) -> Any:
 
 
 _ways: Any = dict(vars(enum.EnumType))
+_call = _ways["__call__"]
 
 
 _left_out: origins.Notes[bool] = origins.Notes()
@@ -159,10 +165,55 @@ def _hiding(cls: Any) -> Callable[[str], bool] | None:
 def _hidden_from(guards: Guards, cls: Any) -> frozenset[str]:
     policy, members, known = guards.policy, cls._member_map_, _hidden.get(cls)
     if known is None or known[0] is not policy.text or known[1] != len(members):
-        names = (name for name in members if ledger.is_private(name) or policy.denies(cls, name))
-        known = policy.text, len(members), frozenset(names)
+        # As the host: patterns are matched by `re`, whose flags are an enumeration, too.
+        names = call_apart({CURRENT: None}, _names_hidden, policy, cls, tuple(members))
+        known = policy.text, len(members), names
         _hidden.set(cls, known)
     return known[2]
+
+
+def _names_hidden(policy: Policy, cls: Any, names: tuple[str, ...]) -> frozenset[str]:
+    return frozenset([name for name in names if ledger.is_private(name) or policy.denies(cls, name)])
+
+
+def __call__(cls: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N807 - the name it has in its class
+    if CURRENT.get() is None and not _left_out.get(cls):  # the host asks, over and over perhaps
+        return _call(cls, *args, **kwargs)
+    hides, given = _hiding(cls), [*args, *kwargs.values()]
+    if len(given) != 1 or (hides is None and not _would_tell(cls, given[0])):
+        return _call(cls, *args, **kwargs)
+    if hides is None:
+        raise ValueError(f"an object of {type(given[0]).__name__} is not a valid {cls.__qualname__}")
+    value = caches.exact(given[0])
+    for name, member in cls._member_map_.items():
+        if not hides(name) and (member is value or member._value_ == value):
+            return member
+    if type(value) in _DATA:  # the others would be asked whether they equal what they are not to see
+        found = _call(cls, value)
+        hidden = [name for name, member in cls._member_map_.items() if hides(name) and _has(found, member)]
+        if not hidden:
+            return found
+        if found is not cls._member_map_[hidden[0]]:
+            raise refusal(cls, hidden[0])
+    raise ValueError(f"{given[0]!r} is not a valid {cls.__qualname__}")
+
+
+def _would_tell(cls: Any, value: Any) -> bool:
+    """Tell whether an object of a guest's would be asked whether it equals values that no guest is to see."""
+    return bool(_left_out.get(cls)) and origins.is_guest_class(type(caches.exact(value)))
+
+
+def _has(found: Any, member: Any) -> bool:
+    """Tell whether a member is another one, or one of the flags in it."""
+    return found is member or (isinstance(member, enum.Flag) and bool(found._value_ & member._value_))
+
+
+def __contains__(cls: Any, value: Any) -> bool:  # noqa: N807 - the name it has in its class
+    hides = _hiding(cls)
+    if hides is None:
+        return not _would_tell(cls, value) and bool(_ways["__contains__"](cls, value))
+    shown = [member for name, member in cls._member_map_.items() if not hides(name)]
+    return any(member is value or member._value_ == value for member in shown)
 
 
 def __getitem__(cls: Any, name: Any) -> Any:  # noqa: N807 - the name it has in its class
