@@ -284,6 +284,43 @@ found = isinstance(Duck(), A), isinstance(1, A), isinstance(1, B)
     assert Sandbox().exec(source).namespace["found"] == (True, False, True)
 
 
+@pytest.mark.parametrize(
+    "source",
+    [
+        "class L(list, metaclass=abc.ABCMeta): pass\nL.register(Counter)",
+        "class L(list, metaclass=abc.ABCMeta): pass\nL.register(subclass=Counter)",
+        "class L(list, metaclass=abc.ABCMeta): pass\nlist(map(L.register, [Counter]))",
+        "class L(abc.ABC): pass\nr = L.register\nclass M(list, metaclass=abc.ABCMeta): pass\nM.register(L)\nr(Counter)",
+        "class M(abc.ABCMeta):\n  def take(cls, other): super().register(other)\nclass L(list, metaclass=M): pass\nL.take(Counter)",
+    ],
+)
+def test_a_class_of_the_host_is_matched_as_ever_whatever_it_is_registered_with(source: str) -> None:
+    done = Sandbox().exec(f"import abc\nfrom collections import Counter\n{source}")
+
+    assert isinstance(done.error, SandboxError)
+    match collections.Counter(a=1):
+        case {"a": found}:
+            assert found == 1
+        case _:
+            pytest.fail("it is no mapping any more")
+
+
+def test_an_abstract_class_over_a_list_registers_what_nobody_else_uses() -> None:
+    source = """
+import abc
+class L(list, metaclass=abc.ABCMeta): pass
+@L.register
+class Own:
+    def __len__(self): return 1
+    def __getitem__(self, at): return ["first"][at]
+L.register(range)
+match Own():
+    case [found]: pass
+found, isinstance(Own(), L), isinstance(range(1), L)
+"""
+    assert Sandbox().exec(source).value == ("first", True, True)
+
+
 def test_what_a_guest_writes_into_the_data_of_a_module_stays_with_its_session() -> None:
     module = types.ModuleType("rates")
     vars(module).update(TABLE={"a": [1]}, PAIR=([1], 2), __all__=["TABLE", "PAIR"])
