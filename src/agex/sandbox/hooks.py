@@ -254,6 +254,10 @@ class Hooks:
         """Call what a class is asked by its abstract bases, as ``isinstance`` does."""
         return lambda owner, *args: self._answer(lambda: value.__get__(None, owner)(*args), (), {})
 
+    def asking(self, function: Callable[..., Any], *args: Any) -> Any:
+        """Call a function of the host's that asks an object of the guest's, as a run does it."""
+        return self._answer(function, args, {})
+
     def told(self, value: Any, instance: Any) -> Any:
         """Give what reading *value*, a descriptor of the guest's, from an object gives."""
         return self._answer(_get, (value, instance), {})
