@@ -403,6 +403,28 @@ found = [remembering(lie), remembering(key=lie), remembering((lie,)), rememberin
     assert [remembering("key"), remembering(key="key"), remembering(("key",))] == ["key", "key", "('key',)"]
 
 
+def test_a_function_of_a_module_of_the_host_remembers_nothing_of_a_key_that_lies(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    module = types.ModuleType("remembering_module")
+    module.price = functools.cache(lambda shop, key: str.__str__(key))  # type: ignore[attr-defined]
+    module.price.__module__ = module.__name__
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    policy = Policy.default()
+    policy.module(module)
+    source = """
+import remembering_module as m
+class S(str):
+    def __hash__(self): return hash("key")
+    def __eq__(self, other): return True
+m.price("shop", S("lie")), m.price(shop="shop", key=S("lie")), m.price("shop", "key"), m.price is m.price
+"""
+    done = Sandbox(policy).exec(source)
+
+    assert done.value == ("lie", "lie", "key", True)
+    assert module.price("shop", "key") == module.price(shop="shop", key="key") == "key"
+
+
 def test_what_a_guest_s_own_functions_remember_they_forget() -> None:
     source = """
 import functools
