@@ -1,11 +1,13 @@
 """What the host does with a guest's objects runs no code of the guest's without a limit."""
 
+import contextlib
 import copy
 import pickle
 import subprocess
 import sys
 import time
 import types
+import typing
 from collections.abc import Callable
 from statistics import NormalDist
 from typing import Any
@@ -206,6 +208,55 @@ def test_a_metaclass_is_not_asked_while_the_host_works_in_the_midst_of_a_run() -
 
     assert session.run(IDENTITY + "work(c)").value == 1
     assert "SystemExit" in str(session.run(IDENTITY + "work(c)\nhash(C)").error)
+
+
+@typing.runtime_checkable
+class Named(typing.Protocol):
+    """What has a name."""
+
+    name: str
+
+
+PROPERTIES = """
+class Endless:
+    @property
+    def name(self):
+        while True: pass
+class Ending:
+    @property
+    def name(self): raise SystemExit
+class Plain:
+    @property
+    def name(self): return "own"
+found = Endless(), Ending(), Plain(), Plain
+isinstance(Plain(), Named), isinstance(Plain, Named), isinstance(1, Named)
+"""
+
+
+def test_to_ask_whether_an_object_is_of_a_protocol_has_a_limit() -> None:
+    done = Sandbox(limits=Limits(seconds=0.2)).exec(PROPERTIES, {"Named": Named})
+    *hostile, plain, class_ = done.namespace["found"]
+    began = time.monotonic()
+
+    for each in hostile:  # since Python 3.12 nobody asks the property
+        with contextlib.suppress(EvalError, SandboxError):
+            assert isinstance(each, Named)
+
+    assert time.monotonic() - began < 5
+    assert done.value == (True, True, False)
+    assert isinstance(plain, Named)
+    assert not isinstance(class_(), typing.SupportsInt)
+
+
+def test_a_protocol_that_is_none_at_run_time_is_asked_by_no_program() -> None:
+    class Silent(typing.Protocol):
+        name: str
+
+    given = Sandbox().exec("class A: name = 'a'\na = A()").namespace["a"]
+
+    for each in (given, 1):
+        with pytest.raises(TypeError, match="runtime_checkable"):
+            isinstance(each, Silent)  # type: ignore[misc]
 
 
 def worked(definitions: str, use: Callable[[Any], Any], program: str = "work(x)", **names: Any) -> Any:

@@ -284,6 +284,43 @@ found = isinstance(Duck(), A), isinstance(1, A), isinstance(1, B)
     assert Sandbox().exec(source).namespace["found"] == (True, False, True)
 
 
+@pytest.mark.parametrize(
+    "source",
+    [
+        "class L(list, metaclass=abc.ABCMeta): pass\nL.register(Counter)",
+        "class L(list, metaclass=abc.ABCMeta): pass\nL.register(subclass=Counter)",
+        "class L(list, metaclass=abc.ABCMeta): pass\nlist(map(L.register, [Counter]))",
+        "class L(abc.ABC): pass\nr = L.register\nclass M(list, metaclass=abc.ABCMeta): pass\nM.register(L)\nr(Counter)",
+        "class M(abc.ABCMeta):\n  def take(cls, other): super().register(other)\nclass L(list, metaclass=M): pass\nL.take(Counter)",
+    ],
+)
+def test_a_class_of_the_host_is_matched_as_ever_whatever_it_is_registered_with(source: str) -> None:
+    done = Sandbox().exec(f"import abc\nfrom collections import Counter\n{source}")
+
+    assert isinstance(done.error, SandboxError)
+    match collections.Counter(a=1):
+        case {"a": found}:
+            assert found == 1
+        case _:
+            pytest.fail("it is no mapping any more")
+
+
+def test_an_abstract_class_over_a_list_registers_what_nobody_else_uses() -> None:
+    source = """
+import abc
+class L(list, metaclass=abc.ABCMeta): pass
+@L.register
+class Own:
+    def __len__(self): return 1
+    def __getitem__(self, at): return ["first"][at]
+L.register(range)
+match Own():
+    case [found]: pass
+found, isinstance(Own(), L), isinstance(range(1), L)
+"""
+    assert Sandbox().exec(source).value == ("first", True, True)
+
+
 def test_what_a_guest_writes_into_the_data_of_a_module_stays_with_its_session() -> None:
     module = types.ModuleType("rates")
     vars(module).update(TABLE={"a": [1]}, PAIR=([1], 2), __all__=["TABLE", "PAIR"])
@@ -364,6 +401,28 @@ found = [remembering(lie), remembering(key=lie), remembering((lie,)), rememberin
     assert done.error is None
     assert done.namespace["found"] == ["lie", "lie", "('lie',)", "key", 1]
     assert [remembering("key"), remembering(key="key"), remembering(("key",))] == ["key", "key", "('key',)"]
+
+
+def test_a_function_of_a_module_of_the_host_remembers_nothing_of_a_key_that_lies(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    module = types.ModuleType("remembering_module")
+    module.price = functools.cache(lambda shop, key: str.__str__(key))  # type: ignore[attr-defined]
+    module.price.__module__ = module.__name__
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    policy = Policy.default()
+    policy.module(module)
+    source = """
+import remembering_module as m
+class S(str):
+    def __hash__(self): return hash("key")
+    def __eq__(self, other): return True
+m.price("shop", S("lie")), m.price(shop="shop", key=S("lie")), m.price("shop", "key"), m.price is m.price
+"""
+    done = Sandbox(policy).exec(source)
+
+    assert done.value == ("lie", "lie", "key", True)
+    assert module.price("shop", "key") == module.price(shop="shop", key="key") == "key"
 
 
 def test_what_a_guest_s_own_functions_remember_they_forget() -> None:

@@ -386,6 +386,9 @@ HOOK = "class A:\n  def {name}(self, *a):\n    {body}\na = A()"
         ("__add__", lambda a: a + 1),
         ("__radd__", lambda a: 1 + a),
         ("__getattr__", lambda a: hasattr(a, "x")),
+        ("_repr_html_", lambda a: a._repr_html_()),  # as a notebook does
+        ("_repr_mimebundle_", lambda a: a._repr_mimebundle_(None, None)),
+        ("_ipython_display_", lambda a: a._ipython_display_()),
     ],
 )
 def test_what_the_host_asks_of_a_guest_object_raises_nothing_that_would_end_it(

@@ -10,6 +10,7 @@ that is possible; where it is not, guests get others.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
 import re
@@ -17,7 +18,8 @@ import struct
 import sys
 import types
 import typing
-from collections.abc import Callable
+import weakref
+from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 from agex.sandbox import instead, origins
@@ -58,6 +60,7 @@ def install() -> None:
 
         replace(fractions, "_hash_algorithm", _on_exact)
     zone_members()
+    _keep_of_zones()
 
 
 def _on_exact(real: Any) -> Callable[..., Any]:
@@ -193,6 +196,33 @@ def _of_exact_key(call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[
         if _is_guests(exact(each)):
             raise TypeError(f"the key of a time zone must be a str, got {type(each).__name__}")
     return _exactly(call, args, kwargs)
+
+
+def _keep_of_zones() -> None:
+    """Have the real class remember no zone by a key of a guest's: libraries hand it what they are given."""
+    import zoneinfo
+
+    with contextlib.suppress(zoneinfo.ZoneInfoNotFoundError):  # where there are no zones
+        for known in _tables_of(zoneinfo.ZoneInfo("UTC")):
+            known.get = _of_no_key(known.get)
+
+
+def _tables_of(value: Any) -> Iterator[Any]:
+    """Give the tables that hold *value* weakly: C code keeps its own where no name leads to it."""
+    for each in weakref.getweakrefs(value):
+        for held in getattr(each.__callback__, "__defaults__", None) or ():
+            table = held() if isinstance(held, weakref.ref) else None
+            if isinstance(table, weakref.WeakValueDictionary) and "get" not in vars(table):
+                yield table
+
+
+def _of_no_key(real: Callable[..., Any]) -> Callable[..., Any]:
+    def get(key: Any, default: Any = None) -> Any:
+        if _is_guests(key):
+            raise TypeError(f"the key of a time zone must be a str, got {type(key).__name__}")
+        return real(key, default)
+
+    return get
 
 
 # -- typing

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from agex.errors import SandboxAttributeError, SandboxTypeError
 from agex.sandbox import (
+    abstract,
     answers,
     caches,
     callbacks,
@@ -168,7 +169,7 @@ def _register_door(guards: Guards, receiver: Any, name: str) -> Any:
     is_own = guards.classes.is_guest(subject) and not _is_metaclass(subject)
     if not is_own or members.is_over_abstract(mro_of(subject)):
         raise refusal(receiver, name)
-    return receiver
+    return Door(abstract.registering(guards, host.getattr(receiver, name)))
 
 
 def _registry_door(guards: Guards, receiver: Any, name: str) -> Any:

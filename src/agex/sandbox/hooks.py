@@ -37,7 +37,15 @@ __all__ = ["HOOKS", "Hooks", "written"]
 _ASKED_FOR = {"__call__", "__enter__", "__exit__"}
 """Operators that the host uses on purpose, as it would call a method by its name."""
 
-HOOKS = (ledger.OPERATORS - _ASKED_FOR) | {
+_SHOWN = frozenset(
+    {
+        "_ipython_display_", "_repr_html_", "_repr_javascript_", "_repr_jpeg_", "_repr_json_", "_repr_latex_",
+        "_repr_markdown_", "_repr_mimebundle_", "_repr_pdf_", "_repr_png_", "_repr_pretty_", "_repr_svg_",
+    }
+)  # fmt: skip
+"""What a notebook asks the value of a cell for."""
+
+HOOKS = (ledger.OPERATORS - _ASKED_FOR) | _SHOWN | {
     "__array__", "__delattr__", "__dir__", "__fspath__", "__getattr__", "__getattribute__", "__getstate__",
     "__rich__", "__setattr__", "__setstate__", "dst", "items", "keys", "tzname", "utcoffset",
 }  # fmt: skip
@@ -245,6 +253,10 @@ class Hooks:
     def _asks(self, value: Any) -> Callable[..., Any]:
         """Call what a class is asked by its abstract bases, as ``isinstance`` does."""
         return lambda owner, *args: self._answer(lambda: value.__get__(None, owner)(*args), (), {})
+
+    def asking(self, function: Callable[..., Any], *args: Any) -> Any:
+        """Call a function of the host's that asks an object of the guest's, as a run does it."""
+        return self._answer(function, args, {})
 
     def told(self, value: Any, instance: Any) -> Any:
         """Give what reading *value*, a descriptor of the guest's, from an object gives."""

@@ -17,7 +17,7 @@ from fnmatch import fnmatchcase
 from typing import Any, TypeAlias
 
 from agex.errors import SandboxAttributeError
-from agex.sandbox import classes, wall
+from agex.sandbox import classes, memoized, wall
 from agex.sandbox.dotted import dotted
 
 __all__ = [
@@ -406,4 +406,4 @@ def handed_out(value: Any) -> Any:
         return fresh(value)
     if isinstance(value, type) and issubclass(value, type):
         return classes.stand_in(value)
-    return value
+    return memoized.of_plain(value) if memoized.is_memoized(value) else value

@@ -17,11 +17,13 @@ from agex.sandbox.context import asking
 
 if TYPE_CHECKING:
     from agex.sandbox.classes import ClassRegistry, Statement
+    from agex.sandbox.guards import Guards
     from agex.sandbox.session import Session
 
 __all__ = [
     "Notes",
     "altered",
+    "guards_of",
     "is_guest_class",
     "may_store",
     "note_class",
@@ -77,6 +79,13 @@ def is_guest_class(class_: type) -> bool:
         return True
     guards = asking()  # code of the guest's runs before its class is noted: __set_name__, __init_subclass__
     return guards is not None and guards.classes.is_guest(class_)
+
+
+def guards_of(class_: type) -> Guards | None:
+    """Return the guards of the session that made a class; None for one of the host's, or a session gone."""
+    found = _registries.get(class_)
+    registry = None if found is None else found()
+    return None if registry is None else registry.builtins["check!"].__self__
 
 
 def may_store(class_: type, name: str) -> bool:

@@ -29,7 +29,7 @@ from contextvars import ContextVar
 from typing import Any, TypeVar
 
 from agex.errors import SandboxError
-from agex.sandbox import caches, copied, enums, forward, generic, managers, methods
+from agex.sandbox import caches, copied, enums, forward, generic, managers, methods, protocols
 from agex.sandbox.apart import call_apart
 from agex.sandbox.context import CURRENT
 
@@ -337,5 +337,6 @@ def install() -> None:
         generic.install()
         managers.install()
         methods.install()
+        protocols.install()
         sys.addaudithook(_hook)
         _Installed.done = True

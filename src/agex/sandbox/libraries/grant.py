@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from agex.sandbox import sealing, wall
+from agex.sandbox.libraries import keys
 from agex.sandbox.libraries.lookup import named
 from agex.sandbox.modules import ModuleGrant, Pattern, blank, handed_out, make_for_each
 
@@ -78,6 +79,7 @@ class LibraryGrant(ModuleGrant):
         """Load a listed module as the host would: it may read settings and fonts among the host's files."""
         real = importlib.import_module(full)
         prepare(self.library)
+        _hold(self.library)
         copy = self._copies[full] = blank(real.__name__, real.__doc__)
         is_whole = False
         try:
@@ -202,3 +204,9 @@ def _prepare(library: Library) -> None:
     for name in (library.name, *library.preload):
         with suppress(ImportError):
             importlib.import_module(name)
+    _hold(library)
+
+
+def _hold(library: Library) -> None:
+    """Look at what was loaded since: its functions remember nothing of a guest's."""
+    keys.hold_memoized((library.name, *library.brings, *library.preload))

@@ -12,6 +12,7 @@ from agex.sandbox.context import asking
 from agex.sandbox.formatting import is_plain_format, safe_format
 from agex.sandbox.libraries.checks import Stream, guarded
 from agex.sandbox.libraries.homes import Guard
+from agex.sandbox.libraries.keys import hold_zones
 from agex.sandbox.libraries.library import Library, Replacements, less, only
 from agex.sandbox.libraries.matplotlib_checks import prepare_artists
 from agex.sandbox.libraries.matplotlib_figures import close, note_figures
@@ -149,6 +150,7 @@ def _prepare() -> None:
     _prepare_effects()
     prepare_artists()
     note_figures()
+    hold_zones()
     lock()
 
 

@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import Any
 
 from agex.sandbox.caches import exact
+from agex.sandbox.libraries.keys import hold_of_class
 from agex.sandbox.origins import is_guest_class
 from agex.sandbox.standins import is_stand_in, replace
 
@@ -46,6 +47,7 @@ def _lock_paths(path: Any) -> None:
         _lock_path(each)
     replace(path, "hatch", _of_pattern)
     path.hatch = staticmethod(path.hatch)
+    hold_of_class(path, "unit_regular_polygon", "unit_regular_star")
 
 
 def _locking(real: Any) -> Any:

@@ -12,6 +12,7 @@ from agex.sandbox.libraries.arrow_data import checked_first
 from agex.sandbox.libraries.checks import Stream, argument, guarded, named_functions, refused
 from agex.sandbox.libraries.generators import draw_from_own
 from agex.sandbox.libraries.homes import Guard
+from agex.sandbox.libraries.keys import hold_zones
 from agex.sandbox.libraries.library import Library, Replacements, less, only
 from agex.sandbox.libraries.pandas_query import evaluate
 from agex.sandbox.standins import replace_everywhere
@@ -203,6 +204,7 @@ def _replace(files: bool) -> Replacements:
 
 def _prepare() -> None:
     draw_from_own("pandas.core.common", "random_state")
+    hold_zones()
     replace_everywhere("pandas.core.internals.construction", "dataclasses_to_dicts", records.unpacked)
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+from importlib import import_module
 from typing import Any
 
 from agex.sandbox import rawmemory
 from agex.sandbox.libraries.checks import Stream
+from agex.sandbox.libraries.keys import hold, hold_of_class
 from agex.sandbox.libraries.library import Library, Room, less, only
 from agex.sandbox.standins import replace_everywhere
 
@@ -48,7 +50,13 @@ _JSON = Stream(keyword="file", writes=True, without=("engine",))
 
 
 def _prepare() -> None:
-    """Have narwhals ask an object for its table: a guest's class has the name, and no object of it one."""
+    """Have tables of the process be asked by exact names, and objects for their table by narwhals.
+
+    A guest's class has the name of that, and no object of it one.
+    """
+    hold(type(import_module("plotly.io").templates), "__getitem__")
+    with contextlib.suppress(ImportError):  # of another version
+        hold_of_class(import_module("plotly.validator_cache").ValidatorCache, "get_validator")
     with contextlib.suppress(ImportError):  # of another version
         replace_everywhere("narwhals._interchange.dataframe", "supports_dataframe_interchange", _answering)
 

@@ -9,6 +9,7 @@ from agex.sandbox.context import CURRENT
 from agex.sandbox.libraries.checks import Stream, copies_for_functions, guarded
 from agex.sandbox.libraries.generators import draw_from_own, hold_own
 from agex.sandbox.libraries.homes import Guard
+from agex.sandbox.libraries.keys import hold
 from agex.sandbox.libraries.library import Library, Replacements, less, only
 from agex.sandbox.libraries.readonly import into, keeping_inputs
 from agex.sandbox.libraries.scipy_checks import (
@@ -107,6 +108,7 @@ def prepare() -> None:
     """Check the positions in sparse matrices, and have distributions draw from the session's generator."""
     check_positions()
     draw_from_own("scipy._lib._util", "check_random_state")
+    hold(import_module("scipy.integrate._quadrature"), "_cached_roots_legendre")
     infrastructure: Any = import_module("scipy.stats._distn_infrastructure")
     multivariate: Any = import_module("scipy.stats._multivariate")
     for class_ in (infrastructure.rv_generic, multivariate.multi_rv_generic):
