@@ -164,3 +164,91 @@ def test_a_metaclass_that_is_kept_and_whose_making_fails_is_the_guests():
     assert session.run(KEPT.format(statement).partition("is_asked")[0]).error is None
 
     assert session._guards.classes.made()[-1] is session.look_up("seen")[0]
+
+
+READ = "import abc, dataclasses\nx = []\ndef tell(c):\n  try: x.append(c.__repr__(v))\n  except TypeError: pass\n"
+FIELDS = ":\n  hidden: str\n  _secret: str\n"
+GENERATED = {
+    "it fails at a later method": f"""
+class C{FIELDS}  def __lt__(self, other): return True
+try: dataclasses.dataclass(order=True)(C)
+except TypeError: pass
+tell(C)
+""",
+    "the class without slots": f"""
+class C{FIELDS}
+dataclasses.dataclass(slots=True)(C)
+tell(C)
+""",
+    "a member that is told its name": f"""
+class Tells:
+  def __set_name__(self, owner, name): seen.append(owner); [tell(c) for c in seen]
+seen = []
+class C{FIELDS}  tells = Tells()
+dataclasses.dataclass(slots=True)(C)
+""",
+    "a member that keeps the class and fails": f"""
+class Tells:
+  def __set_name__(self, owner, name):
+    seen.append(owner)
+    if len(seen) > 1: raise ValueError
+seen = []
+class C{FIELDS}  tells = Tells()
+try: dataclasses.dataclass(slots=True)(C)
+except (ValueError, RuntimeError): pass
+[tell(c) for c in seen]
+""",
+    "an abstract member that is read": f"""
+class Tells:
+  def __get__(self, instance, owner): tell(owner)
+class B(abc.ABC):
+  @abc.abstractmethod
+  def member(self): pass
+class C(B){FIELDS}  member = Tells()
+dataclasses.dataclass(C)
+tell(C)
+""",
+    "a stack that is used up": f"""
+def deepest(n=0):
+  try: return deepest(n + 1)
+  except RecursionError: return n
+def at(n): return at(n - 1) if n else dataclasses.dataclass(C)
+most = deepest()
+for n in range(most - 70, most):
+  class C{FIELDS.replace("  ", "    ")}
+  try: at(n)
+  except RecursionError: pass
+  tell(C)
+""",
+}
+
+
+@pytest.mark.parametrize("source", GENERATED.values(), ids=GENERATED)
+def test_a_generated_method_reads_no_fields_of_another_class(source):
+    said = value_of(READ + source)
+
+    assert [text for text in said if "SECRET" in text or "HIDDEN" in text] == []
+
+
+def test_a_dataclass_over_an_abstract_class_is_what_it_is():
+    made = """
+import abc, dataclasses
+class Said:
+  def __init__(self, is_abstract): self.__isabstractmethod__ = is_abstract
+  def __get__(self, instance, owner): return self
+class B(abc.ABC):
+  @property
+  @abc.abstractmethod
+  def member(self): pass
+  @abc.abstractmethod
+  def field(self): pass
+x = []
+for is_abstract in (True, False):
+  @dataclasses.dataclass(frozen=True)
+  class C(B):
+    field: tuple = dataclasses.field(default=())
+    member = Said(is_abstract)
+  x.append([sorted(C.__abstractmethods__), type(C.__dict__["member"]).__name__])
+x.append(C().field)
+"""
+    assert value_of(made) == [[["member"], "Said"], [[], "Said"], ()]
