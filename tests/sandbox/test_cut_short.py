@@ -252,3 +252,19 @@ for is_abstract in (True, False):
 x.append(C().field)
 """
     assert value_of(made) == [[["member"], "Said"], [[], "Said"], ()]
+
+
+def test_a_stack_that_is_used_up_as_a_class_is_made_is_told_as_that():
+    made = """
+def deepest(n=0):
+  try: return deepest(n + 1)
+  except RecursionError: return n
+def make():
+  class C: pass
+def at(n): return at(n - 1) if n else make()
+most, x = deepest(), set()
+for n in range(most - 70, most):
+  try: at(n)
+  except Exception as error: x.add(type(error).__name__)
+"""
+    assert value_of(made) == {"RecursionError"}

@@ -236,7 +236,13 @@ class ClassRegistry:
         namespace = dict(namespace)  # what locals() gave in its body may be written to meanwhile
         members.check(namespace, name)
         namespace |= answers.guard(namespace, as_shown)
-        made = type(name, bases, rawmemory.first(namespace, rawmemory.kept_from((), self.note)))
+        kept = rawmemory.kept_from((), self.note)
+        try:
+            made = type(name, bases, rawmemory.first(namespace, kept))
+        except RuntimeError as error:
+            if (meant := rawmemory.failed(error, kept)) is not None:
+                raise meant from None
+            raise
         self.adopt(made)
         return made
 

@@ -25,7 +25,7 @@ from agex.sandbox.identity import is_one_of
 from agex.typeslots import mro_of, name_of, namespace_of
 
 __all__ = [
-    "NAMES", "NOWHERE", "First", "SimpleNamespace", "first", "guarding", "is_kept", "is_namespace",
+    "NAMES", "NOWHERE", "First", "SimpleNamespace", "failed", "first", "guarding", "is_kept", "is_namespace",
     "keep_from", "kept_from",
 ]  # fmt: skip
 
@@ -55,9 +55,14 @@ class First(_Nowhere):
 
     def __init__(self, note: Callable[[type], None]) -> None:
         self._note = note
+        self.failed: BaseException | None = None
 
     def __set_name__(self, owner: type, name: str) -> None:
-        self._note(owner)
+        try:
+            self._note(owner)
+        except BaseException as error:
+            self.failed = error
+            raise
 
 
 def is_kept(value: object) -> bool:
@@ -77,6 +82,13 @@ def kept_from(bases: Iterable[Any], note: Callable[[type], None]) -> dict[str, A
     # Models of pydantic have methods for them, and a private name is a field there.
     names = answers.RAW_MEMORY if _is_said(SCHEMAS[0], parts) else (*NAMES, *SCHEMAS)
     return dict.fromkeys(names if _is_said(TABLE, parts) else (*names, TABLE), NOWHERE) | first
+
+
+def failed(error: RuntimeError, kept: dict[str, Any]) -> BaseException | None:
+    """Give what went wrong in noting a class, of which CPython 3.11 makes an error of its own."""
+    noting = kept[NAMES[0]]
+    found, noting.failed = noting.failed, None
+    return found if type(error) is RuntimeError and error.__cause__ is found else None
 
 
 def first(namespace: dict[str, Any], kept: dict[str, Any]) -> dict[str, Any]:
@@ -128,9 +140,14 @@ def guarding(
     def make(name: Any, bases: Any, namespace: dict[str, Any], /, **kwargs: Any) -> Any:
         kind: Any = OrderedDict if type(namespace) is OrderedDict else dict  # whose order is its own
         given = first(dict(kind.items(namespace)), kept)
-        if not tells:
-            return metaclass(name, bases, given, **kwargs)
-        made: Any = maker.__new__(maker, name, bases, given, **kwargs)
+        try:
+            if not tells:
+                return metaclass(name, bases, given, **kwargs)
+            made: Any = maker.__new__(maker, name, bases, given, **kwargs)
+        except RuntimeError as error:
+            if (meant := failed(error, kept)) is not None:
+                raise meant from None
+            raise
         made_by: Any = type(made)
         if issubclass(made_by, maker):
             made_by.__init__(made, name, bases, namespace, **kwargs)  # which is shown what was said
