@@ -9,6 +9,7 @@ import sys
 
 import pytest
 
+from agex.files import connect_fs
 from agex.sandbox import Limits, Policy, Sandbox
 from agex.sandbox.limits import TimeLimit
 
@@ -44,10 +45,10 @@ class Cut:
                 raise self.error
 
 
-def cuts(work):
+def cuts(work, error=TimeLimit):
     """Do some work over and over, each time cut short at another place."""
     for at in range(1, 5_000):
-        cut = Cut(at)
+        cut = Cut(at, error)
         work(cut)
         if cut.place is None:
             return
@@ -268,3 +269,18 @@ for n in range(most - 70, most):
   except Exception as error: x.add(type(error).__name__)
 """
     assert value_of(made) == {"RecursionError"}
+
+
+def test_a_module_of_the_workspace_is_whole_wherever_its_import_was_cut_short():
+    session = Sandbox(fs=connect_fs(), limits=Limits(seconds=20.0)).session()
+    session.run("open('own.py', 'w').write('def f(): return 1')\nopen('around.py', 'w').write('import own')")
+
+    def work(cut):
+        session._guards.imports._loaded.clear()
+        session.add({"cut": cut})
+        session.run("with cut: import around")
+        if cut.place is not None:
+            assert session.run("import around\naround.own.f()").value == 1, cut.place
+            assert session._guards.imports._running == []
+
+    assert len(list(cuts(work, MemoryError))) > 50
