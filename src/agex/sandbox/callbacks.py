@@ -104,7 +104,8 @@ def removing(guards: Guards, remove: Callable[..., int]) -> Callable[..., int]:
 
 def end_callbacks(guards: Guards) -> None:
     """Have no callback of the guest called any more: its run is over."""
-    for each in guards.notes.pop(_HUNG, ()):
+    for each in guards.notes.get(_HUNG, ()):
         callback = each()
         if callback is not None:
             callback.end()
+    guards.notes.pop(_HUNG, None)  # at last: cut short before, the others are ended when it is asked again

@@ -24,6 +24,7 @@ from agex.errors import SandboxTypeError
 from agex.sandbox import answers, generic, hostclass, identity, instead, members, origins, rawmemory
 from agex.sandbox.context import asking, maker
 from agex.sandbox.lazies import LazyMeta
+from agex.sandbox.statement import Statement
 from agex.typeslots import bases_of, module_of, mro_of, name_of, namespace_of, worked_out_mro
 
 __all__ = [
@@ -117,8 +118,8 @@ def stand_in(metaclass: type) -> type:
             _StandInMeta if type(metaclass) is type else type("_Meta", (_StandInMeta, type(metaclass)), {})
         )
         found = type.__call__(bases, metaclass.__name__, (metaclass,), {"__module__": metaclass.__module__})
+        _REAL[found] = metaclass  # before the line below: cut short in between, it is made anew
         _STAND_IN[metaclass] = found
-        _REAL[found] = metaclass
     return found
 
 
@@ -160,27 +161,6 @@ def type_of(value: object) -> type:
 
 
 T = TypeVar("T")
-
-
-class Statement:
-    """A class statement as it ran, and what became of its class.
-
-    Attributes:
-        body: the function that made the namespace.
-        bases: as they were said.
-        keywords: beside them.
-        dressed: names that a decorator of the statement set or deleted on the class.
-        altered: those that were set or deleted since the statement ended.
-    """
-
-    __slots__ = ("altered", "bases", "body", "dressed", "keywords")
-
-    def __init__(self, body: types.FunctionType, bases: tuple[Any, ...], keywords: dict[str, Any]) -> None:
-        self.body = body
-        self.bases = bases
-        self.keywords = keywords
-        self.dressed: set[str] = set()
-        self.altered: set[str] = set()
 
 
 class ClassRegistry:
@@ -255,7 +235,14 @@ class ClassRegistry:
         """Make a class without bases, of a namespace that the interpreter made."""
         namespace = dict(namespace)  # what locals() gave in its body may be written to meanwhile
         members.check(namespace, name)
-        made = type(name, bases, namespace | answers.guard(namespace, as_shown) | rawmemory.kept_from(()))
+        namespace |= answers.guard(namespace, as_shown)
+        kept = rawmemory.kept_from((), self.note)
+        try:
+            made = type(name, bases, rawmemory.first(namespace, kept))
+        except RuntimeError as error:
+            if (meant := rawmemory.failed(error, kept)) is not None:
+                raise meant from None
+            raise
         self.adopt(made)
         return made
 
@@ -398,7 +385,8 @@ class ClassRegistry:
             resolved = types.resolve_bases(_items(bases))
             members.check_over(namespace, name, resolved, makers, kwargs)
             self._check_bases(name, resolved, namespace)
-            metaclass = rawmemory.guarding(metaclass, resolved, namespace, as_shown, copies=not is_read)
+            note = self.note
+            metaclass = rawmemory.guarding(metaclass, resolved, namespace, as_shown, note, copies=not is_read)
         made = metaclass(name, bases, namespace, **kwargs)
         if isinstance(made, type) and (makes_new or self._is_marked(made)):
             self.adopt(made)
@@ -463,6 +451,12 @@ class ClassRegistry:
     def adopt(self, class_: type) -> None:
         """Register a class that the guest made."""
         rawmemory.keep_from(class_)
+        self.note(class_)
+        if self.is_mixed(class_):
+            self._check_metaclass(type(class_), name_of(class_))
+
+    def note(self, class_: type) -> None:
+        """Register a class that is being made, before code of the guest's hears of it."""
         generic.keep_from(class_)
         origins.note_class(class_, self)
         if all(map(self._is_harmless, mro_of(class_)[1:])):
@@ -473,17 +467,17 @@ class ClassRegistry:
                 self.own.add(class_)
                 self.trusted.add(class_)
         else:
-            self._check_metaclass(type(class_), name_of(class_))
             self._mixed[id(class_)] = class_
 
     def reconsider(self) -> None:
         """Sort the classes anew: something was registered since, maybe about a class behind one of them."""
         for class_ in list(self._pure.values()):
             if not all(map(self._is_harmless, mro_of(class_)[1:])):
-                self._mixed[id(class_)] = self._pure.pop(id(class_))
                 if identity.is_told_by(class_):
                     self.own.discard(class_)
                     self.trusted.discard(class_)
+                self._mixed[id(class_)] = class_
+                del self._pure[id(class_)]  # at last: cut short before, it is sorted anew
 
     def _tell_by_identity(self) -> None:
         """Let compiled code look for classes without their ``__hash__``; a set asks for it."""

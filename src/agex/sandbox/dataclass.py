@@ -11,6 +11,7 @@ all dataclasses of a process share: whatever it is compared with gets to see the
 
 from __future__ import annotations
 
+import abc
 import collections
 import copy
 import dataclasses
@@ -21,12 +22,12 @@ import re
 import sys
 import types
 import typing
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from agex import parsing
 from agex.errors import SandboxAttributeError, SandboxError, SandboxTypeError
-from agex.sandbox import classes, hostclass, instead, ledger, members, origins
+from agex.sandbox import classes, hostclass, instead, ledger, members, origins, rawmemory
 from agex.sandbox.context import asking
 from agex.sandbox.identity import is_one_of
 from agex.sandbox.memo import Memo
@@ -50,24 +51,40 @@ def dataclass(cls: Any = None, /, **options: Any) -> Any:
     if guards is None or not (issubclass(type(cls), type) and guards.classes.is_guest(cls)):
         raise SandboxTypeError("dataclass() changes the class it is given; use it on a class of your own")
     said = {name: bool(value) for name, value in options.items()}
-    made = parsing.undisturbed(lambda: _made(guards, cls, said))
-    if made is not cls:  # slots=True builds the class anew
-        guards.classes.succeed(cls, made)
-    for each in namespace_of(made)[_FIELDS].values():
-        _make_exact(each)
-    _keep_to_its_objects(guards, made)
+    before, is_done = dict(namespace_of(cls)), False
+    try:
+        made = parsing.undisturbed(lambda: _made(guards, cls, said))
+        for each in namespace_of(made)[_FIELDS].values():
+            _make_exact(each)
+        for class_ in (cls, made):
+            _keep_to_its_objects(guards, class_)
+        is_done = True
+    finally:
+        if not is_done:  # it failed half way, or something struck
+            _take_off_generated(cls, before)
     return made
 
 
 def _made(guards: Guards, cls: type, options: dict[str, bool]) -> type:
     """Have the real one at work, while no collection runs code of the guest's, which may change the class."""
+
+    def note(again: type) -> None:  # slots=True builds the class anew
+        guards.classes.succeed(cls, again)
+        _keep_to_its_objects(guards, cls)  # which code of the guest's comes to see as well
+        _keep_to_its_objects(guards, again)
+
     preparation = _Preparation(guards, cls)
     made: type = cls
     try:
+        if options.get("slots"):
+            type.__setattr__(cls, rawmemory.NAMES[0], rawmemory.First(note))
         made = dataclasses.dataclass(cls, **options)
         _say_again(made, preparation.texts)
     finally:
         preparation.undo(made)
+        if options.get("slots"):
+            rawmemory.keep_from(cls)
+            rawmemory.keep_from(made)
     return made
 
 
@@ -119,8 +136,17 @@ def _keep_to_its_objects(guards: Guards, made: type) -> None:
     """Let generated methods take objects of their class only: the code in them is not guarded."""
     for name in _GENERATED:
         method = namespace_of(made).get(name)
-        if type(method) is types.FunctionType and not guards.is_guest_function(method):
+        is_generated = type(method) is types.FunctionType and method.__globals__ is not globals()
+        if is_generated and not guards.is_guest_function(method):
             type.__setattr__(made, name, _own_only(made, method, _OVER_ALL_FIELDS.get(name, method)))
+
+
+def _take_off_generated(class_: type, before: Mapping[str, Any]) -> None:
+    """Take off a class the methods that it did not have before: nothing may hold them to its objects."""
+    for name in _GENERATED:
+        method = namespace_of(class_).get(name)
+        if type(method) is types.FunctionType and method is not before.get(name):
+            type.__delattr__(class_, name)
 
 
 def _own_only(class_: type, method: Any, call: Any) -> Any:
@@ -222,6 +248,9 @@ class _Preparation:
             self._put("__annotations__", _Annotations(names | kinds))
         for name, field in fields.items():
             self._put(name, field)
+        for name, is_abstract in _abstract(cls).items():
+            if name not in names:
+                self._put(name, _STILL_ABSTRACT if is_abstract else None)
 
     def _put(self, name: str, value: Any) -> None:
         self._before[name] = namespace_of(self._cls).get(name, _NOTHING)
@@ -260,6 +289,20 @@ class _Preparation:
             return None
         made: Any = dataclasses.field(default=value)
         return made  # type: ignore[no-any-return]  # typed as what it is a default of
+
+
+def _abstract(cls: type) -> dict[str, bool]:
+    """Tell which members that run something when they are read are abstract: the real one asks for that."""
+    found: dict[str, bool] = {}
+    for base in mro_of(cls)[1:]:
+        for name in namespace_of(base).get("__abstractmethods__", ()):
+            value = _raw(cls, name)
+            if type(value) is not types.FunctionType and not _is_plain(value):
+                found[name] = bool(getattr(getattr(cls, name, None), "__isabstractmethod__", False))
+    return found
+
+
+_STILL_ABSTRACT: Any = abc.abstractmethod(lambda: None)
 
 
 class _Annotations(dict[str, Any]):

@@ -262,9 +262,9 @@ class Guards:
     def renew(self) -> None:
         """Take over what was registered since the last run."""
         self.policy.prepare()
-        if self._registered is not self.policy.text:
-            self._registered = self.policy.text
+        if self._registered is not (registered := self.policy.text):
             self.classes.reconsider()
+            self._registered = registered  # at last: cut short before, it is done when the next run begins
 
     def _owns_private(self, receiver: Any, name: str) -> bool:
         """Tell whether a private name of *receiver* is the guest's own."""

@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 from agex.sandbox import answers, ledger
 from agex.sandbox.flags import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
 from agex.sandbox.identity import is_one_of
-from agex.sandbox.rawmemory import NOWHERE
+from agex.sandbox.rawmemory import NOWHERE, First
 from agex.typeslots import module_of, mro_of, namespace_of
 
 __all__ = ["HOOKS", "Hooks", "written"]
@@ -61,6 +61,8 @@ _HARMLESS = (
     types.GetSetDescriptorType,
     types.MemberDescriptorType,
     type(NamedTuple("_", [("field", int)]).field),  # type: ignore[attr-defined]
+    type(NOWHERE),
+    First,
 )
 """Values of a hook that run nothing of the guest's."""
 
@@ -139,9 +141,9 @@ class Hooks:
             if known is None or not known.is_as_before(class_):
                 known = self._look_at(class_)
             else:
+                self._shut += known.places  # at first: cut short below, those that stand there are known
                 for place in known.places:
                     type.__setattr__(class_, place.name, place.guarded)
-                self._shut += known.places
             self._known[id(class_)] = known
 
     def _look_at(self, class_: type) -> _Class:
@@ -162,7 +164,7 @@ class Hooks:
 
     def _shut_one(self, class_: type, name: Any, value: Any, bases: tuple[type, ...]) -> None:
         # A name may be of a class of the guest's: its __hash__ and __eq__ must not be asked.
-        if type(name) is not str or value is NOWHERE or is_one_of(type(value), _HARMLESS):
+        if type(name) is not str or is_one_of(type(value), _HARMLESS):
             return
         if name in _OF_CLASSES and issubclass(class_, type):
             self._put(class_, name, value, _told_by_type(name, value))

@@ -157,23 +157,24 @@ class Imports:
         before = self._loaded.get(name)
         module = blank(name) if before is None else before.module
         space, was = vars(module), dict(vars(module))
-        self._loaded[name] = _Loaded(module, source, set())
-        space.clear()
-        space.update(
-            __builtins__=self._guards.builtins,
-            __name__=self._guards.classes.mark(name),
-            __package__=name if is_package else name.rpartition(".")[0],
-        )
-        self._running.append(name)
+        around, is_done = len(self._running), False
         try:
+            self._loaded[name] = _Loaded(module, source, set())
+            self._running.append(name)
+            space.clear()
+            space.update(
+                __builtins__=self._guards.builtins,
+                __name__=self._guards.classes.mark(name),
+                __package__=name if is_package else name.rpartition(".")[0],
+            )
             exec(self._compile(source, path), space)  # noqa: S102 - rewritten code
-        except BaseException:
-            del self._loaded[name]
-            if before is not None:
-                self._loaded[name] = before
-                space.clear()
-                space.update(was)
-            raise
+            is_done = True
         finally:
-            self._running.remove(name)
+            del self._running[around:]
+            if not is_done:
+                self._loaded.pop(name, None)
+                if before is not None:
+                    self._loaded[name] = before
+                    space.clear()
+                    space.update(was)
         return module

@@ -56,7 +56,7 @@ def check(namespace: Any, class_name: Any) -> None:
         )
     for member in _NEVER.intersection(members):
         value = dict.__getitem__(namespace, member) if is_dict else namespace[member]
-        if value is not rawmemory.NOWHERE and type(value) is not types.GetSetDescriptorType:
+        if not rawmemory.is_kept(value) and type(value) is not types.GetSetDescriptorType:
             raise SandboxTypeError(
                 f"class {class_name} cannot define {member}; use a context manager or a plain method"
             )

@@ -23,7 +23,7 @@ def shown_namespace(guards: Guards, class_: type) -> Mapping[str, Any]:
     names = {
         name: _shown(guards, class_, name, value)
         for name, value in namespace_of(class_).items()
-        if value is not rawmemory.NOWHERE and name not in ledger.DENIED and value is not generic.MAKER
+        if not rawmemory.is_kept(value) and name not in ledger.DENIED and value is not generic.MAKER
     }
     if type(fields := names.get("__dataclass_fields__")) is dict:
         names["__dataclass_fields__"] = dict(fields)

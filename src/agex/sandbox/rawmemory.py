@@ -16,7 +16,7 @@ import functools
 import types
 import typing
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, NoReturn
 
 from agex.errors import SandboxTypeError
@@ -24,7 +24,10 @@ from agex.sandbox import answers, instead, origins
 from agex.sandbox.identity import is_one_of
 from agex.typeslots import mro_of, name_of, namespace_of
 
-__all__ = ["NAMES", "NOWHERE", "SimpleNamespace", "guarding", "is_namespace", "keep_from", "kept_from"]
+__all__ = [
+    "NAMES", "NOWHERE", "First", "SimpleNamespace", "failed", "first", "guarding", "is_kept", "is_namespace",
+    "keep_from", "kept_from",
+]  # fmt: skip
 
 NAMES = (*answers.RAW_MEMORY, answers.FUTURE)
 SCHEMAS = ("__get_pydantic_core_schema__", "__get_pydantic_json_schema__")
@@ -44,17 +47,53 @@ class _Nowhere:
 NOWHERE = _Nowhere()
 
 
-def kept_from(bases: Iterable[Any]) -> dict[str, Any]:
-    """Give what the namespace of a class over *bases* has from the start."""
+class First(_Nowhere):
+    """Stands first in the namespace of a class, and notes it: what of the guest's is told comes behind.
+
+    That may keep the class and fail, and then nobody else would know of it.
+    """
+
+    def __init__(self, note: Callable[[type], None]) -> None:
+        self._note = note
+        self.failed: BaseException | None = None
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        try:
+            self._note(owner)
+        except BaseException as error:
+            self.failed = error
+            raise
+
+
+def is_kept(value: object) -> bool:
+    """Tell whether a member of a class is one of those that stand there to answer nothing."""
+    return value is NOWHERE or type(value) is First
+
+
+def kept_from(bases: Iterable[Any], note: Callable[[type], None]) -> dict[str, Any]:
+    """Give what the namespace of a class over *bases* has from the start; *note* is told of the class."""
     parts = [part for base in bases if isinstance(base, type) for part in mro_of(base)]
+    first = {NAMES[0]: First(note)}  # see `keep_from`, which puts another in its place
     if is_one_of(type, parts):
-        return {}  # on a metaclass it would stand before the classes' own
+        return first
     protocol: Any = typing.Protocol
     if is_one_of(protocol, parts):
         _leave_out_of_protocols()
     # Models of pydantic have methods for them, and a private name is a field there.
     names = answers.RAW_MEMORY if _is_said(SCHEMAS[0], parts) else (*NAMES, *SCHEMAS)
-    return dict.fromkeys(names if _is_said(TABLE, parts) else (*names, TABLE), NOWHERE)
+    return dict.fromkeys(names if _is_said(TABLE, parts) else (*names, TABLE), NOWHERE) | first
+
+
+def failed(error: RuntimeError, kept: dict[str, Any]) -> BaseException | None:
+    """Give what went wrong in noting a class, of which CPython 3.11 makes an error of its own."""
+    noting = kept[NAMES[0]]
+    found, noting.failed = noting.failed, None
+    return found if type(error) is RuntimeError and error.__cause__ is found else None
+
+
+def first(namespace: dict[str, Any], kept: dict[str, Any]) -> dict[str, Any]:
+    """Give a copy of a namespace, in which *kept* comes first and nothing is in the place of it."""
+    return {**kept, **dict(dict.items(namespace)), **kept}
 
 
 def _is_said(name: str, parts: Iterable[type]) -> bool:
@@ -62,7 +101,13 @@ def _is_said(name: str, parts: Iterable[type]) -> bool:
 
 
 def guarding(
-    metaclass: Any, bases: Iterable[Any], namespace: dict[str, Any], shown: answers.Shown, *, copies: bool
+    metaclass: Any,
+    bases: Iterable[Any],
+    namespace: dict[str, Any],
+    shown: answers.Shown,
+    note: Callable[[type], None],
+    *,
+    copies: bool,
 ) -> Any:
     """Guard the hooks of a namespace; return what makes a class of it that is kept from the start.
 
@@ -71,6 +116,7 @@ def guarding(
         bases: of the class.
         namespace: checked.
         shown: gives a value as a guest may hold it.
+        note: is told of the class before code of the guest's is.
         copies: whether the class may be made of a copy: of a library's own namespace it may not.
     """
     for hook, guarded in answers.guard(namespace, shown).items():
@@ -83,18 +129,25 @@ def guarding(
     # Where code of the guest's gets the namespace first it comes back with it, to be guarded then.
     if not isinstance(maker, type) or _has(others, "__new__") or (is_call and _is_called_otherwise(maker)):
         return metaclass
-    kept = kept_from(bases)
+    kept = kept_from(bases, note)
     if not copies:
-        dict.update(namespace, kept)
+        all_in_order = first(namespace, kept)
+        dict.clear(namespace)
+        dict.update(namespace, all_in_order)
         return metaclass
     tells = not is_made and _has(others, "__init__")
 
     def make(name: Any, bases: Any, namespace: dict[str, Any], /, **kwargs: Any) -> Any:
         kind: Any = OrderedDict if type(namespace) is OrderedDict else dict  # whose order is its own
-        given = dict(kind.items(namespace)) | kept
-        if not tells:
-            return metaclass(name, bases, given, **kwargs)
-        made: Any = maker.__new__(maker, name, bases, given, **kwargs)
+        given = first(dict(kind.items(namespace)), kept)
+        try:
+            if not tells:
+                return metaclass(name, bases, given, **kwargs)
+            made: Any = maker.__new__(maker, name, bases, given, **kwargs)
+        except RuntimeError as error:
+            if (meant := failed(error, kept)) is not None:
+                raise meant from None
+            raise
         made_by: Any = type(made)
         if issubclass(made_by, maker):
             made_by.__init__(made, name, bases, namespace, **kwargs)  # which is shown what was said
@@ -117,7 +170,9 @@ def _is_called_otherwise(maker: type) -> bool:
 def keep_from(class_: type) -> None:
     """See to it that instances of a class answer no such name."""
     if issubclass(class_, type):
-        return  # on a metaclass it would stand before the classes' own
+        if type(namespace_of(class_).get(NAMES[0])) is First:
+            type.__delattr__(class_, NAMES[0])  # on a metaclass it would stand before the classes' own
+        return
     metaclass: type = type(class_)
     if metaclass is not type and any(
         name in namespace_of(part) for part in mro_of(metaclass) for name in NAMES

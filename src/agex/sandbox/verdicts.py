@@ -35,9 +35,9 @@ class Verdicts:
 
     def _knows(self, rules: Rules, names: dict[_Key, set[str]], receiver: Any, name: str) -> bool:
         if rules is not self._rules:
-            self._rules = rules
             self._read.clear()
             self._stored.clear()
+            self._rules = rules  # at last: cut short before, they are cleared when it is asked next
             return False
         class_ = type(receiver)
         kind = type(class_)
