@@ -88,10 +88,11 @@ class FileModules:
             return None
         if name not in self._given:
             real = self._load("posixpath" if name == "os.path" else name)
-            given = self._given[name] = types.ModuleType(name, real.__doc__)
+            given = types.ModuleType(name, real.__doc__)
             vars(given).update(_members(real, _PUBLIC[name]))
             if name == "os":
                 vars(given)["path"] = self.get("os.path")
+            self._given[name] = given  # at last: a limit may strike before, and half a module is none
         return self._given[name]
 
     @property
