@@ -18,6 +18,7 @@ from typing import Any
 
 from agex.errors import SandboxAttributeError
 from agex.sandbox import (
+    addresses,
     again,
     aliases,
     awaiting,
@@ -131,6 +132,7 @@ _ONLY: dict[str, tuple[str, ...]] = {
                 "TimeoutError", "CancelledError", "InvalidStateError",
                 "FIRST_COMPLETED", "ALL_COMPLETED", "FIRST_EXCEPTION", "iscoroutinefunction"),
     "ast": ("literal_eval",),
+    "ipaddress": addresses.MEMBERS,
     "fnmatch": plain_values.FNMATCH,
     "hmac": plain_values.HMAC,
     "shlex": plain_values.SHLEX,
@@ -248,6 +250,7 @@ def _own_implementation() -> dict[str, Any]:
 
 _PER_SESSION: dict[str, Callable[[], Mapping[str, Any]]] = {
     "asyncio": awaiting.late_members,
+    "ipaddress": addresses.late_members,
     "queue": queues.members,
     "random": _own_random,
     "statistics": statistics_members,
