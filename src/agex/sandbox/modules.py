@@ -210,6 +210,7 @@ _INSTEAD = {
     "asyncio.to_thread": "no thread can be started; call the function itself",
     "io.TextIOWrapper": "use io.StringIO(data.decode())",
     "json.load": "use json.loads(text)",
+    "logging.captureWarnings": "what libraries warn of goes to the host",
     "json.dump": "use json.dumps(value)",
     "matplotlib.rcParams": "give figsize=, fontsize=, color= and the like to what draws",
     "matplotlib.pyplot.rc": "give figsize=, fontsize=, color= and the like to what draws",
@@ -250,6 +251,9 @@ _INSTEAD_OF_MODULES = {
     "importlib": "use the import statement",
     "inspect": "use callable(x), dir(x), x.__doc__ and x.__annotations__",
     "logging": "use print()",
+    **dict.fromkeys(
+        ("logging.config", "logging.handlers"), "use logging.StreamHandler(), or a class over logging.Handler"
+    ),
     "timeit": "use time.perf_counter()",
     "typing_extensions": "use typing",
     "weakref": "use a dict, and delete from it what is over",
@@ -260,6 +264,8 @@ _INSTEAD_OF_MODULES = {
 def instead_of_module(name: str, known: Mapping[str, Any]) -> str:
     """Say what to do instead of importing a module; one of the standard library is no slip of the pen."""
     top = name.partition(".")[0]
+    if name in _INSTEAD_OF_MODULES:
+        return _INSTEAD_OF_MODULES[name]
     if top in _INSTEAD_OF_MODULES:
         return _INSTEAD_OF_MODULES[top]
     meant = "" if top in sys.stdlib_module_names else hint(name, known)

@@ -44,6 +44,7 @@ from agex.sandbox.normal import statistics_members
 from agex.sandbox.streams import REDIRECTS, STREAMS
 from agex.sandbox.tracebacks import TRACEBACK
 from agex.sandbox.warned import WARNINGS
+from agex.sandbox.written import WRITTEN, WrittenGrant
 
 __all__ = ["grants"]
 
@@ -155,6 +156,7 @@ def grants() -> Mapping[str, ModuleGrant]:
     for module, stand_ins in replaced.items():
         _name_after(module, stand_ins)
     found = {"collections.abc": ModuleGrant("collections.abc", recursive=False)}
+    found |= {name: WrittenGrant(name) for name in WRITTEN}
     replaced["collections"] = {"abc": found["collections.abc"].copy()}
     for name in _WHOLE:
         exclude = ("_*", "*._*", *_WITHOUT.get(name, ()))
