@@ -231,6 +231,9 @@ _INSTEAD = {
     "sys.stdin": "use the values you were given",
     "sys.modules": "import what you need by its name",
     "sys.path": "import what you need by its name",
+    "weakref.WeakMethod": "keep ref(object), and call the method on what ref() gives",
+    "weakref.finalize": "use a with statement, or try and finally",
+    "weakref.proxy": "keep ref(object), and use what ref() gives",
     "tomllib.load": "read the text yourself, and use tomllib.loads(text)",
 }
 """What to do instead of members that are often asked for."""

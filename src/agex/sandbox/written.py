@@ -2,7 +2,7 @@
 
 The loggers, handlers and levels of ``logging`` are the process's: the host's own code logs through them.
 Those of a guest are in a module that is compiled as its programs are, and can do what these can and nothing
-else.
+else. So are the collections of ``weakref``: whoever drops an item has the real ones called.
 """
 
 from __future__ import annotations
@@ -10,11 +10,12 @@ from __future__ import annotations
 import itertools
 import types
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from agex.sandbox.compiled import compile_module
 from agex.sandbox.context import asking, frames_of
 from agex.sandbox.modules import ModuleGrant, blank
+from agex.sandbox.references import REFERENCES
 from agex.sandbox.tracebacks import handled
 
 if TYPE_CHECKING:
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["WRITTEN", "WrittenGrant"]
 
-WRITTEN = ("logging",)
-"""Modules whose tables are the process's: guests get others of that name."""
+WRITTEN = ("logging", "weakref")
+"""Modules of which guests get others of that name."""
 
 
 class WrittenGrant(ModuleGrant):
@@ -46,7 +47,7 @@ class WrittenGrant(ModuleGrant):
             __builtins__=guards.builtins,
             __name__=guards.classes.mark(self.module_name),
             __package__=self.module_name,
-            **_HELPERS,
+            **_HELPERS[self.module_name],
         )
         code = compile_module(text, self._shown, guards.policy.text, echo=False, flat=True)
         exec(code, vars(made))  # noqa: S102 - rewritten code
@@ -76,6 +77,9 @@ def calling_place(level: int) -> tuple[str, int, str]:
 
 
 _MOST = 1000
-_HELPERS = {each.__name__: each for each in (calling_place, handled_error)}
-for _helper in _HELPERS.values():
+_HELPERS: dict[str, dict[str, Any]] = {
+    "logging": {each.__name__: each for each in (calling_place, handled_error)},
+    "weakref": REFERENCES,
+}
+for _helper in _HELPERS["logging"].values():
     _helper.__module__ = "logging"  # where kept code finds them again
