@@ -24,18 +24,16 @@ AS_IN_PYTHON = {
     "what goes into a text": "import io\nout = io.StringIO()\nlogging.basicConfig(stream=out, level=10, format='{levelname}:{message}', style='{')\nlogging.debug('x')\nprint(repr(out.getvalue()))",
     "styles": "for s, f in (('{', '{levelname:>8} {message}'), ('$', '$levelname ${message}'), ('%', '%(levelname)s')):\n  h = logging.StreamHandler(sys.stdout)\n  h.setFormatter(logging.Formatter(f, style=s))\n  log = logging.getLogger('l' + s)\n  log.addHandler(h)\n  log.propagate = False\n  log.warning('m')",
     "defaults": "h = logging.StreamHandler(sys.stdout)\nh.setFormatter(logging.Formatter('%(ip)s %(message)s', defaults={'ip': '-'}))\nlog = logging.getLogger('d')\nlog.addHandler(h)\nlog.propagate = False\nlog.warning('m')\nlog.warning('m', extra={'ip': '1'})",
-    "times": "r = logging.makeLogRecord({'msg': 'm', 'created': 0.0, 'msecs': 5.0, 'levelname': 'INFO'})\nimport time\nf = logging.Formatter('%(asctime)s %(message)s')\nf.converter = time.gmtime\nprint(f.format(r))\nf = logging.Formatter('%(asctime)s %(message)s', '%Y/%m/%d')\nf.converter = time.gmtime\nprint(f.format(r))",
+    "times": "r = logging.LogRecord('n', 20, 'p', 1, 'm', (), None)\nr.created, r.msecs = 0.0, 5.0\nimport time\nf = logging.Formatter('%(asctime)s %(message)s')\nf.converter = time.gmtime\nprint(f.format(r))\nf = logging.Formatter('%(asctime)s %(message)s', '%Y/%m/%d')\nf.converter = time.gmtime\nprint(f.format(r))",
     "filters": f"logging.basicConfig({FORMAT})\nclass No(logging.Filter):\n  def filter(self, record): return 'no' not in record.getMessage()\nlog = logging.getLogger('f')\nlog.addFilter(No())\nlog.addFilter(lambda record: record.levelno > 30)\nlog.error('yes')\nlog.error('no')\nlog.warning('yes')\nh = logging.getLogger().handlers[0]\nh.addFilter(logging.Filter('a.b'))\nfor n in ('a', 'a.b', 'a.b.c', 'a.bc'): logging.getLogger(n).error('x')",
     "an adapter": f"logging.basicConfig({FORMAT})\nclass A(logging.LoggerAdapter):\n  def process(self, msg, kwargs): return f\"[{{self.extra['id']}}] {{msg}}\", kwargs\nA(logging.getLogger('a'), {{'id': 7}}).warning('x %s', 'y')\nlogging.LoggerAdapter(logging.getLogger('a'), {{'z': 1}}).error('y')",
     "more in a record": "logging.basicConfig(format='%(user)s %(message)s')\nlogging.warning('a', extra={'user': 'u'})\ntry: logging.warning('a', extra={'message': 1})\nexcept KeyError as e: print(e)",
     "where": "logging.basicConfig(format='%(funcName)s:%(lineno)d %(message)s')\ndef f():\n  logging.warning('a')\n  g()\ndef g(): logging.getLogger('x').error('b', stacklevel=2)\nf()\nlogging.getLogger('x').error('c')",
     "levels": "print([logging.getLevelName(x) for x in (10, 20, 35, 'WARN', 'x', logging.CRITICAL)], logging.FATAL, logging.NOTSET)\nlogging.addLevelName(25, 'NOTE')\nlogging.basicConfig(level=1)\nlogging.log(25, 'x')\nlogging.getLogger('z').setLevel('NOTE')\nprint(logging.getLogger('z'))\nfor level in ('no', 1.5):\n  try: logging.getLogger('z').setLevel(level)\n  except (ValueError, TypeError) as e: print(e)",
     "nothing below a level": "logging.disable(logging.WARNING)\nlogging.warning('a')\nlogging.error('b')\nlogging.disable(logging.NOTSET)\nlogging.warning('c')",
-    "set up twice": f"logging.basicConfig({FORMAT})\nlogging.basicConfig(level=1)\nprint(logging.root.level, len(logging.root.handlers))\nlogging.basicConfig(level=logging.INFO, force=True, handlers=[logging.StreamHandler(sys.stdout), logging.NullHandler()])\nlogging.info('x')\nfor options in ({{'x': 1, 'force': True}}, {{'stream': 1, 'filename': 'x', 'force': True}}, {{'style': 'x', 'force': True}}):\n  try: logging.basicConfig(**options)\n  except ValueError as e: print(e)",
+    "set up twice": f"logging.basicConfig({FORMAT})\nlogging.basicConfig(level=1)\nprint(logging.root.level, len(logging.root.handlers))\nlogging.basicConfig(level=logging.INFO, force=True, handlers=[logging.StreamHandler(sys.stdout), logging.NullHandler()])\nlogging.info('x')\nfor options in ({{'stream': 1, 'filename': 'x', 'force': True}}, {{'style': 'x', 'force': True}}):\n  try: logging.basicConfig(**options)\n  except ValueError: print('no')",
     "the tree": "c = logging.getLogger('a.b.c')\nprint(c.parent, c.parent is logging.root)\na = logging.getLogger('a')\nprint(c.parent is a, a.getChild('b.c') is c, logging.getLogger('a.b').parent is a, c.parent.name, logging.getLogger() is logging.root, logging.getLogger('root') is logging.root)",
-    "a logger of one's own": "class L(logging.Logger):\n  def notice(self, msg, *a): self._log(25, msg, a)\nlogging.setLoggerClass(L)\nlogging.basicConfig(level=1)\nlogging.getLogger('own').notice('x %s', 1)\nprint(type(logging.getLogger('own')) is L, logging.getLoggerClass() is L)\ntry: logging.setLoggerClass(int)\nexcept TypeError as e: print(e)",
     "a formatter of one's own": "import json\nclass J(logging.Formatter):\n  def format(self, record):\n    d = {'level': record.levelname, 'msg': record.getMessage()}\n    if record.exc_info: d['error'] = self.formatException(record.exc_info).splitlines()[-1]\n    return json.dumps(d)\nh = logging.StreamHandler()\nh.setFormatter(J())\nlogging.getLogger().addHandler(h)\nlogging.error('x')\ntry: {}['k']\nexcept KeyError: logging.exception('y')",
-    "a factory of records": "old = logging.getLogRecordFactory()\ndef make(*args, **kwargs):\n  r = old(*args, **kwargs)\n  r.run = 7\n  return r\nlogging.setLogRecordFactory(make)\nlogging.basicConfig(format='%(run)d %(message)s')\nlogging.error('x')",
     "formats that are none": "for f, s in (('x', '%'), ('x', '{'), ('x', '$'), ('%(message)s', '!')):\n  try: logging.Formatter(f, style=s)\n  except ValueError as e: print('no')",
     "by its members": "from logging import getLogger, INFO, Formatter, StreamHandler, basicConfig\nbasicConfig(level=INFO)\ngetLogger('q').info('x')",
 }  # fmt: skip
@@ -85,12 +83,8 @@ CHANGES = {
     "filters": "logging.getLogger('service').addFilter(lambda record: False)\nlogging.root.addFilter(lambda record: False)",
     "all of it": "logging.disable(100)",
     "names of levels": "logging.addLevelName(40, 'EVIL')",
-    "the class of loggers": "class L(logging.Logger): pass\nlogging.setLoggerClass(L)\nlogging.getLogger('made')",
-    "the factory of records": "logging.setLogRecordFactory(lambda *args, **kwargs: None)",
     "methods": "logging.Logger.error = logging.Handler.handle = lambda *args, **kwargs: None",
     "defaults": "logging.Formatter.converter = logging.Formatter.default_time_format = None",
-    "the tree": "logging.root.manager.loggerDict.clear()\nlogging.Logger.manager.root = None",
-    "the last resort": "logging.lastResort.setLevel(100)",
     "what it is told to do at its end": "logging.shutdown()",
 }  # fmt: skip
 
@@ -122,10 +116,10 @@ def test_a_guest_sees_no_logger_and_no_record_of_the_host():
 
         result = Sandbox().exec(
             HEAD
-            + "logging.error('guest')\nprint(list(logging.root.manager.loggerDict), len(logging.root.handlers))"
+            + "logging.error('guest')\nprint(len(logging.root.handlers), logging.getLogger('secret.service.x').parent)"
         )
 
-        assert "[] 1" in result.stdout
+        assert "1 <RootLogger root (WARNING)>" in result.stdout
         assert out.getvalue() == "before\n"
 
 
@@ -165,8 +159,6 @@ REFUSED = {
     "files of the host": "logging.FileHandler('/tmp/guest.log')",
     "by its settings": "logging.basicConfig(filename='/tmp/guest.log')",
     "warnings of libraries": "logging.captureWarnings(True)",
-    "a process": "logging.Formatter('%(process)d')",
-    "a thread": "logging.Formatter('{thread}', style='{')",
 }
 
 
@@ -175,6 +167,15 @@ def test_what_leads_further_is_not_there(attack):
     result = Sandbox().exec(HEAD + attack)
 
     assert isinstance(result.error, (SandboxError, NameError, ValueError, AttributeError)), result.stdout
+
+
+def test_what_a_format_asks_for_and_nobody_knows_is_said() -> None:
+    result = Sandbox().exec(
+        HEAD + "logging.basicConfig(format='%(process)d %(message)s')\nlogging.error('x')"
+    )
+
+    assert "ValueError: Formatting field not found in record: 'process'" in result.stdout
+    assert "Message: 'x'" in result.stdout
 
 
 def test_an_error_that_the_host_handles_is_no_guests():
