@@ -260,6 +260,7 @@ _INSTEAD_OF_MODULES = {
     "timeit": "use time.perf_counter()",
     "typing_extensions": "use typing",
     "weakref": "use a dict, and delete from it what is over",
+    "xml": "use xml.etree.ElementTree, whose indent(tree) lays it out",
 }
 """What to do instead of modules that are often asked for."""
 
