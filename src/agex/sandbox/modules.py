@@ -234,6 +234,7 @@ _INSTEAD = {
     "weakref.WeakMethod": "keep ref(object), and call the method on what ref() gives",
     "weakref.finalize": "use a with statement, or try and finally",
     "weakref.proxy": "keep ref(object), and use what ref() gives",
+    **dict.fromkeys(("bz2.open", "gzip.open", "lzma.open"), "use compress(data) and decompress(data)"),
     "tomllib.load": "read the text yourself, and use tomllib.loads(text)",
 }
 """What to do instead of members that are often asked for."""
