@@ -179,6 +179,7 @@ def grants() -> Mapping[str, ModuleGrant]:
                 recursive=False,
                 replace=replace,
                 per_session=_PER_SESSION.get(name),
+                gives_way=name in plain_values.PACKING,
             )
     return found
 
