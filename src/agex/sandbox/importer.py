@@ -174,7 +174,7 @@ class Importer:
     def _module_of_files(self, name: str, grant: ModuleGrant | None) -> types.ModuleType | None:
         """Give a module over the workspace; one that the host registered itself comes before it."""
         assert self._over_files is not None, "asked for only where there is a workspace"
-        if grant is None:
+        if grant is None or grant.gives_way:
             found = self._over_files.get(name)
             return None if found is None else note(found)
         members = self._over_files.additions.get(name)

@@ -77,6 +77,7 @@ class ModuleGrant:
         doors: what is open while a function of it runs. Classes are handed out as they are: their
             constructors and methods run with the doors shut.
         per_session: makes such members anew for each session, where they hold a state.
+        gives_way: whether a module of that name over a workspace comes before it.
     """
 
     def __init__(
@@ -89,6 +90,7 @@ class ModuleGrant:
         replace: Mapping[str, Any] | None = None,
         doors: tuple[str, ...] = (),
         per_session: Callable[[], Mapping[str, Any]] | None = None,
+        gives_way: bool = False,
     ) -> None:
         self._module = module
         self._include = include if isinstance(include, str) or callable(include) else tuple(include)
@@ -97,6 +99,7 @@ class ModuleGrant:
         self._replace = dict(replace or {})
         self._doors = doors
         self.per_session = per_session
+        self.gives_way = gives_way
         self._copies: dict[str, types.ModuleType] = {}
         self.module_name = module if isinstance(module, str) else module.__name__
         self.root = self.module_name.partition(".")[0]
@@ -234,6 +237,7 @@ _INSTEAD = {
     "weakref.WeakMethod": "keep ref(object), and call the method on what ref() gives",
     "weakref.finalize": "use a with statement, or try and finally",
     "weakref.proxy": "keep ref(object), and use what ref() gives",
+    **dict.fromkeys(("bz2.open", "gzip.open", "lzma.open"), "use compress(data) and decompress(data)"),
     "tomllib.load": "read the text yourself, and use tomllib.loads(text)",
 }
 """What to do instead of members that are often asked for."""
@@ -260,6 +264,7 @@ _INSTEAD_OF_MODULES = {
     "timeit": "use time.perf_counter()",
     "typing_extensions": "use typing",
     "weakref": "use a dict, and delete from it what is over",
+    "xml": "use xml.etree.ElementTree, whose indent(tree) lays it out",
 }
 """What to do instead of modules that are often asked for."""
 

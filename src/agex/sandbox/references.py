@@ -38,7 +38,7 @@ class _Meta(type):
 def _made(referent: Any, callback: None = None, /) -> Any:
     if callback is not None:
         raise SandboxTypeError(
-            "weakref.ref() takes no callback here; ask the reference, which gives None once its object is gone"
+            "weakref.ref() takes no callback here; ask the reference, it gives None once its object is gone"
         )
     return weakref.ref(referent)
 

@@ -135,7 +135,9 @@ _ONLY: dict[str, tuple[str, ...]] = {
     "ast": ("literal_eval",),
     "ipaddress": addresses.MEMBERS,
     "fnmatch": plain_values.FNMATCH,
+    "email.utils": plain_values.MAIL,
     "hmac": plain_values.HMAC,
+    **plain_values.PACKING,
     "shlex": plain_values.SHLEX,
     "tomllib": plain_values.TOML,
     "urllib.parse": plain_values.URLS,
@@ -177,6 +179,7 @@ def grants() -> Mapping[str, ModuleGrant]:
                 recursive=False,
                 replace=replace,
                 per_session=_PER_SESSION.get(name),
+                gives_way=name in plain_values.PACKING,
             )
     return found
 

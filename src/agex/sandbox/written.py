@@ -12,6 +12,7 @@ import types
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from agex.sandbox import markup
 from agex.sandbox.compiled import compile_module
 from agex.sandbox.context import asking, frames_of
 from agex.sandbox.modules import ModuleGrant, blank
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["WRITTEN", "WrittenGrant"]
 
-WRITTEN = ("logging", "weakref")
+WRITTEN = ("logging", "weakref", *markup.MODULES)
 """Modules of which guests get others of that name."""
 
 
@@ -41,13 +42,14 @@ class WrittenGrant(ModuleGrant):
     def run(self, guards: Guards) -> types.ModuleType:
         """Give the module of one session."""
         made = blank(self.module_name)
-        text = _TEXTS[self.module_name]
+        name = self.module_name
+        text = _TEXTS.get(name) or markup.text_of(name)
         guards.sources[self._shown] = text.splitlines()
         vars(made).update(
             __builtins__=guards.builtins,
-            __name__=guards.classes.mark(self.module_name),
-            __package__=self.module_name,
-            **_HELPERS[self.module_name],
+            __name__=guards.classes.mark(name),
+            __package__=name,
+            **_HELPERS.get(name, {}),
         )
         code = compile_module(text, self._shown, guards.policy.text, echo=False, flat=True)
         exec(code, vars(made))  # noqa: S102 - rewritten code
@@ -55,7 +57,8 @@ class WrittenGrant(ModuleGrant):
 
 
 # Read at once: a worker behind the walls of the kernel reads its installation and nothing else.
-_TEXTS = {name: (Path(__file__).parent / f"written_{name}.txt").read_text("utf-8") for name in WRITTEN}
+_HERE = Path(__file__).parent
+_TEXTS = {name: (_HERE / f"written_{name}.txt").read_text("utf-8") for name in ("logging", "weakref")}
 
 
 def handled_error() -> Exception | None:
@@ -80,6 +83,7 @@ _MOST = 1000
 _HELPERS: dict[str, dict[str, Any]] = {
     "logging": {each.__name__: each for each in (calling_place, handled_error)},
     "weakref": REFERENCES,
+    "xml.etree.ElementTree": markup.HELPERS,
 }
 for _helper in _HELPERS["logging"].values():
     _helper.__module__ = "logging"  # where kept code finds them again
