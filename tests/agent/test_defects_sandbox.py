@@ -117,6 +117,25 @@ def test_a_returned_function_is_not_bound_by_the_limits_of_the_action_that_made_
     assert count(3_000_000) == 3_000_000
 
 
+def test_a_logger_outlives_its_process_in_a_state(tmp_path: Path) -> None:
+    made = (
+        "import logging\nlogging.basicConfig(level=logging.INFO, format='%(levelname)s %(message)s')\n"
+        "logger = logging.getLogger(__name__)\ntask_success(None)"
+    )
+    first, _ = scripted(made)
+    second, model = scripted("logger.info('again %d', 2)", "task_success(None)")
+    for agent in (first, second):
+
+        @agent.task
+        def work() -> None:
+            """Work."""
+
+        with closing(Versioned(Disk(tmp_path / "state"))) as state:
+            work(state=state)
+
+    assert model.requests[-1].messages[-1].content.splitlines()[-1] == "INFO again 2"
+
+
 def test_a_returned_function_outlives_its_process_in_a_state(tmp_path: Path) -> None:
     with closing(Versioned(Disk(tmp_path / "state"))) as first:
         first["count"] = run(f"{COUNT}\ntask_success(count)")

@@ -442,7 +442,7 @@ def test_a_member_that_a_module_has_and_the_guest_does_not_is_refused_with_advic
         ("inspect", "use callable(x), dir(x), x.__doc__ and x.__annotations__"),
         ("platform", "work with the modules that are registered"),
         ("typing_extensions", "use typing"),
-        ("weakref", "use a dict, and delete from it what is over"),
+        ("contextvars", "pass the value as an argument"),
         ("statstics", "did you mean 'statistics'?"),
     ],
 )

@@ -31,6 +31,8 @@ AS_IN_PYTHON = {
     "patterns of names": "import fnmatch\nclass S(str): pass\nprint(fnmatch.fnmatch('a.txt', '*.t?t'), fnmatch.fnmatchcase('A', 'a'), fnmatch.filter(['a.py', 'b.c', 'd.py'], '*.py'), fnmatch.filter((n for n in ('x', 'y')), '[!x]'), fnmatch.translate('a*[bc]?'))\nprint(fnmatch.fnmatch(S('ab'), S('a*')), [type(n).__name__ for n in fnmatch.filter([S('ab')], S('*'))], fnmatch.filter([b'a', b'b'], b'a'))\nfor f, a in ((fnmatch.fnmatchcase, (1, '*')), (fnmatch.filter, (['a', 1], '*'))):\n  try: f(*a)\n  except TypeError as e: print('no')",
     "settings": "import tomllib\ntext = 'a = 1\\nb = [1.5, 2.25]\\n[c.d]\\ne = 2024-01-02T03:04:05+01:00\\nf = \"\u00e4\"\\n[[g]]\\nh = true'\nfound = tomllib.loads(text)\nprint(found, found['c']['d']['e'].utcoffset())\nfrom decimal import Decimal\nclass S(str): pass\nprint(tomllib.loads(S(text), parse_float=Decimal)['b'])\ntry: tomllib.loads('a = ')\nexcept tomllib.TOMLDecodeError as e: print(e, isinstance(e, ValueError))\ntry: tomllib.loads(b'a = 1')\nexcept TypeError as e: print('no')",
     "a line of a shell": "import shlex\nprint(shlex.split('a \"b c\" d\\\\ e'), shlex.split('a # b', comments=True), shlex.quote('a b'), shlex.join(['a', 'b c']))\ntry: shlex.split('\"a')\nexcept ValueError as e: print(e)",
+    "what is packed": "import gzip, bz2, lzma, zlib\nfor m in (gzip, bz2, lzma, zlib):\n  for d in (b'abc' * 99, bytearray(b'x'), memoryview(b'y'), b''): print(m.decompress(m.compress(d)))\nprint(gzip.compress(b'a', mtime=0), gzip.compress(b'a', 9, mtime=0), bz2.compress(b'a', 1), len(lzma.compress(b'a', preset=1)))\nfor m, e in ((gzip, gzip.BadGzipFile), (bz2, OSError), (lzma, lzma.LZMAError)):\n  try: m.decompress(b'not packed')\n  except e as error: print(error)\n  try: m.compress('text')\n  except TypeError as error: print('no')",
+    "names and dates of mails": "from email.utils import *\nfrom email import utils\nimport datetime as dt\nprint(parseaddr('A B <a@b.c>'), formataddr(('A, B', 'a@b.c')), formataddr(('\u00e4', 'a@b.c')), formataddr((None, 'a@b.c')), utils.parsedate_to_datetime('Mon, 20 Nov 1995 19:12:08 -0500'), parsedate('Mon, 20 Nov 1995 19:12:08'), formatdate(0), utils.format_datetime(dt.datetime(2024, 1, 2, tzinfo=dt.timezone.utc), usegmt=True))\ntry: utils.parsedate_to_datetime('x')\nexcept ValueError as e: print('no')",
 }  # fmt: skip
 
 
@@ -115,6 +117,12 @@ READ = {
     "a vault that is read": "import shlex\nshlex.split(vault)",
     "a vault that is a query": "from urllib.parse import urlencode\nurlencode(vault)",
     "an address": "from urllib.parse import urlsplit\nurlsplit(vault)",
+    "an address of a mail": "from email.utils import parseaddr\nparseaddr(vault)",
+    "parts of one": "from email.utils import formataddr\nformataddr(('a', vault))",
+    "how one is written": "from email.utils import formataddr\nformataddr(('\u00e4', 'a@b'), vault)",
+    "a date of a mail": "from email.utils import format_datetime\nformat_datetime(vault)",
+    "bytes that are packed": "import gzip\ngzip.compress(vault)",
+    "bytes that are unpacked": "import gzip\ngzip.decompress(vault)",
 }
 
 
@@ -136,10 +144,30 @@ def test_the_stream_of_the_host_is_not_read(monkeypatch):
     assert isinstance(Sandbox().exec("import shlex\nshlex.split(None)").error, ValueError)
 
 
-@pytest.mark.parametrize("name", ["urllib", "urllib.request", "urllib.error", "shlex.shlex", "hmac.HMAC"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "urllib",
+        "urllib.request",
+        "urllib.error",
+        "shlex.shlex",
+        "hmac.HMAC",
+        "gzip.open",
+        "gzip.GzipFile",
+        "bz2.BZ2File",
+        "lzma.open",
+        "email.message",
+        "email.utils.make_msgid",
+        "email.utils.socket",
+    ],
+)
 def test_what_works_on_streams_and_networks_is_not_there(name):
     package, _, member = name.rpartition(".")
-    source = f"import {name}" if package in ("", "urllib") else f"from {package} import {member}"
+    source = (
+        f"import {name}"
+        if package in ("", "urllib") or name == "email.message"
+        else f"from {package} import {member}"
+    )
 
     assert isinstance(Sandbox().exec(source).error, SandboxError)
 

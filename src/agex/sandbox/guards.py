@@ -38,7 +38,7 @@ from agex.sandbox import (
 from agex.sandbox.aliases import ALIAS_OWN, is_alias, origin_of
 from agex.sandbox.asked import Asked
 from agex.sandbox.builtin import REFUSING, as_builtin, print_, refuse_call, source_text
-from agex.sandbox.context import CURRENT, caller
+from agex.sandbox.context import caller
 from agex.sandbox.flags import CO_OPTIMIZED
 from agex.sandbox.identity import is_proxy, referent
 from agex.sandbox.importer import Importer
@@ -103,7 +103,7 @@ class Guards:
     ) -> None:
         self.policy = policy
         self.hooks = hooks
-        self._importer = Importer(policy, lambda: CURRENT.get() is self)
+        self._importer = Importer(policy, self)
         self._spaces = Spaces()
         self._patterns: dict[tuple[Any, ...], tuple[Any, ...]] = {}
         self._verdicts = Verdicts()

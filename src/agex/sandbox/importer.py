@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 import types
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from agex.errors import SandboxImportError
+from agex.sandbox.context import CURRENT
 from agex.sandbox.modules import (
     Known,
     ModuleGrant,
@@ -18,9 +19,11 @@ from agex.sandbox.modules import (
     of_session,
 )
 from agex.sandbox.nodes import ITSELF
+from agex.sandbox.written import WrittenGrant
 
 if TYPE_CHECKING:
     from agex.sandbox.files import Modules
+    from agex.sandbox.guards import Guards
     from agex.sandbox.imports import Imports
     from agex.sandbox.policy import Policy
 
@@ -42,16 +45,16 @@ class Importer:
 
     Args:
         policy: what is granted.
-        is_running: tells whether code of the session runs in this context.
+        guards: of the session.
 
     Attributes:
         own: the modules that the guest wrote, if it has a workspace.
     """
 
-    def __init__(self, policy: Policy, is_running: Callable[[], bool]) -> None:
+    def __init__(self, policy: Policy, guards: Guards) -> None:
         self.own: Imports | None = None
         self._grants = policy.modules
-        self._is_running = is_running
+        self._guards = guards
         self._apart: dict[str, types.ModuleType] = {}  # modules with a state of their own in each session
         self._bare: dict[str, types.ModuleType] = {}
         self._known: Known = {}
@@ -142,6 +145,9 @@ class Importer:
         if self._over_files is not None and (own := self._module_of_files(name, grant)) is not None:
             self._apart[name] = own
             return own
+        if isinstance(grant, WrittenGrant):
+            self._apart[name] = grant.run(self._guards)
+            return self._apart[name]
         if grant is not None and grant.per_session is not None:
             self._apart[name] = of_session(grant.own_copy(), self._known)
             return self._apart[name]
@@ -168,7 +174,7 @@ class Importer:
     def _module_of_files(self, name: str, grant: ModuleGrant | None) -> types.ModuleType | None:
         """Give a module over the workspace; one that the host registered itself comes before it."""
         assert self._over_files is not None, "asked for only where there is a workspace"
-        if grant is None:
+        if grant is None or grant.gives_way:
             found = self._over_files.get(name)
             return None if found is None else note(found)
         members = self._over_files.additions.get(name)
@@ -191,11 +197,11 @@ class Importer:
         """Give a module of the guest's workspace. Its code runs in a run only, under limits."""
         if self.own is None:
             return None
-        return self.own.load(name) if self._is_running() else self.own.known(name)
+        return self.own.load(name) if CURRENT.get() is self._guards else self.own.known(name)
 
     def _note_hidden(self, name: str) -> None:
         """Say it where a file of the workspace has the name of a module that comes before it."""
-        if self.own is None or name in self._noted or not self._is_running():
+        if self.own is None or name in self._noted or CURRENT.get() is not self._guards:
             return
         self._noted.add(name)
         hidden = self.own.file_of(name)

@@ -77,6 +77,7 @@ class ModuleGrant:
         doors: what is open while a function of it runs. Classes are handed out as they are: their
             constructors and methods run with the doors shut.
         per_session: makes such members anew for each session, where they hold a state.
+        gives_way: whether a module of that name over a workspace comes before it.
     """
 
     def __init__(
@@ -89,6 +90,7 @@ class ModuleGrant:
         replace: Mapping[str, Any] | None = None,
         doors: tuple[str, ...] = (),
         per_session: Callable[[], Mapping[str, Any]] | None = None,
+        gives_way: bool = False,
     ) -> None:
         self._module = module
         self._include = include if isinstance(include, str) or callable(include) else tuple(include)
@@ -97,6 +99,7 @@ class ModuleGrant:
         self._replace = dict(replace or {})
         self._doors = doors
         self.per_session = per_session
+        self.gives_way = gives_way
         self._copies: dict[str, types.ModuleType] = {}
         self.module_name = module if isinstance(module, str) else module.__name__
         self.root = self.module_name.partition(".")[0]
@@ -210,6 +213,7 @@ _INSTEAD = {
     "asyncio.to_thread": "no thread can be started; call the function itself",
     "io.TextIOWrapper": "use io.StringIO(data.decode())",
     "json.load": "use json.loads(text)",
+    "logging.captureWarnings": "what libraries warn of goes to the host",
     "json.dump": "use json.dumps(value)",
     "matplotlib.rcParams": "give figsize=, fontsize=, color= and the like to what draws",
     "matplotlib.pyplot.rc": "give figsize=, fontsize=, color= and the like to what draws",
@@ -230,6 +234,10 @@ _INSTEAD = {
     "sys.stdin": "use the values you were given",
     "sys.modules": "import what you need by its name",
     "sys.path": "import what you need by its name",
+    "weakref.WeakMethod": "keep ref(object), and call the method on what ref() gives",
+    "weakref.finalize": "use a with statement, or try and finally",
+    "weakref.proxy": "keep ref(object), and use what ref() gives",
+    **dict.fromkeys(("bz2.open", "gzip.open", "lzma.open"), "use compress(data) and decompress(data)"),
     "tomllib.load": "read the text yourself, and use tomllib.loads(text)",
 }
 """What to do instead of members that are often asked for."""
@@ -250,9 +258,13 @@ _INSTEAD_OF_MODULES = {
     "importlib": "use the import statement",
     "inspect": "use callable(x), dir(x), x.__doc__ and x.__annotations__",
     "logging": "use print()",
+    **dict.fromkeys(
+        ("logging.config", "logging.handlers"), "use logging.StreamHandler(), or a class over logging.Handler"
+    ),
     "timeit": "use time.perf_counter()",
     "typing_extensions": "use typing",
     "weakref": "use a dict, and delete from it what is over",
+    "xml": "use xml.etree.ElementTree, whose indent(tree) lays it out",
 }
 """What to do instead of modules that are often asked for."""
 
@@ -260,6 +272,8 @@ _INSTEAD_OF_MODULES = {
 def instead_of_module(name: str, known: Mapping[str, Any]) -> str:
     """Say what to do instead of importing a module; one of the standard library is no slip of the pen."""
     top = name.partition(".")[0]
+    if name in _INSTEAD_OF_MODULES:
+        return _INSTEAD_OF_MODULES[name]
     if top in _INSTEAD_OF_MODULES:
         return _INSTEAD_OF_MODULES[top]
     meant = "" if top in sys.stdlib_module_names else hint(name, known)

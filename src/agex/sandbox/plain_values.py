@@ -1,23 +1,26 @@
 """Functions of the standard library that remember what they are given, or read from it: plain values only.
 
 ``urllib.parse`` keeps what it has split, and how it quotes each byte, for the whole process, ``fnmatch`` its
-patterns and ``tomllib`` time zones; ``hmac`` and ``shlex`` take an object with methods where a text is meant.
+patterns and ``tomllib`` time zones; ``hmac``, ``shlex`` and ``email.utils`` take an object with methods
+where a text is meant.
 """
 
 from __future__ import annotations
 
 import functools
 import hashlib
+import importlib
 import os
 import types
 from collections.abc import Callable, Iterable
+from datetime import datetime
 from typing import Any
 
 from agex.sandbox.caches import exact
 from agex.sandbox.context import asking
 from agex.sandbox.methods import hold
 
-__all__ = ["FNMATCH", "HMAC", "LATE", "SHLEX", "TOML", "URLS"]
+__all__ = ["FNMATCH", "HMAC", "LATE", "MAIL", "PACKING", "SHLEX", "TOML", "URLS"]
 
 URLS = (
     "urlparse", "urlsplit", "urljoin", "urldefrag", "urlunparse", "urlunsplit", "urlencode", "parse_qs",
@@ -34,6 +37,15 @@ HMAC = ("compare_digest", "digest", "new")
 """Those of ``hmac``."""
 SHLEX = ("join", "quote", "split")
 """Those of ``shlex``."""
+MAIL = ("formataddr", "format_datetime", "formatdate", "parseaddr", "parsedate", "parsedate_to_datetime",
+        "parsedate_tz")  # fmt: skip
+"""Those of ``email.utils``: none that names the host's machine, or counts as it does."""
+PACKING = {
+    "bz2": ("compress", "decompress"),
+    "gzip": ("BadGzipFile", "compress", "decompress"),
+    "lzma": ("LZMAError", "compress", "decompress"),
+}
+"""Those of modules that pack bytes, and work on files besides."""
 
 # Lists and dicts have no hash: nothing remembers them.
 _KINDS = frozenset({str, bytes, bytearray, memoryview, int, bool, float, list, dict, types.NoneType})
@@ -159,7 +171,60 @@ def _toml() -> dict[str, Any]:
     return {"loads": loads}
 
 
+@functools.cache
+def _mail() -> dict[str, Any]:
+    from email import utils
+
+    @functools.wraps(utils.formataddr)
+    def formataddr(pair: Any, charset: Any = "utf-8") -> str:
+        name, address = pair
+        plain = _plain(formataddr, name), _text(formataddr, address)
+        return utils.formataddr(plain, _text(formataddr, charset))
+
+    @functools.wraps(utils.format_datetime)
+    def format_datetime(dt: Any, usegmt: Any = False) -> str:
+        if not issubclass(type(dt), datetime):
+            raise TypeError(f"format_datetime() takes a datetime, not {type(dt).__name__}")
+        return utils.format_datetime(dt, bool(usegmt))
+
+    names = (name for name in MAIL if name.startswith("parse") or name == "formatdate")
+    held = {name: _of_plain(getattr(utils, name)) for name in names}
+    return {**held, "formataddr": formataddr, "format_datetime": format_datetime}
+
+
+def _text(real: Callable[..., Any], value: Any) -> str:
+    found = exact(value)
+    if type(found) is not str:
+        raise TypeError(f"{real.__name__}() takes text, not {type(found).__name__}")
+    return found
+
+
+def _packing(module: str) -> Callable[[], dict[str, Any]]:
+    @functools.cache
+    def members() -> dict[str, Any]:
+        real = importlib.import_module(module)
+        first = {"gzip": "compresslevel", "bz2": "compresslevel", "lzma": "preset"}[module]
+
+        @functools.wraps(real.compress)
+        def compress(data: Any, *level: Any, **options: Any) -> bytes:
+            if options.keys() - {first, "mtime"} or len(level) > 1 or (level and module == "lzma"):
+                raise TypeError(f"{module}.compress() takes data and {first}= here")
+            given: bytes = _of_plain(real.compress)(data, *level, **options)
+            return given
+
+        @functools.wraps(real.decompress)
+        def decompress(data: Any) -> bytes:
+            made: bytes = _of_plain(real.decompress)(data)
+            return made
+
+        return {"compress": compress, "decompress": decompress}
+
+    return members
+
+
 LATE: dict[str, Callable[[], dict[str, Any]]] = {
+    **{name: _packing(name) for name in PACKING},
+    "email.utils": _mail,
     "fnmatch": _fnmatch,
     "hmac": _hmac,
     "shlex": _shlex,

@@ -38,6 +38,7 @@ from agex.sandbox.libraries.homes import Guard, homes
 from agex.sandbox.libraries.lookup import DENIED, Shelf, member_door, named, open_guard, unsealed
 from agex.sandbox.modules import FUNCTIONS, ModuleGrant, Pattern, matches, open_while
 from agex.sandbox.rules import Rules
+from agex.sandbox.written import WrittenGrant
 from agex.typeslots import mro_of
 
 if TYPE_CHECKING:
@@ -264,6 +265,8 @@ class Policy:
             return module
         library = libraries.find(module.__name__.partition(".")[0])
         curated = _standard().get(module.__name__)
+        if isinstance(curated, WrittenGrant):  # which is not this module
+            curated = None
         plain = include == "*" and exclude in ("_*", ("_*", "*._*")) and not configure and not opened
         if curated is not None and plain and (library is None or library.name not in self._used):
             self.modules[name or module.__name__] = curated

@@ -18,6 +18,7 @@ from typing import Any
 
 from agex.errors import SandboxAttributeError
 from agex.sandbox import (
+    addresses,
     again,
     aliases,
     awaiting,
@@ -43,6 +44,7 @@ from agex.sandbox.normal import statistics_members
 from agex.sandbox.streams import REDIRECTS, STREAMS
 from agex.sandbox.tracebacks import TRACEBACK
 from agex.sandbox.warned import WARNINGS
+from agex.sandbox.written import WRITTEN, WrittenGrant
 
 __all__ = ["grants"]
 
@@ -131,8 +133,11 @@ _ONLY: dict[str, tuple[str, ...]] = {
                 "TimeoutError", "CancelledError", "InvalidStateError",
                 "FIRST_COMPLETED", "ALL_COMPLETED", "FIRST_EXCEPTION", "iscoroutinefunction"),
     "ast": ("literal_eval",),
+    "ipaddress": addresses.MEMBERS,
     "fnmatch": plain_values.FNMATCH,
+    "email.utils": plain_values.MAIL,
     "hmac": plain_values.HMAC,
+    **plain_values.PACKING,
     "shlex": plain_values.SHLEX,
     "tomllib": plain_values.TOML,
     "urllib.parse": plain_values.URLS,
@@ -153,6 +158,7 @@ def grants() -> Mapping[str, ModuleGrant]:
     for module, stand_ins in replaced.items():
         _name_after(module, stand_ins)
     found = {"collections.abc": ModuleGrant("collections.abc", recursive=False)}
+    found |= {name: WrittenGrant(name) for name in WRITTEN}
     replaced["collections"] = {"abc": found["collections.abc"].copy()}
     for name in _WHOLE:
         exclude = ("_*", "*._*", *_WITHOUT.get(name, ()))
@@ -173,6 +179,7 @@ def grants() -> Mapping[str, ModuleGrant]:
                 recursive=False,
                 replace=replace,
                 per_session=_PER_SESSION.get(name),
+                gives_way=name in plain_values.PACKING,
             )
     return found
 
@@ -248,6 +255,7 @@ def _own_implementation() -> dict[str, Any]:
 
 _PER_SESSION: dict[str, Callable[[], Mapping[str, Any]]] = {
     "asyncio": awaiting.late_members,
+    "ipaddress": addresses.late_members,
     "queue": queues.members,
     "random": _own_random,
     "statistics": statistics_members,

@@ -14,7 +14,7 @@ from agex.errors import EvalError, SandboxError
 from agex.sandbox.context import asking
 from agex.sandbox.streams import write_error
 
-__all__ = ["TRACEBACK", "format_error"]
+__all__ = ["TRACEBACK", "format_error", "handled"]
 
 _FRAMES = 20  # of each end: what a recursion error repeats a thousand times says nothing new
 _CAUSES = 3
@@ -107,12 +107,12 @@ def _frame(frame: types.FrameType, line: int, sources: Mapping[str, list[str]]) 
 
 def format_exc(limit: None = None, chain: bool = True) -> str:
     """Give the text of the error that is being handled, as ``traceback.format_exc`` does."""
-    return "".join(_lines(_handled(), limit, chain))
+    return "".join(_lines(handled(), limit, chain))
 
 
 def print_exc(limit: None = None, file: Any = None, chain: bool = True) -> None:
     """Print the error that is being handled to the output, or to *file*."""
-    _print(_lines(_handled(), limit, chain), file)
+    _print(_lines(handled(), limit, chain), file)
 
 
 def format_exception(
@@ -140,7 +140,7 @@ def format_exception_only(exc: BaseException, /, value: Any = None) -> list[str]
     return [f"{line}\n" for line in _last_lines(value if isinstance(value, BaseException) else exc)]
 
 
-def _handled() -> BaseException | None:
+def handled() -> BaseException | None:
     """Give the error that guest code handles; one that the host handles meanwhile is the host's."""
     error, guards = sys.exc_info()[1], asking()
     tb = None if error is None else error.__traceback__

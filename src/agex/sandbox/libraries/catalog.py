@@ -15,6 +15,7 @@ __all__ = ["OPEN_UNSEEN", "find", "trusted"]
 _ROOMS = {
     "PIL": "pillow_policy",
     "cycler": "matplotlib_policy",
+    "dateutil": "dateutil_policy",
     "io": "buffers",
     "matplotlib": "matplotlib_policy",
     "mpl_toolkits": "matplotlib_policy",

@@ -226,7 +226,8 @@ LIBRARIES = {
             "pandas.io.parsers.readers.TextFileReader",
             "pandas.io.json._json.JsonReader",
         ),
-        brings=("numpy", "scipy"),
+        brings=("dateutil", "numpy", "scipy"),
+        offers=("dateutil",),
         preload=(
             "pandas.io.formats.format",
             "pandas.io.formats.html",
