@@ -32,7 +32,8 @@ class _Meta(type):
         return isinstance(instance, weakref.ref)
 
     def __subclasscheck__(cls, subclass: type) -> bool:
-        return subclass is cls or issubclass(subclass, weakref.ref)
+        is_it: bool = subclass is cls  # pyright: ignore[reportUnnecessaryComparison]
+        return is_it or issubclass(subclass, weakref.ref)
 
 
 def _made(referent: Any, callback: None = None, /) -> Any:
