@@ -490,3 +490,25 @@ equal = [A == Known, A != B, A in [Known], {Stranger: 1}.get(B)]
     assert done.error is None
     assert done.namespace["found"] == [[False, "any"], [False, "any"], [True, "known"], [False, "any"]]
     assert done.namespace["equal"] == [True, False, True, 1]
+
+
+@pytest.mark.parametrize("function", ["exec", "eval"])
+def test_a_text_that_lies_is_compiled_as_what_it_is_and_found_for_no_other(function: str) -> None:
+    """What is compiled is remembered by its text, for all sessions."""
+    source = f"""
+class S(str):
+    def __hash__(self): return hash('6 * 7')
+    def __eq__(self, other): return True
+    def __len__(self): return 0
+    def splitlines(self): return [S('evil')]
+{function}(S("seen.append('evil')"))
+found = {function}('6 * 7')
+"""
+    seen: list[str] = []
+    session = Sandbox().session({"seen": seen})
+    assert session.run(source).error is None
+    expected = 42 if function == "eval" else None
+
+    assert seen == ["evil"]
+    assert session.globals["found"] == expected
+    assert Sandbox().exec("6 * 7").value == 42

@@ -435,3 +435,42 @@ def test_a_run_may_begin_while_another_begins(place: str, monkeypatch) -> None:
         thread.start()
         thread.join(20)
     assert (done, inner) == (["outer\n"], [None, "inner\n"])
+
+
+def test_a_stream_that_host_code_keeps_of_a_run_leads_to_the_host_after_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    out = io.StringIO()
+    monkeypatch.setattr(sys, "__stdout__", out)
+    monkeypatch.setattr(sys, "stdout", out)
+    kept: list[io.TextIOBase] = []
+    session = Sandbox().session({"keep": lambda: kept.append(sys.stdout)})
+    for _ in range(2):
+        assert session.run("keep()\nprint('mine')").stdout == "mine\n"
+        assert sys.stdout is out
+    print("outside", file=kept[0])
+
+    assert kept[0] is kept[1]
+    assert out.getvalue() == "outside\n"
+
+
+FORKED = """
+import os, sys, threading
+from agex.sandbox import Limits, Sandbox
+sandbox = Sandbox(limits=Limits(seconds=0.2))
+def fork():
+    child = os.fork()
+    if not child:
+        done = sandbox.exec("import time\\ntime.sleep(60)")
+        os._exit(0 if done.enforcement.time == "signal" and "ran longer" in str(done.error) else 1)
+    os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+threading.Thread(target=fork).start()
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="a process is forked")
+def test_the_thread_that_forked_is_the_main_one_of_the_child() -> None:
+    assert (
+        subprocess.run([sys.executable, "-W", "ignore", "-c", FORKED], timeout=50, check=False).returncode
+        == 0
+    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import fnmatch
 import hmac
 import io
@@ -37,14 +36,11 @@ AS_IN_PYTHON = {
 
 
 @pytest.mark.parametrize("source", AS_IN_PYTHON.values(), ids=AS_IN_PYTHON)
-def test_what_is_made_of_a_text_is_what_python_makes(source):
-    with contextlib.redirect_stdout(io.StringIO()) as real:
-        exec(source, {"__name__": "__main__"})
-
+def test_what_is_made_of_a_text_is_what_python_makes(source, native):
     result = Sandbox().exec(source)
 
     assert result.error is None, result.traceback
-    assert result.stdout == real.getvalue()
+    assert result.stdout == native(source)
 
 
 LIAR = (

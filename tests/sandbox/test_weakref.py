@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import gc
-import io
 import weakref
 
 import pytest
@@ -39,14 +37,11 @@ AS_IN_PYTHON = {
 
 @pytest.mark.parametrize("strict", [False, True])
 @pytest.mark.parametrize("source", AS_IN_PYTHON.values(), ids=AS_IN_PYTHON)
-def test_references_are_what_they_are_in_python(source, strict):
-    with contextlib.redirect_stdout(io.StringIO()) as real:
-        exec(HEAD + source, {"__name__": "__main__"})
-
+def test_references_are_what_they_are_in_python(source, strict, native):
     result = Sandbox(Policy.default(strict=strict)).exec(HEAD + source)
 
     assert result.error is None, result.traceback
-    assert result.stdout == real.getvalue()
+    assert result.stdout == native(HEAD + source)
 
 
 class Thing:

@@ -20,7 +20,7 @@ from agex.sandbox.caches import exact
 from agex.sandbox.context import asking
 from agex.sandbox.methods import hold
 
-__all__ = ["FNMATCH", "HMAC", "LATE", "MAIL", "PACKING", "SHLEX", "TOML", "URLS"]
+__all__ = ["FNMATCH", "HMAC", "LATE", "MAIL", "PACKING", "SHLEX", "TOML", "URLS", "text_for"]
 
 URLS = (
     "urlparse", "urlsplit", "urljoin", "urldefrag", "urlunparse", "urlunsplit", "urlencode", "parse_qs",
@@ -178,8 +178,8 @@ def _mail() -> dict[str, Any]:
     @functools.wraps(utils.formataddr)
     def formataddr(pair: Any, charset: Any = "utf-8") -> str:
         name, address = pair
-        plain = _plain(formataddr, name), _text(formataddr, address)
-        return utils.formataddr(plain, _text(formataddr, charset))
+        plain = _plain(formataddr, name), text_for("formataddr", address)
+        return utils.formataddr(plain, text_for("formataddr", charset))
 
     @functools.wraps(utils.format_datetime)
     def format_datetime(dt: Any, usegmt: Any = False) -> str:
@@ -192,10 +192,15 @@ def _mail() -> dict[str, Any]:
     return {**held, "formataddr": formataddr, "format_datetime": format_datetime}
 
 
-def _text(real: Callable[..., Any], value: Any) -> str:
+def text_for(function: str, value: Any, *kinds: type) -> Any:
+    """Give a text, or what else *kinds* are, as one that no code of a guest's speaks for.
+
+    Raises:
+        TypeError: it is none; a library would read from the object what it is named for.
+    """
     found = exact(value)
-    if type(found) is not str:
-        raise TypeError(f"{real.__name__}() takes text, not {type(found).__name__}")
+    if type(found) not in (kinds or (str,)):
+        raise TypeError(f"{function}() takes text, not {type(found).__name__}")
     return found
 
 

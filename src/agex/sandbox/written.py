@@ -1,8 +1,9 @@
-"""Modules of the standard library that are written anew, in Python of a guest's, and run for each session.
+"""Modules of the standard library that are guests' code themselves, and run for each session.
 
 The loggers, handlers and levels of ``logging`` are the process's: the host's own code logs through them.
 Those of a guest are in a module that is compiled as its programs are, and can do what these can and nothing
-else. So are the collections of ``weakref``: whoever drops an item has the real ones called.
+else. So are the collections of ``weakref``: whoever drops an item has the real ones called. The text of
+``xml.etree`` is the interpreter's own (see `agex.sandbox.markup`).
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ if TYPE_CHECKING:
 __all__ = ["WRITTEN", "WrittenGrant"]
 
 WRITTEN = ("logging", "weakref", *markup.MODULES)
-"""Modules of which guests get others of that name."""
+"""Modules of which guests get others of that name: two are written anew, in files beside this one."""
 
 
 class WrittenGrant(ModuleGrant):
-    """A module whose text, for guests, is in a file beside this one."""
+    """A module whose text is compiled as guests' programs are."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name, recursive=False)

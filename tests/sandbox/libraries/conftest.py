@@ -1,5 +1,3 @@
-import contextlib
-import io
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
@@ -42,16 +40,3 @@ class Room:
 @pytest.fixture
 def room(tmp_path: Path) -> Callable[..., Room]:
     return lambda *names: Room(tmp_path, *names)
-
-
-def _native(source: str, **names: Any) -> str:
-    out = io.StringIO()
-    with contextlib.redirect_stdout(out):
-        exec(compile(textwrap.dedent(source), "<native>", "exec"), {"__name__": "__main__", **names})
-    return out.getvalue()
-
-
-@pytest.fixture
-def native() -> Callable[..., str]:
-    """What a program prints under plain CPython."""
-    return _native

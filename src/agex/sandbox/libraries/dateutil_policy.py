@@ -9,6 +9,7 @@ from typing import Any
 from agex.errors import SandboxTypeError
 from agex.sandbox.caches import exact
 from agex.sandbox.libraries.library import Library, only
+from agex.sandbox.plain_values import text_for
 
 __all__ = ["LIBRARIES"]
 
@@ -24,14 +25,6 @@ zoneinfo (a file of its own), rrule."""
 _OPTIONS = frozenset("dayfirst default fuzzy fuzzy_with_tokens ignoretz tzinfos yearfirst".split())
 
 
-def _text(function: str, value: Any) -> Any:
-    """Give a text as one that no code of a guest's speaks for: from other objects it would be read."""
-    found = exact(value)
-    if type(found) not in {str, bytes}:
-        raise TypeError(f"{function}() takes text, not {type(found).__name__}")
-    return found
-
-
 def _parse(real: Callable[..., Any], timestr: Any, parserinfo: Any = None, **options: Any) -> Any:
     if parserinfo is not None or not options.keys() <= _OPTIONS:
         raise SandboxTypeError(f"parse() takes text here, and {', '.join(sorted(_OPTIONS))}")
@@ -40,7 +33,7 @@ def _parse(real: Callable[..., Any], timestr: Any, parserinfo: Any = None, **opt
         raise TypeError(f"default must be a datetime, not {type(default).__name__}")
     if options.get("tzinfos") is not None:
         options["tzinfos"] = _zones(options["tzinfos"])
-    return real(_text("parse", timestr), **options)
+    return real(text_for("parse", timestr, str, bytes), **options)
 
 
 def _zones(given: Any) -> dict[str, Any]:
@@ -52,12 +45,12 @@ def _zones(given: Any) -> dict[str, Any]:
         found = exact(zone)
         if type(found) not in {int, str} and not issubclass(type(found), (dt.tzinfo, type(None))):
             raise TypeError(f"a time zone is a tzinfo or seconds, not {type(found).__name__}")
-        zones[_text("parse", name)] = found
+        zones[text_for("parse", name)] = found
     return zones
 
 
 def _isoparse(real: Callable[..., Any], dt_str: Any) -> Any:
-    return real(_text("isoparse", dt_str))
+    return real(text_for("isoparse", dt_str, str, bytes))
 
 
 LIBRARIES = {
