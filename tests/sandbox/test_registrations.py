@@ -531,3 +531,22 @@ def test_an_enumeration_that_is_made_by_a_call_says_where() -> None:
 
     assert made.__module__ == __name__
     assert Sandbox().exec("import enum\nenum.Enum('E', 'A B').__module__").value == "__main__"
+
+
+@pytest.mark.parametrize("has_folder", [True, False], ids=["a folder for bytecode", "no folder for it"])
+def test_a_library_that_imports_as_it_works_goes_without_the_bytecode_file(tmp_path, monkeypatch, has_folder):
+    package = tmp_path / f"lazy_{has_folder}".lower()
+    package.mkdir()
+    (package / "__init__.py").write_text("def answer():\n    from . import late\n    return late.VALUE\n")
+    (package / "late.py").write_text("VALUE = 42\n")
+    monkeypatch.setattr(sys, "dont_write_bytecode", not has_folder)
+    monkeypatch.syspath_prepend(tmp_path)
+    module = importlib.import_module(package.name)
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    policy = Policy.default()
+    policy.fn(module.answer, name="answer")
+
+    result = Sandbox(policy).exec("answer()")
+
+    assert (result.value, result.error) == (42, None)
+    assert list(package.glob("__pycache__/late*")) == []

@@ -197,15 +197,22 @@ def _about_open(event: str, args: tuple[Any, ...]) -> None:
     path, mode, flags = args
     if "files" in DOORS.get() or _is_installation(path, mode, flags) or _is_import(mode, flags):
         return
-    refused = _NoSource if _is_for_a_line() else SandboxError
-    raise refused(
+    raise _kind_of_refusal()(
         f"opening {path!r} is not allowed while sandboxed code runs; "
         "register the function that needs it with host_fs_access=True"
     )
 
 
-class _NoSource(SandboxError, OSError):
-    """Refuses the source of a line that is to be shown; it is left out, as that of a file that is gone is."""
+class _RefusedFile(SandboxError, OSError):
+    """Refuses a file that its reader or writer does without.
+
+    ``linecache`` leaves out the source of a line to be shown; the import system leaves the
+    bytecode of a module unwritten.
+    """
+
+
+def _kind_of_refusal() -> type[SandboxError]:
+    return _RefusedFile if _is_for_a_line() or _is_import_system(_raising_frame()) else SandboxError
 
 
 def _is_for_a_line() -> bool:
@@ -224,7 +231,7 @@ def _about_files(event: str, args: tuple[Any, ...]) -> None:
     if event in _COMPOSED and guards is not None and guards.files is not None:
         return
     where = f" of {args[0]!r}" if args and isinstance(args[0], (str, bytes)) else ""
-    raise SandboxError(
+    raise _kind_of_refusal()(
         f"{event}{where} is not allowed while sandboxed code runs; "
         "register the function that needs it with host_fs_access=True"
     )
@@ -274,10 +281,11 @@ def _raise() -> None:
 
 def _is_import(mode: Any, flags: Any) -> bool:
     """Tell whether the import system itself reads: a library that imports more of itself as it works."""
-    frame = _raising_frame()
-    return (
-        _reads(mode, flags) and frame is not None and frame.f_code.co_filename.startswith("<frozen importlib")
-    )
+    return _reads(mode, flags) and _is_import_system(_raising_frame())
+
+
+def _is_import_system(frame: types.FrameType | None) -> bool:
+    return frame is not None and frame.f_code.co_filename.startswith("<frozen importlib")
 
 
 def _reads(mode: Any, flags: Any) -> bool:
