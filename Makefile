@@ -2,11 +2,16 @@
 PYTHON ?= python3
 VENV ?= .venv
 PYTEST_ARGS ?= -n auto --dist worksteal
+# Folders or files; all of them if not given.
+TESTS ?=
 BENCH_ARGS ?= humaneval --limit 40 --turns 4
 SANDBOX_ARGS ?=
 STATE_ARGS ?=
 FUZZ_SECONDS ?= 600
 FLIPS_ARGS ?=
+
+# Tests start hundreds of programs: one that may keep no bytecode compiles each module that it imports.
+unexport PYTHONDONTWRITEBYTECODE
 
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
@@ -25,7 +30,7 @@ $(BIN)/python:
 # One stamp a set of extras: .venv/.installed-test, .venv/.installed-demo+local, ...
 $(VENV)/.installed-%: pyproject.toml constraints.txt | $(BIN)/python
 	@echo "installing agex[$(subst +,$(comma),$*)] into $(VENV)"
-	@if command -v uv >/dev/null; then install="uv pip install --python $(BIN)/python"; \
+	@if command -v uv >/dev/null; then install="uv pip install --compile-bytecode --python $(BIN)/python"; \
 	else install="$(BIN)/python -m pip install --disable-pip-version-check"; fi; \
 	$$install --quiet --constraint constraints.txt --editable '.[$(subst +,$(comma),$*)]'
 	@touch $@
@@ -51,7 +56,7 @@ demo: $(VENV)/.installed-demo+$(MODEL_EXTRAS) ## a model solves typed tasks over
 test: $(VENV)/.installed-test ## the test suite: no network, no model, random order
 	@# The workers and programs that tests start, hundreds of them, would each compile the package.
 	@$(BIN)/python -m compileall -q src
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	$(BIN)/python -m pytest $(PYTEST_ARGS) $(TESTS)
 
 check: $(VENV)/.installed-check ## lint, format, types, layers
 	$(BIN)/ruff check
