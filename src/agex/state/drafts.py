@@ -8,7 +8,7 @@ from agex.errors import StateError
 from agex.state.digests import addresses_in
 from agex.state.journal import Draft
 
-__all__ = ["choose", "named_chunks", "size"]
+__all__ = ["choose", "named_chunks", "no_tag", "size"]
 
 _SHORTEST = 6  # characters of a hash; journal.py promises them
 
@@ -51,3 +51,8 @@ def choose(text: str, found: Collection[str]) -> str:
     if len(found) > 1:
         raise StateError(f"{len(found)} commits begin with {text!r}; write more of the one you mean.")
     return next(iter(found))
+
+
+def no_tag(name: str) -> StateError:
+    """Return the error for a tag that is not there."""
+    return StateError(f"There is no tag {name!r} in this store.")

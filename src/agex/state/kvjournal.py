@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 
 from agex.errors import StateConflict, StateCorrupt, StateError
 from agex.state.digests import Digest, new_digest, open_digest
-from agex.state.drafts import choose, named_chunks
+from agex.state.drafts import choose, named_chunks, no_tag
 from agex.state.fields import pack, unpack
 from agex.state.headers import Header
 from agex.state.journal import Collected, Draft, HeadMoved, Record
@@ -81,11 +81,23 @@ class KVJournal:
         with self._pins.hold({}, (commit_key(commit),)) as present:
             if not present:
                 raise _unknown(commit)
-            if self._store.cas(_TAG + name, self._sealed(_TAG + name, commit), None):
+            key = _TAG + name
+            raw = self._store.get(key)
+            free = self._unsealed(key, raw) is None
+            if free and self._store.cas(key, self._sealed(key, commit), raw):
                 return
         old = self.tags().get(name, "")
         if old != commit:
             raise StateError(f"The tag {name!r} is given to commit {old[:12]} already; choose another name.")
+
+    def untag(self, name: str) -> None:
+        """Take a tag away; see `Journal`."""
+        key = _TAG + name
+        raw = self._store.get(key)
+        if raw is None or self._unsealed(key, raw) is None:
+            raise no_tag(name)
+        if not self._store.cas(key, self._sealed(key, None), raw) and name in self.tags():
+            raise StateError(f"The tag {name!r} was given anew meanwhile; look again.")
 
     def _written(self, draft: Draft) -> tuple[str, dict[str, bytes]]:
         """Return the hash of a draft, and the objects that it adds to the store."""

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from agex.errors import StateConflict, StateCorrupt, StateError
 from agex.state.directory import Directory
-from agex.state.drafts import choose, named_chunks, size
+from agex.state.drafts import choose, named_chunks, no_tag, size
 from agex.state.fields import pack
 from agex.state.headers import Header
 from agex.state.journal import Collected, Draft, HeadMoved, Record
@@ -82,6 +82,15 @@ class RowJournal:
                     f"The tag {name!r} is given to commit {old[:12]} already; choose another name."
                 )
             refs.set("tag", name, old, commit)
+
+    def untag(self, name: str) -> None:
+        """Take a tag away; see `Journal`."""
+        with self._directory.changing() as (db, meta):
+            refs = Refs(db, self._digest, meta)
+            old = refs.get("tag", name)
+            if old is None:
+                raise no_tag(name)
+            refs.set("tag", name, old, None)
 
     def _add_chunks(
         self, db: sqlite3.Connection, meta: Meta, chunks: Mapping[bytes, bytes | memoryview]
