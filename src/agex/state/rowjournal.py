@@ -241,8 +241,6 @@ class RowJournal:
             number, at, length, content = row
             if isinstance(content, bytes):
                 return content
-            if not (isinstance(number, int) and isinstance(at, int) and isinstance(length, int)):
-                raise StateCorrupt(f"Where the chunk {address.hex()} lies is damaged.")
             try:
                 return self._directory.packs.read(number, at, length)
             except StateCorrupt:
