@@ -18,7 +18,7 @@ from agex.errors import StateCorrupt, StateError
 from agex.regularfiles import open_regular
 from agex.state.database import full_disk
 from agex.state.fields import are_numbers
-from agex.state.storefiles import is_pack
+from agex.state.storefiles import is_pack, look
 
 __all__ = ["Packs", "sync_directory"]
 
@@ -31,6 +31,7 @@ class Packs:
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
+        self._pack = str(directory / "pack")
         self._lock = threading.Lock()  # a file has one position
         self._files: dict[int, BinaryIO] = {}
         self._seen: dict[int, tuple[int, int]] = {}  # the packs' devices and inodes
@@ -42,7 +43,7 @@ class Packs:
 
     def size(self, number: int) -> int:
         """Return how long a pack is; 0 where there is none."""
-        found = self._look(number)
+        found = look(str(self.path(number)))
         return 0 if found is None else found.st_size
 
     def require(self, number: int, end: int) -> None:
@@ -52,10 +53,12 @@ class Packs:
             StateCorrupt: it is too short.
             StateError: it was moved, deleted or replaced.
         """
-        found = self._look(number)
+        if not end:  # nothing is in it
+            return
+        found = look(f"{self._pack}.{number}" if number else self._pack)
         size = 0 if found is None else found.st_size
         now = None if found is None else (found.st_dev, found.st_ino)
-        if end and now != self._seen.get(number, now):
+        if now != self._seen.get(number, now):
             raise StateError(
                 f"{self.path(number)} was moved, deleted or replaced while the store was open. Put it back, "
                 "or open the store anew."
@@ -152,12 +155,6 @@ class Packs:
         descriptor = open_regular(self.path(number), flags, alone=True)
         self._files[number] = file = os.fdopen(descriptor, "r+b" if write else "rb", buffering=0)
         return file
-
-    def _look(self, number: int) -> os.stat_result | None:
-        try:
-            return self.path(number).lstat()
-        except FileNotFoundError:
-            return None
 
 
 def _too_short(path: Path, size: int, end: int) -> StateCorrupt:

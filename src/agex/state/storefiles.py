@@ -17,7 +17,7 @@ from pathlib import Path
 from agex.errors import StateError
 from agex.regularfiles import read_regular, require_regular
 
-__all__ = ["Standing", "is_ours", "is_pack", "require_own"]
+__all__ = ["Standing", "is_ours", "is_pack", "look", "require_own"]
 
 _OURS = frozenset({"state.db", "state.db-wal", "state.db-shm", "state.db-journal", "last"})
 _PACK = re.compile(r"pack(\.[1-9][0-9]{0,17})?")
@@ -64,11 +64,19 @@ def require_own(directory: Path) -> None:
         )
 
 
+def look(path: str) -> os.stat_result | None:
+    """Return what there is at a path, itself if it is a link; None where there is nothing."""
+    try:
+        return os.lstat(path)  # a `Path` takes longer, and each commit looks six times
+    except FileNotFoundError:
+        return None
+
+
 class Standing:
     """Files that stay what they are while they are open: the same ones, and no shorter."""
 
     def __init__(self, paths: Iterable[Path]) -> None:
-        self._known: dict[Path, tuple[int, int, int] | None] = dict.fromkeys(paths)
+        self._known: dict[str, tuple[int, int, int] | None] = dict.fromkeys(map(str, paths))
         self.require()
 
     def require(self) -> None:
@@ -78,12 +86,8 @@ class Standing:
             StateError: one was moved, deleted, replaced or cut.
         """
         for path, before in self._known.items():
-            try:
-                found = path.lstat()
-            except FileNotFoundError:
-                now = None
-            else:
-                now = found.st_dev, found.st_ino, found.st_size
+            found = look(path)
+            now = None if found is None else (found.st_dev, found.st_ino, found.st_size)
             if before is not None and (now is None or now[:2] != before[:2] or now[2] < before[2]):
                 raise StateError(
                     f"{path} was moved, deleted, replaced or cut while the store was open, so that what is "
