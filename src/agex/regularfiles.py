@@ -45,28 +45,26 @@ def open_regular(
     path: str | os.PathLike[str],
     flags: int = os.O_RDONLY,
     *,
-    dir_fd: int | None = None,
     alone: bool = False,
 ) -> int:
     """Return a descriptor of a regular file.
 
     Args:
-        path: of the file; with *dir_fd* its name in that directory.
+        path: of the file.
         flags: as for ``os.open``, without ``O_TRUNC``: what is refused is not to be changed.
-        dir_fd: an open directory.
         alone: see `require_regular`.
 
     Raises:
         OSError: it is not there, cannot be opened, or is no regular file.
     """
     try:
-        found = os.stat(path, dir_fd=dir_fd, follow_symlinks=False)
+        found = os.lstat(path)
     except FileNotFoundError:
         if not flags & os.O_CREAT:
             raise
     else:
         require_regular(found, path, alone=alone)
-    descriptor = os.open(path, flags | _SAFELY, 0o666, dir_fd=dir_fd)
+    descriptor = os.open(path, flags | _SAFELY, 0o666)
     try:
         require_regular(os.fstat(descriptor), path, alone=alone)
     except BaseException:
@@ -75,16 +73,14 @@ def open_regular(
     return descriptor
 
 
-def read_regular(
-    path: str | os.PathLike[str], *, most: int, dir_fd: int | None = None, alone: bool = False
-) -> bytes:
+def read_regular(path: str | os.PathLike[str], *, most: int | None = None, alone: bool = False) -> bytes:
     """Return the bytes of a regular file.
 
     Raises:
         OSError: as `open_regular`, or it has more than *most* bytes.
     """
-    with os.fdopen(open_regular(path, dir_fd=dir_fd, alone=alone), "rb") as file:
-        content = file.read(most + 1)
-    if len(content) > most:
+    with os.fdopen(open_regular(path, alone=alone), "rb") as file:
+        content = file.read(-1 if most is None else most + 1)
+    if most is not None and len(content) > most:
         raise OSError(errno.EFBIG, f"it has more than {most:,} bytes", os.fspath(path))
     return content
