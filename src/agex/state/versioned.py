@@ -464,16 +464,13 @@ class Versioned(State):
         """
         with self._lock:
             commit = self._journal.resolve(str(ref))
-            there = self._journal.branches().get(self.branch)
-            if ref != self.branch and there != commit:
-                if there != self._head:
+            if ref != self.branch and self._journal.branches().get(self.branch) != commit:
+                try:
+                    self._journal.move(self.branch, commit, expect=self._head)
+                except HeadMoved as error:
                     raise StateConflict(
                         f"Branch {self.branch!r} was moved by another writer; reset({self.branch!r}) first."
-                    )
-                try:
-                    self._journal.move(self.branch, commit, expect=there)
-                except HeadMoved as error:
-                    raise StateConflict(f"Branch {self.branch!r} was moved meanwhile; try again.") from error
+                    ) from error
             self._point_at(commit)
 
     def merge(self, other: Versioned | str | Commit) -> str:
