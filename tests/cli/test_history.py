@@ -136,3 +136,15 @@ def test_branches_of_conflicts_are_shown_as_such_and_collected_by_their_age(dire
     assert "no length of time" in call("gc", directory, "--conflicts-older-than", "soon", code=2)
     assert call_json("gc", directory, "--conflicts-older-than", "0")["branches"] == 1
     assert len(call_json("branch", directory)) == 1
+
+
+def test_a_store_is_backed_up_and_the_copy_is_opened(directory, tmp_path):
+    made = call_json("backup", directory, tmp_path / "copy")
+    assert made["backup"] == str(tmp_path / "copy")
+    assert [entry["hash"] for entry in call_json("log", tmp_path / "copy")] == [
+        entry["hash"] for entry in call_json("log", directory)
+    ]
+    assert call_json("fsck", tmp_path / "copy") == {"ok": True, "problems": []}
+    assert "already" in call("backup", directory, tmp_path / "copy", code=2)
+    assert "holds a copy" in call("backup", directory, tmp_path / "another")
+    assert "holds no state" in call("backup", tmp_path / "typo", tmp_path / "third", code=2)

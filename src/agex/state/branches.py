@@ -113,7 +113,7 @@ def drop_conflicts(journal: Journal, older_than: float | timedelta, *, keep: Col
     return dropped
 
 
-def _seconds(length: float | timedelta) -> float:
+def _seconds(length: object) -> float:
     seconds = length.total_seconds() if isinstance(length, timedelta) else length
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds < math.inf:
         raise StateError(

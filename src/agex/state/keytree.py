@@ -118,9 +118,9 @@ class KeyTree:
             a, b = pairs.pop()
             if a == b:
                 continue
-            for digest, before in zip((a, b), seen, strict=True):
+            for digest, known in zip((a, b), seen, strict=True):
                 if digest != EMPTY:
-                    _add_once([digest], before)
+                    _add_once([digest], known)
             one, other = self._node(a), self._node(b)
             if not isinstance(one, dict) and not isinstance(other, dict):
                 pairs += zip(one, other, strict=True)

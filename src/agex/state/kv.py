@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import abc
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -94,6 +95,17 @@ class KVStore(abc.ABC):
         from agex.state.kvjournal import KVJournal
 
         return KVJournal(self, recent)
+
+    def backup(self, path: str | os.PathLike[str]) -> None:
+        """Copy the store into a directory, also while it is in use.
+
+        Raises:
+            StateError: it has no files that could be copied.
+        """
+        raise StateError(
+            f"{self!r} has no files to copy to {os.fspath(path)!r}. Back up a server with its own tools, "
+            "such as pg_dump or BGSAVE; a state in Disk(path) can be backed up here."
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle a store by how it is opened: it is opened again where it is unpickled.

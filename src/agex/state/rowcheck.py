@@ -119,8 +119,8 @@ class _Check:
 
     def _listed(self, seq: int) -> set[bytes]:
         row = self._db.execute("SELECT header FROM commits WHERE seq = ?", (seq,)).fetchone()
-        known = row is not None and isinstance(row[0], bytes)
-        place = self._rows.find(self._digest(row[0]).hex()) if known else None
+        header = None if row is None else row[0]
+        place = self._rows.find(self._digest(header).hex()) if isinstance(header, bytes) else None
         return set(self._rows.body(place)) if place else set()
 
 

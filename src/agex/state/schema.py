@@ -52,7 +52,7 @@ def require_tables(db: sqlite3.Connection, path: Path) -> None:
         StateCorrupt: with the names of what is not as it should be.
     """
     expected = _expected_tables()
-    found = set(_tables(db, len(expected) + 20))
+    found = frozenset(_tables(db, len(expected) + 20))
     if found != expected:
         names = sorted({str(name) for _, name, _, _ in found ^ expected})
         raise StateCorrupt(

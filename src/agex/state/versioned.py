@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -523,6 +524,17 @@ class Versioned(State):
                 keep = (self.branch, self._side)
                 dropped = drop_conflicts(self._journal, conflicts_older_than, keep=keep)
         return replace(self._journal.gc(), branches=dropped)
+
+    def backup(self, path: str | os.PathLike[str]) -> None:
+        """Copy the store, with all branches, to a directory that is not there yet, also while it is in use.
+
+        The copy is checked. To restore it, open it: ``Disk(path)``. What was not committed is not in it.
+
+        Raises:
+            StateCorrupt: the store is damaged; no copy is made.
+            StateError: there is something at *path*, or the store is none on disk.
+        """
+        self.store.backup(path)
 
     def close(self) -> None:
         """Let go of the store's files and connections; what was not committed is dropped."""
