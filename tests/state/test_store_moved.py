@@ -118,6 +118,29 @@ def test_a_store_that_goes_in_the_middle_of_a_commit_is_an_error(tmp_path):
     state.close()
 
 
+def test_a_store_that_goes_in_the_middle_of_a_commit_and_comes_back_is_no_conflict(tmp_path, monkeypatch):
+    path = tmp_path / "store"
+    state = begun(path)
+    rows = type(state._journal)._add_rows
+
+    def gone(*args):
+        path.rename(tmp_path / "elsewhere")
+        return rows(*args)
+
+    state["n"], state["large"] = 1, os.urandom(LARGE)
+    monkeypatch.setattr(type(state._journal), "_add_rows", gone)
+    with pytest.raises(StateError, match="moved, deleted"):
+        state.commit()
+    monkeypatch.undo()
+    (tmp_path / "elsewhere").rename(path)
+    state["n"] = 2
+    state.commit()
+    assert list(state.branches()) == ["main"]
+    assert Versioned(state.store)["n"] == 2
+    assert state.fsck() == []
+    state.close()
+
+
 def test_a_store_that_was_put_back_goes_on(tmp_path):
     path = tmp_path / "store"
     state = begun(path)

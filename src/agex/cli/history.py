@@ -149,7 +149,7 @@ def length_of_time(text: str) -> timedelta:
     Raises:
         ValueError: it says none.
     """
-    match = re.fullmatch(r"(\d{1,9})([smhdw]?)", text.strip())
+    match = re.fullmatch(r"(\d{1,6})([smhdw]?)", text.strip())
     if match is None:
         raise ValueError(f"{text!r} is no length of time; write 90s, 12h or 30d")
     return timedelta(seconds=int(match[1]) * _SECONDS[match[2]])

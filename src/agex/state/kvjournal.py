@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 
 from agex.errors import StateConflict, StateCorrupt, StateError, StateFull
 from agex.state.digests import Digest, new_digest, open_digest
-from agex.state.drafts import choose, named_chunks, no_tag
+from agex.state.drafts import Unsure, choose, named_chunks, no_tag
 from agex.state.fields import pack, unpack
 from agex.state.headers import Header
 from agex.state.journal import Collected, Draft, HeadMoved, Record
@@ -39,8 +39,7 @@ class KVJournal:
         self._objects = Objects(store, self._digest, recent or Recent(0))
         self._pins = Pins(store)
         self._promised: set[bytes] = set()  # chunks that this journal said are there: commits may rely on it
-        self._unsure: dict[str, tuple[str | None, str | None]] = {}
-        """Moves of branches whose answers were lost: from where, to where."""
+        self._unsure = Unsure()  # of moves whose answers were lost
         self._tree = KeyTree(self._objects.get_many, _refuse, self._digest)
 
     # --- writing --------------------------------------------------------------------------------
@@ -49,7 +48,7 @@ class KVJournal:
         """Write a commit and move a branch to it; see `Journal`."""
         promised = named_chunks(draft) & self._promised - draft.chunks.keys()
         raw = self._store.get(_BRANCH + branch)
-        self._require_head(branch, raw, expect)
+        self._unsure.require_head(branch, self._head(branch, raw), expect)
         commit, new = self._written(draft)
         new |= {chunk_key(address): bytes(content) for address, content in draft.chunks.items()}
         others = {*map(chunk_key, promised), *map(commit_key, draft.parents)}
@@ -68,7 +67,7 @@ class KVJournal:
     def move(self, branch: str, to: str | None, *, expect: str | None) -> None:
         """Point a branch at a commit, or delete it; see `Journal`."""
         raw = self._store.get(_BRANCH + branch)
-        self._require_head(branch, raw, expect)
+        self._unsure.require_head(branch, self._head(branch, raw), expect)
         if to is None and raw is None:
             return
         with self._pins.hold({}, () if to is None else (commit_key(to),)) as present:
@@ -126,18 +125,6 @@ class KVJournal:
         new[commit_key(commit)] = packed
         return commit, new
 
-    def _require_head(self, branch: str, raw: bytes | None, expect: str | None) -> None:
-        """Refuse to go on where a branch is not where its writer left it.
-
-        A head that this journal set without getting to know of it is no other writer's. Nobody was promised
-        its commit, so that the next one takes its place.
-        """
-        head = self._head(branch, raw)
-        if head not in {expect, None} and self._unsure.get(branch) == (expect, head):
-            return
-        if head != expect:
-            raise HeadMoved(branch, head)
-
     def _swing(self, branch: str, raw: bytes | None, to: str | None, expect: str | None) -> None:
         """Move a branch from what its key held."""
         key = _BRANCH + branch
@@ -149,12 +136,12 @@ class KVJournal:
         except StateFull:
             raise
         except StateError as error:
-            self._unsure[branch] = expect, to
+            self._unsure.note(branch, expect, to)
             raise StateError(
                 f"Whether branch {branch!r} was moved is not known, as the store was lost just then: commit "
                 f"again. ({error})"
             ) from error
-        self._unsure.pop(branch, None)
+        self._unsure.settle(branch)
         if moved:
             raise HeadMoved(branch, head)
 
