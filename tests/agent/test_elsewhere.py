@@ -91,7 +91,7 @@ def postgres_dsn() -> Iterator[str]:
 
 
 def item_branch(store: Any, item: int) -> Versioned:
-    return Versioned(store, branch=f"item-{item}")
+    return Versioned(store, branch=f"item-{item}", create=True)
 
 
 def failing(message: str = "no", **settings: Any) -> Any:

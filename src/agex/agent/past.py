@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -20,7 +19,7 @@ __all__ = ["changed", "compare", "entry", "fork", "log", "show", "summary"]
 def log(state: Versioned, limit: int, ref: str | None = None) -> list[dict[str, Any]]:
     """Describe the newest commits up to the head, or to *ref*, a dict each."""
     names = names_of(state)
-    return [entry(state, commit, names) for commit in itertools.islice(state.history(ref), limit)]
+    return [entry(state, commit, names) for commit in state.history(ref)[:limit]]
 
 
 def entry(state: Versioned, commit: Commit, names: Mapping[str, list[str]]) -> dict[str, Any]:

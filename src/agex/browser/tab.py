@@ -68,7 +68,8 @@ class Tab:
         self.on_token: Callable[[str], object] | None = None
         self._store = store
         remembered = store.get(_BRANCH)
-        self._state = Versioned(store, branch="main" if remembered is None else remembered.decode())
+        branch = "main" if remembered is None else remembered.decode()
+        self._state = Versioned(store, branch=branch, create=True)
         self._agent = Agent(
             name=name,
             primer=_PRIMER if primer is None else f"{_PRIMER}\n\n{primer}",

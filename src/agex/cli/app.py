@@ -178,6 +178,41 @@ def fork(
     _print(made, lambda entry, console: console.print(f"{entry['branch']} at {entry['head']}"), as_json)
 
 
+@app.command("branch")
+def branch_command(
+    directory: Directory,
+    delete: Annotated[str | None, typer.Option(metavar="NAME", help="Delete this branch.")] = None,
+    as_json: Json = False,
+) -> None:
+    """List the branches of a state, those of conflicts last, or delete one."""
+    from agex.cli import history
+
+    if delete is not None:
+        with _Reporting():
+            gone = history.delete(directory, delete)
+        text = f"Branch {gone['branch']} is deleted; it was at {gone['head']}."
+        _print(gone, lambda _, console: console.print(plain(text), markup=False, soft_wrap=True), as_json)
+        return
+    with _Reporting(), history.opened(directory) as state:
+        entries = history.branches(state)
+    _print(entries, history.print_branches, as_json)
+
+
+@app.command()
+def backup(
+    directory: Directory,
+    out: Annotated[Path, typer.Argument(help="A directory that is not there yet.")],
+    as_json: Json = False,
+) -> None:
+    """Copy a store, also while it is in use. To restore the copy, open it."""
+    from agex.cli import history
+
+    with _Reporting():
+        made = history.back_up(directory, out)
+    text = f"{out} holds a copy, checked."
+    _print(made, lambda _, console: console.print(plain(text), markup=False, soft_wrap=True), as_json)
+
+
 @app.command()
 def fsck(directory: Directory, as_json: Json = False) -> None:
     """Check every commit, value and event of a store against its hashes; exit with 1 if one is damaged."""
@@ -192,13 +227,28 @@ def fsck(directory: Directory, as_json: Json = False) -> None:
 
 
 @app.command()
-def gc(directory: Directory, as_json: Json = False) -> None:
+def gc(
+    directory: Directory,
+    conflicts_older_than: Annotated[
+        str | None,
+        typer.Option(
+            help="First delete the side branches of conflicts that are as old as this: 90s, 12h, 30d."
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
     """Drop commits that no branch and no tag reaches."""
     from agex.cli import history
 
+    try:
+        age = None if conflicts_older_than is None else history.length_of_time(conflicts_older_than)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--conflicts-older-than") from error
     with _Reporting(), history.opened(directory) as state:
-        gone = history.collect(state)
+        gone = history.collect(state, age)
     text = f"{gone['commits']} commits and {gone['chunks']} chunks dropped, {gone['bytes']} bytes"
+    if age is not None:
+        text = f"{gone['branches']} branches of conflicts deleted\n{text}"
     _print(gone, lambda _, console: console.print(text), as_json)
 
 

@@ -1,9 +1,11 @@
-"""``agex log``, ``show``, ``diff``, ``fork``, ``fsck``, ``gc``: the history in a directory."""
+"""``agex log``, ``show``, ``diff``, ``fork``, ``branch``, ``backup``, ``fsck``, ``gc``: histories on disk."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,30 +16,85 @@ from agex import Disk, Versioned
 from agex.agent.past import compare, fork, log, show
 from agex.display import plain
 from agex.errors import StateError
+from agex.state.branches import is_conflict
+from agex.state.history import when
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["check", "collect", "compare", "fork", "log", "opened", "print_commit", "print_log", "show"]
+__all__ = [
+    "back_up", "branches", "check", "collect", "compare", "delete", "fork", "length_of_time", "log", "opened",
+    "print_branches", "print_commit", "print_log", "show",
+]  # fmt: skip
 
 SHORT = 10
 """Characters of a hash that are shown."""
+_SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 
 
 @contextmanager
-def opened(directory: Path, branch: str = "main") -> Iterator[Versioned]:
+def opened(directory: Path, branch: str | None = None, *, without: str | None = None) -> Iterator[Versioned]:
     """Open the state in a directory that has one.
+
+    Args:
+        directory: of a Disk store.
+        branch: to stand on; any that there is, if not given.
+        without: a branch not to stand on.
 
     Raises:
         StateError: there is none; a typing mistake must not make one.
     """
     if not (directory / "state.db").is_file():
         raise StateError(f"{directory} holds no state; give the directory of a Disk store")
-    state = Versioned(Disk(directory), branch=branch)
+    store = Disk(directory)
     try:
-        yield state
+        if branch is None:
+            names = [name for name in store.journal().branches() if name != without] or ["main"]
+            branch = "main" if "main" in names else names[0]
+        yield Versioned(store, branch=branch, create=without is not None)
     finally:
-        state.close()
+        store.close()
+
+
+def branches(state: Versioned) -> list[dict[str, Any]]:
+    """Describe the branches, those of conflicts last."""
+    found = [
+        {
+            "branch": name,
+            "head": head,
+            "time": state.history(head)[0].time,
+            "conflict": is_conflict(name),
+        }
+        for name, head in state.branches().items()
+    ]
+    return sorted(found, key=lambda entry: (entry["conflict"], entry["branch"]))
+
+
+def print_branches(entries: list[dict[str, Any]], console: Console) -> None:
+    """Print branches, a line each."""
+    for entry in entries:
+        kind = "  [dim]of a conflict[/]" if entry["conflict"] else ""
+        console.print(
+            f"[yellow]{entry['head'][:SHORT]}[/] {when(entry['time'])}  "
+            f"[green]{_told(entry['branch'])}[/]{kind}",
+            highlight=False,
+            soft_wrap=True,
+        )
+
+
+def delete(directory: Path, name: str) -> dict[str, Any]:
+    """Delete a branch."""
+    with opened(directory, without=name) as state:
+        head = state.branches().get(name)
+        state.delete_branch(name)
+    return {"branch": name, "head": head}
+
+
+def back_up(directory: Path, out: Path) -> dict[str, Any]:
+    """Copy a store."""
+    with opened(directory) as state:
+        state.backup(out)
+        return {"backup": str(out), "branches": state.branches()}
 
 
 def print_log(entries: list[dict[str, Any]], console: Console) -> None:
@@ -80,10 +137,22 @@ def check(state: Versioned) -> dict[str, Any]:
     return {"ok": not problems, "problems": problems}
 
 
-def collect(state: Versioned) -> dict[str, Any]:
+def collect(state: Versioned, conflicts_older_than: timedelta | None = None) -> dict[str, Any]:
     """Drop what nothing reaches."""
-    gone = state.gc()
-    return {"commits": gone.commits, "chunks": gone.chunks, "bytes": gone.bytes}
+    gone = state.gc(conflicts_older_than)
+    return {"branches": gone.branches, "commits": gone.commits, "chunks": gone.chunks, "bytes": gone.bytes}
+
+
+def length_of_time(text: str) -> timedelta:
+    """Return the length of time that a text says: ``90s``, ``12h``, ``30d``; without a letter, seconds.
+
+    Raises:
+        ValueError: it says none.
+    """
+    match = re.fullmatch(r"(\d{1,6})([smhdw]?)", text.strip())
+    if match is None:
+        raise ValueError(f"{text!r} is no length of time; write 90s, 12h or 30d")
+    return timedelta(seconds=int(match[1]) * _SECONDS[match[2]])
 
 
 def _told(text: str) -> str:

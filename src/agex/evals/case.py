@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from agex.errors import DefinitionError
+from agex.regularfiles import read_regular
 
 __all__ = ["NOTHING", "Case", "CaseLike", "as_cases", "read_cases"]
 
@@ -72,9 +73,9 @@ def read_cases(path: str | Path) -> tuple[Case, ...]:
 
     Raises:
         DefinitionError: it is not that.
-        OSError: it cannot be read.
+        OSError: it cannot be read, or is no regular file: links are not followed.
     """
-    text = Path(path).read_text(encoding="utf-8")
+    text = read_regular(path).decode("utf-8")
     if text.lstrip().startswith("["):
         rows: list[tuple[str, Any]] = [
             (f"{path}, item {number}", row) for number, row in enumerate(_parsed(text, str(path)), start=1)

@@ -12,8 +12,10 @@ Reference: agentskills.io, Specification.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
+import stat
 import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -22,6 +24,7 @@ from pathlib import Path
 from agex.errors import DefinitionError
 from agex.files.memory import MemorySpace
 from agex.files.virtual import VirtualFiles
+from agex.regularfiles import read_regular
 
 __all__ = ["Skill", "read_skill"]
 
@@ -61,29 +64,39 @@ def read_skill(source: str | os.PathLike[str] | bytes) -> Skill:
     if path.is_dir():
         contents = _folder(path)
         if "SKILL.md" not in contents:
-            raise DefinitionError(f"{path} has no SKILL.md; a skill's folder begins with one:\n{_RIGHT}")
+            raise DefinitionError(
+                f"{path} has no SKILL.md (links are none); a skill's folder begins with one:\n{_RIGHT}"
+            )
         return _skill(contents, str(path / "SKILL.md"))
-    if not path.is_file():
-        raise DefinitionError(f"There is no skill at {path}: give a folder with a SKILL.md, or that file.")
-    return _skill({"SKILL.md": path.read_bytes()}, str(path))
+    try:
+        content = read_regular(path, most=_MOST_BYTES)
+    except OSError as error:
+        raise DefinitionError(
+            f"There is no skill at {path} ({error.strerror}): give a folder with a SKILL.md, or that file."
+        ) from error
+    return _skill({"SKILL.md": content}, str(path))
 
 
 def _folder(root: Path) -> dict[str, bytes]:
+    """Return the files of a folder; links, pipes and devices are none of them.
+
+    A file with a second name (a hard link) is one: installers make them, and it is only read.
+    """
     found: dict[str, bytes] = {}
-    size = 0
+    left = _MOST_BYTES
     for path in sorted(root.rglob("*")):
-        if (
-            path.is_symlink()
-            or not path.is_file()
-            or any(p.startswith(".") for p in path.relative_to(root).parts)
-        ):
+        hidden = any(part.startswith(".") for part in path.relative_to(root).parts)
+        if hidden or not stat.S_ISREG(path.lstat().st_mode):
             continue
-        size += path.stat().st_size
-        if size > _MOST_BYTES:
-            raise DefinitionError(
-                f"The skill in {root} is larger than {_MOST_BYTES >> 20} MiB; keep data elsewhere."
-            )
-        found[path.relative_to(root).as_posix()] = path.read_bytes()
+        try:
+            content = found[path.relative_to(root).as_posix()] = read_regular(path, most=left)
+        except OSError as error:
+            if error.errno == errno.EFBIG:
+                raise DefinitionError(
+                    f"The skill in {root} is larger than {_MOST_BYTES >> 20} MiB; keep data elsewhere."
+                ) from error
+            raise DefinitionError(f"The skill in {root} cannot be read: {path}: {error.strerror}") from error
+        left -= len(content)
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
@@ -63,6 +64,9 @@ class Cache(KVStore):
 
     def journal(self, recent: Recent | None = None) -> Journal:
         return self._store.journal(recent or self._recent)
+
+    def backup(self, path: str | os.PathLike[str]) -> None:
+        self._store.backup(path)
 
     def close(self) -> None:
         self._store.close()

@@ -7,11 +7,13 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from agex.errors import StateCorrupt, StateError, StateFull
+from agex.state.readonly import Reader, may_write
+from agex.state.storefiles import Standing, require_own
 
 __all__ = ["Database", "full_disk"]
 
@@ -23,18 +25,31 @@ _FULL_DISK = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 class Database:
     """A connection that threads take turns with. After a fork the child opens its own.
 
+    Args:
+        path: the file.
+        durable: whether a transaction waits until the disk has it.
+        verify: looks at what was opened, before anything is read of it.
+
     Attributes:
         path: the file.
     """
 
-    def __init__(self, path: Path, *, durable: bool) -> None:
+    def __init__(self, path: Path, *, durable: bool, verify: Callable[[sqlite3.Connection], None]) -> None:
         self.path = path
+        self._verify = verify
+        self._reader: Reader | None = None
+        self._standing: Standing | None = None
         self._synchronous = "FULL" if durable else "NORMAL"
         self._lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None
         self._abandoned: list[sqlite3.Connection] = []
         self._process = 0
         self._patience = 0.0
+
+    @property
+    def is_readonly(self) -> bool:
+        """Whether this user may only read it, as it was when it was opened."""
+        return self._reader is not None
 
     def reading(self) -> AbstractContextManager[sqlite3.Connection]:
         """Give the connection, in a transaction that sees one moment of the store.
@@ -51,7 +66,7 @@ class Database:
         Raises:
             StateFull: the disk is full.
             StateCorrupt: the file is damaged.
-            StateError: it cannot be written.
+            StateError: it cannot be written, or is not where it was opened.
         """
         return self._transaction("BEGIN IMMEDIATE")
 
@@ -61,6 +76,7 @@ class Database:
             connection, self._connection = self._connection, None
             if connection is None:
                 return
+            self._reader = self._standing = None
             if self._process == os.getpid():
                 connection.close()
             else:
@@ -74,15 +90,23 @@ class Database:
                 if connection.in_transaction and begin == "BEGIN":  # to read in a transaction is part of it
                     yield connection
                     return
+                standing = None if begin == "BEGIN" else self._standing_to_write()
                 self._begin(connection, begin)
                 try:
+                    if standing is not None:
+                        standing.require()
                     yield connection
                     connection.execute("COMMIT")
-                except BaseException:
+                except BaseException as error:
                     # SQLite ends some transactions by itself, a full disk's for one.
                     if connection.in_transaction:
                         connection.execute("ROLLBACK")
+                    if isinstance(error, StateError | sqlite3.Error):
+                        self._require_current()
                     raise
+                self._require_current()
+                if standing is not None:  # what is written to a file without a name is lost
+                    standing.require()
             except sqlite3.Error as error:
                 raise _in_our_words(error, self.path) from error
             except UnicodeDecodeError as error:  # of a damaged schema, or of SQLite's message about it
@@ -111,19 +135,36 @@ class Database:
             connection.execute(f"PRAGMA busy_timeout={int(seconds * 1000)}")
             self._patience = seconds
 
+    def _standing_to_write(self) -> Standing:
+        if self._standing is None:
+            raise StateError(
+                f"{self.path} cannot be written, only read; make it and its directory writable for this user."
+            )
+        return self._standing
+
+    def _require_current(self) -> None:
+        """Refuse what was read without locks while somebody wrote."""
+        if self._reader is not None and not self._reader.is_current():
+            raise StateError(f"{self.path} was changed while it was read; read it again.")
+
     def _open(self) -> sqlite3.Connection:
-        if self._connection is not None and self._process == os.getpid():
-            return self._connection
-        connection = sqlite3.connect(
-            self.path,
-            timeout=_PATIENCE,
-            isolation_level=None,
-            check_same_thread=False,
-            cached_statements=256,
-        )
+        known = self._connection
+        if known is not None and self._process == os.getpid():
+            if self._reader is None or known.in_transaction or self._reader.is_current():
+                return known
+            self.close()
+        require_own(self.path.parent)
+        reader = None if may_write(self.path) else Reader(self.path)
+        connection = self._connected() if reader is None else reader.connection
         try:
-            _use_wal(connection)
-            connection.execute(f"PRAGMA synchronous={self._synchronous}")
+            # Functions of SQLite that a stranger's schema names are not called.
+            connection.execute("PRAGMA trusted_schema=OFF")
+            if reader is None:
+                _use_wal(connection)
+                connection.execute(f"PRAGMA synchronous={self._synchronous}")
+            self._verify(connection)
+            log = self.path.with_name(f"{self.path.name}-wal")
+            self._standing = Standing((self.path, log)) if reader is None else None
         except BaseException:
             connection.close()
             raise
@@ -131,7 +172,17 @@ class Database:
         if self._connection is not None:
             self._abandoned.append(self._connection)
         self._connection, self._process, self._patience = connection, os.getpid(), _PATIENCE
+        self._reader = reader
         return connection
+
+    def _connected(self) -> sqlite3.Connection:
+        return sqlite3.connect(
+            self.path,
+            timeout=_PATIENCE,
+            isolation_level=None,
+            check_same_thread=False,
+            cached_statements=256,
+        )
 
 
 def full_disk(error: OSError, path: Path) -> StateFull | None:

@@ -12,15 +12,18 @@ import sqlite3
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from agex.errors import StateCorrupt, StateError, StateFull
+from agex.regularfiles import open_regular, read_regular
 from agex.state.database import Database, full_disk
 from agex.state.digests import Digest, new_digest, open_digest
 from agex.state.fields import pack, unpack
 from agex.state.packs import Packs, sync_directory
 from agex.state.rollback import roll_back
-from agex.state.schema import SCHEMA, Meta
+from agex.state.schema import Meta, create_tables, require_tables
+from agex.state.storefiles import is_ours
 
 __all__ = ["FORMAT", "Directory"]
 
@@ -28,7 +31,7 @@ FORMAT = 1
 """The number of the format. A store of a higher one is refused."""
 
 _APPLICATION = 0x61676578  # "agex", where `file` and others look for it
-_OURS = ("state.db", "state.db-wal", "state.db-shm", "state.db-journal", "last")
+_MOST_NOTED = 1000  # bytes of `last`; it has 20
 
 
 class Directory:
@@ -50,7 +53,7 @@ class Directory:
         self.durable = durable
         self.size_limit = size_limit
         _make(self.path)
-        self.database = Database(self.path / "state.db", durable=durable)
+        self.database = Database(self.path / "state.db", durable=durable, verify=partial(_verify, self.path))
         self.packs = Packs(self.path)
         self.digest: Digest
         try:
@@ -77,23 +80,32 @@ class Directory:
         row = db.execute(
             'SELECT format, digest, generation, pack, pack_end, refs, "check" FROM store WHERE one = 1'
         ).fetchone()
-        if row is None or self.digest.check(*row[:-1]) != row[-1]:
+        meta = None if row is None or self.digest.check(*row[:-1]) != row[-1] else Meta(*row[2:-1])
+        if meta is None or not meta.is_sound:
             raise StateCorrupt(f"What {self.path} says of itself is damaged.")
-        return Meta(*row[2:-1])
+        return meta
 
     @contextmanager
-    def changing(self) -> Iterator[tuple[sqlite3.Connection, Meta]]:
+    def changing(self, *, mending: bool = False) -> Iterator[tuple[sqlite3.Connection, Meta]]:
         """Give the connection for one change of the store, and what the store will say of itself after it.
+
+        Args:
+            mending: the pack may be shorter than it should be.
 
         Raises:
             StateFull: the disk is full.
-            StateError: the store cannot be written.
+            StateCorrupt: the pack is shorter than it was.
+            StateError: the store cannot be written, or is not where it was opened.
         """
         with self.database.writing() as db:
             meta = self.meta(db)
             meta.generation += 1
+            if not mending:
+                self.packs.require(meta.pack, meta.pack_end)
             yield db, meta
             self._write_meta(db, meta)
+        if not mending:
+            self.packs.require(meta.pack, meta.pack_end)
         if self.durable:
             self._note(meta.generation)
 
@@ -143,13 +155,11 @@ class Directory:
             meta = self.meta(db)
         if noted is not None and noted[0] > meta.generation:
             self._require_noted(noted[0], noted[1], meta.generation)
-        if mend and self.packs.size(meta.pack) < meta.pack_end:
+        if mend and not self.database.is_readonly and self.packs.size(meta.pack) < meta.pack_end:
             roll_back(self)
 
     def _create(self, db: sqlite3.Connection) -> None:
-        for statement in SCHEMA.split(";\n"):
-            if statement.strip():
-                db.execute(statement)
+        create_tables(db)
         self.digest = new_digest()
         self._write_meta(db, Meta(0, 0, 0, bytes(32)))
         db.execute(f"PRAGMA application_id={_APPLICATION}")
@@ -163,9 +173,8 @@ class Directory:
         """Write down the number of a change that is on disk, without waiting: to be behind is no harm."""
         number = b"%d" % generation
         try:
-            with (self.path / "last").open(
-                "r+b" if (self.path / "last").exists() else "wb", buffering=0
-            ) as file:
+            descriptor = open_regular(self.path / "last", os.O_WRONLY | os.O_CREAT, alone=True)
+            with os.fdopen(descriptor, "wb", buffering=0) as file:
                 file.write(pack(number, self.digest.check(number)))
         except OSError:  # a full disk: the change itself is kept
             return
@@ -173,7 +182,7 @@ class Directory:
     def _noted(self) -> tuple[int, bytes] | None:
         """Return the number that was written down, and its check."""
         try:
-            number, check = unpack((self.path / "last").read_bytes())[:2]
+            number, check = unpack(read_regular(self.path / "last", most=_MOST_NOTED, alone=True))[:2]
             return int(number), check
         except (OSError, ValueError, StateCorrupt):  # torn or damaged: a help that is not there
             return None
@@ -211,12 +220,19 @@ def _make(path: Path) -> None:
         raise full_disk(error, path) or StateError(
             f"{path} cannot be used as a store ({error}); give a directory that this user may write."
         ) from error
-    others = sorted(name for name in names if name not in _OURS and not name.startswith("pack"))
+    others = sorted(name for name in names if not is_ours(name))
     if others and "state.db" not in names:
         raise StateError(
             f"{path} is a directory of other things ({', '.join(others[:3])}); "
             "give an empty one, or a path where there is none yet."
         )
+
+
+def _verify(path: Path, db: sqlite3.Connection) -> None:
+    """Refuse a database that is not one of a store of this format."""
+    if not _is_empty(db):
+        _require_format(db, path)
+        require_tables(db, path / "state.db")
 
 
 def _is_empty(db: sqlite3.Connection) -> bool:
@@ -225,8 +241,8 @@ def _is_empty(db: sqlite3.Connection) -> bool:
     return (application, tables) == (0, 0)
 
 
-def _recognize(db: sqlite3.Connection, path: Path) -> Digest:
-    """Return the digest of a store of this format."""
+def _require_format(db: sqlite3.Connection, path: Path) -> int:
+    """Return the number of the format; refuse another program's, and a newer one."""
     (application,) = db.execute("PRAGMA application_id").fetchone()
     if application != _APPLICATION:
         raise StateError(f"{path / 'state.db'} is a database of another program, or its header is damaged.")
@@ -236,6 +252,12 @@ def _recognize(db: sqlite3.Connection, path: Path) -> Digest:
             f"{path} is written in format {version} by a newer agex; this one reads up to {FORMAT}: "
             "run `pip install --upgrade agex`."
         )
+    return int(version)
+
+
+def _recognize(db: sqlite3.Connection, path: Path) -> Digest:
+    """Return the digest of a store of this format."""
+    version = _require_format(db, path)
     row = db.execute("SELECT format, digest FROM store WHERE one = 1").fetchone()
     if row is None or row[0] != version or not isinstance(row[1], bytes):
         raise StateCorrupt(f"What {path} says of itself is damaged.")

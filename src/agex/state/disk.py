@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agex.state.kv import KVStore
@@ -114,6 +115,12 @@ class Disk(KVStore):
         from agex.state.rowjournal import RowJournal
 
         return RowJournal(self._directory, recent)
+
+    def backup(self, path: str | os.PathLike[str]) -> None:
+        """Copy the store to a directory that is not there yet; see `Versioned.backup`."""
+        from agex.state.backup import back_up
+
+        back_up(self._directory, Path(path).absolute())
 
     def close(self) -> None:
         self._directory.close()

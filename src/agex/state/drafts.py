@@ -6,11 +6,39 @@ from collections.abc import Collection
 
 from agex.errors import StateError
 from agex.state.digests import addresses_in
-from agex.state.journal import Draft
+from agex.state.journal import Draft, HeadMoved
 
-__all__ = ["choose", "named_chunks", "size"]
+__all__ = ["Unsure", "choose", "named_chunks", "no_tag", "size"]
 
 _SHORTEST = 6  # characters of a hash; journal.py promises them
+
+
+class Unsure:
+    """Moves of branches that failed in a way that leaves open whether they are stored.
+
+    A head that a journal set without getting to know of it is no other writer's. Nobody was promised its
+    commit, so that the next one takes its place.
+    """
+
+    def __init__(self) -> None:
+        self._moves: dict[str, tuple[str | None, str | None]] = {}
+
+    def require_head(self, branch: str, head: str | None, expect: str | None) -> None:
+        """Refuse to go on where a branch is not where its writer left it.
+
+        Raises:
+            HeadMoved: it is elsewhere.
+        """
+        if head != expect and (head is None or self._moves.get(branch) != (expect, head)):
+            raise HeadMoved(branch, head)
+
+    def note(self, branch: str, expect: str | None, to: str | None) -> None:
+        """Keep in mind that a branch may have been moved."""
+        self._moves[branch] = expect, to
+
+    def settle(self, branch: str) -> None:
+        """Forget it: it is known where the branch is."""
+        self._moves.pop(branch, None)
 
 
 def named_chunks(draft: Draft) -> set[bytes]:
@@ -51,3 +79,8 @@ def choose(text: str, found: Collection[str]) -> str:
     if len(found) > 1:
         raise StateError(f"{len(found)} commits begin with {text!r}; write more of the one you mean.")
     return next(iter(found))
+
+
+def no_tag(name: str) -> StateError:
+    """Return the error for a tag that is not there."""
+    return StateError(f"There is no tag {name!r} in this store.")

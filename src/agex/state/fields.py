@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from agex.errors import StateCorrupt
 
-__all__ = ["pack", "unpack"]
+__all__ = ["are_numbers", "pack", "unpack"]
 
 
 def pack(*fields: bytes) -> bytes:
@@ -56,6 +56,11 @@ def unpack(packed: bytes) -> list[bytes]:
         fields.append(packed[at : at + length])
         at += length
     return fields
+
+
+def are_numbers(*values: object) -> bool:
+    """Return whether all are whole numbers: a column of SQLite holds values of any kind."""
+    return all(type(value) is int for value in values)
 
 
 _BYTES = [bytes((value,)) for value in range(256)]

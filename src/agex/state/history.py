@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, overload
 
 from agex.display import Fold, Page, Part, Shown, Table, Text
+from agex.state.journal import Record
 
 __all__ = ["Commit", "Diff", "History", "commit_rows"]
 
@@ -117,27 +119,64 @@ class Diff(Shown):
                 yield Text(text=text, label=f"{sign} {name}")
 
 
-class History(Shown, Iterator[Commit]):
-    """Commits, newest first, read one by one. It shows itself from its beginning, whatever was read of it.
+class History(Shown, Sequence[Commit]):
+    """The commits up to one of them, newest first. Each is read from the store when it is asked for.
 
     Args:
-        begin: reads them anew.
+        begin: lists them as the journal does.
+        make: reads a commit with its events.
         names: branches and tags by the commit they stand on.
     """
 
     def __init__(
-        self, begin: Callable[[], Iterable[Commit]], names: Callable[[], Mapping[str, Iterable[str]]]
+        self,
+        begin: Callable[[], Iterator[Record]],
+        make: Callable[[Record], Commit],
+        names: Callable[[], Mapping[str, Iterable[str]]],
     ) -> None:
         self._begin = begin
+        self._rest = begin()
+        self._read: list[Record] = []
+        self._make = make
         self._names = names
-        self._rest = iter(begin())
+        self._lock = threading.Lock()
 
-    def __next__(self) -> Commit:
-        return next(self._rest)
+    def __len__(self) -> int:
+        self._reach(None)
+        return len(self._read)
+
+    @overload
+    def __getitem__(self, at: int) -> Commit: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[Commit]: ...
+    def __getitem__(self, at: int | slice) -> Commit | list[Commit]:
+        if isinstance(at, slice):
+            beginning = all(end is None or end >= 0 for end in (at.start, at.stop)) and (at.step or 1) > 0
+            self._reach(at.stop if beginning else None)
+            return [self._make(record) for record in self._read[at]]
+        self._reach(at + 1 if at >= 0 else None)
+        return self._make(self._read[at])
+
+    def __iter__(self) -> Iterator[Commit]:
+        for number in itertools.count():
+            self._reach(number + 1)
+            if number >= len(self._read):
+                return
+            yield self._make(self._read[number])
+
+    def _reach(self, count: int | None) -> None:
+        """Read so many records, or all."""
+        with self._lock:
+            missing = None if count is None else max(0, count - len(self._read))
+            try:
+                self._read += itertools.islice(self._rest, missing)
+            except BaseException:  # else what is left would seem to be nothing
+                self._rest = itertools.islice(self._begin(), len(self._read), None)
+                raise
 
     def page(self) -> Page:
-        found = list(itertools.islice(self._begin(), COMMITS + 1))
-        note = f"older ones: list(history)[{COMMITS}:]" if len(found) > COMMITS else ""
+        found = self[: COMMITS + 1]
+        note = f"older ones: history[{COMMITS}:]" if len(found) > COMMITS else ""
         table = Table(head=COMMIT_HEAD, rows=commit_rows(found[:COMMITS], self._names()), note=note)
         return Page(title="history", facts=() if found else ("no commits",), parts=(table,) if found else ())
 

@@ -51,6 +51,8 @@ class Collected:
     commits: int
     chunks: int
     bytes: int
+    branches: int = 0
+    """Of conflicts, deleted before."""
 
 
 class HeadMoved(Exception):
@@ -156,6 +158,14 @@ class Journal(Protocol):
 
         Raises:
             StateError: another commit has the name.
+        """
+        ...
+
+    def untag(self, name: str) -> None:
+        """Take a tag away.
+
+        Raises:
+            StateError: there is no such tag.
         """
         ...
 

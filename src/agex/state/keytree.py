@@ -22,6 +22,7 @@ EMPTY = b""
 """The root of a tree without keys."""
 
 _WIDTH = 16  # children of a node: one for each half byte of the digest of a key
+_DEEPEST = 64  # levels: half bytes of a digest
 _LEAF = 16  # entries that a leaf holds at most: about 1 KB
 
 Entries: TypeAlias = dict[bytes, bytes]
@@ -57,13 +58,20 @@ class KeyTree:
             if isinstance(node, dict):
                 return node.get(key)
             root = node[path[depth]]
-        raise StateCorrupt("The store's tree of keys is deeper than any key.")
+        raise _too_deep()
 
     def entries(self, root: bytes) -> Entries:
-        """Return all entries of a tree. Nodes are loaded a level at a time."""
+        """Return all entries of a tree. Nodes are loaded a level at a time.
+
+        Raises:
+            StateCorrupt: a node is in two places. Keys have one each, and a few such nodes would be a
+                tree without end.
+        """
         found: Entries = {}
+        seen: set[bytes] = set()
         level = [root] if root != EMPTY else []
         while level:
+            _add_once(level, seen)
             nodes = self._load(level)
             following = []
             for digest in level:
@@ -76,8 +84,13 @@ class KeyTree:
         return found
 
     def nodes(self, root: bytes, seen: set[bytes]) -> Iterator[tuple[bytes, Entries]]:
-        """Yield the nodes of a tree that were not seen yet, and the entries of those that are leaves."""
+        """Yield the nodes of a tree that were not seen yet, and the entries of those that are leaves.
+
+        Raises:
+            StateCorrupt: a node is in two places of the tree, see `entries`.
+        """
         level = [root] if root != EMPTY and root not in seen else []
+        here: set[bytes] = set()
         while level:
             seen.update(level)
             nodes = self._load(level)
@@ -88,22 +101,31 @@ class KeyTree:
                     yield digest, node
                 else:
                     yield digest, {}
+                    _add_once([child for child in node if child != EMPTY], here)
                     following |= dict.fromkeys(c for c in node if c != EMPTY and c not in seen)
             level = list(following)
 
     def differing(self, old: bytes, new: bytes) -> dict[bytes, tuple[bytes | None, bytes | None]]:
-        """Return the keys that differ between two trees, with both digests."""
+        """Return the keys that differ between two trees, with both digests.
+
+        Raises:
+            StateCorrupt: a node is in two places of a tree, see `entries`.
+        """
         found: dict[bytes, tuple[bytes | None, bytes | None]] = {}
+        seen: tuple[set[bytes], set[bytes]] = set(), set()
         pairs = [(old, new)]
         while pairs:
             a, b = pairs.pop()
             if a == b:
                 continue
+            for digest, known in zip((a, b), seen, strict=True):
+                if digest != EMPTY:
+                    _add_once([digest], known)
             one, other = self._node(a), self._node(b)
             if not isinstance(one, dict) and not isinstance(other, dict):
                 pairs += zip(one, other, strict=True)
                 continue
-            before, after = self.entries(a), self.entries(b)
+            before, after = self.entries(a), self.entries(b)  # one of them is a leaf
             for key in before.keys() | after.keys():
                 if before.get(key) != after.get(key):
                     found[key] = before.get(key), after.get(key)
@@ -114,6 +136,8 @@ class KeyTree:
         return self._update(root, {self._path(key): (key, value) for key, value in changes.items()}, 0)
 
     def _update(self, root: bytes, changes: dict[bytes, tuple[bytes, bytes | None]], depth: int) -> bytes:
+        if depth == _DEEPEST:
+            raise _too_deep()
         node = self._node(root)
         if isinstance(node, dict):
             entries = {**node, **dict(changes.values())}
@@ -143,6 +167,8 @@ class KeyTree:
     def _build(self, entries: Entries, depth: int) -> bytes:
         if len(entries) <= _LEAF:
             return self._leaf(entries)
+        if depth == _DEEPEST:
+            raise _too_deep()
         parts: list[Entries] = [{} for _ in range(_WIDTH)]
         for key, value in entries.items():
             parts[self._path(key)[depth]][key] = value
@@ -159,6 +185,17 @@ class KeyTree:
     def _path(self, key: bytes) -> bytes:
         """Return the way to a key, a half byte a step."""
         return bytes(half for byte in self._digest(key) for half in (byte >> 4, byte & 15))
+
+
+def _add_once(digests: list[bytes], seen: set[bytes]) -> None:
+    before = len(seen)
+    seen.update(digests)
+    if len(seen) != before + len(digests):
+        raise StateCorrupt("A node of the store's tree of keys is in two places.")
+
+
+def _too_deep() -> StateCorrupt:
+    return StateCorrupt("The store's tree of keys is deeper than any key.")
 
 
 def _unpack(packed: bytes) -> Entries | list[bytes]:

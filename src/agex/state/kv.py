@@ -6,17 +6,21 @@
 from __future__ import annotations
 
 import abc
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
+
+from agex.errors import StateError, StateFull
 
 if TYPE_CHECKING:
     from agex.state.journal import Journal
     from agex.state.recent import Recent
 
-__all__ = ["CONTENT", "KVStore"]
+__all__ = ["CONTENT", "KVStore", "swap"]
 
 CONTENT = "agex/o/"
 """The prefix of keys that are named by their content: what has such a key never changes."""
+_TRIES = 3
 
 
 class KVStore(abc.ABC):
@@ -68,6 +72,10 @@ class KVStore(abc.ABC):
         """Give a key a value if it has the expected one (None: if there is none), in one step.
 
         Of any number of threads, processes and machines that expect the same value, one gets True.
+
+        Raises:
+            StateError: the store cannot be reached, or was lost before it answered: the key may have the
+                value or not. So do not try again where an earlier try may have come through; `swap` does.
         """
 
     def keys(self, prefix: str = "") -> Iterator[str]:
@@ -87,6 +95,17 @@ class KVStore(abc.ABC):
         from agex.state.kvjournal import KVJournal
 
         return KVJournal(self, recent)
+
+    def backup(self, path: str | os.PathLike[str]) -> None:
+        """Copy the store into a directory, also while it is in use.
+
+        Raises:
+            StateError: it has no files that could be copied.
+        """
+        raise StateError(
+            f"{self!r} has no files to copy to {os.fspath(path)!r}. Back up a server with its own tools, "
+            "such as pg_dump or BGSAVE; a state in Disk(path) can be backed up here."
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle a store by how it is opened: it is opened again where it is unpickled.
@@ -108,6 +127,34 @@ class KVStore(abc.ABC):
 
     def close(self) -> None:  # noqa: B027 - a store may have nothing to let go of
         """Let go of files and connections; may be called again."""
+
+
+def swap(store: KVStore, key: str, value: bytes, expected: bytes | None) -> tuple[bool, bool]:
+    """Do a `cas`; where its answer is lost, look what became of it, and try again if nothing did.
+
+    A try that was lost may come through later. That does no harm: it sets the same value, or finds another
+    one than it expects.
+
+    Returns:
+        Whether the key has got the value, and whether no answer was lost.
+
+    Raises:
+        StateError: the store cannot be reached; the key may have the value or not.
+    """
+    answered = True
+    for left in reversed(range(_TRIES)):
+        try:
+            return store.cas(key, value, expected), answered
+        except StateFull:  # that is an answer
+            raise
+        except StateError:
+            answered = False
+            held = store.get(key)
+            if held == value or held != expected:
+                return held == value, answered
+            if not left:
+                raise
+    raise AssertionError  # the last try returns or raises
 
 
 def _opened(kind: type[KVStore], arguments: dict[str, Any]) -> KVStore:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from agex.errors import StateConflict, StateCorrupt, StateError
+from agex.errors import StateConflict, StateCorrupt, StateError, StateFull
 from agex.state.digests import Digest, new_digest, open_digest
-from agex.state.drafts import choose, named_chunks
+from agex.state.drafts import Unsure, choose, named_chunks, no_tag
 from agex.state.fields import pack, unpack
 from agex.state.headers import Header
 from agex.state.journal import Collected, Draft, HeadMoved, Record
 from agex.state.keytree import EMPTY, KeyTree
-from agex.state.kv import KVStore
+from agex.state.kv import KVStore, swap
 from agex.state.objects import Objects, chunk_key, commit_key, object_key
 from agex.state.pins import Pins
 from agex.state.recent import Recent
@@ -39,6 +39,7 @@ class KVJournal:
         self._objects = Objects(store, self._digest, recent or Recent(0))
         self._pins = Pins(store)
         self._promised: set[bytes] = set()  # chunks that this journal said are there: commits may rely on it
+        self._unsure = Unsure()  # of moves whose answers were lost
         self._tree = KeyTree(self._objects.get_many, _refuse, self._digest)
 
     # --- writing --------------------------------------------------------------------------------
@@ -47,8 +48,7 @@ class KVJournal:
         """Write a commit and move a branch to it; see `Journal`."""
         promised = named_chunks(draft) & self._promised - draft.chunks.keys()
         raw = self._store.get(_BRANCH + branch)
-        if self._head(branch, raw) != expect:
-            raise HeadMoved(branch, self._head(branch, raw))
+        self._unsure.require_head(branch, self._head(branch, raw), expect)
         commit, new = self._written(draft)
         new |= {chunk_key(address): bytes(content) for address, content in draft.chunks.items()}
         others = {*map(chunk_key, promised), *map(commit_key, draft.parents)}
@@ -61,31 +61,42 @@ class KVJournal:
                     "Garbage was collected while this commit was made, and took a chunk that it needs; "
                     "nothing was written. Commit again."
                 )
-            self._swing(branch, raw, commit)
+            self._swing(branch, raw, commit, expect)
         return commit
 
     def move(self, branch: str, to: str | None, *, expect: str | None) -> None:
         """Point a branch at a commit, or delete it; see `Journal`."""
         raw = self._store.get(_BRANCH + branch)
-        if self._head(branch, raw) != expect:
-            raise HeadMoved(branch, self._head(branch, raw))
+        self._unsure.require_head(branch, self._head(branch, raw), expect)
         if to is None and raw is None:
             return
         with self._pins.hold({}, () if to is None else (commit_key(to),)) as present:
             if not present:
                 raise _unknown(to or "")
-            self._swing(branch, raw, to)
+            self._swing(branch, raw, to, expect)
 
     def tag(self, name: str, commit: str) -> None:
         """Name a commit for good; see `Journal`."""
         with self._pins.hold({}, (commit_key(commit),)) as present:
             if not present:
                 raise _unknown(commit)
-            if self._store.cas(_TAG + name, self._sealed(_TAG + name, commit), None):
+            key = _TAG + name
+            raw = self._store.get(key)
+            free = self._unsealed(key, raw) is None
+            if free and swap(self._store, key, self._sealed(key, commit), raw)[0]:
                 return
         old = self.tags().get(name, "")
         if old != commit:
             raise StateError(f"The tag {name!r} is given to commit {old[:12]} already; choose another name.")
+
+    def untag(self, name: str) -> None:
+        """Take a tag away; see `Journal`."""
+        key = _TAG + name
+        raw = self._store.get(key)
+        if raw is None or self._unsealed(key, raw) is None:
+            raise no_tag(name)
+        if not swap(self._store, key, self._sealed(key, None), raw)[0] and name in self.tags():
+            raise StateError(f"The tag {name!r} was given anew meanwhile; look again.")
 
     def _written(self, draft: Draft) -> tuple[str, dict[str, bytes]]:
         """Return the hash of a draft, and the objects that it adds to the store."""
@@ -114,14 +125,34 @@ class KVJournal:
         new[commit_key(commit)] = packed
         return commit, new
 
-    def _swing(self, branch: str, raw: bytes | None, to: str | None) -> None:
+    def _swing(self, branch: str, raw: bytes | None, to: str | None, expect: str | None) -> None:
         """Move a branch from what its key held."""
         key = _BRANCH + branch
-        if self._store.cas(key, self._sealed(key, to), raw):
-            return
-        head = self._head(branch, self._store.get(key))
-        if head != to:  # else an earlier try came through, and its answer was lost on the way
+        try:
+            swapped, answered = swap(self._store, key, self._sealed(key, to), raw)
+            head = to if swapped else self._head(branch, self._store.get(key))
+            # If not, an earlier try may have come through, and others may have built on it since.
+            moved = head != to and (answered or not self._is_built_on(head, to, expect))
+        except StateFull:
+            raise
+        except StateError as error:
+            self._unsure.note(branch, expect, to)
+            raise StateError(
+                f"Whether branch {branch!r} was moved is not known, as the store was lost just then: commit "
+                f"again. ({error})"
+            ) from error
+        self._unsure.settle(branch)
+        if moved:
             raise HeadMoved(branch, head)
+
+    def _is_built_on(self, head: str | None, commit: str | None, before: str | None) -> bool:
+        """Return whether a commit is among those up to *head* that came after *before*."""
+        while head is not None and head != before:
+            if head == commit:
+                return True
+            parents = self._header(head).parents
+            head = parents[0] if parents else None
+        return False
 
     # --- reading --------------------------------------------------------------------------------
 

@@ -15,7 +15,10 @@ from pathlib import Path
 from typing import BinaryIO
 
 from agex.errors import StateCorrupt, StateError
+from agex.regularfiles import open_regular
 from agex.state.database import full_disk
+from agex.state.fields import are_numbers
+from agex.state.storefiles import is_pack, look
 
 __all__ = ["Packs", "sync_directory"]
 
@@ -28,8 +31,10 @@ class Packs:
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
+        self._pack = str(directory / "pack")
         self._lock = threading.Lock()  # a file has one position
         self._files: dict[int, BinaryIO] = {}
+        self._seen: dict[int, tuple[int, int]] = {}  # the packs' devices and inodes
         self._process = 0
 
     def path(self, number: int) -> Path:
@@ -38,15 +43,36 @@ class Packs:
 
     def size(self, number: int) -> int:
         """Return how long a pack is; 0 where there is none."""
-        try:
-            return self.path(number).stat().st_size
-        except FileNotFoundError:
-            return 0
+        found = look(str(self.path(number)))
+        return 0 if found is None else found.st_size
+
+    def require(self, number: int, end: int) -> None:
+        """Refuse to go on with a pack that is not the one that was there, or is shorter than it was.
+
+        Raises:
+            StateCorrupt: it is too short.
+            StateError: it was moved, deleted or replaced.
+        """
+        if not end:  # nothing is in it
+            return
+        found = look(f"{self._pack}.{number}" if number else self._pack)
+        size = 0 if found is None else found.st_size
+        now = None if found is None else (found.st_dev, found.st_ino)
+        if now != self._seen.get(number, now):
+            raise StateError(
+                f"{self.path(number)} was moved, deleted or replaced while the store was open. Put it back, "
+                "or open the store anew."
+            )
+        if size < end:
+            raise _too_short(self.path(number), size, end)
+        if now is not None:
+            self._seen[number] = now
 
     def numbers(self) -> list[int]:
         """Return the packs that there are files of."""
-        names = (path.name.removeprefix("pack").removeprefix(".") for path in self._directory.glob("pack*"))
-        return sorted(int(name or 0) for name in names if not name or name.isdecimal())
+        found = (path.name for path in self._directory.iterdir())
+        names = (name.removeprefix("pack").removeprefix(".") for name in found if is_pack(name))
+        return sorted(int(name or 0) for name in names)
 
     def append(self, number: int, end: int, chunks: Iterable[bytes | memoryview], *, durable: bool) -> int:
         """Write chunks at the end of a pack, and with *durable* wait until they are on disk.
@@ -83,13 +109,13 @@ class Packs:
         """Return a part of a pack.
 
         Raises:
-            StateCorrupt: the pack is gone or too short.
+            StateCorrupt: the pack is gone or too short, or this is no place in one.
         """
+        if not are_numbers(number, at, length):
+            raise StateCorrupt("Where a chunk of the store lies is damaged.")
         path = self.path(number)
         if not 0 <= at <= at + length <= self.size(number):
-            raise StateCorrupt(
-                f"{path} has {self.size(number):,} bytes; a chunk was written up to {at + length:,}."
-            )
+            raise _too_short(path, self.size(number), at + length)
         try:
             with self._lock:
                 file = self._file(number, write=False)
@@ -110,6 +136,7 @@ class Packs:
         """Let go of all files."""
         with self._lock:
             self._close()
+            self._seen.clear()
 
     def _close(self) -> None:
         while self._files:
@@ -124,11 +151,14 @@ class Packs:
             return file
         if file is not None:
             file.close()
-        path = self.path(number)
-        if write and not path.exists():
-            path.touch()
-        self._files[number] = file = path.open("r+b" if write else "rb", buffering=0)
+        flags = os.O_RDWR | os.O_CREAT if write else os.O_RDONLY
+        descriptor = open_regular(self.path(number), flags, alone=True)
+        self._files[number] = file = os.fdopen(descriptor, "r+b" if write else "rb", buffering=0)
         return file
+
+
+def _too_short(path: Path, size: int, end: int) -> StateCorrupt:
+    return StateCorrupt(f"{path} has {size:,} bytes; a chunk was written up to {end:,}.")
 
 
 def sync_directory(directory: Path) -> None:

@@ -44,7 +44,7 @@ def versioned_page(state: Versioned) -> Page:
     """Show a versioned state: its variables, its cache, its files, its last commits."""
     at = "no commits" if state.head is None else f"at {state.head[:SHORT]}"
     parts = [*_held(state, state.cache, state.files)]
-    commits = list(itertools.islice(state.history(), COMMITS + 1))
+    commits = state.history()[: COMMITS + 1]
     if commits:
         note = "older ones: state.history()" if len(commits) > COMMITS else ""
         rows = commit_rows(commits[:COMMITS], names_of(state))

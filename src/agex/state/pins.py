@@ -12,10 +12,10 @@ import hashlib
 import time
 import uuid
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from agex.errors import StateError
-from agex.state.kv import KVStore
+from agex.state.kv import KVStore, swap
 
 __all__ = ["Pins"]
 
@@ -49,7 +49,9 @@ class Pins:
                 self._store.set_many(new)
             yield all(key in self._store for key in others)
         finally:
-            self._store.remove(pin)
+            # What was done in the block is done. A pin that stays is taken for abandoned after a while.
+            with suppress(StateError):
+                self._store.remove(pin)
 
     @contextmanager
     def dooming(self, keys: Iterable[str]) -> Iterator[set[str]]:
@@ -60,9 +62,9 @@ class Pins:
         """
         doomed = {_short(key): key for key in keys}
         notice = uuid.uuid4().bytes + b"".join(doomed)
-        if not self._store.cas(_DOOMED, notice, None):
+        if not swap(self._store, _DOOMED, notice, None)[0]:
             self._wait(None)  # for the slice of another collector, dead or alive
-            if not self._store.cas(_DOOMED, notice, None):
+            if not swap(self._store, _DOOMED, notice, None)[0]:
                 raise StateError("Another process is collecting this store's garbage; let it finish.")
         try:
             pinned = self._pinned()

@@ -6,6 +6,7 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from itertools import islice
 from typing import Any, LiteralString, TypeVar
 
@@ -78,14 +79,13 @@ class PostgresStore(KVStore):
         return {bytes(key).decode(): bytes(value) for key, value in rows}
 
     def set_many(self, items: Mapping[str, bytes]) -> None:
-        # In one order everywhere, so that two writers of the same keys do not wait for each other.
-        rows = [(key.encode(), items[key]) for key in sorted(items)]
-
-        def write(cursor: Any) -> None:
-            with cursor.connection.transaction():
-                cursor.executemany(self._sql["set"], rows)
-
-        self._ask(write)
+        # In one order everywhere, so that two writers of the same keys do not wait for each other. Each batch
+        # is one statement: a transaction that lost its client would keep the rows from everybody.
+        keys = sorted(items)
+        for start in range(0, len(keys), _BATCH):
+            batch = keys[start : start + _BATCH]
+            columns = ([key.encode() for key in batch], [bytes(items[key]) for key in batch])
+            self._ask(partial(_execute, self._sql["set_many"], columns))
 
     def remove(self, key: str) -> None:
         self.remove_many([key])
@@ -153,6 +153,10 @@ class PostgresStore(KVStore):
         return connection
 
 
+def _execute(query: Any, parameters: Any, cursor: Any) -> None:
+    cursor.execute(query, parameters)
+
+
 def _close(connections: list[tuple[int, Any]]) -> None:
     """Close the connections of this process."""
     for process, connection in connections:
@@ -165,6 +169,10 @@ _STATEMENTS: dict[str, LiteralString] = {
     "get": "SELECT value FROM {table} WHERE key = %s",
     "get_many": "SELECT key, value FROM {table} WHERE key = ANY(%s)",
     "set": "INSERT INTO {table} VALUES (%s, %s) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+    "set_many": (
+        "INSERT INTO {table} SELECT * FROM unnest(%b::bytea[], %b::bytea[]) "
+        "ON CONFLICT (key) DO UPDATE SET value = excluded.value"
+    ),
     "add": "INSERT INTO {table} VALUES (%s, %s) ON CONFLICT (key) DO NOTHING",
     "swap": "UPDATE {table} SET value = %s WHERE key = %s AND value = %s",
     "remove": "DELETE FROM {table} WHERE key = ANY(%s)",

@@ -40,7 +40,7 @@ class RedisStore(KVStore):
     def __init__(self, url: str, *, prefix: str = "agex:") -> None:
         try:
             import redis
-            from redis.backoff import ExponentialBackoff
+            from redis.backoff import ExponentialBackoff, NoBackoff
             from redis.retry import Retry
         except ImportError as error:
             raise StateError(
@@ -54,7 +54,11 @@ class RedisStore(KVStore):
         with self._translated():
             self._client: Any = redis.Redis.from_url(url, decode_responses=False, retry=retry)
             self._client.ping()
-            self._cas = self._client.register_script(_CAS)
+            # Not tried again: the first try may have come through, and nobody would know.
+            self._swapping: Any = redis.Redis.from_url(
+                url, decode_responses=False, retry=Retry(NoBackoff(), 0)
+            )
+            self._cas = self._swapping.register_script(_CAS)
 
     def _opened_with(self) -> dict[str, Any]:
         return self._arguments
@@ -115,6 +119,7 @@ class RedisStore(KVStore):
 
     def close(self) -> None:
         self._client.close()
+        self._swapping.close()
 
     def _key(self, key: str) -> bytes:
         return self._prefix + key.encode()

@@ -22,7 +22,7 @@ __all__ = ["roll_back"]
 
 def roll_back(directory: Directory) -> None:
     """Drop the commits whose chunks the pack does not have, and all after them."""
-    with directory.changing() as (db, meta):
+    with directory.changing(mending=True) as (db, meta):
         size = directory.packs.size(meta.pack)
         query = "SELECT min(seq) FROM commits WHERE pack = ? AND pack_end > ?"
         (first,) = db.execute(query, (meta.pack, size)).fetchone()

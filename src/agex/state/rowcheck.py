@@ -119,7 +119,8 @@ class _Check:
 
     def _listed(self, seq: int) -> set[bytes]:
         row = self._db.execute("SELECT header FROM commits WHERE seq = ?", (seq,)).fetchone()
-        place = row and self._rows.find(self._digest(row[0]).hex())
+        header = None if row is None else row[0]
+        place = self._rows.find(self._digest(header).hex()) if isinstance(header, bytes) else None
         return set(self._rows.body(place)) if place else set()
 
 
@@ -129,8 +130,11 @@ def _damaged_chunks(directory: Directory) -> Iterator[str]:
     with directory.database.reading() as db:
         addresses = [address for (address,) in db.execute("SELECT address FROM chunks")]
     for address in addresses:
+        if not isinstance(address, bytes):
+            yield "the address of a chunk is damaged"
+            continue
         try:
             journal.chunk(address)
         except StateError as error:
-            if isinstance(address, bytes) and not journal.missing([address]):  # else it was collected
+            if not journal.missing([address]):  # else it was collected
                 yield str(error)

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from agex.errors import StateCorrupt
 from agex.state.digests import addresses_in
 from agex.state.directory import Directory
+from agex.state.fields import are_numbers
 from agex.state.journal import Collected
 from agex.state.refs import Refs
 from agex.state.rows import Lineage, Rows, put_lineage
@@ -60,10 +61,9 @@ class _Reach:
         return limits
 
     def _find_merges(self, db: sqlite3.Connection, rows: Rows) -> None:
-        digest = self.directory.digest
-        query = "SELECT seq, header FROM commits WHERE seq > ? ORDER BY seq"
-        for seq, header in db.execute(query, (self.seen,)).fetchall():
-            place = rows.place(digest(header).hex())
+        query = "SELECT seq FROM commits WHERE seq > ? ORDER BY seq"
+        for (seq,) in db.execute(query, (self.seen,)).fetchall():
+            place = rows.place_at(seq)
             for parent in place.header.parents[1:]:
                 other = rows.find(parent)
                 if other is not None:  # it may be collected already where the merge is garbage too
@@ -152,8 +152,12 @@ class _Collector:
         with self._directory.database.reading() as db:
             seen = self._directory.meta(db).generation
             for (payload,) in db.execute("SELECT payload FROM rows WHERE gone = 0"):
+                if not isinstance(payload, bytes):
+                    raise StateCorrupt("What the store holds under a key is damaged.")
                 used |= addresses_in(payload)
             chunks = db.execute("SELECT address, length FROM chunks").fetchall()
+            if not are_numbers(*(length for _, length in chunks)):
+                raise StateCorrupt("Where a chunk of the store lies is damaged.")
         unused = [chunk for chunk in chunks if chunk[0] not in used]
 
         def drop_some(db: sqlite3.Connection, meta: Meta) -> bool:
@@ -174,9 +178,9 @@ class _Collector:
     def _named_since(self, db: sqlite3.Connection, generation: int) -> Iterator[bytes]:
         """Yield the chunks that commits after a change have named."""
         rows = Rows(db, self._digest)
-        query = "SELECT header FROM commits WHERE seq > ?"
-        for (header,) in db.execute(query, (generation,)).fetchall():
-            place = rows.place(self._digest(header).hex())
+        query = "SELECT seq FROM commits WHERE seq > ?"
+        for (seq,) in db.execute(query, (generation,)).fetchall():
+            place = rows.place_at(seq)
             for key in rows.body(place):
                 yield from addresses_in(rows.given(place, key) or b"")
 

@@ -8,10 +8,10 @@ from contextlib import contextmanager
 
 from agex.errors import StateConflict, StateCorrupt, StateError
 from agex.state.directory import Directory
-from agex.state.drafts import choose, named_chunks, size
+from agex.state.drafts import Unsure, choose, named_chunks, no_tag, size
 from agex.state.fields import pack
 from agex.state.headers import Header
-from agex.state.journal import Collected, Draft, HeadMoved, Record
+from agex.state.journal import Collected, Draft, Record
 from agex.state.recent import Recent
 from agex.state.refs import Refs
 from agex.state.rows import Lineage, Place, Row, Rows, put_lineage
@@ -32,6 +32,7 @@ class RowJournal:
         self._directory = directory
         self._recent = recent or Recent(0)
         self._digest = directory.digest
+        self._unsure = Unsure()
         self._promised: set[bytes] = set()  # chunks that this journal said are there: commits may rely on it
 
     # --- writing --------------------------------------------------------------------------------
@@ -44,11 +45,8 @@ class RowJournal:
         header, events = Header.of(draft, content=self._digest(body), digest=self._digest)
         packed = header.pack()
         commit = self._digest(packed).hex()
-        with self._directory.changing() as (db, meta):
+        with self._moving(branch, expect, commit) as (db, meta, head):
             rows, refs = Rows(db, self._digest), Refs(db, self._digest, meta)
-            head = refs.get("branch", branch)
-            if head != expect:
-                raise HeadMoved(branch, head)
             if self._directory.size_limit is not None:
                 self._directory.require_space(db, size(draft))
             if rows.find(commit) is None:  # else another branch has made the very same commit
@@ -62,14 +60,29 @@ class RowJournal:
 
     def move(self, branch: str, to: str | None, *, expect: str | None) -> None:
         """Point a branch at a commit, or delete it; see `Journal`."""
-        with self._directory.changing() as (db, meta):
-            refs = Refs(db, self._digest, meta)
-            head = refs.get("branch", branch)
-            if head != expect:
-                raise HeadMoved(branch, head)
+        with self._moving(branch, expect, to) as (db, meta, head):
             if to is not None:
                 Rows(db, self._digest).place(to)
-            refs.set("branch", branch, head, to)
+            Refs(db, self._digest, meta).set("branch", branch, head, to)
+
+    @contextmanager
+    def _moving(
+        self, branch: str, expect: str | None, to: str | None
+    ) -> Iterator[tuple[sqlite3.Connection, Meta, str | None]]:
+        """Give the connection for a change that moves a branch, and where the branch is.
+
+        Raises:
+            HeadMoved: that is not where its writer left it.
+        """
+        try:
+            with self._directory.changing() as (db, meta):
+                head = Refs(db, self._digest, meta).get("branch", branch)
+                self._unsure.require_head(branch, head, expect)
+                yield db, meta, head
+        except StateError:  # some of them after it was written
+            self._unsure.note(branch, expect, to)
+            raise
+        self._unsure.settle(branch)
 
     def tag(self, name: str, commit: str) -> None:
         """Name a commit for good; see `Journal`."""
@@ -82,6 +95,15 @@ class RowJournal:
                     f"The tag {name!r} is given to commit {old[:12]} already; choose another name."
                 )
             refs.set("tag", name, old, commit)
+
+    def untag(self, name: str) -> None:
+        """Take a tag away; see `Journal`."""
+        with self._directory.changing() as (db, meta):
+            refs = Refs(db, self._digest, meta)
+            old = refs.get("tag", name)
+            if old is None:
+                raise no_tag(name)
+            refs.set("tag", name, old, None)
 
     def _add_chunks(
         self, db: sqlite3.Connection, meta: Meta, chunks: Mapping[bytes, bytes | memoryview]
@@ -232,8 +254,6 @@ class RowJournal:
             number, at, length, content = row
             if isinstance(content, bytes):
                 return content
-            if not (isinstance(number, int) and isinstance(at, int) and isinstance(length, int)):
-                raise StateCorrupt(f"Where the chunk {address.hex()} lies is damaged.")
             try:
                 return self._directory.packs.read(number, at, length)
             except StateCorrupt:

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from agex.errors import StateCorrupt, StateError
 from agex.state.digests import Digest
-from agex.state.fields import unpack
+from agex.state.fields import are_numbers, unpack
 from agex.state.headers import Header
 
 __all__ = ["Lineage", "Place", "Row", "Rows", "put_lineage"]
@@ -109,7 +109,9 @@ class Rows:
         for seq, lineage, known, pack, end, check, header in found:
             if not isinstance(header, bytes) or self._digest(header) != wanted:
                 continue
-            if self._digest.check(seq, lineage, known, pack, end, wanted) != check:
+            if self._digest.check(seq, lineage, known, pack, end, wanted) != check or not are_numbers(
+                seq, lineage, known
+            ):
                 raise StateCorrupt(f"Commit {commit[:12]} is damaged: its place in the store is not its own.")
             return Place(commit, lineage, seq, known, header)
         if found and len(wanted) == 32:
@@ -148,19 +150,21 @@ class Rows:
         row = self._db.execute(
             'SELECT id, parent, fork, depth, tip, "check" FROM lineages WHERE id = ?', (number,)
         ).fetchone()
-        if row is None or self._digest.check(*row[:-1]) != row[-1]:
+        if row is None or self._digest.check(*row[:-1]) != row[-1] or not are_numbers(*row[:-1]):
             raise StateCorrupt("A line of commits is damaged.")
         return Lineage(*row[:-1])
 
     def line(self, place: Place) -> Iterator[tuple[int, int]]:
         """Yield the lineages that a commit's look-ups go through, and the last seq that counts in each."""
-        number, limit = place.lineage, place.seq
+        number, limit, before = place.lineage, place.seq, None
         while True:
             yield number, limit
             lineage = self.lineage(number)
+            if before is not None and lineage.depth != before - 1:  # else it might go round
+                raise StateCorrupt("A line of commits is damaged.")
             if lineage.depth == 0:
                 return
-            number, limit = lineage.parent, lineage.fork
+            number, limit, before = lineage.parent, lineage.fork, lineage.depth
 
     def get(self, place: Place, key: bytes) -> bytes | None:
         """Return what a key holds at a commit; None where it holds nothing."""
@@ -179,6 +183,8 @@ class Rows:
                 raise _damaged(key)
             if row is not None:
                 seq, gone, following, payload, check = row
+                if not are_numbers(seq, gone, following):
+                    raise _damaged(key)
                 if 0 < following <= limit:  # the one that should have been found
                     raise _damaged(key)
                 return self._believed(key, seq, gone, payload, check)
@@ -211,7 +217,8 @@ class Rows:
             low = b"" if whole else prefix
             bounds = {"lineage": lineage, "low": low, "high": low + b"\xff", "limit": limit}
             rows, twins = (self._last(tree, bounds) for tree in _TREES)
-            if rows != twins or (whole and len(rows) != known):
+            sound = all(type(key) is bytes and are_numbers(*numbers) for key, *numbers in rows)
+            if rows != twins or not sound or (whole and len(rows) != known):
                 raise StateCorrupt("The store's table of keys is damaged.")
             skipped = next((key for key, _, _, following in rows if 0 < following <= limit), None)
             if skipped is not None:
@@ -279,7 +286,8 @@ class Rows:
         return place.header.unpack_events(row[0], self._digest)
 
     def _believed(self, key: bytes, seq: int, gone: int, payload: bytes | None, check: bytes) -> bytes | None:
-        if self._digest.check(key, seq, gone, payload) != check or (payload is None) != bool(gone):
+        kind = type(None) if gone else bytes
+        if self._digest.check(key, seq, gone, payload) != check or type(payload) is not kind:
             raise _damaged(key)
         return payload
 

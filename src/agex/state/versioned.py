@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from datetime import timedelta
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +17,7 @@ from agex import values
 from agex.errors import StateConflict, StateError
 from agex.state import outside
 from agex.state.base import Past, State, require_name
+from agex.state.branches import CONFLICTS, conflict_name, delete_branch, drop_conflicts, require_new
 from agex.state.files import Files, FileSpace
 from agex.state.history import Commit, Diff, History
 from agex.state.journal import Collected, Draft, HeadMoved, Journal, Record
@@ -104,16 +110,22 @@ class Versioned(State):
 
     Args:
         store: where to keep it; in memory if not given.
-        branch: the line of commits to go on with; it begins empty where there is none.
+        branch: the line of commits to go on with. The first one of a store begins empty.
+        create: begin the branch also in a store that has others, where there is none of that name.
         classes: classes of the host whose instances are kept. Those an agent is given with
             ``agent.cls`` need not be named again where that agent uses the state.
 
     Raises:
-        StateError: the store cannot be opened.
+        StateError: the store cannot be opened, or has other branches and none of that name.
     """
 
     def __init__(
-        self, store: KVStore | None = None, *, branch: str = "main", classes: Iterable[type] = ()
+        self,
+        store: KVStore | None = None,
+        *,
+        branch: str = "main",
+        create: bool = False,
+        classes: Iterable[type] = (),
     ) -> None:
         if store is None:
             from agex.state.memory import Memory
@@ -128,11 +140,14 @@ class Versioned(State):
         self._codec = Codec(values.Allow(self._classes), outside.guest_code())
         self._lock = threading.RLock()
         self.files = FileSpace(self._journal)
-        self._point_at(self._journal.branches().get(branch))
+        branches = self._journal.branches()
+        if branch not in branches:
+            require_new(branch, branches, create=create)
+        self._point_at(branches.get(branch))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle it by its store and branch: what was not committed stays here."""
-        return _opened, (self.store, self.branch, tuple(self._classes))
+        return _opened, (self.store, self.branch, tuple(self._classes), self._head is None)
 
     def _point_at(self, commit: str | None) -> None:
         """Stand on a commit, with nothing on top of it."""
@@ -324,21 +339,16 @@ class Versioned(State):
     def _commit_aside(self, draft: Draft) -> str:
         """Commit on the side branch of this state, which is its own alone."""
         if self._side is not None:
-            return self._journal.commit(draft, branch=self._side, expect=self._head)
-        start = (self._head or "start")[:8]
-        taken = self._journal.branches()
-        number = 1
+            with contextlib.suppress(HeadMoved):  # it was deleted, or somebody goes on with it
+                return self._journal.commit(draft, branch=self._side, expect=self._head)
         while True:
-            side = f"{self.branch}-{start}-{number}"
-            if side not in taken:
-                try:
-                    commit = self._journal.commit(draft, branch=side, expect=None)
-                except HeadMoved:
-                    pass
-                else:
-                    self._side = side
-                    return commit
-            number += 1
+            side = conflict_name(self.branch, self._head, self._journal.branches())
+            try:
+                commit = self._journal.commit(draft, branch=side, expect=None)
+            except HeadMoved:  # another state has taken the name meanwhile
+                continue
+            self._side = side
+            return commit
 
     # -- history -----------------------------------------------------------------------------
 
@@ -352,7 +362,7 @@ class Versioned(State):
         return Snapshot(self._journal, self._codec, _as_commit(self._journal, self._journal.record(commit)))
 
     def history(self, ref: str | Commit | None = None) -> History:
-        """Give the commits up to the head, or to *ref*, newest first, each read when it is asked for.
+        """Return the commits up to the head, or to *ref*, newest first; each is read when it is asked for.
 
         Raises:
             StateError: there is no such commit.
@@ -361,11 +371,10 @@ class Versioned(State):
 
         commit = self._head if ref is None else self._journal.resolve(str(ref))
 
-        def begin() -> Iterator[Commit]:
-            records = () if commit is None else self._journal.history(commit)
-            return (_as_commit(self._journal, record) for record in records)
+        def begin() -> Iterator[Record]:
+            return iter(()) if commit is None else self._journal.history(commit)
 
-        return History(begin, lambda: names_of(self))
+        return History(begin, partial(_as_commit, self._journal), lambda: names_of(self))
 
     def diff(self, old: str | Commit | None, new: str | Commit | None = None, *, texts: bool = True) -> Diff:
         """Compare the variables and the files of two commits.
@@ -401,16 +410,18 @@ class Versioned(State):
             start = self._head if at is None else self._journal.resolve(str(at))
             taken = self._journal.branches()
             if name is None:
-                names = (f"{self.branch}-{number}" for number in range(2, len(taken) + 3))
+                stem = self.branch.removeprefix(CONFLICTS)
+                names = (f"{stem}-{number}" for number in range(2, len(taken) + 3))
                 name = next(one for one in names if one not in taken)
             if name in taken:
                 raise StateError(f"There is a branch {name!r} already; choose another name.")
+            require_new(name, taken, create=True)
             if start is not None:
                 try:
                     self._journal.move(name, start, expect=None)
                 except HeadMoved as error:
                     raise StateError(f"There is a branch {name!r} already; choose another name.") from error
-            return Versioned(self.store, branch=name, classes=self._classes)
+            return Versioned(self.store, branch=name, create=True, classes=self._classes)
 
     def tag(self, name: str, ref: str | Commit | None = None) -> None:
         """Name a commit (the head if not given) for good.
@@ -425,6 +436,24 @@ class Versioned(State):
             raise StateError(f"The tag {name!r} is given already; choose another name.")
         self._journal.tag(name, commit)
 
+    def delete_branch(self, name: str) -> None:
+        """Delete a branch. Commits that nothing else reaches stay until `gc`.
+
+        Raises:
+            StateError: there is no such branch, this state stands on it, or it is the last one.
+            StateConflict: another writer moved it meanwhile.
+        """
+        with self._lock:
+            delete_branch(self._journal, name, standing=(self.branch, self._side))
+
+    def delete_tag(self, name: str) -> None:
+        """Delete a tag; the name may be given again.
+
+        Raises:
+            StateError: there is no such tag.
+        """
+        self._journal.untag(name)
+
     def reset(self, ref: str | Commit) -> None:
         """Put the branch on a commit, and drop what was not committed.
 
@@ -436,16 +465,13 @@ class Versioned(State):
         """
         with self._lock:
             commit = self._journal.resolve(str(ref))
-            there = self._journal.branches().get(self.branch)
-            if ref != self.branch and there != commit:
-                if there != self._head:
+            if ref != self.branch and self._journal.branches().get(self.branch) != commit:
+                try:
+                    self._journal.move(self.branch, commit, expect=self._head)
+                except HeadMoved as error:
                     raise StateConflict(
                         f"Branch {self.branch!r} was moved by another writer; reset({self.branch!r}) first."
-                    )
-                try:
-                    self._journal.move(self.branch, commit, expect=there)
-                except HeadMoved as error:
-                    raise StateConflict(f"Branch {self.branch!r} was moved meanwhile; try again.") from error
+                    ) from error
             self._point_at(commit)
 
     def merge(self, other: Versioned | str | Commit) -> str:
@@ -485,9 +511,30 @@ class Versioned(State):
         """Check the whole store; return what is wrong, a line each."""
         return self._journal.fsck()
 
-    def gc(self) -> Collected:
-        """Drop commits that no branch and no tag reaches, and chunks that no commit needs."""
-        return self._journal.gc()
+    def gc(self, conflicts_older_than: float | timedelta | None = None) -> Collected:
+        """Drop commits that no branch and no tag reaches, and chunks that no commit needs.
+
+        Args:
+            conflicts_older_than: first delete the side branches of conflicts whose newest commit is as old
+                as that, in seconds or as a timedelta; not the one that this state is on. None keeps them.
+        """
+        with self._lock:
+            dropped = 0
+            if conflicts_older_than is not None:
+                keep = (self.branch, self._side)
+                dropped = drop_conflicts(self._journal, conflicts_older_than, keep=keep)
+        return replace(self._journal.gc(), branches=dropped)
+
+    def backup(self, path: str | os.PathLike[str]) -> None:
+        """Copy the store, with all branches, to a directory that is not there yet, also while it is in use.
+
+        The copy is checked. To restore it, open it: ``Disk(path)``. What was not committed is not in it.
+
+        Raises:
+            StateCorrupt: the store is damaged; no copy is made.
+            StateError: there is something at *path*, or the store is none on disk.
+        """
+        self.store.backup(path)
 
     def close(self) -> None:
         """Let go of the store's files and connections; what was not committed is dropped."""
@@ -495,8 +542,8 @@ class Versioned(State):
         self.store.close()
 
 
-def _opened(store: KVStore, branch: str, classes: tuple[type, ...]) -> Versioned:
-    return Versioned(store, branch=branch, classes=classes)
+def _opened(store: KVStore, branch: str, classes: tuple[type, ...], create: bool = False) -> Versioned:
+    return Versioned(store, branch=branch, create=create, classes=classes)
 
 
 def _readable(name: str, value: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import json
+import os
 import threading
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Sequence
@@ -18,6 +19,7 @@ from agex.errors import AgexError
 from agex.models.actions import Action
 from agex.models.base import Message, Model, ModelError, OnText, Profile, Reply, Request, Usage
 from agex.models.parser import parse_text, render
+from agex.regularfiles import open_regular, read_regular
 
 __all__ = ["RecordingModel", "ReplayMiss", "ReplayModel", "Script", "ScriptExhausted", "ScriptedModel"]
 
@@ -149,7 +151,7 @@ class RecordingModel(Model):
     """Ask *model* and append each request with its answer to *path*, one JSON line each.
 
     Failures (:class:`~agex.models.base.ModelError`) are recorded too. The provider's raw reply
-    object is not. Several threads may share it; several recordings may share a file.
+    object is not. Several threads may share it; several recordings may share a file. A link is not followed.
     """
 
     def __init__(self, model: Model, path: str | Path) -> None:
@@ -189,8 +191,10 @@ class RecordingModel(Model):
         )
         line = json.dumps(asdict(record), ensure_ascii=False) + "\n"
         # One write to a file opened for appending: lines of other recorders stay whole.
-        with self._lock, self.path.open("ab", buffering=0) as file:
-            file.write(line.encode("utf-8", "surrogatepass"))
+        with self._lock:
+            descriptor = open_regular(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, alone=True)
+            with os.fdopen(descriptor, "ab", buffering=0) as file:
+                file.write(line.encode("utf-8", "surrogatepass"))
 
 
 class ReplayModel(Model):
@@ -203,7 +207,7 @@ class ReplayModel(Model):
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
-        lines = self.path.read_bytes().decode("utf-8", "surrogatepass").split("\n")
+        lines = read_regular(self.path).decode("utf-8", "surrogatepass").split("\n")
         records = [_Record(**json.loads(line)) for line in lines if line.strip()]
         if not records:
             raise ReplayMiss(f"{self.path} holds no recorded request")
