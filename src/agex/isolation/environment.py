@@ -1,0 +1,52 @@
+"""The surroundings of a worker that come from the host: two kinds of variables, and where modules are.
+
+What else a process inherits (its folder, its mask of files, blocked and ignored signals) a worker has not from
+the host.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+
+__all__ = ["import_path", "reset_signals", "worker_environment"]
+
+_GIVEN = (
+    "LANG",
+    "LANGUAGE",
+    "LC_ALL",
+    "LC_COLLATE",
+    "LC_CTYPE",
+    "LC_MESSAGES",
+    "LC_MONETARY",
+    "LC_NUMERIC",
+    "LC_TIME",
+    "TZ",
+)
+"""Locale and time zone, each by its full name: anything may stand in a variable ``LC_...`` of a user's."""
+
+
+def worker_environment() -> dict[str, str]:
+    """Return the variables that a worker is started with: the host's locale and time zone."""
+    return {
+        name: value
+        for name in _GIVEN
+        if (value := os.environ.get(name)) is not None and not value.lstrip(":").startswith("/")
+    }
+
+
+def import_path() -> list[str]:
+    """Return the folders of this process's modules, so that what is importable here is importable there."""
+    return [os.path.abspath(path) for path in sys.path]  # noqa: PTH100 - a link keeps its name
+
+
+def reset_signals() -> None:
+    """Handle signals as a process does that nobody started: a host may have blocked the alarm of deadlines."""
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    for number in signal.valid_signals() - _IGNORED_BY_PYTHON:
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
+
+
+_IGNORED_BY_PYTHON = {getattr(signal, name) for name in ("SIGPIPE", "SIGXFSZ") if hasattr(signal, name)}
