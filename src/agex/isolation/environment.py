@@ -1,7 +1,7 @@
 """The surroundings of a worker that come from the host: two kinds of variables, and where modules are.
 
-What else a process inherits (its folder, its mask of files, blocked and ignored signals) a worker has not from
-the host.
+A worker does not inherit the rest from its host: neither its folder nor its mask of files, nor what it blocks
+and ignores of signals.
 """
 
 from __future__ import annotations
@@ -29,10 +29,9 @@ _GIVEN = (
 
 def worker_environment() -> dict[str, str]:
     """Return the variables that a worker is started with: the host's locale and time zone."""
+    host = os.environ  # noqa: TID251 - what of it is given on is decided here
     return {
-        name: value
-        for name in _GIVEN
-        if (value := os.environ.get(name)) is not None and not value.lstrip(":").startswith("/")
+        name: host[name] for name in _GIVEN if name in host and not host[name].lstrip(":").startswith("/")
     }
 
 
@@ -42,7 +41,7 @@ def import_path() -> list[str]:
 
 
 def reset_signals() -> None:
-    """Handle signals as a process does that nobody started: a host may have blocked the alarm of deadlines."""
+    """Block and ignore no signal because the host did: it may have blocked the alarm of deadlines."""
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     for number in signal.valid_signals() - _IGNORED_BY_PYTHON:
         if signal.getsignal(number) == signal.SIG_IGN:

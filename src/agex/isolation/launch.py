@@ -264,7 +264,7 @@ class Launcher:
             _require_linux()
             self._drop()
             ours, theirs = socket.socketpair()
-            self._process = subprocess.Popen(  # noqa: S603 - our own interpreter, our own program
+            self._process = subprocess.Popen(
                 [sys.executable, "-I", "-"],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.PIPE,

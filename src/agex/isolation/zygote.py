@@ -135,7 +135,7 @@ class Zygote:
         try:
             self._part(connection, own)
             self._control = socket.socket(fileno=_CONNECTION)
-        except BaseException:
+        except BaseException:  # noqa: BLE001 - the parent's answers are not this process's to give
             os._exit(1)
         return True
 
