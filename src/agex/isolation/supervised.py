@@ -116,6 +116,7 @@ def _work() -> None:
         for standard in (0, 1, 2):
             os.dup2(silent, standard)
         sys.stdin.close()
+        sys.dont_write_bytecode = True  # of what a library imports late: the wall would refuse it
         _Contained(Channel(Pipes(reader, writer))).run()
         status = 0
     finally:

@@ -168,6 +168,7 @@ class Zygote:
                 os.dup2(silent, standard)
             os.close(silent)
             signal.set_wakeup_fd(-1)
+            sys.dont_write_bytecode = True  # of what a library imports late: the wall would refuse it
             stream = SocketStream(socket.socket(fileno=_CONNECTION))
             stream.shares_memory = not order["walls"]  # behind them, no memory is made that no limit counts
             channel = Channel(stream)
