@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from pathlib import Path
 
-__all__ = ["import_path", "reset_signals", "worker_environment"]
+__all__ = ["PROGRAM", "has_ended", "import_path", "reset_signals", "this_process", "worker_environment"]
 
 _GIVEN = (
     "LANG",
@@ -25,6 +26,21 @@ _GIVEN = (
     "TZ",
 )
 """Locale and time zone, each by its full name: anything may stand in a variable ``LC_...`` of a user's."""
+
+PROGRAM = """
+import os
+line = b""
+while not line.endswith(b"\\n"):
+    line += os.read(0, 1)
+import json, sys
+sys.path[:] = json.loads(line)
+from agex.isolation.supervised import {entry}
+{entry}()
+"""
+"""Runs a worker that is told the path of its modules by standard input, in a line before all messages.
+
+The arguments of a process are there for all to see, and for what runs in it.
+"""
 
 
 def worker_environment() -> dict[str, str]:
@@ -49,3 +65,23 @@ def reset_signals() -> None:
 
 
 _IGNORED_BY_PYTHON = {getattr(signal, name) for name in ("SIGPIPE", "SIGXFSZ") if hasattr(signal, name)}
+
+
+def this_process() -> str:
+    """Return what tells this process from others, also from those that had its number before."""
+    return f"{os.getpid()}-{_started(os.getpid())}"
+
+
+def has_ended(process: str) -> bool:
+    """Return whether there is no such process, of those seen from here, that `this_process` told of."""
+    number, _, started = process.partition("-")
+    return not number.isdigit() or _started(int(number)) != started
+
+
+def _started(number: int) -> str:
+    """Return when a process was started, in ticks since the machine was; nothing where there is none."""
+    try:
+        about = Path(f"/proc/{number}/stat").read_text(encoding="utf-8", errors="replace")
+    except (FileNotFoundError, ProcessLookupError):
+        return "none"
+    return about.rpartition(")")[2].split()[19]

@@ -12,6 +12,7 @@ import dis
 import functools
 import importlib
 import io
+import pickle
 import sys
 import threading
 import types
@@ -92,6 +93,8 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc] # it has no types
             return importlib.import_module, (obj.__name__,)
         if isinstance(obj, types.FunctionType) and not _is_below(obj.__module__ or "", self._registered):
             self._pickled.imports |= {*_imports(obj.__code__, obj.__globals__.get("__package__") or "")}
+        if isinstance(obj, io.TextIOWrapper):  # cloudpickle would read the file and send its text
+            raise pickle.PicklingError(f"an open file, {obj.name!r}, cannot be copied")
         made_again = _MADE_AGAIN.get(type(obj))
         return super().reducer_override(obj) if made_again is None else made_again(obj)
 

@@ -23,7 +23,7 @@ from agex.isolation.base import names_of
 from agex.isolation.clock import Clock
 from agex.isolation.crossing import CannotCross, Packing, pack, pack_groups, unpack, unpack_groups
 from agex.isolation.exports import Exports
-from agex.isolation.faults import ProtocolError, WorkerGone, WorkerLost, pack_error, unpack_error
+from agex.isolation.faults import OutOfMemory, ProtocolError, WorkerGone, WorkerLost, pack_error, unpack_error
 from agex.isolation.frames import Frame
 from agex.isolation.functions import Functions
 from agex.isolation.outcome import (
@@ -533,7 +533,10 @@ class RemoteSession:
         worker, self._worker = self._worker, None
         self._ran = False
         ended = worker.kill() if worker is not None else "it was ended before"
-        return WorkerLost(lost_because(error, ended, self._clock))
+        lost = WorkerLost(lost_because(error, ended, self._clock))
+        if isinstance(ended, OutOfMemory):
+            lost.memory = ended
+        return lost
 
     # -- variables -----------------------------------------------------------------
 
