@@ -64,12 +64,16 @@ def show(report: dict[str, Any]) -> None:
     table = Table("level", "attempt", "stopped", title="Isolation, by trying")
     for level, attempts in report["isolation"].items():
         for what, stopped in attempts.items():
-            table.add_row(level, what, "yes" if stopped else "NO")
+            table.add_row(level, what, _said(stopped))
     for level, found in report["levels"].items():
         for what, stopped in found.get("stopped", {}).items():
-            table.add_row(level, what, "yes" if stopped else "NO")
+            table.add_row(level, what, _said(stopped))
     console.print(table)
     for level, found in report["levels"].items():
         held = ", ".join(found["walls"]) if found["available"] else f"not here: {found['why']}"
         console.print(f"{level}: {held}", markup=False)
     console.print('"none" is a guard rail for cooperative code, not a boundary; see docs/security.md.')
+
+
+def _said(stopped: bool | str) -> str:
+    return stopped if isinstance(stopped, str) else "yes" if stopped else "NO"

@@ -99,9 +99,9 @@ class ContainerExecutor(ProcessExecutor):
         self, saved: Saved, limits: Limits, about: Mapping[str, Any], *, has_files: bool
     ) -> ContainerWorker:
         memory_mb = limits.memory_mb or _MEMORY_MB
-        image = self._image(files_of([*saved.modules, *saved.imports]))
+        files = files_of([*saved.modules, *saved.imports])
         try:
-            container = self._client.containers.create(**self._settings(image, limits, memory_mb))
+            container = self._created(files, limits, memory_mb)
             worker = ContainerWorker(container, self._address, memory_mb)
         except _errors() as error:
             raise IsolationUnavailable(f"a container cannot be started: {error}") from error
@@ -117,6 +117,16 @@ class ContainerExecutor(ProcessExecutor):
         )
         _require_ready(worker)
         return worker
+
+    def _created(self, files: Mapping[str, Path], limits: Limits, memory_mb: int) -> Any:
+        from docker.errors import ImageNotFound
+
+        image = self._image(files)
+        try:
+            return self._client.containers.create(**self._settings(image, limits, memory_mb))
+        except ImageNotFound:  # somebody has cleaned up
+            self._images = {key: each for key, each in self._images.items() if each != image}
+            return self._client.containers.create(**self._settings(self._image(files), limits, memory_mb))
 
     def _settings(self, image: str, limits: Limits, memory_mb: int) -> dict[str, Any]:
         from docker.types import Mount, Ulimit
@@ -157,7 +167,7 @@ class ContainerExecutor(ProcessExecutor):
 
     def _image(self, files: Mapping[str, Path]) -> str:
         """Return an image with these files of modules, made when it is first needed."""
-        archive = _archive([*installation()], {**package_files(), **files})
+        archive = _archive(installation(), {**package_files(), **_read(files)})
         key = hashlib.blake2b(archive).digest()
         with self._lock:
             if key not in self._images:
@@ -206,7 +216,11 @@ def _executable() -> str:
     return str(Path(sys.executable).resolve())
 
 
-def _archive(folders: Sequence[str], files: Mapping[str, Path]) -> bytes:
+def _read(files: Mapping[str, Path]) -> dict[str, bytes]:
+    return {name: file.read_bytes() for name, file in files.items()}
+
+
+def _archive(folders: Sequence[str], files: Mapping[str, bytes]) -> bytes:
     """Make an image: an empty place for each folder, the links of the system, and files of modules."""
     archive = io.BytesIO()
     with tarfile.open(fileobj=archive, mode="w") as tar:
@@ -221,10 +235,10 @@ def _archive(folders: Sequence[str], files: Mapping[str, Path]) -> bytes:
         home = f"home = {Path(sys.base_prefix, 'bin')}\n"  # where the interpreter finds its library from
         _add(tar, f"{_OWN}/pyvenv.cfg", tarfile.REGTYPE, made, content=home.encode())
         _place(tar, f"{_OWN}/modules", made, is_folder=True)
-        for name, file in sorted(files.items()):
+        for name, content in sorted(files.items()):
             path = f"{_OWN}/modules/{name}"
             _place(tar, str(Path(path).parent), made, is_folder=True)
-            _add(tar, path, tarfile.REGTYPE, made, content=file.read_bytes())
+            _add(tar, path, tarfile.REGTYPE, made, content=content)
     return archive.getvalue()
 
 

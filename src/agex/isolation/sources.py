@@ -9,11 +9,14 @@ from __future__ import annotations
 import ast
 import functools
 import importlib.machinery
+import marshal
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from importlib.machinery import SourceFileLoader
+from importlib.util import MAGIC_NUMBER, cache_from_source, source_hash
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 
 from agex.isolation.kernel.namespaces import installation
 
@@ -125,10 +128,29 @@ def _imported(file: Path, package: str) -> Iterator[str]:
             yield from (f"{base}.{alias.name}" for alias in node.names)
 
 
-def package_files() -> dict[str, Path]:
+@functools.cache
+def package_files() -> Mapping[str, bytes]:
     """Return the files of agex itself that a worker needs; none where they are part of the installation."""
     folder = Path(__file__).resolve().parents[1]
     if is_installed(str(folder)):
         return {}
-    found = [*folder.rglob("*.py"), *folder.glob("sandbox/written_*.txt")]
-    return {f"{_OWN}/{file.relative_to(folder)}": file for file in found}
+    found: dict[str, bytes] = {}
+    for file in [*folder.rglob("*.py"), *folder.glob("sandbox/written_*.txt")]:
+        place = f"{_OWN}/{file.relative_to(folder)}"
+        found[place] = file.read_bytes()
+        if file.suffix == ".py":  # a worker cannot keep what it compiles, and there are hundreds
+            found[cache_from_source(place)] = _compiled(file, found[place], place)
+    return found
+
+
+def _compiled(file: Path, text: bytes, place: str) -> bytes:
+    """Return a file of bytecode that is not compared with its source, see PEP 552."""
+    code = SourceFileLoader(_OWN, str(file)).get_code(_OWN)
+    assert code is not None
+    return MAGIC_NUMBER + (1).to_bytes(4, "little") + source_hash(text) + marshal.dumps(_placed(code, place))
+
+
+def _placed(code: CodeType, place: str) -> CodeType:
+    """Return code of a file that is somewhere else."""
+    constants = tuple([_placed(one, place) if isinstance(one, CodeType) else one for one in code.co_consts])
+    return code.replace(co_filename=place, co_consts=constants)
