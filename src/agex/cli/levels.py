@@ -15,6 +15,7 @@ from agex.sandbox import Limits, Policy, Result
 __all__ = ["try_level"]
 
 _SECONDS = 5.0
+_VARIABLE = "AGEX_DOCTOR_CANARY"
 _PROCESSES = 200
 """More than one container may have, and few enough to start them where nothing stops it."""
 
@@ -40,6 +41,10 @@ class Attempts:
     @staticmethod
     def write(path: str) -> int:
         return Path(path).write_text("x", encoding="utf-8")
+
+    @staticmethod
+    def variable(name: str) -> str:
+        return os.environ[name]
 
     @staticmethod
     def connect(port: int) -> None:
@@ -78,10 +83,13 @@ class Attempts:
 def try_level(level: Level) -> dict[str, Any]:
     """Try a level: say whether it is there, what holds it, and what raw Python was kept from."""
     try:
+        os.environ[_VARIABLE] = "secret"
         executor = executor_of(level)
         return {"available": True, "walls": _walls(executor), "stopped": _attempts(executor)}
     except IsolationUnavailable as error:
         return {"available": False, "why": str(error)}
+    finally:
+        os.environ.pop(_VARIABLE, None)
 
 
 def _walls(executor: Executor) -> list[str]:
@@ -96,6 +104,7 @@ def _attempts(executor: Executor) -> dict[str, bool | Literal["bounded"]]:
         calls: dict[str, tuple[Any, ...]] = {
             "read a file of the host": ("read", str(secret)),
             "write a file of the host": ("write", str(Path(folder, "new"))),
+            "read the host's environment": ("variable", _VARIABLE),
             "open a connection": ("connect", listener.getsockname()[1]),
             "signal a process of the host": ("signal", os.getpid()),
         }

@@ -81,7 +81,7 @@ def _in_slices(wait: Callable[[float], bool], timeout: float | None) -> bool:
 _sleep = time.sleep
 
 
-def sleep(seconds: float, /) -> None:
+def sleep(seconds: Any, /) -> None:
     """Suspend execution for a given number of seconds, which may be a fraction."""
     if isinstance(seconds, float):
         length: float = float.__float__(seconds)
