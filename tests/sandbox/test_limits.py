@@ -14,7 +14,7 @@ import threading
 import pytest
 
 from agex.errors import EvalError
-from agex.sandbox import Limits, Result, Sandbox, limits, output
+from agex.sandbox import Limits, Result, Sandbox, limits, output, resource_limits
 from agex.sandbox.limits import Deadline
 
 QUICK = Limits(seconds=0.3)
@@ -381,7 +381,7 @@ def test_an_interrupt_of_a_run_within_a_run_does_not_undo_that_of_the_outer_one(
 def test_a_strike_while_the_limit_is_given_back_leaves_the_host_its_own(monkeypatch) -> None:
     import resource
 
-    limit, before = limits._SoftLimit(), resource.getrlimit(resource.RLIMIT_NOFILE)
+    limit, before = resource_limits._SoftLimit(), resource.getrlimit(resource.RLIMIT_NOFILE)
     apply, strikes = limit._apply, [limits.TimeLimit()]
 
     def struck(which: int) -> None:
@@ -390,7 +390,7 @@ def test_a_strike_while_the_limit_is_given_back_leaves_the_host_its_own(monkeypa
         apply(which)
 
     monkeypatch.setattr(limit, "_apply", struck)
-    run = limits.Held()
+    run = resource_limits.Held()
     limit.hold(run, resource.RLIMIT_NOFILE, 100)
     assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] == 100
     with pytest.raises(limits.TimeLimit):

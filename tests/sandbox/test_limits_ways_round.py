@@ -126,11 +126,16 @@ WAITS = (
     "q = queue.LifoQueue(1); q.put(1); q.put(2)",
     "q = queue.PriorityQueue(); q.put(1); q.join()",
     "q = queue.Queue(); q.mutex.acquire(); q.mutex.acquire()",
+    "q = queue.Queue()\nwith q.not_empty:\n    while True: q.not_empty.wait()",
+    "import time; time.sleep(60)",
+    "from time import sleep; list(map(sleep, [0.1] * 600))",
+    "import time\nwhile True:\n    try: time.sleep(60)\n    except BaseException: pass",
+    "import functools, time; functools.partial(time.sleep, 60.5)()",
 )
 
 
 @pytest.mark.parametrize("source", WAITS)
-def test_a_queue_that_stays_empty_is_not_waited_for_beyond_the_limit(source: str) -> None:
+def test_nothing_is_waited_for_beyond_the_limit(source: str) -> None:
     check(
         "import sys, asyncio\n"
         "said = in_a_thread(sys.argv[1])\n"
@@ -139,6 +144,22 @@ def test_a_queue_that_stays_empty_is_not_waited_for_beyond_the_limit(source: str
         "assert 'TimeoutError' in str(result.error)",
         f"import queue\n{source}",
     )
+
+
+@pytest.mark.parametrize(
+    "seconds", ["-1", "float('nan')", "'1'", "1e300", "None", "[1]", "-0.0", "0", "False", "0.06"]
+)
+def test_sleep_takes_and_refuses_what_the_real_one_does(seconds: str) -> None:
+    import time
+
+    from agex.sandbox import Sandbox
+
+    source = f"try:\n    time.sleep({seconds})\nexcept Exception as error:\n    said = type(error).__name__, str(error)"
+    real: dict[str, object] = {"time": time, "said": None}
+    exec(source, real)
+    ours = Sandbox().exec(f"import time\nsaid = None\n{source}")
+    assert ours.error is None
+    assert ours.namespace["said"] == real["said"]
 
 
 def test_a_queue_does_what_a_queue_does() -> None:

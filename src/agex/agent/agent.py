@@ -186,6 +186,7 @@ class Agent(Shown):
         docstring: str | None = None,
         host_fs_access: bool = False,
         network_access: bool = False,
+        timeout: float | None = None,
     ) -> F: ...
 
     @overload
@@ -198,6 +199,7 @@ class Agent(Shown):
         docstring: str | None = None,
         host_fs_access: bool = False,
         network_access: bool = False,
+        timeout: float | None = None,
     ) -> Callable[[F], F]: ...
 
     def fn(self, f: Any = None, /, *, name: str | None = None, **settings: Any) -> Any:
@@ -209,7 +211,9 @@ class Agent(Shown):
             **settings: ``visibility="high"`` lists signature and docstring in the prompt,
                 ``"medium"`` the signature, ``"low"`` nothing;
                 ``docstring`` replaces its own in the prompt; ``host_fs_access`` and
-                ``network_access`` let it open files of the host and use the network.
+                ``network_access`` let it open files of the host and use the network; ``timeout``
+                is how many seconds an action waits for it, which ends with that. Its time is not
+                the action's own.
 
         Raises:
             DefinitionError: it is no function, a task of this same agent, or the name is taken.

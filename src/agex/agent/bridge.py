@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 from agex.agent.call import Call, runs_on
 from agex.agent.registration import Registration
 from agex.errors import InputError, TaskError
+from agex.sandbox.hosttime import in_host_time
 from agex.threads import blocks_the_loop
 
 if TYPE_CHECKING:
@@ -58,16 +59,25 @@ def _for_guest(one: Registration, session: GuestSession, call: Call) -> Callable
         return _refusal(one.name)
     if one.kind == "task":
         return _guarded(_on_loop(one.name, one.target.call_from_agent, call, call.loop), session)
-    return _unpacked(_on_loop(one.name, _with_doors(one), call, call.loop))
+    return in_host_time(_unpacked(_on_loop(one.name, _with_doors(one, session), call, call.loop)))
 
 
-def _with_doors(one: Registration) -> _Packed:
-    """Return the async function, with what it was granted open for its length."""
+def _with_doors(one: Registration, session: GuestSession) -> _Packed:
+    """Return the async function, with what it was granted open for its length, and ended at its limit."""
     from agex.sandbox import wall
 
     async def arun(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-        with wall.opened(*one.doors):
-            return await one.target(*args, **kwargs)
+        limit = asyncio.timeout(one.timeout)
+        try:
+            async with limit:
+                with wall.opened(*one.doors):
+                    return await one.target(*args, **kwargs)
+        except TimeoutError:
+            if not limit.expired():
+                raise
+        late = TimeoutError(f"{one.name}() took longer than its timeout of {one.timeout:g} s")
+        session.interrupt(late)
+        raise late
 
     return arun
 

@@ -69,6 +69,8 @@ class Registration:
     """Whether a module brings its submodules."""
     host_fs_access: bool = False
     network_access: bool = False
+    timeout: float | None = None
+    """Seconds that the agent's code waits for a function; None for as long as it takes."""
     stays: bool = False
     """Whether the instances of a class are the host's alone: code elsewhere uses them from there."""
 
@@ -82,12 +84,24 @@ class Registration:
             raise DefinitionError(
                 f"The agent's code already has a {self.name!r} of its own; register under another name."
             )
+        self._require_timeout()
         for patterns in ("include", "exclude"):
             object.__setattr__(self, patterns, _settled(getattr(self, patterns)))
         if self.visibility not in get_args(Visibility):
             raise DefinitionError(
                 f"visibility={self.visibility!r} is none of: {', '.join(get_args(Visibility))}."
             )
+
+    def _require_timeout(self) -> None:
+        if self.timeout is None:
+            return
+        if self.kind == "task":
+            raise DefinitionError(
+                f"timeout= is for functions, and {self.name!r} is a task: give its agent Budget(seconds=...)."
+            )
+        from agex.sandbox.hosttime import require_timeout
+
+        require_timeout(self.timeout)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle it by value, and a module by its name."""
@@ -217,6 +231,7 @@ def _grant_registered(policy: Policy, registrations: Iterable[Registration]) -> 
                 name=one.name,
                 host_fs_access=one.host_fs_access,
                 network_access=one.network_access,
+                timeout=one.timeout,
             )
 
 

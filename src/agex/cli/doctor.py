@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import threading
 from typing import Any
 
 from rich.console import Console
@@ -12,7 +13,7 @@ from agex.cli.levels import try_level
 from agex.errors import ModelNotConfigured
 from agex.isolation import Level
 from agex.models import resolve_model
-from agex.sandbox import Limits, Sandbox
+from agex.sandbox import Limits, Result, Sandbox
 
 __all__ = ["examine", "show"]
 
@@ -22,6 +23,13 @@ _ATTEMPTS = {
     "reach the interpreter's classes": "().__class__.__base__.__subclasses__()",
     "run past its time limit": "while True: pass",
 }
+_SECONDS = 0.2
+_LATE = {
+    "wait past its time, in a thread": "import time\ntime.sleep(2)",
+    "run in C past its time, in a thread": "sum(range(10 ** 8))",
+    "match a pattern past its time, in a thread": "import re\nre.match('(a+)+$', 'a' * 24 + 'b')",
+}
+"""See docs/security.md for what ends when."""
 
 
 def examine() -> dict[str, Any]:
@@ -48,8 +56,19 @@ def _model() -> dict[str, Any]:
 
 def _attempts() -> dict[str, bool]:
     """Tell for each attempt whether it was stopped."""
-    sandbox = Sandbox(limits=Limits(seconds=0.2))
-    return {what: sandbox.exec(source).error is not None for what, source in _ATTEMPTS.items()}
+    sandbox = Sandbox(limits=Limits(seconds=_SECONDS))
+    found = {what: sandbox.exec(source).error is not None for what, source in _ATTEMPTS.items()}
+    return found | {what: _is_in_time(source) for what, source in _LATE.items()}
+
+
+def _is_in_time(source: str) -> bool:
+    """Return whether code ends at its limit outside the main thread."""
+    results: list[Result] = []
+    sandbox = Sandbox(limits=Limits(seconds=_SECONDS))
+    thread = threading.Thread(target=lambda: results.append(sandbox.exec(source)))
+    thread.start()
+    thread.join()
+    return results[0].duration < 2 * _SECONDS
 
 
 def show(report: dict[str, Any]) -> None:
@@ -64,12 +83,16 @@ def show(report: dict[str, Any]) -> None:
     table = Table("level", "attempt", "stopped", title="Isolation, by trying")
     for level, attempts in report["isolation"].items():
         for what, stopped in attempts.items():
-            table.add_row(level, what, "yes" if stopped else "NO")
+            table.add_row(level, what, _said(stopped))
     for level, found in report["levels"].items():
         for what, stopped in found.get("stopped", {}).items():
-            table.add_row(level, what, "yes" if stopped else "NO")
+            table.add_row(level, what, _said(stopped))
     console.print(table)
     for level, found in report["levels"].items():
         held = ", ".join(found["walls"]) if found["available"] else f"not here: {found['why']}"
         console.print(f"{level}: {held}", markup=False)
     console.print('"none" is a guard rail for cooperative code, not a boundary; see docs/security.md.')
+
+
+def _said(stopped: bool | str) -> str:
+    return stopped if isinstance(stopped, str) else "yes" if stopped else "NO"

@@ -12,6 +12,8 @@ __all__ = ["Clock"]
 class Clock:
     """Counts the seconds of a run. It stands still while the host works for the guest.
 
+    While it is *lent*, code of the guest's that the host calls has it again.
+
     Args:
         seconds: that there are; None for no end.
         of_guest: whether it is guest code that takes them, and not a chore of the worker's.
@@ -27,24 +29,52 @@ class Clock:
         self.due = None if seconds is None else time.monotonic() + seconds
         self.stood = 0.0
         self._since: float | None = None
+        self._is_lent = False
 
     @property
     def stands(self) -> bool:
-        """Whether it stands still."""
-        return self._since is not None
+        """Whether it stands still, also for code of the guest's."""
+        return self._since is not None and not self._is_lent
 
     @contextlib.contextmanager
     def paused(self) -> Iterator[None]:
         """Stand still for the length of a block; calls nest."""
-        if self._since is not None:
+        with self._standing(is_lent=False):
+            yield
+
+    @contextlib.contextmanager
+    def lent(self) -> Iterator[None]:
+        """Stand still for the length of a block, but for code of the guest's in it: see `counted`."""
+        with self._standing(is_lent=True):
+            yield
+
+    @contextlib.contextmanager
+    def counted(self) -> Iterator[None]:
+        """Count again for the length of a block, if it is lent."""
+        if not self._is_lent:
             yield
             return
-        self._since = time.monotonic()
+        self._go_on()
         try:
             yield
         finally:
-            passed = time.monotonic() - self._since
-            self._since = None
-            self.stood += passed
-            if self.due is not None:
-                self.due += passed
+            self._since, self._is_lent = time.monotonic(), True
+
+    @contextlib.contextmanager
+    def _standing(self, *, is_lent: bool) -> Iterator[None]:
+        if self._since is not None:
+            yield
+            return
+        self._since, self._is_lent = time.monotonic(), is_lent
+        try:
+            yield
+        finally:
+            self._go_on()
+
+    def _go_on(self) -> None:
+        assert self._since is not None
+        passed = time.monotonic() - self._since
+        self._since, self._is_lent = None, False
+        self.stood += passed
+        if self.due is not None:
+            self.due += passed

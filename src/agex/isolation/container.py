@@ -1,17 +1,21 @@
 """The level ``container``: workers in containers of Docker or podman, through the Docker API.
 
-The image holds nothing but empty folders. Into them the running interpreter, its installed
-packages and the shared libraries are mounted read-only, so that a worker has the very modules
-of the host without a registry, a build or a copy. That needs a daemon on this machine.
+The image holds the files of registered modules of the user's, and of agex where that is not installed; else
+nothing but empty folders. Into them the running interpreter, its installed packages and the shared libraries
+are mounted read-only, so that a worker has the very modules of the host without a registry or a build. That
+needs a daemon on this machine.
 """
 
 from __future__ import annotations
 
 import contextlib
 import contextvars
+import hashlib
 import io
 import json
 import os
+import select
+import signal
 import socket
 import struct
 import sys
@@ -19,16 +23,18 @@ import tarfile
 import threading
 import time
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from agex.errors import IsolationUnavailable
 from agex.isolation.base import Level, Wall
-from agex.isolation.faults import ProtocolError, WorkerGone
+from agex.isolation.environment import PROGRAM, has_ended, import_path, this_process, worker_environment
+from agex.isolation.faults import OutOfMemory, ProtocolError, WorkerGone
 from agex.isolation.frames import Buffer, Channel, Pipes
 from agex.isolation.kernel.namespaces import installation
 from agex.isolation.process import ProcessExecutor, Saved
+from agex.isolation.sources import files_of, is_installed, package_files
 from agex.sandbox import Limits
 
 __all__ = ["ContainerExecutor"]
@@ -36,6 +42,7 @@ __all__ = ["ContainerExecutor"]
 _API = "1.41"
 """What podman 4 speaks, too."""
 _READY_SECONDS = 60.0
+_END_SECONDS = 5.0
 _MEMORY_MB = 4096
 """What a worker may have where no limit is given: there must be one."""
 _BASE_MB = 256
@@ -44,7 +51,10 @@ _PROCESSES = 64
 _FILES = 1024
 _NOBODY = "65534:65534"
 _LABEL = "agex.worker"
-_PROGRAM = "import sys; sys.path[:] = {path!r}; from agex.isolation.supervised import main; main()"
+"""Says of a container and of an image which process made it."""
+_OWN = "/agex"
+"""The folder of what is in the image."""
+_KILLED = 128 + signal.SIGKILL
 
 
 class ContainerExecutor(ProcessExecutor):
@@ -67,8 +77,9 @@ class ContainerExecutor(ProcessExecutor):
         super().__init__()
         self._client, self._address = _connected(url)
         self._walls = self._examined()
-        self._images: dict[str, str] = {}
+        self._images: dict[bytes, str] = {}
         self._lock = threading.Lock()
+        self._remove(of_others=True)
 
     def walls(self) -> tuple[Wall, ...]:
         return self._walls
@@ -87,12 +98,14 @@ class ContainerExecutor(ProcessExecutor):
     def _launch(
         self, saved: Saved, limits: Limits, about: Mapping[str, Any], *, has_files: bool
     ) -> ContainerWorker:
-        shown = _shown(saved.modules)
+        memory_mb = limits.memory_mb or _MEMORY_MB
+        files = files_of([*saved.modules, *saved.imports])
         try:
-            container = self._client.containers.create(**self._settings(shown, limits))
-            worker = ContainerWorker(container, self._address)
+            container = self._created(files, limits, memory_mb)
+            worker = ContainerWorker(container, self._address, memory_mb)
         except _errors() as error:
             raise IsolationUnavailable(f"a container cannot be started: {error}") from error
+        worker.tell_path([*filter(is_installed, import_path()), f"{_OWN}/modules"])
         worker.channel.send(
             {
                 "about": about,
@@ -105,17 +118,31 @@ class ContainerExecutor(ProcessExecutor):
         _require_ready(worker)
         return worker
 
-    def _settings(self, shown: Sequence[str], limits: Limits) -> dict[str, Any]:
+    def _created(self, files: Mapping[str, Path], limits: Limits, memory_mb: int) -> Any:
+        from docker.errors import ImageNotFound
+
+        image = self._image(files)
+        try:
+            return self._client.containers.create(**self._settings(image, limits, memory_mb))
+        except ImageNotFound:  # somebody has cleaned up
+            self._images = {key: each for key, each in self._images.items() if each != image}
+            return self._client.containers.create(**self._settings(self._image(files), limits, memory_mb))
+
+    def _settings(self, image: str, limits: Limits, memory_mb: int) -> dict[str, Any]:
         from docker.types import Mount, Ulimit
 
-        executable = str(Path(sys.executable).resolve())
-        program = _PROGRAM.format(path=[path for path in sys.path if path])
-        paths = [*shown, executable]
+        mounts = {**{path: path for path in installation()}, f"{_OWN}/python": _executable()}
         return {
-            "image": self._image(paths),
-            "command": [executable, "-I", "-S", "-c", program],
-            "environment": {"PYTHONHOME": sys.base_prefix, "OPENBLAS_NUM_THREADS": "4"},
-            "mounts": [Mount(path, path, type="bind", read_only=True) for path in paths],
+            "image": image,
+            "command": [f"{_OWN}/python", "-I", "-S", "-c", PROGRAM.format(entry="main")],
+            "environment": {**_NO_PROXIES, **worker_environment(), "OPENBLAS_NUM_THREADS": "4"},
+            "use_config_proxy": False,
+            "hostname": "worker",
+            "mounts": [
+                *(Mount(there, here, type="bind", read_only=True) for there, here in mounts.items()),
+                # podman would put a copy of the host's there.
+                *(Mount(file, os.devnull, type="bind", read_only=True) for file in _HOST_NAMES),
+            ],
             "stdin_open": True,
             # podman's removal stops first, and gives what does not listen to another signal ten seconds.
             "stop_signal": "SIGKILL",
@@ -126,8 +153,8 @@ class ContainerExecutor(ProcessExecutor):
             "cap_drop": ["ALL"],
             "security_opt": ["no-new-privileges"],
             "user": _NOBODY,
-            "mem_limit": f"{(limits.memory_mb or _MEMORY_MB) + _BASE_MB}m",
-            "memswap_limit": f"{(limits.memory_mb or _MEMORY_MB) + _BASE_MB}m",
+            "mem_limit": f"{memory_mb + _BASE_MB}m",
+            "memswap_limit": f"{memory_mb + _BASE_MB}m",
             "pids_limit": _PROCESSES,
             "shm_size": "64k",
             # Both, or podman refuses: it would raise the other to what this process may not have.
@@ -135,15 +162,18 @@ class ContainerExecutor(ProcessExecutor):
                 Ulimit(name="nofile", soft=limits.open_files or _FILES, hard=limits.open_files or _FILES),
                 Ulimit(name="nproc", soft=4096, hard=4096),
             ],
-            "labels": {_LABEL: str(os.getpid())},
+            "labels": {_LABEL: this_process()},
         }
 
-    def _image(self, paths: Sequence[str]) -> str:
-        """Return an image with the places of these paths, made when it is first needed."""
-        key = "\n".join(paths)
+    def _image(self, files: Mapping[str, Path]) -> str:
+        """Return an image with these files of modules, made when it is first needed."""
+        archive = _archive(installation(), {**package_files(), **_read(files)})
+        key = hashlib.blake2b(archive).digest()
         with self._lock:
             if key not in self._images:
-                told = self._client.api.import_image_from_data(_empty(paths))
+                told = self._client.api.import_image_from_data(
+                    archive, changes=[f"LABEL {_LABEL}={this_process()}"]
+                )
                 # One JSON object a line; podman tells the image's number in the last, and gives it no name.
                 self._images[key] = json.loads(told.strip().splitlines()[-1])["status"]
             return self._images[key]
@@ -153,62 +183,93 @@ class ContainerExecutor(ProcessExecutor):
         for thread in list(_removing):
             thread.join()
         if _listens(self._address):
-            self._clean_up()
+            self._remove(of_others=False)
         self._client.close()
 
-    def _clean_up(self) -> None:
-        """Remove the containers that this process has left, and the images."""
+    def _remove(self, *, of_others: bool) -> None:
+        """Remove the containers and images of this process, or those that ended processes have left.
+
+        A container of a process that is not seen from here may be in use, if it runs.
+        """
         with contextlib.suppress(*_errors()):
-            own = {"label": f"{_LABEL}={os.getpid()}"}
-            for container in self._client.containers.list(all=True, filters=own):
-                container.remove(force=True)
-            for image in self._images.values():
-                self._client.images.remove(image, force=True)
+            state = {"status": "exited"} if of_others else {}
+            for container in self._client.containers.list(all=True, filters={"label": _LABEL, **state}):
+                if _is_to_go(container.labels.get(_LABEL, ""), of_others=of_others):
+                    container.remove(force=True)
+            for image in self._client.images.list(filters={"label": _LABEL}):
+                if _is_to_go(image.labels.get(_LABEL, ""), of_others=of_others):
+                    with contextlib.suppress(*_errors()):  # one is in use
+                        self._client.images.remove(image.id, force=not of_others)
 
 
-def _shown(modules: Iterable[str]) -> list[str]:
-    """Return what a worker sees of the host: the installation, and the packages of registered modules."""
-    found = set(installation())
-    for name in (*modules, "agex"):
-        file = getattr(sys.modules.get(name.partition(".")[0]), "__file__", None)
-        if file is not None:
-            path = Path(file).resolve()
-            found.add(str(path.parent if path.name.startswith("__init__.") else path))
-    return sorted(path for path in found if not any(path.startswith(f"{other}/") for other in found))
+def _is_to_go(label: str, *, of_others: bool) -> bool:
+    return has_ended(label) if of_others else label == this_process()
 
 
-def _empty(paths: Sequence[str]) -> bytes:
-    """Make the image as an archive: a folder or an empty file for each path, and the links of the system."""
+_PROXIES = ("http_proxy", "https_proxy", "ftp_proxy", "no_proxy")
+_NO_PROXIES = {each: "" for name in _PROXIES for each in (name, name.upper())}
+"""podman would give the service's own, and a password may be in there."""
+_HOST_NAMES = ("/etc/hosts", "/etc/resolv.conf")
+
+
+def _executable() -> str:
+    return str(Path(sys.executable).resolve())
+
+
+def _read(files: Mapping[str, Path]) -> dict[str, bytes]:
+    return {name: file.read_bytes() for name, file in files.items()}
+
+
+def _archive(folders: Sequence[str], files: Mapping[str, bytes]) -> bytes:
+    """Make an image: an empty place for each folder, the links of the system, and files of modules."""
     archive = io.BytesIO()
     with tarfile.open(fileobj=archive, mode="w") as tar:
         made: set[str] = set()
-        for path in paths:
-            for parent in reversed(Path(path).parents):
-                _add(tar, str(parent), tarfile.DIRTYPE, made)
-            _add(tar, path, tarfile.DIRTYPE if Path(path).is_dir() else tarfile.REGTYPE, made)
+        for path in folders:
+            _place(tar, path, made, is_folder=Path(path).is_dir())
         for link in ("/lib", "/lib64", "/bin"):
             if Path(link).is_symlink() and link not in made:
                 _add(tar, link, tarfile.SYMTYPE, made, target=str(Path(link).readlink()))
+        for path in (f"{_OWN}/python", *_HOST_NAMES):
+            _place(tar, path, made, is_folder=False)
+        home = f"home = {Path(sys.base_prefix, 'bin')}\n"  # where the interpreter finds its library from
+        _add(tar, f"{_OWN}/pyvenv.cfg", tarfile.REGTYPE, made, content=home.encode())
+        _place(tar, f"{_OWN}/modules", made, is_folder=True)
+        for name, content in sorted(files.items()):
+            path = f"{_OWN}/modules/{name}"
+            _place(tar, str(Path(path).parent), made, is_folder=True)
+            _add(tar, path, tarfile.REGTYPE, made, content=content)
     return archive.getvalue()
 
 
-def _add(tar: tarfile.TarFile, path: str, kind: bytes, made: set[str], *, target: str = "") -> None:
+def _place(tar: tarfile.TarFile, path: str, made: set[str], *, is_folder: bool) -> None:
+    for parent in reversed(Path(path).parents):
+        _add(tar, str(parent), tarfile.DIRTYPE, made)
+    _add(tar, path, tarfile.DIRTYPE if is_folder else tarfile.REGTYPE, made)
+
+
+def _add(
+    tar: tarfile.TarFile, path: str, kind: bytes, made: set[str], *, target: str = "", content: bytes = b""
+) -> None:
     name = path.strip("/")
     if not name or path in made:
         return
     made.add(path)
     info = tarfile.TarInfo(name)
-    info.type, info.mode, info.linkname = kind, 0o755, target
-    tar.addfile(info)
+    info.type, info.mode, info.linkname, info.size = kind, 0o755, target, len(content)
+    tar.addfile(info, io.BytesIO(content))
 
 
 class ContainerWorker:
     """A container with a worker in it, and the connection to its standard input and output."""
 
-    def __init__(self, container: Any, address: str) -> None:
+    def __init__(self, container: Any, address: str, memory_mb: int) -> None:
         self._container = container
+        self._memory_mb = memory_mb
+        self._is_killed = False
         attached = container.attach_socket(params={"stdin": 1, "stdout": 1, "stream": 1})
-        self.channel = Channel(_Attached(attached))
+        self._stream = _Attached(attached)
+        self.channel = Channel(self._stream)
         # In a context of its own: a collection may strike while guest code runs, which may start no thread.
         end = contextvars.Context().run
         self._finalizer = weakref.finalize(self, end, _end, self.channel, container, address)
@@ -218,19 +279,32 @@ class ContainerWorker:
         with contextlib.suppress(*_errors()):
             self._container.kill(signal="SIGUSR1")
 
+    def tell_path(self, path: Sequence[str]) -> None:
+        """Say where modules are, which it waits for before all else."""
+        self._stream.write([json.dumps(path).encode() + b"\n"], None, time.monotonic() + _READY_SECONDS)
+
     def terminate(self) -> None:
+        self._is_killed = True
         with contextlib.suppress(*_errors()):
             self._container.kill(signal="SIGKILL")
 
     def kill(self) -> str:
         told = "killed"
         with contextlib.suppress(*_errors()):
+            if self._stream.has_ended():
+                self._container.wait(timeout=_END_SECONDS)
             self._container.reload()
             state = self._container.attrs.get("State", {})
-            if not state.get("Running"):
-                told = f"exit status {state.get('ExitCode')}"
+            if not state.get("Running") and not self._is_killed:
+                told = self._told(state.get("ExitCode"))
         self.close()
         return told
+
+    def _told(self, status: Any) -> str:
+        """Say how it ended by itself: nobody kills a process in there but the kernel, for its memory."""
+        if status == _KILLED:
+            return OutOfMemory(f"it took more than {self._memory_mb} MiB of memory")
+        return f"exit status {status}"
 
     def close(self) -> None:
         self._finalizer()
@@ -299,6 +373,12 @@ class _Attached:
 
     def taken_descriptor(self) -> int | None:
         return None
+
+    def has_ended(self) -> bool:
+        """Return whether the other end hung up."""
+        poll = select.poll()
+        poll.register(self._attached.fileno(), select.POLLRDHUP)
+        return bool(poll.poll(0))
 
     def close(self) -> None:
         # The SDK keeps the response with the reader it gives; closed after it, it would flush what is closed.

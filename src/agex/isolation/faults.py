@@ -14,7 +14,7 @@ from typing import Any
 from agex import errors
 from agex.typeslots import module_of, mro_of, qualname_of
 
-__all__ = ["ProtocolError", "WorkerGone", "WorkerLost", "pack_error", "unpack_error"]
+__all__ = ["OutOfMemory", "ProtocolError", "WorkerGone", "WorkerLost", "pack_error", "unpack_error"]
 
 _TEXT = 20_000
 """Characters of a text in an error; more says no more."""
@@ -33,8 +33,17 @@ class WorkerGone(Exception):
     """The other end is not there any more."""
 
 
+class OutOfMemory(str):
+    """How a worker ended that was killed because it took more memory than it may."""
+
+    __slots__ = ()
+
+
 class WorkerLost(errors.EvalError):
     """The worker is not usable any more; the text says why."""
+
+    memory: str | None = None
+    """How it ended, if that was for its memory."""
 
 
 def _known() -> dict[str, type[Exception]]:

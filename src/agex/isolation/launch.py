@@ -1,9 +1,15 @@
-"""Starting workers: the zygote of a level in this process, and the processes that it forks."""
+"""Starting workers: the zygotes of a level in this process, and the processes that they fork.
+
+A worker has all that its zygote has in memory. So there is a zygote for each policy, which knows that policy
+alone. It is forked from one that has loaded the modules of the policy, and that from one which has loaded
+nothing: what is loaded for one policy serves another only where both name the same modules.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import contextvars
+import hashlib
 import json
 import os
 import select
@@ -14,6 +20,7 @@ import sys
 import threading
 import time
 import weakref
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,6 +28,7 @@ from typing import Any
 from agex import threads
 from agex.errors import IsolationUnavailable
 from agex.isolation.descriptors import receive_order, send_order
+from agex.isolation.environment import import_path, worker_environment
 from agex.isolation.faults import ProtocolError, WorkerGone
 from agex.isolation.frames import Channel, SocketStream
 
@@ -30,6 +38,15 @@ _READY_SECONDS = 30.0
 """For the first worker of a policy, whose modules are loaded meanwhile; that of others is a millisecond."""
 _END_SECONDS = 5.0
 """The kernel ends a killed process at once, unless it hangs in a driver."""
+_POLICIES = 16
+"""Zygotes kept ready, each for a policy; a host has one for each task signature."""
+_PROGRAM = """
+import sys
+sys.path[:] = {path}
+from agex.isolation.zygote import main
+main({descriptor}, {namespaces})
+"""
+"""Read from standard input: the arguments of a process are there for all to see, and for its workers."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,15 +71,15 @@ class WorkerProcess:
     Args:
         channel: to it.
         pidfd: of its process, which is this object's from now on.
-        launcher: whose zygote buries it.
+        zygote: that buries it.
         pid: of its process.
     """
 
-    def __init__(self, channel: Channel, pidfd: int, launcher: Launcher, pid: int) -> None:
+    def __init__(self, channel: Channel, pidfd: int, zygote: _Zygote, pid: int) -> None:
         self.channel = channel
         self.pid = pid
         self._pidfd = pidfd
-        self._launcher = launcher
+        self._zygote = zygote
         self._lock = threading.Lock()  # of whoever signals it, and whoever closes what is signalled
         # In a context of its own: a collection may strike while guest code runs, which may send no signal.
         self._finalizer = weakref.finalize(self, contextvars.Context().run, _end, channel, pidfd)
@@ -89,7 +106,7 @@ class WorkerProcess:
         poll = select.poll()
         poll.register(self._pidfd, select.POLLIN)
         ended = poll.poll(_END_SECONDS * 1000)
-        status = self._launcher.status(self.pid) if ended else None
+        status = self._zygote.status(self.pid) if ended else None
         self.close()
         return "it does not end" if status is None else _told(status)
 
@@ -114,11 +131,63 @@ def _told(status: int) -> str:
     return f"exit status {os.waitstatus_to_exitcode(status)}"
 
 
-class Launcher:
-    """The zygote of one level, started when it is first needed. Safe to share between threads.
+class _Zygote:
+    """The host's end of a zygote, which ends with the last that refers to it. Safe to share between threads.
 
     Args:
-        namespaces: give it, and so its workers, a process namespace of its own.
+        control: to it.
+        parent: that forked it, and must not end before it does.
+    """
+
+    def __init__(self, control: socket.socket, parent: _Zygote | None = None) -> None:
+        self._control = control
+        self._parent = parent
+        self._lock = threading.Lock()
+        # In a context of its own: a collection may strike while guest code runs, which may use no socket.
+        self.close = weakref.finalize(self, contextvars.Context().run, control.close)
+
+    def ask(
+        self, order: Mapping[str, Any], data: bytes = b"", descriptors: Sequence[int] = ()
+    ) -> tuple[Any, list[int]]:
+        """Give an order; return the answer, with descriptors.
+
+        Raises:
+            IsolationUnavailable: it could not be carried out.
+            OSError, EOFError: the zygote ended.
+        """
+        with self._lock:
+            send_order(self._control, order, data, descriptors)
+            answer, _, received = receive_order(self._control)
+        if "error" in answer:
+            raise IsolationUnavailable(f"a worker cannot be started: {answer['error']}")
+        return answer, received
+
+    def fork(self, order: Mapping[str, Any], data: bytes = b"") -> _Zygote:
+        """Have it fork a zygote, and give that its first order."""
+        ours, theirs = socket.socketpair()
+        forked = _Zygote(ours, self)
+        try:
+            self.ask({"do": "divide"}, b"", [theirs.fileno()])
+        finally:
+            theirs.close()
+        forked.ask(order, data)
+        return forked
+
+    def status(self, pid: int) -> int | None:
+        """Return the wait status of a worker that has ended; None where nobody knows it any more."""
+        try:
+            answer, _ = self.ask({"do": "status", "pid": pid})
+        except (OSError, EOFError, IsolationUnavailable):
+            return None
+        status: int | None = answer.get("status")
+        return status
+
+
+class Launcher:
+    """The zygotes of one level, started when they are first needed. Safe to share between threads.
+
+    Args:
+        namespaces: give them, and so their workers, a process namespace of their own.
 
     Raises:
         IsolationUnavailable: no process can be started here.
@@ -131,10 +200,15 @@ class Launcher:
                 "runs in it or not at all: isolation='none'. The browser is the boundary there."
             )
         self._namespaces = namespaces
-        self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
-        self._control: socket.socket | None = None
+        self._reset()
         _all.add(self)
+
+    def _reset(self) -> None:
+        self._lock = threading.Lock()
+        self._root: _Zygote | None = None
+        self._of_modules: weakref.WeakValueDictionary[str, _Zygote] = weakref.WeakValueDictionary()
+        self._of_policies: OrderedDict[str, _Zygote] = OrderedDict()
 
     def launch(self, order: Order) -> WorkerProcess:
         """Start a worker.
@@ -142,84 +216,89 @@ class Launcher:
         Raises:
             IsolationUnavailable: it cannot be started, or not be confined as ordered.
         """
-        ours, theirs = socket.socketpair()
         try:
-            with self._lock:
-                control = self._started()
-                send_order(control, self._text(order), order.policy, [theirs.fileno()])
-                answer, _, descriptors = receive_order(control)
+            zygote = self._zygote(order)
         except (OSError, EOFError) as error:
-            ours.close()
             self.close()
             raise IsolationUnavailable(f"the process that starts workers ended: {error}") from error
-        finally:
-            theirs.close()
-        if "error" in answer:
-            ours.close()
-            raise IsolationUnavailable(f"a worker cannot be started: {answer['error']}")
-        worker = WorkerProcess(Channel(SocketStream(ours)), descriptors[0], self, answer["pid"])
+        worker = self._forked(zygote, order)
         _require_ready(worker)
         return worker
 
-    @staticmethod
-    def _text(order: Order) -> dict[str, Any]:
-        return {
-            "do": "fork",
-            "about": order.about,
-            "modules": list(order.modules),
-            "limits": order.limits,
-            "resources": order.resources,
-            "has_files": order.has_files,
-            "walls": order.walls,
-        }
+    def _forked(self, zygote: _Zygote, order: Order) -> WorkerProcess:
+        ours, theirs = socket.socketpair()
+        try:
+            answer, descriptors = zygote.ask(_text(order), b"", [theirs.fileno()])
+        except (OSError, EOFError, IsolationUnavailable) as error:
+            ours.close()
+            if isinstance(error, IsolationUnavailable):
+                raise
+            with self._lock:
+                self._of_policies = OrderedDict(
+                    (key, each) for key, each in self._of_policies.items() if each is not zygote
+                )
+            raise IsolationUnavailable(f"the process that starts workers ended: {error}") from error
+        finally:
+            theirs.close()
+        return WorkerProcess(Channel(SocketStream(ours)), descriptors[0], zygote, answer["pid"])
 
-    def status(self, pid: int) -> int | None:
-        """Return the wait status of a worker that has ended; None where nobody knows it any more."""
+    def _zygote(self, order: Order) -> _Zygote:
+        """Return the zygote of a policy, forked when it is first needed."""
+        load = {"do": "load", "modules": [*order.modules], "path": import_path()}
+        modules = json.dumps(load)
+        key = hashlib.blake2b(order.policy + modules.encode() + json.dumps(order.about).encode()).hexdigest()
         with self._lock:
-            if self._control is None:
-                return None
-            try:
-                send_order(self._control, {"do": "status", "pid": pid})
-                answer, _, _ = receive_order(self._control)
-            except (OSError, EOFError):
-                return None
-            status: int | None = answer.get("status")
-            return status
+            root = self._started()
+            if key not in self._of_policies:
+                loaded = self._of_modules.get(modules)
+                if loaded is None:
+                    loaded = self._of_modules[modules] = root.fork(load)
+                self._of_policies[key] = loaded.fork({"do": "policy", "about": order.about}, order.policy)
+                while len(self._of_policies) > _POLICIES:
+                    self._of_policies.popitem(last=False)
+            self._of_policies.move_to_end(key)
+            return self._of_policies[key]
 
-    def _started(self) -> socket.socket:
-        if self._control is None or self._process is None or self._process.poll() is not None:
+    def _started(self) -> _Zygote:
+        if self._root is None or self._process is None or self._process.poll() is not None:
             _require_linux()
             self._drop()
             ours, theirs = socket.socketpair()
-            # The paths of this process, so that what is importable here is importable there.
-            program = (
-                f"import sys; sys.path[:] = {json.dumps([p for p in sys.path if p])}; "
-                f"from agex.isolation.zygote import main; main({theirs.fileno()}, {self._namespaces})"
-            )
-            self._process = subprocess.Popen(  # noqa: S603 - our own interpreter, our own program
-                [sys.executable, "-I", "-c", program],
+            self._process = subprocess.Popen(
+                [sys.executable, "-I", "-"],
                 pass_fds=[theirs.fileno()],
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
+                cwd="/",
+                env=worker_environment(),
+                umask=0o077,
+            )
+            program = _PROGRAM.format(
+                path=json.dumps(import_path()), descriptor=theirs.fileno(), namespaces=self._namespaces
             )
             theirs.close()
-            self._control = ours
-        return self._control
+            assert self._process.stdin is not None
+            with self._process.stdin as standard_input:
+                standard_input.write(program.encode())
+            self._root = _Zygote(ours)
+        return self._root
 
     @property
     def pid(self) -> int | None:
-        """The zygote's process; None before it is needed."""
+        """The first zygote's process; None before it is needed."""
         return None if self._process is None else self._process.pid
 
     def close(self) -> None:
-        """End the zygote and all its workers."""
+        """End the zygotes and all their workers."""
         with self._lock:
             self._drop()
 
     def _drop(self) -> None:
-        if self._control is not None:
-            self._control.close()
-            self._control = None
+        for zygote in (self._root, *self._of_modules.values(), *self._of_policies.values()):
+            if zygote is not None:
+                zygote.close()
+        self._of_policies.clear()
+        self._root = None
         if self._process is not None:
             try:
                 self._process.wait(_END_SECONDS)
@@ -229,11 +308,22 @@ class Launcher:
             self._process = None
 
     def forget(self) -> None:
-        """Let go of what a forked process has of its parent's zygote: it must not keep it alive."""
-        self._lock = threading.Lock()
-        if self._control is not None:
-            self._control.close()
-        self._control = self._process = None
+        """Let go of what a forked process has of its parent's zygotes: it must not keep them alive."""
+        for zygote in (self._root, *self._of_modules.values(), *self._of_policies.values()):
+            if zygote is not None:
+                zygote.close()
+        self._process = None
+        self._reset()
+
+
+def _text(order: Order) -> dict[str, Any]:
+    return {
+        "do": "fork",
+        "limits": order.limits,
+        "resources": order.resources,
+        "has_files": order.has_files,
+        "walls": order.walls,
+    }
 
 
 _all: weakref.WeakSet[Launcher] = weakref.WeakSet()

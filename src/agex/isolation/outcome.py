@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 from agex.errors import EvalError
 from agex.isolation.clock import Clock
-from agex.isolation.faults import Finder, ProtocolError, WorkerGone, unpack_error
+from agex.isolation.faults import Finder, OutOfMemory, ProtocolError, WorkerGone, WorkerLost, unpack_error
 from agex.isolation.frames import Frame
 from agex.sandbox import Enforcement, Result
 from agex.sandbox.output import Output
@@ -99,6 +99,8 @@ def lost_because(error: Exception, ended: str, clock: Clock | None) -> str:
         what = f"TimeoutError: the code ran longer than {seconds:g} s and did not stop, so it was killed"
     elif isinstance(error, ProtocolError):
         what = f"the process that ran the code was killed: it sent what no worker sends ({error})"
+    elif isinstance(ended, OutOfMemory):
+        what = f"MemoryError: the process that ran the code was killed: {ended}"
     else:
         what = f"the process that ran the code ended: {ended} ({error})"
     return f"{what}; variables are as they were when they were last kept, so do less in one step"
@@ -118,6 +120,8 @@ def lost_result(lost: EvalError, ending: BaseException | None, stdout: str) -> R
         error.__cause__ = ending
     elif isinstance(lost.__cause__, TimeoutError):  # it was late and did not stop by itself
         error.__cause__ = lost.__cause__
+    elif isinstance(lost, WorkerLost) and lost.memory is not None:
+        error.__cause__ = MemoryError(lost.memory)
     return Result(
         error=error, traceback=f"EvalError: {error}", stdout=stdout, enforcement=Enforcement(time="kill")
     )

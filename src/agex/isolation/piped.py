@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agex.errors import IsolationUnavailable
+from agex.isolation.environment import PROGRAM, import_path, worker_environment
 from agex.isolation.faults import ProtocolError, WorkerGone
 from agex.isolation.frames import Channel, Pipes
 from agex.isolation.place import Worker
@@ -60,21 +61,20 @@ class _Piped:
     """A worker in an interpreter of its own, and the process that watches it."""
 
     def __init__(self) -> None:
-        # The paths of this process, so that what is importable here is importable there.
-        program = (
-            f"import sys; sys.path[:] = {json.dumps([path for path in sys.path if path])}; "
-            "from agex.isolation.supervised import alone; alone()"
-        )
         self._process = subprocess.Popen(  # noqa: S603 - our own interpreter, our own program
-            [sys.executable, "-I", "-c", program],
+            [sys.executable, "-I", "-c", PROGRAM.format(entry="alone")],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
+            cwd="/",
+            env=worker_environment(),
+            umask=0o077,
             start_new_session=True,
         )
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         reader, writer = (os.dup(pipe.fileno()) for pipe in (self._process.stdout, self._process.stdin))
+        self._process.stdin.write(json.dumps(import_path()).encode() + b"\n")
         self._process.stdin.close()
         self._process.stdout.close()
         self.channel = Channel(Pipes(reader, writer))

@@ -6,29 +6,25 @@ live objects stay in the host; the worker gets their descriptions.
 
 from __future__ import annotations
 
-import contextlib
 import importlib
-import importlib.util
-import io
 import sys
-import threading
 import types
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import cloudpickle
 
 from agex.errors import DefinitionError
+from agex.isolation.pickler import by_value
+from agex.isolation.sources import is_users
 from agex.isolation.stubs import LiveStub
 from agex.sandbox import Policy
 from agex.sandbox.policy import Grant
 
-__all__ = ["granted", "load_policy", "modules_of", "save_policy"]
+__all__ = ["SavedPolicy", "granted", "load_policy", "save_policy"]
 
 _STAYS = "stays"
-
-_by_value = threading.Lock()
-"""Which modules cloudpickle takes apart is noted for the whole process."""
 
 
 def granted(policy: Policy) -> dict[str, Any]:
@@ -47,23 +43,19 @@ def _stays(grant: Grant) -> bool:
     return grant.kind == "fn" or (grant.kind == "module" and not isinstance(grant.target, types.ModuleType))
 
 
-def modules_of(policy: Policy) -> list[str]:
-    """Return the modules of a policy that are worth loading before a worker starts."""
-    found = {
-        g.target.__name__
-        for g in policy.grants
-        if g.kind == "module" and isinstance(g.target, types.ModuleType)
-    }
-    found |= {
-        g.target.__module__
-        for g in policy.grants
-        if g.kind == "cls" and not _stays(g) and not _travels(g.target.__module__)
-    }
-    return sorted(found)
+@dataclass(frozen=True, kw_only=True)
+class SavedPolicy:
+    """A policy as bytes, and the modules that it takes to load them."""
+
+    data: bytes
+    modules: Sequence[str]
+    """Loaded before a worker starts: those registered, and those that definitions name."""
+    imports: Sequence[str]
+    """Others that code of the definitions imports when it runs."""
 
 
-def save_policy(policy: Policy, classes: Iterable[type]) -> bytes:
-    """Give a policy, and the classes whose instances may cross, as bytes for a worker.
+def save_policy(policy: Policy, classes: Iterable[type]) -> SavedPolicy:
+    """Return a policy, and the classes whose instances may cross, as bytes for a worker.
 
     Raises:
         DefinitionError: a class or pattern cannot be sent.
@@ -79,62 +71,23 @@ def save_policy(policy: Policy, classes: Iterable[type]) -> bytes:
             grants.append(("import", grant.target.__name__, grant.settings))
         else:
             grants.append((grant.kind, grant.target, grant.settings))
-    found = tuple(classes)
-    with _taken_apart(_homes(grants, names, found)):
-        file = io.BytesIO()
-        try:
-            cloudpickle.Pickler(file, 5).dump((policy.strict, grants, names, found))
-        except Exception as error:
-            raise DefinitionError(
-                f"what is registered cannot be sent to a worker: {type(error).__name__}: {error}; "
-                "define its classes at the top of a module"
-            ) from error
-    return file.getvalue()
-
-
-def _homes(
-    grants: Iterable[tuple[str, Any, Any]], names: Mapping[str, Any], classes: Iterable[type]
-) -> set[str]:
-    """Name the modules of classes that a worker could not import."""
-    found = [target for _, target, _ in grants if isinstance(target, type)]
-    found += [value for value in names.values() if isinstance(value, type)]
-    return {cls.__module__ for cls in (*found, *classes) if _travels(cls.__module__)}
-
-
-def _travels(module: str) -> bool:
-    """Tell whether a class of a module is sent as a whole, because a worker would not find the module."""
-    if module in sys.stdlib_module_names or module not in sys.modules or module == "__main__":
-        return False  # cloudpickle takes what is in __main__ apart by itself
+    modules = {target for kind, target, _ in grants if kind == "import"}
     try:
-        spec = importlib.util.find_spec(module)
-    except (ImportError, ValueError):
-        return True
-    return (
-        spec is None or spec.origin != getattr(sys.modules[module], "__file__", None) or not _on_path(module)
-    )
+        pickled = by_value((policy.strict, grants, names, tuple(classes)), modules)
+    except Exception as error:
+        raise DefinitionError(
+            f"what is registered cannot be sent to a worker: {type(error).__name__}: {error}; define its "
+            "classes at the top of a module, and let their methods name no global that cannot be copied. "
+            "Or register that module, too: a worker then imports it as a whole"
+        ) from error
+    modules |= {target.__module__ for kind, target, _ in grants if kind == "cls" and _is_there(target)}
+    modules |= pickled.modules | {name for name in pickled.imports if name in sys.modules and is_users(name)}
+    return SavedPolicy(data=pickled.data, modules=sorted(modules), imports=sorted(pickled.imports))
 
 
-def _on_path(module: str) -> bool:
-    """Tell whether a module is found by its name, and not only because it is loaded already."""
-    from importlib.machinery import PathFinder
-
-    root = module.partition(".")[0]
-    file = getattr(sys.modules.get(root), "__file__", None)
-    found = PathFinder.find_spec(root)
-    return found is not None and (file is None or found.origin == file)
-
-
-@contextlib.contextmanager
-def _taken_apart(modules: Iterable[str]) -> Iterator[None]:
-    with _by_value:
-        noted = [sys.modules[name] for name in modules]
-        for module in noted:
-            cloudpickle.register_pickle_by_value(module)
-        try:
-            yield
-        finally:
-            for module in noted:
-                cloudpickle.unregister_pickle_by_value(module)
+def _is_there(cls: type) -> bool:
+    """Return whether a class is of a module that a worker finds by its name."""
+    return cls.__module__ in sys.modules and cls.__module__ != "__main__" and not is_users(cls.__module__)
 
 
 def load_policy(data: bytes, stub: Callable[[str], Any]) -> tuple[Policy, tuple[type, ...]]:

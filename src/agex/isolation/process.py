@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from agex.isolation.base import Level, Wall
 from agex.isolation.launch import Launcher, Order
 from agex.isolation.place import Place, Worker
-from agex.isolation.policies import granted, modules_of, save_policy
+from agex.isolation.policies import granted, save_policy
 from agex.isolation.remote import RemoteSession
 from agex.isolation.resources import resources_of
 from agex.sandbox import Limits, Policy
@@ -86,8 +86,8 @@ class Saved:
         self.count = len(policy.grants)
         self.classes = classes
         self.granted = granted(policy)
-        self.modules = modules_of(policy)
-        self.data = save_policy(policy, classes)
+        saved = save_policy(policy, classes)
+        self.data, self.modules, self.imports = saved.data, saved.modules, saved.imports
 
 
 def _saved(policy: Policy, classes: tuple[type, ...]) -> Saved:

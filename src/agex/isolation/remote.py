@@ -23,7 +23,7 @@ from agex.isolation.base import names_of
 from agex.isolation.clock import Clock
 from agex.isolation.crossing import CannotCross, Packing, pack, pack_groups, unpack, unpack_groups
 from agex.isolation.exports import Exports
-from agex.isolation.faults import ProtocolError, WorkerGone, WorkerLost, pack_error, unpack_error
+from agex.isolation.faults import OutOfMemory, ProtocolError, WorkerGone, WorkerLost, pack_error, unpack_error
 from agex.isolation.frames import Frame
 from agex.isolation.functions import Functions
 from agex.isolation.outcome import (
@@ -40,13 +40,12 @@ from agex.isolation.place import Place, StaysThere, Worker
 from agex.isolation.turn import Turn
 from agex.isolation.variables import described, encoded, is_kept
 from agex.sandbox import Limits, Result, Sandbox
+from agex.sandbox.hosttime import in_host_time
 from agex.sandbox.limits import Stop
 
 if TYPE_CHECKING:
     from agex.isolation.commands import CommandRequests
     from agex.isolation.declarations import Declaration
-    from agex.isolation.files import FileRequests
-    from agex.sandbox.files import Files
     from agex.shell import TerminalCommand
 
 __all__ = ["RemoteSession"]
@@ -74,6 +73,7 @@ class RemoteSession:
         sandbox = Sandbox(place.policy, limits=Limits(seconds=seconds, output_chars=chars))
         self._place = place
         self._monitor = sandbox.session()
+        self._monitor.serves = True
         self._allow = values.Allow(place.classes)
         self._functions = Functions(self._call_function)
         self._exports = Exports(
@@ -84,7 +84,7 @@ class RemoteSession:
             take=self._functions.take,
             give=self._functions.number,
         )
-        self._files = _requests(place.files)
+        self._files = place.file_requests()
         self._commands: CommandRequests | None = None  # while a script runs
         self._worker: Worker | None = None
         self._turn = Turn()
@@ -360,7 +360,8 @@ class RemoteSession:
             self._clock = Clock(self._place.limits.seconds)
         self._runs += 1
         try:
-            yield outermost
+            with contextlib.nullcontext() if self._clock is None else self._clock.counted():
+                yield outermost
         finally:
             self._runs -= 1
             self._output, self._clock = outer_output, outer_clock
@@ -454,6 +455,8 @@ class RemoteSession:
                 packed = self._done(asked, reply)
         except Stop:
             reply["stop"] = True
+        if self._worker is not worker:  # it was lost in a call of the guest's
+            raise WorkerLost(self._why)
         if self._ending is not None and self._runs:
             reply["stop"] = True
         if self._clock is not None:
@@ -465,11 +468,12 @@ class RemoteSession:
     def _done(self, asked: Frame, reply: dict[str, Any]) -> Packing:
         if _is_of_files(asked):
             return self._done_with_files(asked, reply)
-        work = self._work(asked.header)
+        work = in_host_time(self._work(asked.header))
 
         def carry_out() -> Any:
             args, kwargs = self._unpack(asked, asked.parts)
-            return work(*args, **kwargs)
+            with contextlib.nullcontext() if self._clock is None else self._clock.lent():
+                return work(*args, **kwargs)
 
         result = self._monitor.call(carry_out)
         reply["out"] = result.stdout
@@ -533,7 +537,11 @@ class RemoteSession:
         worker, self._worker = self._worker, None
         self._ran = False
         ended = worker.kill() if worker is not None else "it was ended before"
-        return WorkerLost(lost_because(error, ended, self._clock))
+        lost = WorkerLost(lost_because(error, ended, self._clock))
+        self._why = str(lost)
+        if isinstance(ended, OutOfMemory):
+            lost.memory = ended
+        return lost
 
     # -- variables -----------------------------------------------------------------
 
@@ -580,14 +588,6 @@ class RemoteSession:
         self._after = RemoteSession(self._place, names)
         for name, value in self._bound.items():
             self._after.bind(name, value)
-
-
-def _requests(files: Files | None) -> FileRequests | None:
-    if files is None:
-        return None
-    from agex.isolation.files import FileRequests
-
-    return FileRequests(files)
 
 
 def _is_of_files(asked: Frame) -> bool:

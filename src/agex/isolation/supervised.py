@@ -16,6 +16,7 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
+from agex.isolation.environment import reset_signals
 from agex.isolation.frames import Channel, Frame, Pipes
 from agex.isolation.policies import load_policy
 from agex.isolation.resources import apply_resources
@@ -76,6 +77,7 @@ def _granted(stubs: Stubs, about: Mapping[str, Any], name: str) -> Any:
 
 def main() -> None:
     """Run a worker over standard input and output, to its end or the host's."""
+    reset_signals()
     child = os.fork()
     if child == 0:
         _work()
@@ -86,18 +88,25 @@ def main() -> None:
     poll.register(0, 0)  # only that the host hung up: what it says is the worker's to read
     poll.poll()
     done, status = os.waitpid(child, os.WNOHANG)
-    os._exit(os.waitstatus_to_exitcode(status) & 0xFF if done else 0)
+    os._exit(_as_status(status) if done else 0)
 
 
 def alone() -> None:
     """Do the same without what only Linux has, for a worker that is no container's."""
+    reset_signals()
     child = os.fork()
     if child == 0:
         _work()
     signal.signal(signal.SIGUSR1, lambda *_: os.kill(child, signal.SIGUSR1))
     threading.Thread(target=_end_with_host, args=(child,), daemon=True).start()
     _, status = os.waitpid(child, 0)
-    os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
+    os._exit(_as_status(status))
+
+
+def _as_status(status: int) -> int:
+    """Return the exit status that tells of the end of a child, as a shell does: 128 and a signal's number."""
+    code = os.waitstatus_to_exitcode(status)
+    return code if code >= 0 else 128 - code
 
 
 def _end_with_host(child: int) -> None:
@@ -116,6 +125,7 @@ def _work() -> None:
         for standard in (0, 1, 2):
             os.dup2(silent, standard)
         sys.stdin.close()
+        sys.dont_write_bytecode = True  # of what a library imports late: the wall would refuse it
         _Contained(Channel(Pipes(reader, writer))).run()
         status = 0
     finally:

@@ -27,15 +27,12 @@ import os
 import threading
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 from agex import threads
 from agex.errors import DefinitionError, IsolationUnavailable
 
-if TYPE_CHECKING:
-    import mmap
-
-__all__ = ["RUNNING", "Deadline", "Held", "Limits", "Stop", "TimeLimit", "require_limits", "resource_limits"]
+__all__ = ["RUNNING", "Deadline", "Limits", "Stop", "TimeLimit", "require_limits"]
 
 
 class Limits(NamedTuple):
@@ -64,6 +61,9 @@ class Deadline:
 
     ``pause`` and ``resume`` nest: the clock stands still while the host works for the guest.
 
+    With *host_works*, which tells whether a function of the host is at work in a thread, the clock is looked
+    at now and then: the time since the last look is not counted, if one is. See `agex.sandbox.hosttime`.
+
     With *raises* false it only calls *expire*: where an event loop takes turns with the
     guest, an exception could strike the loop.
     """
@@ -77,10 +77,21 @@ class Deadline:
     """Whether it has, at least once."""
     fired = False
     over = False
+    _looked = 0.0
 
-    def __init__(self, seconds: float | None, expire: Callable[[], None], *, raises: bool = True) -> None:
+    def __init__(
+        self,
+        seconds: float | None,
+        expire: Callable[[], None],
+        *,
+        raises: bool = True,
+        host_works: Callable[[int], bool] | None = None,
+    ) -> None:
         self._left = seconds
+        self._every = min(max((seconds or 1.0) / _LOOKS, _LEAST), _MOST)
         self._expire = expire
+        self._ident = threading.get_ident()
+        self._host_works = host_works
         self.thread = threading.get_ident() if raises else None
         self.by_signal = raises and _may_use_alarm()
         self._clock: _Alarm | _Watchdog | _Asked = _alarm if self.by_signal else _background
@@ -91,7 +102,8 @@ class Deadline:
         """Begin to count."""
         if self._left is None:
             return
-        self.due = time.monotonic() + self._left
+        self._looked = time.monotonic()
+        self.due = self._looked + self._left
         self.active = True
         self._clock.add(self)
 
@@ -134,10 +146,28 @@ class Deadline:
         if self._left is not None and self._pauses:
             self._left = max(self._left - seconds, 1e-6)
 
+    def next_look(self) -> float:
+        """Return when it is to be looked at: when it is due, or before that."""
+        return self.due if self._host_works is None else min(self.due, self._looked + self._every)
+
+    def look(self) -> None:
+        """Count the time since the last look for the host, if it is at work."""
+        if self._host_works is None or self.fired:
+            return
+        now = time.monotonic()
+        passed, self._looked = now - self._looked, now
+        if self._host_works(self._ident):
+            self.due += passed
+
     def fire(self) -> None:
         """Set the sticky flag; the caller raises."""
         self.fired = True
         self._expire()
+
+
+_LOOKS = 50
+"""How often a run is looked at in the time that it has, so that what is counted wrongly is little of it."""
+_LEAST, _MOST = 0.01, 0.5
 
 
 # Signals interrupt until the guest gives in: code between two stop checks may swallow one.
@@ -148,7 +178,7 @@ _AGAIN = 0.002
 _PEACE = 0.25
 
 
-_DUE = operator.attrgetter("due")
+_NEXT = operator.methodcaller("next_look")
 
 
 class _Alarm:
@@ -191,14 +221,19 @@ class _Alarm:
 
     def _arm(self) -> float:
         """Set the timer; return what it had left, which is more than `_AGAIN` only if it has not rung."""
-        due = min(self._deadlines, key=_DUE).due
+        due = min(map(_NEXT, self._deadlines))
         left: float = _signal.setitimer(_signal.ITIMER_REAL, max(due - time.monotonic(), 1e-6), _AGAIN)[0]
         return left
 
     def _ring(self, signum: int, frame: object) -> None:
+        for each in self._deadlines:
+            each.look()
         now = time.monotonic()
         late = [d for d in self._deadlines if d.active and d.due <= now]
-        if late:
+        if not late:
+            self._has_rung = True
+            self._arm()
+        else:
             self._has_rung = True
             _signal.setitimer(_signal.ITIMER_REAL, _PEACE, _AGAIN)
             try:
@@ -252,7 +287,7 @@ class _Watchdog:
         with self._lock:
             if deadline.over:
                 return  # of a run that has just ended: it would strike whatever thread comes next
-            heapq.heappush(self._heap, (deadline.due, next(self._count), deadline))
+            heapq.heappush(self._heap, (deadline.next_look(), next(self._count), deadline))
             self._begin()
             if self._heap[0][2] is deadline:
                 self._condition.notify()
@@ -292,6 +327,11 @@ class _Watchdog:
             if not deadline.active:
                 heapq.heappop(self._heap)
                 return  # its run has ended and waits to remove it
+            if not deadline.fired:
+                deadline.look()
+                if deadline.next_look() > time.monotonic():
+                    heapq.heapreplace(self._heap, (deadline.next_look(), next(self._count), deadline))
+                    return
             deadline.fire()
             # Not one that has seen the flag since: it is on its way out.
             if deadline.thread is not None and deadline.active:
@@ -434,150 +474,3 @@ def require_limits(limits: Limits) -> None:
         raise IsolationUnavailable(
             "max_memory_mb and max_open_files need a POSIX system, which this is not; leave them None here"
         ) from error
-
-
-class Held:
-    """The process is held to no limits of resources."""
-
-    def __enter__(self) -> Self:
-        self.begin()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.end()
-
-    def begin(self) -> None:
-        """Put the limits in force."""
-
-    def ease(self) -> None:
-        """Give the host memory to go on with, where the guest has taken all that there was."""
-
-    def end(self) -> None:
-        """Lift the limits; may be called again."""
-
-
-_UNLIMITED = Held()
-
-
-def resource_limits(limits: Limits, *, of_text: bool = False) -> Held:
-    """Hold the process to *limits* of memory and open files for the length of a block.
-
-    With *of_text* the text of an error is made in it: the guest may keep all that its run took.
-    """
-    if limits.memory_mb is None and limits.open_files is None:
-        return _UNLIMITED
-    if of_text and limits.memory_mb is not None:
-        return _HeldTo(limits._replace(memory_mb=_TEXT_MB))
-    return _HeldTo(limits)
-
-
-_TEXT_MB = 16
-"""What the text of an error may take of memory, where that is limited."""
-
-
-class _HeldTo(Held):
-    def __init__(self, limits: Limits) -> None:
-        self._limits = limits
-        self._reserve: mmap.mmap | None = None
-        self._of: list[tuple[_SoftLimit, int]] = []
-
-    def begin(self) -> None:
-        import mmap
-        import resource
-
-        memory_mb, open_files = self._limits.memory_mb, self._limits.open_files
-        try:
-            if memory_mb is not None:
-                self._reserve = _as_host(mmap.mmap, -1, _RESERVE)
-                self._hold(_memory, resource.RLIMIT_AS, _as_host(_address_space) + (memory_mb << 20))
-            if open_files is not None:
-                self._hold(_files, resource.RLIMIT_NOFILE, open_files)
-        except BaseException:
-            self.end()
-            raise
-
-    def _hold(self, limit: _SoftLimit, which: int, value: int) -> None:
-        self._of.append((limit, which))
-        limit.hold(self, which, value)
-
-    def ease(self) -> None:
-        if self._reserve is not None:
-            self._reserve.close()
-
-    def end(self) -> None:
-        self.ease()
-        while self._of:
-            limit, which = self._of[-1]
-            limit.release(self, which)
-            self._of.pop()
-
-
-_RESERVE = 4 << 20
-"""Address space that is taken and not used: to lift a limit of memory takes some, for arenas and stacks."""
-
-
-def _as_host(function: Callable[..., Any], *args: Any) -> Any:
-    """Do the host's own work, also for a run within another one, which is behind the wall."""
-    from agex.sandbox import wall  # which needs this module itself
-
-    return wall.call_as_host(function, *args)
-
-
-class _SoftLimit:
-    """The process's limit of one resource: the least of what the runs that are on want, else the host's own.
-
-    Runs of several threads end in any order, so none may put back what it found.
-    """
-
-    def __init__(self) -> None:
-        self.reset_lock()
-        self._wanted: dict[Held, int] = {}
-        self._of_host = 0
-
-    def reset_lock(self) -> None:
-        self._lock = threading.RLock()  # a run may begin with it held: see _Watchdog
-
-    def hold(self, of: Held, which: int, value: int) -> None:
-        """Lower the limit to *value*, or as far as it can be, until it is released."""
-        import resource
-
-        with self._lock:
-            if not self._wanted:
-                self._of_host = resource.getrlimit(which)[0]
-            self._wanted[of] = value
-            _as_host(self._apply, which)
-
-    def release(self, of: Held, which: int) -> None:
-        """Undo a `hold`; may be called again."""
-        with self._lock:
-            self._wanted.pop(of, None)
-            try:
-                _as_host(self._apply, which)
-            except Stop:  # the strike of a run around this one; the next comes later than this
-                _as_host(self._apply, which)
-                raise
-
-    def _apply(self, which: int) -> None:
-        import resource
-
-        endless, hard = resource.RLIM_INFINITY, resource.getrlimit(which)[1]
-        ceilings = [each for each in (self._of_host, hard, *self._wanted.values()) if each != endless]
-        resource.setrlimit(which, (min(ceilings, default=endless), hard))
-
-
-_memory = _SoftLimit()
-_files = _SoftLimit()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_memory.reset_lock)  # another thread may have it
-    os.register_at_fork(after_in_child=_files.reset_lock)
-
-
-def _address_space() -> int:
-    """Measure the address space of this process, in bytes."""
-    import resource
-    from pathlib import Path
-
-    try:
-        return int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-    except FileNotFoundError:  # no /proc: macOS counts resident memory in bytes
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -10,7 +10,7 @@ from agex.errors import SandboxNameError
 from agex.sandbox import ledger
 from agex.sandbox.flags import CO_OPTIMIZED
 
-__all__ = ["Names", "is_bindable", "own_names", "replace_names", "scope_of"]
+__all__ = ["Names", "defined_in", "is_bindable", "own_names", "replace_names", "scope_of"]
 
 
 def is_bindable(name: object) -> bool:
@@ -93,3 +93,10 @@ def scope_of(frame: types.FrameType) -> Mapping[str, Any]:
     """Give the names of a scope: a live view where CPython's is live, else a copy."""
     is_function = frame.f_code.co_flags & CO_OPTIMIZED
     return own_names(frame.f_locals) if is_function else Names(frame.f_locals)
+
+
+def defined_in(code: types.CodeType) -> Iterator[str]:
+    """Return the names of the functions and classes that a module's code makes."""
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType) and constant.co_name.isidentifier():
+            yield constant.co_name

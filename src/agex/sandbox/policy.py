@@ -34,6 +34,7 @@ from agex.sandbox import (
     signatures,
 )
 from agex.sandbox.dotted import Dotted
+from agex.sandbox.hosttime import HOST_TIME, methods_of_host, of_host, require_timeout
 from agex.sandbox.libraries.homes import Guard, homes
 from agex.sandbox.libraries.lookup import DENIED, Shelf, member_door, named, open_guard, unsealed
 from agex.sandbox.modules import FUNCTIONS, ModuleGrant, Pattern, matches, open_while
@@ -124,6 +125,7 @@ class Policy:
         self._used: set[str] = set()
         self._unprepared: dict[str, Library] = {}
         self._open: dict[type, tuple[str, ...]] = {}
+        self.has_host_time = False
         for name in libraries.OPEN_UNSEEN:  # their objects may come from anywhere: an input, a function
             library = _known(name)
             self._shelf.add(library)
@@ -155,16 +157,21 @@ class Policy:
         name: str | None = None,
         host_fs_access: bool = False,
         network_access: bool = False,
+        timeout: float | None = None,
     ) -> Callable[..., Any]:
         """Grant a function under *name*; return it unchanged.
 
         *host_fs_access* and *network_access* say what is open while it runs, to it and to what it calls.
+        Its time is not the guest's. *timeout* is how many seconds a run waits for it, which ends with it.
         """
         if not callable(function):
             raise DefinitionError(f"Policy.fn needs a callable, got {type(function).__name__}")
         opened = _doors(host_fs_access, network_access)
         self.grants.append(Grant("fn", function, {"name": name}))  # what it may open is the host's to open
+        require_timeout(timeout)
         given = open_while(opened, function) if opened else _plain_function(function)
+        given = of_host(given, timeout=timeout)
+        self.has_host_time = True
         self._grant(name or getattr(function, "__name__", None), given, function)
         return function
 
@@ -258,7 +265,9 @@ class Policy:
                 kind, way = ("class", "cls") if isinstance(module, type) else ("function", "fn")
                 raise DefinitionError(f"{name} is a {kind}, not a module: register it with {way}({name})")
             self._use_home(type(module))
-            self._open_methods(type(module), opened)
+            is_told = methods_of_host(type(module)) or type(module).__module__ == "builtins"
+            self._open_methods(type(module), opened if is_told else (*opened, HOST_TIME))
+            self.has_host_time = True
             self._rule(type(module), name, include, exclude, configure or {}, held=hostclass.held(module))
             self._writable.add(type(module))
             self._grant(name, module, module)

@@ -1,4 +1,4 @@
-"""``queue`` for guests: what would wait for another thread wakes up to see whether its run is to end.
+"""``queue`` and ``time.sleep`` for guests: what waits wakes up to see whether its run is to end.
 
 A lock that is waited for in C knows of no time limit but on the main thread. What waits here does so in
 slices, with a stop check between them; a host's thread may still put what it waits for.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import _thread
 import functools
+import operator
 import threading
 import time
 from collections.abc import Callable
@@ -16,7 +17,7 @@ from typing import Any
 from agex.sandbox import instead
 from agex.sandbox.stopping import check_stop
 
-__all__ = ["members"]
+__all__ = ["members", "sleep"]
 
 _SLICE = 0.05
 """Seconds between two stop checks of what waits."""
@@ -75,6 +76,26 @@ def _in_slices(wait: Callable[[float], bool], timeout: float | None) -> bool:
             return True
         if end is not None and time.monotonic() >= end:
             return False
+
+
+_sleep = time.sleep
+
+
+def sleep(seconds: Any, /) -> None:
+    """Suspend execution for a given number of seconds, which may be a fraction."""
+    if isinstance(seconds, float):
+        length: float = float.__float__(seconds)
+    else:
+        length = operator.index(seconds)
+    if not _SLICE < length < threading.TIMEOUT_MAX:
+        check_stop()
+        _sleep(length)  # which says what is wrong with it, if anything is
+        return
+    end = time.monotonic() + length
+    while (left := end - time.monotonic()) > 0:
+        check_stop()
+        _sleep(min(left, _SLICE))
+    check_stop()
 
 
 @functools.cache

@@ -21,12 +21,14 @@ from agex.sandbox.context import CURRENT, as_host
 from agex.sandbox.echo import echo_text
 from agex.sandbox.guards import Guards
 from agex.sandbox.hooks import Hooks
-from agex.sandbox.limits import RUNNING, Deadline, Limits, Stop, require_limits, resource_limits
+from agex.sandbox.hosttime import host_works
+from agex.sandbox.limits import RUNNING, Deadline, Limits, Stop, require_limits
 from agex.sandbox.modules import explained, refused_member
-from agex.sandbox.names import is_bindable
+from agex.sandbox.names import defined_in, is_bindable
 from agex.sandbox.origins import session_in
 from agex.sandbox.output import CAPTURE, Output, capture_stdout, release_stdout
 from agex.sandbox.policy import Policy
+from agex.sandbox.resource_limits import resource_limits
 from agex.sandbox.result import Enforcement, Result, enforced
 from agex.sandbox.room import require_room
 from agex.sandbox.rules import Rules
@@ -47,6 +49,7 @@ class Session:
     is for one thread at a time; `interrupt` may be called from any.
     """
 
+    serves = False  # guest code elsewhere, with what the host does
     packs = False
     """Whether variables are given back as `agex.values.Packed`: the objects themselves are here."""
 
@@ -120,7 +123,7 @@ class Session:
     def defined(self) -> frozenset[str]:
         """Names that the last run bound by ``def`` or ``class`` at its top level."""
         program = self._guards.program
-        return frozenset() if program is None else frozenset(_defined(program))
+        return frozenset() if program is None else frozenset(defined_in(program))
 
     @property
     def guest_files(self) -> GuestFiles | None:
@@ -368,7 +371,7 @@ class Session:
     def _prepared(self, *, raises: bool) -> _Run:
         """Note what is in force, for a run that is about to begin: whoever asks ends it, see `_end`."""
         require_room()
-        run = _Run(self._limits, self._output, Deadline(self._limits.seconds, self.expire, raises=raises))
+        run = _Run(self._limits, self._output, self._deadline_of(raises=raises))
         run.outer, self._deadline = self._deadline, run.deadline
         self._raises = raises
         self._ending = None
@@ -376,6 +379,10 @@ class Session:
         watch_generators()
         capture_stdout()
         return run
+
+    def _deadline_of(self, *, raises: bool) -> Deadline:
+        looks = host_works if self._policy.has_host_time or self.serves else None
+        return Deadline(self._limits.seconds, self.expire, raises=raises, host_works=looks)
 
     def _begin(self, run: _Run) -> None:
         self._runs += 1  # at first: whatever fails below, `_end` undoes it
@@ -588,10 +595,3 @@ def _wrapped(cause: BaseException) -> EvalError:
 
 def _says_text(error: BaseException) -> bool:
     return all(type(arg) is str for arg in error.args)
-
-
-def _defined(code: types.CodeType) -> Iterator[str]:
-    """Give the names of the functions and classes that a module's code makes."""
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType) and constant.co_name.isidentifier():
-            yield constant.co_name

@@ -189,6 +189,7 @@ def _replacements() -> dict[str, dict[str, Any]]:
         "abc": decorators.ABC,
         "array": typed.ARRAY,
         "ast": {"literal_eval": literal_eval},
+        "time": {"sleep": queues.sleep},
         "asyncio": awaiting.ASYNCIO,
         "contextlib": {**decorators.CONTEXTLIB, **REDIRECTS},
         "copy": copying.COPY,

@@ -84,6 +84,7 @@ def _own_root(readable: Sequence[str]) -> None:
     mount("none", "/", None, _REC | _PRIVATE)
     root = "/sys"  # covered by a mount that only this process sees; nothing is installed there
     mount("tmpfs", root, "tmpfs", _NOSUID | _NODEV | _NOEXEC, "size=64k,nr_inodes=1k,mode=755")
+    mask = os.umask(0o022)  # nobody is to find a way through these folders
     for path in (*readable, *DEVICES):
         _show(path, root + path)
     for path in ("/lib", "/lib64"):
@@ -91,6 +92,7 @@ def _own_root(readable: Sequence[str]) -> None:
             Path(root + path).symlink_to(Path(path).readlink())
     old = f"{root}/old"
     Path(old).mkdir()
+    os.umask(mask)
     pivot_root(root, old)
     os.chdir("/")
     umount("/old")

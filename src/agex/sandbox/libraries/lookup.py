@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from agex.errors import SandboxError
 from agex.sandbox import sealing
+from agex.sandbox.hosttime import HOST_TIME, of_host
 from agex.sandbox.libraries.homes import Guard, homes
 from agex.sandbox.modules import open_while
 from agex.sandbox.origins import Notes
@@ -164,7 +165,10 @@ def _opened_guard(opened: tuple[str, ...], guard: Guard) -> Guard:
 
         if isinstance(guard, Stream):
             guard = guard.opened()
-    return open_while(opened, guard)
+    if HOST_TIME in opened:
+        guard = of_host(guard)
+    doors = tuple(each for each in opened if each != HOST_TIME)
+    return open_while(doors, guard) if doors else guard
 
 
 class _Answer:

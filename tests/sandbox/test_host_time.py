@@ -1,0 +1,132 @@
+"""The clock of a run counts guest code: what a registered function takes is the host's."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from agex.errors import DefinitionError, EvalError
+from agex.sandbox import Limits, Policy, Sandbox
+
+LIMIT = 0.3
+
+
+def wait(seconds):
+    """Wait in C, as a database or a network does."""
+    threading.Event().wait(seconds)
+    return "waited"
+
+
+def work(seconds):
+    """Work in Python."""
+    until, count = time.monotonic() + seconds, 0
+    while time.monotonic() < until:
+        count += 1
+    return "worked"
+
+
+def apply(function, *args):
+    return function(*args)
+
+
+class Store:
+    """A live object."""
+
+    def wait(self, seconds):
+        return wait(seconds)
+
+    def apply(self, function):
+        return function()
+
+
+def run(source, *, seconds=LIMIT, thread=False, **timeouts):
+    policy = Policy.default()
+    for function in (wait, work, apply):
+        policy.fn(function, timeout=timeouts.get(function.__name__))
+    policy.fn(threading.Event().wait, name="c_wait")
+    policy.module(Store(), name="store")
+    sandbox, results = Sandbox(policy, limits=Limits(seconds=seconds)), []
+    if not thread:
+        return sandbox.exec(source)
+    runner = threading.Thread(target=lambda: results.append(sandbox.exec(source)))
+    runner.start()
+    runner.join()
+    return results[0]
+
+
+@pytest.fixture(params=[False, True], ids=["main", "thread"])
+def thread(request):
+    return request.param
+
+
+@pytest.mark.parametrize(
+    "call", ["wait(0.7)", "work(0.7)", "c_wait(0.7)", "store.wait(0.7)", "[wait(0.05) for _ in range(14)]"]
+)
+def test_a_function_of_the_host_is_not_interrupted_and_takes_no_time_of_the_run(call, thread):
+    result = run(f"x = {call}\ny = sum(i for i in range(1000))", thread=thread)
+    assert result.error is None
+    assert result.namespace["y"] == 499500
+    assert result.duration > 0.6
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "wait(0.6)\nwhile True: pass",
+        "apply(lambda: [0 for _ in iter(int, 1)])",
+        "while True:\n    apply(lambda: [0 for _ in range(100_000)])",
+        "store.apply(lambda: [0 for _ in iter(int, 1)])",
+        "def f():\n    wait(0.05)\n    while True: pass\napply(apply, f)",
+        "while True:\n    try: apply(lambda: [0 for _ in iter(int, 1)])\n    except: pass",
+    ],
+)
+def test_guest_code_ends_at_its_limit_also_in_a_callback_of_the_host(source, thread):
+    result = run(source, thread=thread)
+    assert isinstance(result.error, EvalError)
+    assert isinstance(result.error.__cause__, TimeoutError)
+    assert result.duration < 4
+
+
+def test_the_limit_of_a_function_ends_the_run_and_leaves_the_function_alone(thread):
+    done = threading.Event()
+
+    def slow():
+        wait(0.5)
+        done.set()
+
+    policy = Policy.default()
+    policy.fn(slow, timeout=0.1)
+    sandbox, results = Sandbox(policy, limits=Limits(seconds=5.0)), []
+    source = "try:\n    slow()\nexcept BaseException:\n    pass\nx = 1"
+    runner = threading.Thread(target=lambda: results.append(sandbox.exec(source)))
+    runner.start()
+    runner.join()
+    (result,) = results
+    assert str(result.error) == "TimeoutError: slow() took longer than its timeout of 0.1 s"
+    assert isinstance(result.error.__cause__, TimeoutError)
+    assert "x" not in result.namespace
+    assert result.duration < 0.45
+    assert done.wait(5)
+
+
+def test_within_its_limit_a_function_returns_raises_and_prints_as_ever(thread):
+    def careful(number):
+        print("asked", number)
+        if number < 0:
+            raise ValueError("below zero")
+        return number * 2
+
+    policy = Policy.default()
+    policy.fn(careful, timeout=5.0)
+    source = "try:\n    careful(-1)\nexcept ValueError as error:\n    print(error)\ncareful(4)"
+    result = Sandbox(policy).exec(source)
+    assert (result.value, result.error) == (8, None)
+    assert "below zero" in result.stdout
+
+
+@pytest.mark.parametrize("timeout", [0, -1.0, float("nan"), float("inf")])
+def test_a_limit_that_is_none_is_refused(timeout):
+    with pytest.raises(DefinitionError, match="is no limit"):
+        Policy().fn(wait, timeout=timeout)
