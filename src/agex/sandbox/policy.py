@@ -24,6 +24,7 @@ from agex.errors import DefinitionError
 from agex.sandbox import (
     doors,
     enums,
+    foreign_threads,
     hostclass,
     ledger,
     libraries,
@@ -331,6 +332,7 @@ class Policy:
     def prepare(self) -> None:
         """Have the libraries in force that are there be as they need to be: objects of theirs may be, too."""
         signatures.hold()
+        foreign_threads.hold_executors()
         if self._unprepared.keys().isdisjoint(sys.modules.keys()):
             return
         for name, library in list(self._unprepared.items()):
@@ -495,6 +497,10 @@ class Policy:
 
     def _covers(self, root: str) -> bool:
         return any(grant.root == root for grant in self.modules.values())
+
+    def covers(self, root: str) -> bool:
+        """Return whether guest code may have something of a package."""
+        return root in self._used or self._covers(root) or root in libraries.OPEN_UNSEEN
 
 
 def _of_hosts(class_: type) -> list[type]:
