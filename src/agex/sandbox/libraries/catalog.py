@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from agex.sandbox.libraries.library import Library
 
-__all__ = ["OPEN_UNSEEN", "find", "trusted"]
+__all__ = ["OPEN_UNSEEN", "find", "has_policy", "trusted"]
 
 _ROOMS = {
     "PIL": "pillow_policy",
@@ -20,6 +20,7 @@ _ROOMS = {
     "matplotlib": "matplotlib_policy",
     "mpl_toolkits": "matplotlib_policy",
     "numpy": "numpy_policy",
+    "openpyxl": "openpyxl_policy",
     "pandas": "pandas_policy",
     "pathlib": "pathlib_policy",
     "plotly": "plotly_policy",
@@ -35,6 +36,11 @@ _ROOMS = {
 
 OPEN_UNSEEN = ("polars", "pyarrow", "pydantic")
 """Libraries with methods that open paths, or read attributes, in compiled code: in force in every policy."""
+
+
+def has_policy(name: str) -> bool:
+    """Return whether there is a policy for an import name."""
+    return name in _ROOMS
 
 
 @functools.cache
