@@ -35,6 +35,7 @@ from agex.sandbox import (
     signatures,
 )
 from agex.sandbox.dotted import Dotted
+from agex.sandbox.libraries.evaluators import without_evaluators
 from agex.sandbox.libraries.homes import Guard, homes
 from agex.sandbox.libraries.lookup import DENIED, Shelf, member_door, named, open_guard, unsealed
 from agex.sandbox.libraries.native import UnknownPackages, inert_reason, opens_unseen, unseen
@@ -124,7 +125,7 @@ class Policy:
         self._writable: set[type] = set()
         self._shelf = Shelf()
         self._used: set[str] = set()
-        self._unprepared: dict[str, Library] = {}
+        self._unprepared = {name: _known(name) for name in libraries.EVALUATING}
         self._open: dict[type, tuple[str, ...]] = {}
         self.unknown = UnknownPackages()
         for name in libraries.OPEN_UNSEEN:  # their objects may come from anywhere: an input, a function
@@ -306,6 +307,7 @@ class Policy:
             self._shelf.loosen(library, named(include), opened)
         path = module.__name__.partition(".")[2]
         if library is None or library.room(path) is None:  # a module off the list: the host named it itself
+            exclude = without_evaluators(module.__name__, include, exclude)
             if "files" not in opened and opens_unseen(module.__name__):
                 raise DefinitionError(unseen(module.__name__, library))
             self._contest(self.unknown.add(module.__name__, opened))
