@@ -29,8 +29,8 @@ CURRENT: ContextVar[Guards | None] = ContextVar("agex_guest", default=None)
 CARRIED: ContextVar[bool] = ContextVar("agex_carried", default=False)
 """Whether this is a thread of a library, in the context of a run that it outlives perhaps."""
 
-RUNS: dict[int, Guards] = {}
-"""The guards of the sessions that run, in whatever thread, by their ids."""
+RUNS: set[Guards] = set()
+"""The guards of the sessions that run, in whatever thread."""
 
 _SERVED: ContextVar[Guards | None] = ContextVar("agex_served", default=None)
 """The guards of the guest that host code works for here with powers of its own."""
@@ -113,7 +113,7 @@ def _is_granted(outermost: types.FrameType) -> bool:
     """
     name = outermost.f_globals.get("__name__")
     root = name.partition(".")[0] if type(name) is str else ""
-    return root in _BETWEEN or any(guards.policy.covers(root) for guards in list(RUNS.values()))
+    return root in _BETWEEN or any(guards.policy.covers(root) for guards in list(RUNS))
 
 
 def calling() -> Guards | None:

@@ -15,6 +15,7 @@ import functools
 import sys
 import threading
 import time
+import types
 from collections.abc import Callable
 from contextlib import suppress
 from contextvars import copy_context
@@ -30,18 +31,13 @@ from agex.sandbox.standins import replace
 if TYPE_CHECKING:
     from agex.sandbox.guards import Guards
 
-__all__ = ["call_from_threads", "carried", "end_elsewhere", "hold_executors", "install"]
+__all__ = ["THREADED", "carried", "end_elsewhere", "hold_executors", "install"]
 
-_THREADED = "polars"
-"""What calls functions of a guest in threads of its own while the one of the run waits in compiled code."""
+THREADED = "polars"
+"""The library that calls functions in threads of its own while the run's waits in compiled code."""
 
 _PATIENCE = 1.0
 """Seconds that what a guest has in other threads may take to end with its run, as its stop checks are on."""
-
-
-def call_from_threads() -> bool:
-    """Return whether a library is loaded that calls functions in threads of its own."""
-    return _THREADED in sys.modules
 
 
 def carried(function: Any) -> Any:
@@ -78,8 +74,8 @@ class _CarriedToThreads(_Carried):
 
 
 def _name_of(function: Any) -> str:
-    name = getattr(type(function), "__name__", "")
-    return str(getattr(function, "__name__", name)) if type(function).__module__ == "builtins" else name
+    is_function = type(function) in (types.FunctionType, types.BuiltinFunctionType)
+    return str(function.__name__ if is_function else type(function).__name__)  # no object is asked
 
 
 def _noted(guards: Guards, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:

@@ -128,6 +128,7 @@ class Policy:
         self._unprepared = {name: _known(name) for name in libraries.EVALUATING}
         self._open: dict[type, tuple[str, ...]] = {}
         self.unknown = UnknownPackages()
+        self._imported = 0  # modules that there were when what they lead to was looked at
         for name in libraries.OPEN_UNSEEN:  # their objects may come from anywhere: an input, a function
             library = _known(name)
             self._shelf.add(library)
@@ -344,8 +345,10 @@ class Policy:
     def prepare(self) -> None:
         """Have the libraries in force that are there be as they need to be: objects of theirs may be, too."""
         signatures.hold()
-        foreign_threads.hold_executors()
-        self._contest(self.unknown.look())
+        if self._imported != (count := len(sys.modules)):  # which is less than the questions below, each run
+            foreign_threads.hold_executors()
+            self._contest(self.unknown.look())
+            self._imported = count
         if self._unprepared.keys().isdisjoint(sys.modules.keys()):
             return
         for name, library in list(self._unprepared.items()):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
 from contextvars import Token
@@ -9,7 +10,7 @@ from typing import Any
 
 from agex.sandbox import floating, wall
 from agex.sandbox.context import CURRENT
-from agex.sandbox.foreign_threads import call_from_threads
+from agex.sandbox.foreign_threads import THREADED
 from agex.sandbox.limits import Deadline, Limits, resource_limits
 from agex.sandbox.output import CAPTURE, Output
 from agex.sandbox.result import Result
@@ -37,7 +38,7 @@ class Run:
         self.output = output(limits.output_chars)
         self.deadline = Deadline(limits.seconds, expire, raises=raises)
         self._expire = expire
-        if self.deadline.by_signal and call_from_threads():
+        if self.deadline.by_signal and THREADED in sys.modules:
             self._watch = Deadline(limits.seconds, self._end_unmet, raises=False)
         self.held = resource_limits(limits)
         self._floating = floating.in_force()

@@ -384,7 +384,7 @@ class Session:
     def _begin(self, run: Run) -> None:
         self._runs += 1  # at first: whatever fails below, `_end` undoes it
         if self._runs == 1:
-            RUNS[id(self._guards)] = self._guards
+            RUNS.add(self._guards)
             self._hooks.open()
             self._guards.renew()
             release_callbacks()
@@ -420,7 +420,7 @@ class Session:
     def _leave(self) -> None:
         self._runs -= 1
         if self._runs == 0:
-            RUNS.pop(id(self._guards), None)
+            RUNS.discard(self._guards)
             self._base, self._guards.run = None, None
             if self._guards.threads:
                 self._switch.turn_on()

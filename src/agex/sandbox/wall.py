@@ -167,7 +167,7 @@ _NOTHING = nullcontext()
 
 def _hook(event: str, args: tuple[Any, ...]) -> None:
     guards = CURRENT.get()
-    if guards is None or (CARRIED.get() and guards.run is None):  # a library's thread outlives the run
+    if guards is None or (guards.run is None and CARRIED.get()):  # a library's thread outlives the run
         return
     verdict = _VERDICTS.get(event)
     if verdict is None:

@@ -107,7 +107,7 @@ def test_sympy_evaluates_no_text_that_the_code_could_not(way, strict):
 
 
 def test_an_expression_that_is_an_input_evaluates_no_text_either():
-    for source in ("e.coeff(T)", "e.match(T)", "(e * 2).coeff(T)", "e.as_poly().replace(T, 1)"):
+    for source in ("e.coeff(T)", "e.match(T)", "(e * 2).coeff(T)"):
         result = result_of(source, e=sympy.Symbol("x") + 1, T=TEXT)
         assert isinstance(result.error, SandboxError)
 
@@ -142,7 +142,7 @@ print(dsolve(Function('f')(x).diff(x) - Function('f')(x)), Eq(x, 1), Piecewise((
 def test_the_hosts_own_sympy_evaluates_as_ever():
     result_of("import sympy", sympy)
     assert sympy.sympify("Symbol('x').name") == "x"
-    assert sympy.parse_expr("(2).real") == 2
+    assert sympy.parse_expr("(2).p") == 2
     assert sympy.lambdify([], sympy.Symbol("copyright"))() is not None
 
 

@@ -40,7 +40,8 @@ _PARTS = {
     "tornado": "template",
     "yaml": """CFullLoader CLoader CUnsafeLoader Constructor FullConstructor FullLoader Loader
         UnsafeConstructor UnsafeLoader add_constructor add_implicit_resolver add_multi_constructor
-        add_multi_representer add_path_resolver add_representer full_load full_load_all unsafe_load unsafe_load_all""",
+        add_multi_representer add_path_resolver add_representer full_load full_load_all
+        unsafe_load unsafe_load_all""",
 }
 """Packages with such members beside others, and these: left out wherever in the package they are."""
 

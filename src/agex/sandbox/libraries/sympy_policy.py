@@ -189,7 +189,8 @@ def _leaves(value: Any, *, dicts: bool = False) -> Iterator[Any]:
     elif type(value) is dict and not dicts:
         yield from _leaves([*value, *value.values()])
     elif hasattr(type(value), "flat") and _is_sympys(value):  # a matrix
-        yield from _leaves(list(value.flat()))
+        matrix: Any = value
+        yield from _leaves(list(matrix.flat()))
     else:
         yield value
 
