@@ -5,12 +5,15 @@ from __future__ import annotations
 import builtins
 import functools
 from collections.abc import Callable, Iterable
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from agex.errors import SandboxError, SandboxTypeError
 from agex.sandbox.output import CAPTURE
 
-__all__ = ["REFUSING", "as_builtin", "print_", "refuse_call", "source_text"]
+if TYPE_CHECKING:
+    from agex.sandbox.files import GuestFiles
+
+__all__ = ["REFUSING", "as_builtin", "plain_open", "print_", "refuse_call", "source_text"]
 
 
 def _absent(name: str) -> property:
@@ -124,3 +127,12 @@ def source_text(source: Any, function: str) -> str:
     if isinstance(source, str):
         return str.__str__(source)
     raise SandboxTypeError(f"{function}() takes source text, got {type(source).__name__}")
+
+
+def plain_open(files: GuestFiles) -> Callable[..., Any]:
+    """Return ``open`` as a function, which has no ``__self__``."""
+
+    def open(file: Any, mode: str = "r", *args: Any, **kwargs: Any) -> Any:  # noqa: A001 - its name in tracebacks
+        return files.open(file, mode, *args, **kwargs)
+
+    return open

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,12 +16,21 @@ from agex.sandbox.apart import call_apart
 if TYPE_CHECKING:
     from agex.sandbox.guards import Guards
 
-__all__ = ["CURRENT", "as_host", "asking", "call_serving", "caller", "calling", "frames_of", "maker"]
+__all__ = [
+    "CARRIED", "CURRENT", "RUNS", "as_host", "asking", "call_serving", "caller", "calling", "frames_of",
+    "guest_asking", "is_foreign", "maker",
+]  # fmt: skip
 
 T = TypeVar("T")
 
 CURRENT: ContextVar[Guards | None] = ContextVar("agex_guest", default=None)
 """The guards of the guest code running in this context; None in host code."""
+
+CARRIED: ContextVar[bool] = ContextVar("agex_carried", default=False)
+"""Whether this is a thread of a library, in the context of a run that it outlives perhaps."""
+
+RUNS: set[Guards] = set()
+"""The guards of the sessions that run, in whatever thread."""
 
 _SERVED: ContextVar[Guards | None] = ContextVar("agex_served", default=None)
 """The guards of the guest that host code works for here with powers of its own."""
@@ -46,25 +56,64 @@ _BETWEEN = sys.stdlib_module_names | {"agex"}
 
 
 def asking() -> Guards | None:
-    """Give the guards of the guest code that asks; None where it is the host.
+    """Return the guards of the guest code that asks; None where it is the host. All stand-ins ask here.
 
     A function of the guest's that the host calls after its run is in no run: there it is told by its frame,
     if nothing is between but libraries, which call what they are given. A host that serves a guest may have
     been given what it calls.
+
+    Raises:
+        SandboxError: nobody can be told to ask. Compiled code calls a library in a thread of its own, with
+            nothing of the host's or of a guest's below, while guest code runs.
     """
+    guards, outermost = _asker()
+    if guards is None and outermost is not None and RUNS and is_foreign() and _is_granted(outermost):
+        raise SandboxError(
+            "this call belongs to no run: compiled code makes it in a thread of its own while sandboxed code "
+            "runs; pass a function of your own that makes it"
+        )
+    return guards
+
+
+def guest_asking() -> Guards | None:
+    """Return what `asking` returns, and None where nobody can be told to ask: where nothing is decided."""
+    return _asker()[0]
+
+
+def _asker() -> tuple[Guards | None, types.FrameType | None]:
+    """Find who asks; or else the outermost frame, where libraries alone lead here."""
     guards = CURRENT.get()
-    frame: types.FrameType | None = None if guards else sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+    if guards is not None:
+        return guards, None
+    frame: types.FrameType | None = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]
+    outermost = frame
     while frame is not None:
         check: Any = frame.f_builtins.get("check!")
         if check is not None:
-            found: Guards = check.__self__
-            return found
+            return check.__self__, None
         if frame.f_code.co_filename.startswith("<frozen importlib"):
-            return None  # a module that is being loaded is the host's, whoever asked for it
+            return None, None  # a module that is being loaded is the host's, whoever asked for it
         if not _is_between(frame):
-            break
-        frame = frame.f_back
-    return guards or _SERVED.get()
+            return _SERVED.get(), None
+        outermost, frame = frame, frame.f_back
+    return _SERVED.get(), outermost
+
+
+def is_foreign() -> bool:
+    """Return whether this thread was started by compiled code, not by Python's ``threading``."""
+    threads: Any = threading  # current_thread() would note this one for good
+    known = threads._active.get(threading.get_ident())
+    return known is None or type(known) is threads._DummyThread
+
+
+def _is_granted(outermost: types.FrameType) -> bool:
+    """Return whether a run may have handed out what a foreign thread begins in.
+
+    A server of the host may have foreign threads too; they begin in the server, which no run was granted.
+    """
+    name = outermost.f_globals.get("__name__")
+    root = name.partition(".")[0] if type(name) is str else ""
+    return root in _BETWEEN or any(guards.policy.covers(root) for guards in list(RUNS))
 
 
 def calling() -> Guards | None:

@@ -37,7 +37,7 @@ from agex.sandbox import (
 )
 from agex.sandbox.aliases import ALIAS_OWN, is_alias, origin_of
 from agex.sandbox.asked import Asked
-from agex.sandbox.builtin import REFUSING, as_builtin, print_, refuse_call, source_text
+from agex.sandbox.builtin import REFUSING, as_builtin, plain_open, print_, refuse_call, source_text
 from agex.sandbox.context import caller
 from agex.sandbox.flags import CO_OPTIMIZED
 from agex.sandbox.identity import is_proxy, referent
@@ -59,6 +59,8 @@ from agex.sandbox.verdicts import Verdicts
 from agex.typeslots import mro_of, namespace_of
 
 if TYPE_CHECKING:
+    from contextvars import Context
+
     from agex.sandbox.files import Files, GuestFiles
     from agex.sandbox.hooks import Hooks
 
@@ -115,6 +117,10 @@ class Guards:
         """What stand-ins of modules note with the session. A table by session would hold it for good."""
         self.files: GuestFiles | None = None
         """The workspace, if the session has one."""
+        self.run: Context | None = None
+        """The context of the run that is on."""
+        self.threads: set[int] = set()
+        """Threads of libraries that this run has called code in."""
         self.program: types.CodeType | None = None
         """What the session runs, or ran last."""
         self.sources: dict[str, list[str]] = {}  # by the name of the file
@@ -163,7 +169,7 @@ class Guards:
         self.policy.use_paths()
         own: GuestFiles = files.guarded(outside)
         self.files = own
-        self.builtins["open"] = _plain_open(own)
+        self.builtins["open"] = plain_open(own)
         over_files = files.modules(own) if self.policy.is_standard else None
         self._importer.use_files(Imports(self, own, compile_file), over_files)
 
@@ -574,15 +580,6 @@ class Guards:
         except KeyError:
             return elsewhere()
         return functools.reduce(self.getattr, rest, value)
-
-
-def _plain_open(files: GuestFiles) -> Callable[..., Any]:
-    """Give ``open`` as a function, which has no ``__self__``."""
-
-    def open(file: Any, mode: str = "r", *args: Any, **kwargs: Any) -> Any:  # noqa: A001 - its name in tracebacks
-        return files.open(file, mode, *args, **kwargs)
-
-    return open
 
 
 def _count(*given: Any) -> int:

@@ -280,7 +280,7 @@ class _Watchdog:
     def _begin(self) -> None:
         if not self._is_on():
             thread = threading.Thread(target=self._watch, name="agex-watchdog", daemon=True)
-            thread.start()
+            contextvars.Context().run(thread.start)  # of no guest, who would be met in it
             self._thread = thread  # not before: one that could not be started is tried again
 
     def add(self, deadline: Deadline) -> None:

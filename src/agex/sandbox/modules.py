@@ -78,6 +78,7 @@ class ModuleGrant:
             constructors and methods run with the doors shut.
         per_session: makes such members anew for each session, where they hold a state.
         gives_way: whether a module of that name over a workspace comes before it.
+        without: names the package of what is left out because of that; None for anything else.
     """
 
     def __init__(
@@ -91,6 +92,7 @@ class ModuleGrant:
         doors: tuple[str, ...] = (),
         per_session: Callable[[], Mapping[str, Any]] | None = None,
         gives_way: bool = False,
+        without: Callable[[Any], str | None] | None = None,
     ) -> None:
         self._module = module
         self._include = include if isinstance(include, str) or callable(include) else tuple(include)
@@ -100,6 +102,7 @@ class ModuleGrant:
         self._doors = doors
         self.per_session = per_session
         self.gives_way = gives_way
+        self._without = without
         self._copies: dict[str, types.ModuleType] = {}
         self.module_name = module if isinstance(module, str) else module.__name__
         self.root = self.module_name.partition(".")[0]
@@ -171,6 +174,8 @@ class ModuleGrant:
             if not self._allows(name, module.__name__):
                 continue
             value = getattr(module, name)
+            if self._without is not None and self._without(value) is not None:
+                continue
             if top and name in self._replace:
                 yield name, self._replace[name]
             elif isinstance(value, types.ModuleType):
@@ -309,6 +314,15 @@ def refused_member(error: AttributeError) -> str | None:
     return f"'{home}.{name}' exists, but is not available here; {instead}"
 
 
+def _of_unknown(home: str, name: str) -> str | None:
+    """Say why a member is not handed out that is of a package with compiled code, which nobody registered."""
+    from agex.sandbox.libraries import native  # no library is granted at import
+
+    package = native.home_of(vars(sys.modules[home]).get(name)) if home in sys.modules else ""
+    is_own = package in sys.stdlib_module_names or package == home.partition(".")[0]
+    return native.inert_reason(package) if package and not is_own and native.opens_unseen(package) else None
+
+
 def _has(module: types.ModuleType | None, name: str) -> bool:
     """Tell whether a module has a member, without making one that is made when it is asked for."""
     return module is not None and (name in vars(module) or name in vars(module).get("__all__", ()))
@@ -316,7 +330,7 @@ def _has(module: types.ModuleType | None, name: str) -> bool:
 
 def instead_of_member(home: str, name: str, known: Mapping[str, Any]) -> str:
     """Say what to do instead of asking a module for a member, or what was meant; nothing where none knows."""
-    return _INSTEAD.get(f"{home}.{name}") or hint(name, known)
+    return _INSTEAD.get(f"{home}.{name}") or _of_unknown(home, name) or hint(name, known)
 
 
 def hint(name: str, known: Mapping[str, Any]) -> str:

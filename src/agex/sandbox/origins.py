@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from agex.sandbox import ledger
-from agex.sandbox.context import asking
+from agex.sandbox.context import guest_asking
 
 if TYPE_CHECKING:
     from agex.sandbox.classes import ClassRegistry, Statement
@@ -77,7 +77,9 @@ def is_guest_class(class_: type) -> bool:
     """Tell whether a guest of any session made a class, or the one that is asking is about to."""
     if _registries.get(class_) is not None:
         return True
-    guards = asking()  # code of the guest's runs before its class is noted: __set_name__, __init_subclass__
+    guards = (
+        guest_asking()
+    )  # code of the guest's runs before its class is noted: __set_name__, __init_subclass__
     return guards is not None and guards.classes.is_guest(class_)
 
 
@@ -99,7 +101,7 @@ def may_store(class_: type, name: str) -> bool:
 def keeps_back(class_: type, name: str) -> bool:
     """Tell whether code of the host's uses a private name on objects of a class over one of its own."""
     found = _registries.get(class_)
-    guards = asking()  # its class may be in the making
+    guards = guest_asking()  # its class may be in the making
     registry = None if found is None else found()
     if found is None and guards is not None:
         registry = guards.classes

@@ -16,7 +16,7 @@ import functools
 import importlib
 import sys
 import types
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
@@ -24,6 +24,7 @@ from agex.errors import DefinitionError
 from agex.sandbox import (
     doors,
     enums,
+    foreign_threads,
     hostclass,
     ledger,
     libraries,
@@ -35,12 +36,14 @@ from agex.sandbox import (
 )
 from agex.sandbox.dotted import Dotted
 from agex.sandbox.hosttime import HOST_TIME, methods_of_host, of_host, require_timeout
+from agex.sandbox.libraries.evaluators import without_evaluators
 from agex.sandbox.libraries.homes import Guard, homes
 from agex.sandbox.libraries.lookup import DENIED, Shelf, member_door, named, open_guard, unsealed
+from agex.sandbox.libraries.native import UnknownPackages, inert_reason, opens_unseen, unseen
 from agex.sandbox.modules import FUNCTIONS, ModuleGrant, Pattern, matches, open_while
 from agex.sandbox.rules import Rules
 from agex.sandbox.written import WrittenGrant
-from agex.typeslots import mro_of
+from agex.typeslots import module_of, mro_of
 
 if TYPE_CHECKING:
     from agex.sandbox.libraries.library import Library
@@ -123,9 +126,11 @@ class Policy:
         self._writable: set[type] = set()
         self._shelf = Shelf()
         self._used: set[str] = set()
-        self._unprepared: dict[str, Library] = {}
+        self._unprepared = {name: _known(name) for name in libraries.EVALUATING}
         self._open: dict[type, tuple[str, ...]] = {}
         self.has_host_time = False
+        self.unknown = UnknownPackages()
+        self._imported = 0  # modules that there were when what they lead to was looked at
         for name in libraries.OPEN_UNSEEN:  # their objects may come from anywhere: an input, a function
             library = _known(name)
             self._shelf.add(library)
@@ -169,6 +174,8 @@ class Policy:
         opened = _doors(host_fs_access, network_access)
         self.grants.append(Grant("fn", function, {"name": name}))  # what it may open is the host's to open
         require_timeout(timeout)
+        home = getattr(function, "__module__", None) or ""
+        self._contest(self.unknown.add(home, opened, installed=True))
         given = open_while(opened, function) if opened else _plain_function(function)
         given = of_host(given, timeout=timeout)
         self.has_host_time = True
@@ -210,7 +217,7 @@ class Policy:
             "stays": stays,
         }
         self.grants.append(Grant("cls", class_, settings))
-        self._use_home(class_)
+        self._use_home(class_, _doors(host_fs_access, network_access))
         self._open_methods(class_, _doors(host_fs_access, network_access))
         self._rule(class_, name or class_.__name__, include, exclude, configure or {})
         self._hot |= hostclass.private_names(class_)
@@ -264,7 +271,7 @@ class Policy:
             if isinstance(module, (type, *FUNCTIONS)):  # what is said of its members would be said of all
                 kind, way = ("class", "cls") if isinstance(module, type) else ("function", "fn")
                 raise DefinitionError(f"{name} is a {kind}, not a module: register it with {way}({name})")
-            self._use_home(type(module))
+            self._use_home(type(module), opened)
             is_told = methods_of_host(type(module)) or type(module).__module__ == "builtins"
             self._open_methods(type(module), opened if is_told else (*opened, HOST_TIME))
             self.has_host_time = True
@@ -310,11 +317,18 @@ class Policy:
             self._shelf.loosen(library, named(include), opened)
         path = module.__name__.partition(".")[2]
         if library is None or library.room(path) is None:  # a module off the list: the host named it itself
-            from agex.sandbox.libraries import native  # no library is granted at import
-
-            if "files" not in opened and native.opens_unseen(module.__name__):
-                raise DefinitionError(_unseen(module.__name__, library))
-            return ModuleGrant(module, include=include, exclude=exclude, recursive=recursive, doors=opened)
+            exclude = without_evaluators(module.__name__, include, exclude)
+            if "files" not in opened and opens_unseen(module.__name__):
+                raise DefinitionError(unseen(module.__name__, library))
+            self._contest(self.unknown.add(module.__name__, opened))
+            return ModuleGrant(
+                module,
+                include=include,
+                exclude=exclude,
+                recursive=recursive,
+                doors=opened,
+                without=self.unknown.owns,
+            )
         return libraries.LibraryGrant(
             library, module.__name__, include=include, exclude=exclude, recursive=recursive, doors=opened
         )
@@ -340,6 +354,10 @@ class Policy:
     def prepare(self) -> None:
         """Have the libraries in force that are there be as they need to be: objects of theirs may be, too."""
         signatures.hold()
+        if self._imported != (count := len(sys.modules)):  # which is less than the questions below, each run
+            foreign_threads.hold_executors()
+            self._contest(self.unknown.look())
+            self._imported = count
         if self._unprepared.keys().isdisjoint(sys.modules.keys()):
             return
         for name, library in list(self._unprepared.items()):
@@ -347,8 +365,9 @@ class Policy:
                 libraries.prepare(library)
                 self._unprepared.pop(name, None)  # another thread may have
 
-    def _use_home(self, class_: type) -> None:
+    def _use_home(self, class_: type, opened: tuple[str, ...]) -> None:
         """Put the policies of the libraries that a class comes from in force."""
+        self._contest(self.unknown.add(module_of(class_), opened, installed=True))
         for home, _ in homes(class_):
             if (library := libraries.find(home)) is not None and library.modules:
                 self._use(library)
@@ -360,8 +379,10 @@ class Policy:
                 class_, (n for n in dir(class_) if not n.startswith("_") and callable(getattr(class_, n)))
             )
 
-    def _contest(self, names: Iterable[str]) -> None:
+    def _contest(self, names: Collection[str]) -> None:
         """Have receivers of these names checked, and answered by what the libraries say."""
+        if not names:
+            return
         for name in names:
             self._contested.add(name)
             doors.DOORS.setdefault(name, member_door)
@@ -423,6 +444,8 @@ class Policy:
         class_ = unsealed(class_)
         if name in _MAKING and any(map(self.is_sealed, mro_of(class_))):
             return True
+        if self.unknown.owner(class_, name) is not None:
+            return True
         hosts = _of_hosts(class_)
         if any(rule.denies(name) for base in hosts for rule in self._rules_of(base)):
             return True
@@ -478,11 +501,13 @@ class Policy:
         """Tell whether guest code may not make instances of *class_*."""
         for package in self._unloaded.keys() & sys.modules.keys():
             self._sealed.update(filter(None, map(_class_at, self._unloaded.pop(package))))
-        return not origins.is_guest_class(class_) and class_ in self._sealed
+        is_sealed = class_ in self._sealed or self.unknown.owns(class_) is not None
+        return is_sealed and not origins.is_guest_class(class_)
 
     def instead(self, class_: type, name: str) -> str | None:
         """Say what to write instead of a member that is refused; None where no library says."""
-        return self._shelf.instead(class_, name)
+        package = self.unknown.owner(unsealed(class_), name)
+        return self._shelf.instead(class_, name) if package is None else inert_reason(package)
 
     def is_writable(self, class_: type, name: str) -> bool:
         """Tell whether a public data attribute of instances of *class_* may be assigned."""
@@ -504,6 +529,10 @@ class Policy:
 
     def _covers(self, root: str) -> bool:
         return any(grant.root == root for grant in self.modules.values())
+
+    def covers(self, root: str) -> bool:
+        """Return whether guest code may have something of a package."""
+        return root in self._used or self._covers(root) or root in libraries.OPEN_UNSEEN
 
 
 def _of_hosts(class_: type) -> list[type]:
@@ -533,15 +562,6 @@ def _standard() -> Mapping[str, ModuleGrant]:
 def _doors(host_fs_access: bool, network_access: bool) -> tuple[str, ...]:
     asked = (("files", host_fs_access), ("network", network_access))
     return tuple(door for door, is_asked in asked if is_asked)
-
-
-def _unseen(name: str, library: Library | None) -> str:
-    known = f"it is not in agex's policy for {library.name}, and " if library is not None else ""
-    return (
-        f"{name} cannot be registered as it is: {known}its compiled code can open files of this "
-        "machine unseen. Register functions of yours that use it, agent.fn(f), or, if the code may have the "
-        f"files of this machine, agent.module({name}, host_fs_access=True)"
-    )
 
 
 def _known(name: str) -> Library:

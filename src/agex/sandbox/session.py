@@ -8,7 +8,7 @@ import threading
 import time
 import types
 from collections.abc import Callable, Iterator, Mapping
-from contextvars import Token
+from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from agex.errors import EvalError, SandboxError
@@ -17,8 +17,9 @@ from agex.sandbox.callbacks import end_callbacks
 from agex.sandbox.closing import watch_generators
 from agex.sandbox.collecting import release_callbacks
 from agex.sandbox.compiled import compile_module
-from agex.sandbox.context import CURRENT, as_host
+from agex.sandbox.context import CURRENT, RUNS, as_host
 from agex.sandbox.echo import echo_text
+from agex.sandbox.foreign_threads import end_elsewhere
 from agex.sandbox.guards import Guards
 from agex.sandbox.hooks import Hooks
 from agex.sandbox.hosttime import host_works
@@ -32,6 +33,7 @@ from agex.sandbox.resource_limits import resource_limits
 from agex.sandbox.result import Enforcement, Result, enforced
 from agex.sandbox.room import require_room
 from agex.sandbox.rules import Rules
+from agex.sandbox.run import Run
 from agex.sandbox.stacks import builtins_inside
 from agex.sandbox.tracebacks import format_error
 from agex.typeslots import name_of
@@ -319,9 +321,10 @@ class Session:
         try:
             self._begin(run)
             with self._own_files():
+                self._guards.run = self._guards.run or copy_context()
                 try:
                     try:
-                        run.deadline.start()
+                        run.start_clock()
                         work(run.result)
                     finally:
                         run.ease()
@@ -347,9 +350,10 @@ class Session:
         try:
             self._begin(run)
             with self._own_files(), self._hooks.waiting(self._guards.classes.made):
+                self._guards.run = self._guards.run or copy_context()
                 try:
                     try:
-                        run.deadline.start()
+                        run.start_clock()
                         await run_apart(self._guards, guest, self._limits.seconds, self.expire)
                     finally:
                         try:
@@ -368,10 +372,11 @@ class Session:
             self._end(run)
         return run.result
 
-    def _prepared(self, *, raises: bool) -> _Run:
+    def _prepared(self, *, raises: bool) -> Run:
         """Note what is in force, for a run that is about to begin: whoever asks ends it, see `_end`."""
         require_room()
-        run = _Run(self._limits, self._output, self._deadline_of(raises=raises))
+        looks = host_works if self._policy.has_host_time or self.serves else None
+        run = Run(self._limits, self._output, self.expire, raises=raises, host_works=looks)
         run.outer, self._deadline = self._deadline, run.deadline
         self._raises = raises
         self._ending = None
@@ -380,13 +385,10 @@ class Session:
         capture_stdout()
         return run
 
-    def _deadline_of(self, *, raises: bool) -> Deadline:
-        looks = host_works if self._policy.has_host_time or self.serves else None
-        return Deadline(self._limits.seconds, self.expire, raises=raises, host_works=looks)
-
-    def _begin(self, run: _Run) -> None:
+    def _begin(self, run: Run) -> None:
         self._runs += 1  # at first: whatever fails below, `_end` undoes it
         if self._runs == 1:
+            RUNS.add(self._guards)
             self._hooks.open()
             self._guards.renew()
             release_callbacks()
@@ -399,7 +401,7 @@ class Session:
         run.is_begun = True
         run.tokens = CAPTURE.set(run.output), CURRENT.set(self._guards), wall.DOORS.set(wall.SHUT)
 
-    def _end(self, run: _Run) -> None:
+    def _end(self, run: Run) -> None:
         """Put back all that `_prepared` noted, and fill in what every result says."""
         result = run.result
         try:
@@ -422,7 +424,11 @@ class Session:
     def _leave(self) -> None:
         self._runs -= 1
         if self._runs == 0:
-            self._base = None
+            RUNS.discard(self._guards)
+            self._base, self._guards.run = None, None
+            if self._guards.threads:
+                self._switch.turn_on()
+                end_elsewhere(self._guards)
             end_callbacks(self._guards)
             self._hooks.shut(self._guards.classes.made())
 
@@ -518,58 +524,6 @@ class Session:
             result.traceback = (
                 f"{name_of(type(error))}: (its text could not be made: {name_of(type(broken))})"
             )
-
-
-class _Run:
-    """One run, and what it found in force."""
-
-    is_begun = False
-    """Whether the guest has a decimal context of its own in place of the host's."""
-    decimals: Any = None
-    """The one of the two that is not in force."""
-    tokens: tuple[Token[Any], Token[Any], Token[Any]] | None = None
-    """What sets the variables of the context back."""
-    outer: Deadline | None = None
-    """That of the run around this one."""
-
-    def __init__(self, limits: Limits, output: Callable[[int], Output], deadline: Deadline) -> None:
-        self.result = Result()
-        self.output = output(limits.output_chars)
-        self.deadline = deadline
-        self.held = resource_limits(limits)
-        self._floating = floating.in_force()
-        self.start = time.perf_counter()
-
-    def ease(self) -> None:
-        """Stop the clock: the guest's code is over."""
-        self.held.ease()
-        self.deadline.cancel()
-
-    def end(self) -> None:
-        """Have no limit in force any more; may be called again."""
-        self.deadline.cancel()
-        self.held.end()
-
-    def give_back(self) -> None:
-        """Put back what this run found.
-
-        Raises:
-            ValueError: the run was dropped, and this is another context than its own: that stays as it is,
-                for it may be one of another guest's.
-        """
-        try:
-            floating.give_back(self._floating)
-        finally:
-            try:
-                if self.tokens is not None:
-                    capture, guest, doors = self.tokens
-                    wall.DOORS.reset(doors)
-                    CURRENT.reset(guest)
-                    CAPTURE.reset(capture)
-            finally:
-                if self.is_begun:
-                    self.decimals = floating.give_decimals_back(self.decimals)
-                self.held.end()
 
 
 _TEXT_SECONDS = 1.0

@@ -11,13 +11,32 @@ from typing import Any
 
 from agex import parsing
 
-__all__ = ["builtins_inside"]
+__all__ = ["builtins_inside", "is_inside"]
 
 
 def builtins_inside(thread: int, base: types.FrameType) -> list[dict[str, Any]]:
     """Give the builtins of each call that a thread is in, the innermost first, up to the frame *base*.
 
     Nothing, where the thread is not in that frame: an event loop is at something else.
+    """
+    found = _frames(thread)
+    try:
+        return [frame.f_builtins for frame in found[: found.index(base)]] if base in found else []
+    finally:
+        found.clear()  # of this very thread, they hold this list
+
+
+def is_inside(thread: int, builtins: dict[str, Any]) -> bool:
+    """Return whether a thread is in a call of a function that has these builtins."""
+    found = _frames(thread)
+    try:
+        return any(frame.f_builtins is builtins for frame in found if frame is not None)
+    finally:
+        found.clear()
+
+
+def _frames(thread: int) -> list[Any]:
+    """Return the frames that a thread is in, the innermost first.
 
     Following ``f_back`` while the thread runs on ends the process now and then: seen on Python 3.11. So the
     whole walk is one call into C, with no collection in it that could let another thread run.
@@ -33,6 +52,7 @@ def builtins_inside(thread: int, base: types.FrameType) -> list[dict[str, Any]]:
         # The outermost frame has None behind it, which has no f_back; and the thread may be over.
         with contextlib.suppress(AttributeError, KeyError):
             parsing.undisturbed(walk)
-        return [frame.f_builtins for frame in found[: found.index(base)]] if base in found else []
-    finally:
-        found.clear()  # of this very thread, they hold this list
+    except BaseException:
+        found.clear()
+        raise
+    return found

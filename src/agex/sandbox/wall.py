@@ -29,9 +29,19 @@ from contextvars import ContextVar
 from typing import Any, TypeVar
 
 from agex.errors import SandboxError
-from agex.sandbox import caches, copied, enums, forward, generic, managers, methods, protocols
+from agex.sandbox import (
+    caches,
+    copied,
+    enums,
+    foreign_threads,
+    forward,
+    generic,
+    managers,
+    methods,
+    protocols,
+)
 from agex.sandbox.apart import call_apart
-from agex.sandbox.context import CURRENT
+from agex.sandbox.context import CARRIED, CURRENT
 
 __all__ = ["DOORS", "SHUT", "call_as_host", "call_with_doors", "install", "opened", "without_workspace"]
 
@@ -157,7 +167,7 @@ _NOTHING = nullcontext()
 
 def _hook(event: str, args: tuple[Any, ...]) -> None:
     guards = CURRENT.get()
-    if guards is None:
+    if guards is None or (guards.run is None and CARRIED.get()):  # a library's thread outlives the run
         return
     verdict = _VERDICTS.get(event)
     if verdict is None:
@@ -341,6 +351,7 @@ def install() -> None:
         caches.install()
         copied.install()
         enums.install()
+        foreign_threads.install()
         forward.install()
         generic.install()
         managers.install()

@@ -10,16 +10,18 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from agex.sandbox.libraries.library import Library
 
-__all__ = ["OPEN_UNSEEN", "find", "trusted"]
+__all__ = ["EVALUATING", "OPEN_UNSEEN", "find", "has_policy", "trusted"]
 
 _ROOMS = {
     "PIL": "pillow_policy",
     "cycler": "matplotlib_policy",
     "dateutil": "dateutil_policy",
     "io": "buffers",
+    "jinja2": "jinja2_policy",
     "matplotlib": "matplotlib_policy",
     "mpl_toolkits": "matplotlib_policy",
     "numpy": "numpy_policy",
+    "openpyxl": "openpyxl_policy",
     "pandas": "pandas_policy",
     "pathlib": "pathlib_policy",
     "plotly": "plotly_policy",
@@ -30,11 +32,21 @@ _ROOMS = {
     "sklearn": "sklearn_policy",
     "sqlite3": "sqlite_policy",
     "struct": "buffers",
+    "sympy": "sympy_policy",
 }
 """Import name to the module here that says it."""
 
 OPEN_UNSEEN = ("polars", "pyarrow", "pydantic")
 """Libraries with methods that open paths, or read attributes, in compiled code: in force in every policy."""
+
+
+def has_policy(name: str) -> bool:
+    """Return whether there is a policy for an import name."""
+    return name in _ROOMS
+
+
+EVALUATING = ("jinja2", "sympy")
+"""Libraries with objects that evaluate text, which may be inputs: prepared for every policy."""
 
 
 @functools.cache

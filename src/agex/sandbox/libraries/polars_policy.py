@@ -10,14 +10,16 @@ import sys
 from importlib import import_module
 from typing import Any
 
+from agex.errors import SandboxError
 from agex.sandbox.context import asking
+from agex.sandbox.foreign_threads import carried
 from agex.sandbox.libraries import records
 from agex.sandbox.libraries.checks import Stream, guarded, plain_format, refused
 from agex.sandbox.libraries.homes import Guard
 from agex.sandbox.libraries.library import Library, Replacements, less, only
 from agex.sandbox.standins import replace, replace_everywhere
 
-__all__ = ["LIBRARIES"]
+__all__ = ["CALLING", "LIBRARIES"]
 
 _MODULES = {
     "": less(
@@ -31,6 +33,8 @@ _MODULES = {
         "set_random_seed",
         # other machines, the machine
         "RemoteEngine GPUEngine build_info show_versions thread_pool_size",
+        # go on while the guest's code does, or after it
+        "collect_all_async",
         # objects of a library without a policy
         "from_torch from_dataframe",
     ),
@@ -47,10 +51,12 @@ _DENIED = frozenset(
     write_clipboard write_database write_delta write_excel write_iceberg write_ipc_stream
     sink_batches sink_delta sink_iceberg
     sql remote execute show_graph
+    collect_async collect_batches fetch profile
     plot style to_jax to_torch
     """.split()
     # serialize, deserialize: plans hold paths that are read later, and pickled functions
     # write_..., sink_...: open files in compiled code
+    # collect_...: go on while the guest's code does, or after it
     # sql: see above; remote, execute: other machines; show_graph: another program
     # the last line: objects of libraries without a policy
 )
@@ -92,6 +98,49 @@ _WRITERS = {
     "write_parquet": f"{_COMPRESSION} statistics row_group_size data_page_size",
 }
 
+CALLING = {
+    "fold": (0, "operation"),
+    "map": (0, "function"),
+    "map_batches": (0, "function"),
+    "map_columns": (1, "function"),
+    "map_elements": (0, "function"),
+    "map_fields": (0, "function"),
+    "map_groups": (0, "function"),
+    "map_rows": (0, "function"),
+    "pipe_with_dtype": (0, "function"),
+    "pipe_with_schema": (0, "function"),
+    "rename": (0, "mapping"),
+    "rolling_map": (0, "function"),
+}
+"""Methods that call what they are given, many of them in threads of polars' own, and where that is passed."""
+
+_FUNCTIONS = {"cum_fold": 1, "cum_reduce": 0, "fold": 1, "map_batches": 1, "map_groups": 1, "reduce": 0}
+"""Functions that do the same, with the position of ``function``."""
+
+_NAMING = "with_column_names"
+"""The keyword of readers that is a function; scans call it when they are collected."""
+
+
+def _calls(position: int, keyword: str) -> Guard:
+    """Make the guard of what calls a function: as the run that handed it over."""
+
+    def guard(real: Any, *args: Any, **kwargs: Any) -> Any:
+        if keyword in kwargs:
+            return real(*args, **{**kwargs, keyword: carried(kwargs[keyword])})
+        return real(
+            *args[:position], *map(carried, args[position : position + 1]), *args[position + 1 :], **kwargs
+        )
+
+    return guard
+
+
+def _collect(real: Any, *args: Any, background: Any = False, **kwargs: Any) -> Any:
+    """Have a query end before the run that asked for it."""
+    if background is not False:
+        raise SandboxError("collect(background=True) is not available; call collect(), which waits")
+    return real(*args, **kwargs)
+
+
 _LAZILY = {f"sink_{end}": f"write_{end}" for end in ("csv", "ipc", "ndjson", "parquet")}
 
 
@@ -107,15 +156,24 @@ def _writer(name: str) -> Guard:
 
 
 def _reader(name: str, real: Any, files: bool) -> Any:
-    keyword = "source"
     takes = frozenset(_READERS[name].split())
-    return guarded(real, Stream(keyword=keyword, in_memory=True, most=1, takes=takes, files=files))
+    stream = Stream(keyword="source", in_memory=True, most=1, takes=takes, files=files)
+
+    def guard(real: Any, *args: Any, **kwargs: Any) -> Any:
+        return stream(real, *args, **{k: carried(v) if k == _NAMING else v for k, v in kwargs.items()})
+
+    return guarded(real, guard if _NAMING in takes else stream)
 
 
 def _replace(files: bool) -> Replacements:
     pl: Any = import_module("polars")
 
-    return {"": {name: _reader(name, getattr(pl, name), files) for name in _READERS}}
+    readers = {name: _reader(name, getattr(pl, name), files) for name in _READERS}
+    callers = {
+        name: guarded(getattr(pl, name), _calls(position, "function"))
+        for name, position in _FUNCTIONS.items()
+    }
+    return {"": {**readers, **callers}}
 
 
 _TAKEN = (
@@ -163,6 +221,8 @@ LIBRARIES = {
         guarded={
             "inspect": plain_format(0, "fmt"),
             **{name: _writer(name) for name in _WRITERS},
+            **{name: _calls(*where) for name, where in CALLING.items()},
+            "collect": _collect,
             **{
                 sink: refused(f"{sink}() is not available; use frame.collect().{write}(path)")
                 for sink, write in _LAZILY.items()

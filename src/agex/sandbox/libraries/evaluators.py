@@ -1,0 +1,68 @@
+"""Functions of well-known libraries that run text, or bytes, as code of the process.
+
+No wall sees the difference between what they run and what the library does by itself. So a host says the
+word: `include` names what it means. jinja2, pandas and sympy have policies, which hand them out guarded.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from agex.errors import DefinitionError
+from agex.sandbox.libraries.lookup import named
+
+if TYPE_CHECKING:
+    from agex.sandbox.modules import Pattern
+
+__all__ = ["without_evaluators"]
+
+_WHOLE = {
+    **dict.fromkeys(
+        # expressions, formulas, programs
+        "asteval cffi code codeop cython Cython formulaic numexpr patsy simpleeval".split(),
+        "it runs text as code",
+    ),
+    **dict.fromkeys(
+        "IPython bdb cProfile doctest pdb profile runpy timeit trace".split(), "it runs programs"
+    ),
+    # templates that are Python, or become it with nothing in between
+    **dict.fromkeys("Cheetah chameleon genshi mako".split(), "its templates are programs"),
+    **dict.fromkeys("cloudpickle dill jsonpickle marshal pickle shelve".split(), "what it loads is code"),
+}
+"""Packages of which that is the purpose, and why they are not registered as a whole."""
+
+_PARTS = {
+    "bottle": "SimpleTemplate SimpleTemplate.* jinja2_template load load_app mako_template run template view",
+    "joblib": "load",
+    "lmfit": "ExpressionModel",
+    "statsmodels": "formula from_formula *.from_formula",
+    "torch": "load compile jit hub",
+    "tornado": "template",
+    "yaml": """CFullLoader CLoader CUnsafeLoader Constructor FullConstructor FullLoader Loader
+        UnsafeConstructor UnsafeLoader add_constructor add_implicit_resolver add_multi_constructor
+        add_multi_representer add_path_resolver add_representer full_load full_load_all
+        unsafe_load unsafe_load_all""",
+}
+"""Packages with such members beside others, and these: left out wherever in the package they are."""
+
+
+def without_evaluators(module: str, include: Pattern, exclude: Pattern) -> Pattern:
+    """Return what a registration leaves out, with the evaluators that it does not name.
+
+    Raises:
+        DefinitionError: it is of a package that is nothing else, and names none of it.
+    """
+    root, said = module.partition(".")[0], named(include)
+    if root in _WHOLE and not said:
+        raise DefinitionError(
+            f"{module} cannot be registered as a whole: {_WHOLE[root]}, with your rights. Register functions "
+            "of yours that use it, agent.fn(f), or name what you mean: "
+            f"agent.module({module}, include=['...'])"
+        )
+    names = tuple(name for name in _PARTS.get(root, "").split() if name not in said)
+    if not names:
+        return exclude
+    if callable(exclude):
+        leaves_out = exclude
+        return lambda name: name in names or leaves_out(name)
+    return (*((exclude,) if isinstance(exclude, str) else exclude), *names)
