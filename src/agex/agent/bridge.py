@@ -9,6 +9,7 @@ from concurrent.futures import Future, wait
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from agex.agent.call import Call, runs_on
+from agex.agent.faults import note_fault
 from agex.agent.registration import Registration
 from agex.errors import InputError, TaskError
 from agex.threads import blocks_the_loop
@@ -58,16 +59,20 @@ def _for_guest(one: Registration, session: GuestSession, call: Call) -> Callable
         return _refusal(one.name)
     if one.kind == "task":
         return _guarded(_on_loop(one.name, one.target.call_from_agent, call, call.loop), session)
-    return _unpacked(_on_loop(one.name, _with_doors(one), call, call.loop))
+    return _unpacked(_on_loop(one.name, _with_doors(one, call), call, call.loop))
 
 
-def _with_doors(one: Registration) -> _Packed:
-    """Return the async function, with what it was granted open for its length."""
+def _with_doors(one: Registration, call: Call) -> _Packed:
+    """Return the async function, with what it was granted open for its length; its errors are noted."""
     from agex.sandbox import wall
 
     async def arun(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-        with wall.opened(*one.doors):
-            return await one.target(*args, **kwargs)
+        try:
+            with wall.opened(*one.doors):
+                return await one.target(*args, **kwargs)
+        except Exception as error:
+            note_fault(one.name, error, call)
+            raise
 
     return arun
 

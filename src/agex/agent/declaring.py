@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping
 from types import FrameType, FunctionType
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
-from agex.agent.execution import Check, Terms, example_inputs
+from agex.agent.acceptance import Check, Terms, example_inputs
 from agex.agent.invocation import Definition
 from agex.agent.registration import is_async
 from agex.agent.task import AnyTask, AsyncTask, Task

@@ -11,12 +11,13 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from agex import values
+from agex.agent.acceptance import Terms
 from agex.agent.budget import Budget, Ledger
 from agex.agent.call import Call, OnEvent, OnToken, current_call, payer
 from agex.agent.completion import CompletionConversation
 from agex.agent.drivers import adrive, drive
 from agex.agent.event import ErrorEvent, FileEvent, OutputEvent, SystemNoteEvent, TaskStartEvent
-from agex.agent.execution import Execution, Terms
+from agex.agent.execution import Execution
 from agex.agent.kept import KeptCode
 from agex.agent.loop import Commit, Conversation, Execute, Loop, Observation, Plan, solve
 from agex.agent.prompt import Brief, FullConversation
@@ -24,7 +25,16 @@ from agex.agent.registration import host_classes, is_async, named_by
 from agex.agent.returned import Origin, handed_over
 from agex.agent.run import Resume, Run
 from agex.agent.telemetry import task_span
-from agex.errors import AgexError, DefinitionError, StateError, TaskCancelled, TaskClarify, TaskFail
+from agex.errors import (
+    AgexError,
+    CheckError,
+    DefinitionError,
+    StateError,
+    TaskCancelled,
+    TaskClarify,
+    TaskError,
+    TaskFail,
+)
 from agex.models.actions import PythonAction
 from agex.models.base import Model
 from agex.sandbox import Session
@@ -208,8 +218,10 @@ class Invocation:
             if isinstance(ended, AgexError):
                 if ended.run is None:
                     ended.run = self.record
-                if self.call.parent is not None:  # an agent's code may catch it, by way of a host function
-                    _forget_behind(ended)
+                if self.call.parent is not None and not isinstance(ended, CheckError):
+                    _forget_behind(ended)  # an agent's code may catch it, by way of a host function
+                elif isinstance(ended, TaskError) and ended.__cause__ is None:
+                    ended.__cause__ = self.call.fault
             raise
         self._close(value=self._value if self.call.parent else handed_over(self._value, self._origin))
         if self._solved is not None and self.execution.solution is not None:

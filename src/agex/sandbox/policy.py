@@ -36,7 +36,7 @@ from agex.sandbox import (
 from agex.sandbox.dotted import Dotted
 from agex.sandbox.libraries.homes import Guard, homes
 from agex.sandbox.libraries.lookup import DENIED, Shelf, member_door, named, open_guard, unsealed
-from agex.sandbox.modules import FUNCTIONS, ModuleGrant, Pattern, matches, open_while
+from agex.sandbox.modules import FUNCTIONS, ModuleGrant, Pattern, matches, open_while, telling
 from agex.sandbox.rules import Rules
 from agex.sandbox.written import WrittenGrant
 from agex.typeslots import mro_of
@@ -155,16 +155,19 @@ class Policy:
         name: str | None = None,
         host_fs_access: bool = False,
         network_access: bool = False,
+        on_error: Callable[[Exception], None] | None = None,
     ) -> Callable[..., Any]:
         """Grant a function under *name*; return it unchanged.
 
         *host_fs_access* and *network_access* say what is open while it runs, to it and to what it calls.
+        *on_error* is told what it raises, before guest code is.
         """
         if not callable(function):
             raise DefinitionError(f"Policy.fn needs a callable, got {type(function).__name__}")
         opened = _doors(host_fs_access, network_access)
         self.grants.append(Grant("fn", function, {"name": name}))  # what it may open is the host's to open
         given = open_while(opened, function) if opened else _plain_function(function)
+        given = given if on_error is None else telling(on_error, given, function)
         self._grant(name or getattr(function, "__name__", None), given, function)
         return function
 
