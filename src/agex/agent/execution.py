@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from agex import parsing, threads
 from agex.agent.acceptance import GOT_CHARS, Acceptance, Terms, example_inputs
+from agex.agent.bindings import RESERVED, InputNotes, refused_binding
 from agex.agent.bridge import HostFault, bridged
 from agex.agent.call import Call
 from agex.agent.inputs import Inputs
@@ -117,6 +118,7 @@ class Execution:
         self._images: list[Image] = []
         self._files = files
         self._known = session.namespace
+        self._notes = InputNotes(self._values, self._known)
         self._cache: Any = {}
         self._ran: dict[int, int] = {}
         self._bind()
@@ -206,8 +208,20 @@ class Execution:
     def _act(self, action: Action, turn: int) -> Steps:
         if not isinstance(action, PythonAction):
             return (yield from self._act_on_files(action))
+        filename = self._filename(turn)
+        refusal = refused_binding(action.code, filename)
+        if refusal is not None:
+            return Observation(text=refusal, failed=True, brief=refusal)
+        observation = yield from self._run_code(action, turn, filename)
+        note = "" if observation.ending is not None else self._notes.after(action.code, self._names)
+        return replace(observation, text=f"{observation.text}\n{note}") if note else observation
+
+    def _names(self) -> Mapping[str, Any]:
+        return self.session.namespace
+
+    def _run_code(self, action: PythonAction, turn: int, filename: str) -> Steps:
         self._images.clear()
-        result = yield RunCode(action.code, self._filename(turn))
+        result = yield RunCode(action.code, filename)
         try:
             self._write_back()
         except EvalError as lost:  # the place is gone, and with it what the action did
@@ -266,7 +280,7 @@ class Execution:
 
     def _write_back(self) -> None:
         if self.call.state is not None:
-            now = self.session.namespace
+            now = {name: value for name, value in self._names().items() if name not in RESERVED}
             self.call.state.write_back(self._known, now)
             self._known = now
             cache = self.session.kept.get("cache", self._cache)

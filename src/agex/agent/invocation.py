@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from agex import values
 from agex.agent.acceptance import Terms
+from agex.agent.bindings import RESERVED
 from agex.agent.budget import Budget, Ledger
 from agex.agent.call import Call, OnEvent, OnToken, current_call, payer
 from agex.agent.completion import CompletionConversation
@@ -167,11 +168,14 @@ class Invocation:
         self._extras = agent.extras
         self._session = session = agent.place(signature, files)
         self._variables: dict[str, Any] = {}
+        self._hidden: list[str] = []
         if self.state is not None:
             here = session if isinstance(session, Session) else None
             code = KeptCode(agent.sandbox(signature), here)
             self.state.admit(host_classes(self.registrations, signature), code)
-            self._variables = self.state.snapshot(packed=session.packs)
+            found = self.state.snapshot(packed=session.packs)
+            self._variables = {name: value for name, value in found.items() if name not in RESERVED}
+            self._hidden = [name for name in found if name in RESERVED]
         session.add({**self._variables, **self.values})
         self.call.session = session
         self.execution = Execution(
@@ -288,6 +292,12 @@ class Invocation:
 
     def _steps(self) -> Loop[Any]:
         yield self.plan.event(TaskStartEvent, 0, inputs=self.values)
+        for name in self._hidden:
+            note = (
+                f"The state's variable {name!r} stays as it is, out of reach of code: that name is agex's. "
+                f"Keep it under another name: state['my_{name}'] = state.pop({name!r})."
+            )
+            yield self.plan.event(SystemNoteEvent, 0, message=note)
         shown = (yield from self._set_up(self.definition.setup)) if self.definition.setup else ""
         self._talk = self._conversation(shown)
         return (yield from solve(self.plan, self._talk, self.ledger))
