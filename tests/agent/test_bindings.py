@@ -149,6 +149,21 @@ def test_at_every_level_nothing_of_such_code_runs_and_the_next_turn_has_the_name
     assert "ran" not in shown(model).replace("print('ran')", "")
 
 
+@LEVELS
+@pytest.mark.parametrize("code", ["exec('cache = 3')", "globals()['cache'] = 3", "from helper import *"])
+def test_a_name_bound_in_a_way_that_the_text_does_not_say_is_given_back(level, code):
+    head = "open('helper.py', 'w').write('cache = 3')\n"
+    agent, model = scripted(head + code, "cache['n'] = 1\ntask_success(len(cache))", isolation=level)
+
+    @agent.task
+    def solve() -> int: ...
+
+    state = Live()
+    assert solve(state=state) == 1
+    assert (dict(state), state.cache) == ({}, {"n": 1})
+    assert "Note: cache cannot be bound; what agex has under the name is there again.\n" in shown(model)
+
+
 def test_setup_code_is_held_to_it_too():
     agent, _ = scripted("task_success(1)")
 

@@ -14,7 +14,7 @@ from agex import parsing
 from agex.contract import short_repr
 from agex.errors import EvalError, SandboxSyntaxError
 
-__all__ = ["RESERVED", "InputNotes", "refused_binding"]
+__all__ = ["RESERVED", "UNBIND", "InputNotes", "may_bind_unsaid", "refused_binding"]
 
 _CALL = "it is there already, and ends the task: call it, and define nothing of that name"
 RESERVED: Mapping[str, str] = {
@@ -26,6 +26,9 @@ RESERVED: Mapping[str, str] = {
     "e.g. memo",
 }
 """Names that guest code reads and never binds, each with what to write instead."""
+
+UNBIND = f"[name for name in {tuple(RESERVED)!r} if name in globals() and (globals().pop(name), True)[1]]"
+"""Guest code that unbinds them, and gives those that were bound."""
 
 PREVIEW_CHARS = 60
 """What a note shows of an input."""
@@ -85,6 +88,8 @@ def _bound_by(node: ast.AST, scope: str, outer: str) -> Iterator[Binding]:
                 yield Binding(name, node, "global")
         case _ if type(node).__name__ in ("TypeVar", "ParamSpec", "TypeVarTuple"):
             yield Binding(node.name, node, "function")  # type: ignore[attr-defined]  # Python 3.12
+        case _:
+            pass
 
 
 def _below(node: ast.AST, scope: str, outer: str) -> Iterator[_Open]:
@@ -142,6 +147,11 @@ def refused_binding(source: str, filename: str) -> str | None:
     error = SandboxSyntaxError(told, (filename, line, offset, text, line, offset + _width(first)))
     shown = "".join(traceback.format_exception_only(error)).replace(f"{SandboxSyntaxError.__module__}.", "")
     return shown.strip()
+
+
+def may_bind_unsaid(source: str) -> bool:
+    """Return whether a program may bind names that its text does not say."""
+    return any(way in source for way in ("import *", "exec", "globals", "vars", "locals", "__dict__"))
 
 
 def _place(binding: Binding) -> tuple[int, int]:

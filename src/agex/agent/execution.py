@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from agex import parsing, threads
 from agex.agent.acceptance import GOT_CHARS, Acceptance, Terms, example_inputs
-from agex.agent.bindings import RESERVED, InputNotes, refused_binding
+from agex.agent.bindings import RESERVED, UNBIND, InputNotes, may_bind_unsaid, refused_binding
 from agex.agent.bridge import HostFault, bridged
 from agex.agent.call import Call
 from agex.agent.inputs import Inputs
@@ -213,8 +213,19 @@ class Execution:
         if refusal is not None:
             return Observation(text=refusal, failed=True, brief=refusal)
         observation = yield from self._run_code(action, turn, filename)
-        note = "" if observation.ending is not None else self._notes.after(action.code, self._names)
-        return replace(observation, text=f"{observation.text}\n{note}") if note else observation
+        if observation.ending is not None:
+            return observation
+        rebound = self._notes.after(action.code, self._names)
+        notes = [note for note in (rebound, (yield from self._unbind_reserved(action.code))) if note]
+        return replace(observation, text="\n".join([observation.text, *notes])) if notes else observation
+
+    def _unbind_reserved(self, code: str) -> Generator[Step, Result, str]:
+        """Give reserved names their meaning back, where the text of *code* does not tell what it binds."""
+        if not may_bind_unsaid(code):
+            return ""
+        result = yield RunCode(UNBIND, "<agex>")
+        names = ", ".join(name for name in RESERVED if repr(name) in (result.echo or ""))
+        return f"Note: {names} cannot be bound; what agex has under the name is there again." if names else ""
 
     def _names(self) -> Mapping[str, Any]:
         return self.session.namespace

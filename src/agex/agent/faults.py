@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from agex.agent.call import Call, current_call, host_time
 from agex.agent.event import ErrorEvent, Event
-from agex.errors import AgexError, CheckError, SandboxError
+from agex.errors import CheckError, InputError, TaskError
 
 if TYPE_CHECKING:
     from agex.agent.loop import Plan
@@ -41,7 +41,7 @@ def note_fault(name: str, error: Exception, call: Call | None = None) -> None:
     own code raised, which the function called.
     """
     call = call or current_call()
-    if call is None or (isinstance(error, AgexError) and not isinstance(error, SandboxError)):
+    if call is None or isinstance(error, TaskError | InputError | CheckError):
         return
     if is_of_guest(error) or (isinstance(error, TypeError) and not _is_begun(error)):
         return

@@ -24,6 +24,7 @@ from pydantic import (
     PydanticSchemaGenerationError,
     PydanticUserError,
     Strict,
+    Tag,
     TypeAdapter,
     ValidationError,
     WithJsonSchema,
@@ -47,8 +48,10 @@ from agex.typeslots import mro_of, namespace_of
 __all__ = ["Base", "constrained_check", "mode_of", "pydantic_check", "split_validators"]
 
 _SCALARS = (bool, int, float, complex, str, bytes, Decimal, dt.datetime, dt.date, dt.time, dt.timedelta)
-_NEUTRAL = (Strict, FailFast, PlainSerializer, WrapSerializer, WithJsonSchema)
+_NEUTRAL = (Strict, FailFast, Tag, PlainSerializer, WrapSerializer, WithJsonSchema)
 """How pydantic checks, not what (ours is always strict), and what is written of a value later."""
+_HOW = frozenset({"union_mode", "fail_fast", "strict"})
+"""The same, where ``Field`` says it."""
 _VALIDATORS: dict[type, str] = {
     BeforeValidator: "before",
     AfterValidator: "after",
@@ -88,7 +91,7 @@ def constrained_check(annotation: Any, base: Base, metadata: Iterable[Any], expe
     Raises:
         DefinitionError: a constraint cannot be applied to this type.
     """
-    known = [each for each in _flat(metadata) if _constrains(each) and not isinstance(each, _NEUTRAL)]
+    known = [each for each in _flat(metadata) if _constrains(each) and not _is_neutral(each)]
     if not known:
         return base.check
     if any(mode_of(each) is None and hasattr(each, "__get_pydantic_core_schema__") for each in known):
@@ -111,6 +114,15 @@ def _constrains(metadata: Any) -> bool:
     home = type(metadata).__module__
     known = isinstance(metadata, annotated_types.BaseMetadata) or home == annotated_types.__name__
     return known or home.startswith("pydantic.") or hasattr(metadata, "__get_pydantic_core_schema__")
+
+
+def _is_neutral(metadata: Any) -> bool:
+    said = set(vars(metadata)) if type(metadata).__name__ == _OF_FIELD else set()
+    return isinstance(metadata, _NEUTRAL) or (bool(said) and said <= _HOW)
+
+
+_OF_FIELD = "_PydanticGeneralMetadata"
+"""The class of what ``Field`` says and has no class of its own."""
 
 
 class _Opaque:
@@ -261,7 +273,7 @@ def pydantic_check(annotation: Any, expected: str) -> Check:
 
 def _adapter(annotation: Any, expected: str) -> TypeAdapter[Any]:
     try:
-        return TypeAdapter(annotation, config=ConfigDict(arbitrary_types_allowed=True))
+        return _adapter_of(annotation)
     except (
         PydanticSchemaGenerationError,
         PydanticUserError,
@@ -272,6 +284,15 @@ def _adapter(annotation: Any, expected: str) -> TypeAdapter[Any]:
     ) as error:
         told = str(error).partition("\n")[0]
         raise DefinitionError(f"{expected.removeprefix('expected ')} cannot be checked: {told}") from error
+
+
+def _adapter_of(annotation: Any) -> TypeAdapter[Any]:
+    try:
+        return TypeAdapter(annotation, config=ConfigDict(arbitrary_types_allowed=True))
+    except PydanticUserError as error:
+        if error.code != "type-adapter-config-unused":
+            raise
+    return TypeAdapter(annotation)  # a model has a configuration of its own
 
 
 def _validated(adapter: TypeAdapter[Any], value: Any, expected: str) -> Any:

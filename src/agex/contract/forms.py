@@ -280,7 +280,8 @@ class Forms:
         if typing_extensions.is_protocol(cls):
             return scalars.protocol_check(cls, expected)
         if hasattr(cls, "__get_pydantic_core_schema__"):
-            return pydantic_check(cls, expected)
+            whole: Any = cls
+            return pydantic_check(whole[args] if args else whole, expected)
         return inside._plain_class(cls, expected)
 
     def _model(self, cls: type[BaseModel]) -> Check:

@@ -27,7 +27,7 @@ class Walk:
         self.keep_numbers = keep_numbers
         self.applies = applies
         self.visits: dict[tuple[int, int], Visit] = {}
-        self._family = {(keep_numbers, applies): self}
+        self._family: dict[tuple[bool, bool], Walk] = {(keep_numbers, applies): self}
 
     def building(self) -> Walk:
         """Return the walk for parts of what is built: nobody else holds those, so numbers convert."""
