@@ -17,7 +17,7 @@ from pydantic import AfterValidator
 import agex
 from agex.agent import Agent
 from agex.agent.event import ErrorEvent
-from agex.errors import AgexError, CheckError, TaskClarify, TaskError, TaskFail, TaskTimeout
+from agex.errors import AgexError, CheckError, DefinitionError, TaskClarify, TaskError, TaskFail, TaskTimeout
 from agex.testing import ScriptedModel, python_action
 
 LEVELS = pytest.mark.parametrize("level", ["none", "process"])
@@ -240,6 +240,36 @@ def test_no_way_to_end_a_task_hides_a_broken_check(level, code):
         solve(1)
     assert isinstance(caught.value.__cause__, KeyError)
     assert len(model.requests) == 1
+
+
+def test_a_check_that_would_end_the_program_ends_the_run():
+    agent, model = scripted("task_success(1)")
+
+    @agent.task(checks=[broken(SystemExit(3))])
+    def solve() -> int: ...
+
+    with pytest.raises(CheckError, match="the check check raised SystemExit: 3"):
+        solve()
+    assert len(model.requests) == 1
+
+
+@pytest.mark.parametrize("check", [lambda value: True, lambda: True, lambda value, inputs, more: True])
+def test_a_check_that_cannot_be_called_is_refused_where_it_is_declared(check):
+    with pytest.raises(DefinitionError, match=r"is called as <lambda>\(value, inputs\)"):
+        scripted()[0].task(checks=[check])(empty)
+
+
+def empty(n: int) -> int: ...
+
+
+def test_a_check_may_answer_with_a_bool_of_numpy():
+    agent, model = scripted("task_success([1, 2])", "task_success([3, 4])")
+
+    @agent.task(checks=[lambda value, inputs: (np.array(value) > 2).all()])
+    def solve() -> list[int]: ...
+
+    assert solve() == [3, 4]
+    assert "does not pass <lambda>: not met" in seen(model)
 
 
 @pytest.mark.parametrize("error", [AssertionError("no"), ValueError("no"), TypeError("no")])

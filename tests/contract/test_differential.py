@@ -269,6 +269,11 @@ def test_the_message_names_the_way_from_a_moment_to_its_date():
     )
 
 
+def test_the_message_says_that_a_decimal_is_to_be_finite():
+    with pytest.raises(ContractError, match=r"expected Decimal that is finite, got Decimal\('NaN'\)"):
+        Checker(Decimal).check(Decimal("nan"))
+
+
 def test_an_input_is_held_to_the_same():
     def task(day: dt.date, at: list[dt.datetime]): ...
 

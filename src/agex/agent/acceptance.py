@@ -11,6 +11,7 @@ from agex.agent.faults import is_of_guest, tell_host
 from agex.agent.inputs import Inputs
 from agex.agent.observation import cut_middle
 from agex.contract import ContractError, Example, TaskSignature, describe_failure, got_instead, same_value
+from agex.contract.realtype import numpy_number
 from agex.errors import CheckError, DefinitionError, InputError
 
 __all__ = ["GOT_CHARS", "Acceptance", "Check", "Terms", "example_inputs"]
@@ -70,8 +71,9 @@ class Acceptance:
     def _pass(self, check: Check, value: Any) -> None:
         name = getattr(check, "__name__", "check")
         verdict = self._judged(f"the check {name}", lambda: check(value, self._inputs))
-        if verdict is not None and verdict is not True:
-            said = "not met" if verdict is False else verdict
+        number = numpy_number(verdict)
+        if verdict is not None and verdict is not True and number is not True:
+            said = "not met" if verdict is False or number is False else verdict
             raise ValueError(f"the result does not pass {name}: {said}")
 
     def _judged(self, judge: str, verdict: Callable[[], Any]) -> Any:
@@ -83,7 +85,7 @@ class Acceptance:
             return verdict()
         except (*_ABOUT_THE_VALUE, ContractError, MemoryError):
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             if is_of_guest(error):
                 raise
             failed = CheckError(f"{judge} raised {type(error).__name__}: {error}")

@@ -49,7 +49,7 @@ def note_fault(name: str, error: Exception, call: Call | None = None) -> None:
         tell_host(f"{name}, which the agent's code called,", error)
 
 
-def tell_host(who: str, error: Exception) -> None:
+def tell_host(who: str, error: BaseException) -> None:
     """Write an error to the log, with its traceback."""
     with host_time(current_call()):
         LOGGER.warning("%s raised %s: %s", who, type(error).__name__, error, exc_info=error)

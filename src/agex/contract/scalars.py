@@ -101,10 +101,11 @@ EXACT: dict[type, Callable[[Any], bool]] = {
 def exact_check(cls: type, expected: str) -> Check:
     """Make the check of a class of :data:`EXACT`."""
     is_instance, is_other = instance_check(cls, expected), EXACT[cls]
+    exactly = f"{expected} that is finite" if cls is Decimal else expected
 
     def check(value: Any, walk: Walk) -> Any:
         if is_other(is_instance(value, walk)):
-            raise Mismatch.of(expected, value)
+            raise Mismatch.of(exactly, value)
         return value
 
     return check
