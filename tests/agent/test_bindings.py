@@ -64,6 +64,9 @@ BINDS = [
     "match 3:\n    case int(real=NAME): pass",
     "del NAME",
     "if False:\n    NAME = 1",
+    "class A((NAME := object)): pass",
+    "def f(x=(NAME := 1)): pass",
+    "@(NAME := print)\nclass A: pass",
     "x = 1; NAME = 2",
 ]
 NEWER = ["type NAME = int", "def f[NAME](x): pass", "class A[*NAME]: pass"]

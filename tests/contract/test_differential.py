@@ -580,6 +580,19 @@ def test_a_dict_for_a_model_is_built_below_a_validator_too():
     assert built == [Row(at=NOON)]
 
 
+def test_a_length_of_what_is_not_text_is_told_in_pydantics_words():
+    class Named(BaseModel):
+        name: Annotated[str, Field(min_length=3)]
+
+        @field_validator("name")
+        @classmethod
+        def same(cls, value: str) -> str:
+            return value
+
+    with pytest.raises(ContractError, match="should have at least 3 characters, got bytes b'a'"):
+        Checker(Named).check({"name": b"a"})
+
+
 def test_a_validator_runs_once_on_what_a_dict_gives_to_a_model_and_never_on_an_instance():
     raised = Annotated[int, AfterValidator(lambda n: n + 1)]
     model = create_model("Model", x=raised, xs=list[raised])

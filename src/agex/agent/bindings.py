@@ -35,7 +35,7 @@ PREVIEW_CHARS = 60
 MOST_NOTES = 5
 """Notes of one observation."""
 
-_IN_PLACE = (int, float, complex, str, bytes, tuple, frozenset, bool, type(None))
+_REPLACED = (int, float, complex, str, bytes, tuple, frozenset, bool, type(None))
 """Classes whose ``+=`` always gives another object."""
 
 
@@ -54,6 +54,8 @@ _Open: TypeAlias = "tuple[ast.AST, str, str]"
 """A node, the scope it is in, and the scope in which ``:=`` binds there."""
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+_INSIDE = frozenset({"body", "elt", "key", "value", "generators", "args"})
+"""The fields of a function, class or comprehension that are of the scope it opens."""
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
@@ -93,19 +95,19 @@ def _bound_by(node: ast.AST, scope: str, outer: str) -> Iterator[Binding]:
 
 
 def _below(node: ast.AST, scope: str, outer: str) -> Iterator[_Open]:
-    inside = scope
+    around = inside = (scope, outer)
     if isinstance(node, _FUNCTIONS):
-        inside = outer = "function"
+        inside = ("function", "function")
     elif isinstance(node, ast.ClassDef):
-        inside = outer = "class"
+        inside = ("class", "class")
     elif isinstance(node, _COMPREHENSIONS):
-        inside = "function"
+        inside = ("function", outer)
     skipped = _target_told(node)
     for name, value in ast.iter_fields(node):
-        within = inside if name in ("body", "elt", "key", "value", "generators", "args") else scope
+        within = inside if name in _INSIDE else around
         for each in value if isinstance(value, list) else (value,):
             if isinstance(each, ast.AST) and each is not skipped:
-                yield each, within, outer
+                yield each, *within
 
 
 def _target_told(node: ast.AST) -> ast.AST | None:
@@ -215,4 +217,4 @@ class InputNotes:
         return [name for name in named if name in found]
 
     def _changes(self, binding: Binding) -> bool:
-        return not binding.augmented or isinstance(self._values[binding.name], _IN_PLACE)
+        return not binding.augmented or isinstance(self._values[binding.name], _REPLACED)

@@ -188,7 +188,7 @@ def from_pydantic(error: ValidationError, within: str = "") -> Mismatch:
         context = each.get("ctx", {})
         if each["type"] == NESTED:
             tally.add(context["mismatch"], path)
-        elif each["type"] in _LENGTHS:
+        elif each["type"] in _LENGTHS and is_subclass(type(each["input"]), str):
             tally.note(_length_told(each["input"], context), path=path)
         else:
             tally.note(_lowered(each["msg"]), each["input"], path)
