@@ -104,10 +104,10 @@ def _below(node: ast.AST, scope: str, outer: str) -> Iterator[_Open]:
         inside = ("function", outer)
     skipped = _target_told(node)
     for name, value in ast.iter_fields(node):
-        within = inside if name in _INSIDE else around
+        here, beyond = inside if name in _INSIDE else around
         for each in value if isinstance(value, list) else (value,):
             if isinstance(each, ast.AST) and each is not skipped:
-                yield each, *within
+                yield each, here, beyond
 
 
 def _target_told(node: ast.AST) -> ast.AST | None:
