@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from agex.errors import (
         AgexError,
         BudgetExceeded,
+        CheckError,
         DefinitionError,
         EvalError,
         InputError,
@@ -75,6 +76,7 @@ __all__ = [
     "BudgetExceeded",
     "Cache",
     "CancelledEvent",
+    "CheckError",
     "ClarifyEvent",
     "DefinitionError",
     "Disk",

@@ -7,6 +7,7 @@
         ├── DefinitionError      host: an agent, task or registration is declared wrongly   (ValueError)
         │   └── ToolDefinitionError  a tool of a TinyCodeAgent is
         ├── InputError           host: an argument of a task call breaks its annotation     (TypeError)
+        ├── CheckError           host: a check of a task's value failed itself; ends the run
         ├── ModelNotConfigured   host: no usable model; says the ways to get one
         │   └── WeightsCorrupt   host: local model weights do not match their digest
         ├── IsolationUnavailable host: this machine cannot hold the isolation asked for
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AgexError",
     "BudgetExceeded",
+    "CheckError",
     "DefinitionError",
     "EvalError",
     "ExecutionTimeout",
@@ -127,6 +129,14 @@ class ToolDefinitionError(DefinitionError):
 
 class InputError(AgexError, TypeError):
     """An argument of a task call does not fit the parameter's annotation."""
+
+
+class CheckError(AgexError):
+    """A check of a task's value raised what says nothing of the value; ``__cause__`` is that error.
+
+    A check says what is wrong by an AssertionError, a ValueError, a TypeError or a message. Anything else
+    is a mistake in the check, which no code of an agent can put right, so the run ends.
+    """
 
 
 class ModelNotConfigured(AgexError):

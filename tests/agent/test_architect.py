@@ -75,6 +75,47 @@ def test_the_task_of_a_built_agent_is_the_hosts_to_call() -> None:
     assert "def solve(problem: str) -> str" in asked
 
 
+NESTED = """
+def make(agent):
+    @agent.task
+    {kind} square(n: int) -> int:
+        {body}
+    return square
+
+{call}
+"""
+PLACES = [
+    "task_success(make(Agent()))",
+    "class Maker:\n    def make(self):\n        return make(Agent())\ntask_success(Maker().make())",
+    "task_success((lambda: make(Agent()))())",
+    "for _ in range(2):\n    made = make(Agent())\ntask_success(made)",
+]
+
+
+BODIES = ["...", "pass", '"""Square it."""', '"""Square it."""\n        ...']
+
+
+@pytest.mark.parametrize(
+    ("body", "place"),
+    [*((body, PLACES[0]) for body in BODIES), *(("...", place) for place in PLACES[1:])],
+)
+def test_a_task_is_declared_inside_a_function_as_well_as_outside(body: str, place: str) -> None:
+    agent = scripted(NESTED.format(kind="def", body=body, call=place), "task_success(9)")
+    assert built(agent)(3) == 9
+
+
+def test_so_is_an_async_one_and_one_in_a_function_in_a_function() -> None:
+    inner = NESTED.format(kind="async def", body="...", call="").strip().replace("\n", "\n    ")
+    agent = scripted(f"def outer():\n    {inner}\n    return make(Agent())\ntask_success(outer())")
+    assert built(agent).is_async
+
+
+@pytest.mark.parametrize("body", ["return n", "x = 1", "make()", "yield", "print()", "while True: pass"])
+def test_one_with_a_body_is_refused_inside_a_function_too(body: str) -> None:
+    said = problem_of(NESTED.format(kind="def", body=body, call="make(Agent())"))
+    assert "DefinitionError: The body of square must be empty: its agent writes it." in said
+
+
 def test_it_is_called_in_the_code_that_built_it_too() -> None:
     agent = scripted(
         BUILD.replace("task_success(solve)", 'answer = solve("1 + 1")\ntask_success(answer)'),

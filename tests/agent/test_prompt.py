@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agex.agent import Agent, view
+from agex.agent.acceptance import Terms
 from agex.agent.completion import (
     LIMIT_CHARS,
     LIMIT_TOKENS,
@@ -17,7 +18,6 @@ from agex.agent.completion import (
     CompletionConversation,
     tokens_at_most,
 )
-from agex.agent.execution import Terms
 from agex.agent.listing import tokens
 from agex.agent.loop import Observation
 from agex.agent.prompt import Brief, FullConversation, task_prompt

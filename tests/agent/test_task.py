@@ -224,11 +224,11 @@ def test_a_check_that_says_false_or_raises_refuses_the_value():
 
     def not_two(value, inputs):
         if value == 2:
-            raise LookupError("two is taken")
+            raise ValueError("two is taken")
 
     assert double(agent, checks=[not_one, not_two])(4) == 3
     assert "does not pass not_one" in model.requests[1].messages[-1].content
-    assert "LookupError: two is taken" in model.requests[2].messages[-1].content
+    assert "ValueError: two is taken" in model.requests[2].messages[-1].content
 
 
 def test_checks_hold_for_an_own_function_too():

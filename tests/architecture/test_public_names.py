@@ -15,6 +15,7 @@ PUBLIC_NAMES = [
     "BudgetExceeded",
     "Cache",
     "CancelledEvent",
+    "CheckError",
     "ClarifyEvent",
     "DefinitionError",
     "Disk",

@@ -10,9 +10,9 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 from weakref import WeakKeyDictionary
 
+from agex.agent.acceptance import Check
 from agex.agent.budget import Budget
 from agex.agent.declaring import TaskDecorator, locals_of_caller
-from agex.agent.execution import Check
 from agex.agent.invocation import UNSET
 from agex.agent.registration import (
     Isolation,

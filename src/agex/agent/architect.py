@@ -13,10 +13,10 @@ from dataclasses import fields, replace
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, cast
 
+from agex.agent.acceptance import Terms
 from agex.agent.bridge import bridged
 from agex.agent.budget import Budget
 from agex.agent.call import Call, current_call
-from agex.agent.execution import Terms
 from agex.agent.invocation import Definition
 from agex.agent.observation import exact
 from agex.agent.registration import Registration, Visibility, is_async

@@ -9,6 +9,7 @@ from concurrent.futures import Future, wait
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from agex.agent.call import Call, runs_on
+from agex.agent.faults import note_fault
 from agex.agent.registration import Registration
 from agex.errors import InputError, TaskError
 from agex.sandbox.hosttime import in_host_time
@@ -59,11 +60,14 @@ def _for_guest(one: Registration, session: GuestSession, call: Call) -> Callable
         return _refusal(one.name)
     if one.kind == "task":
         return _guarded(_on_loop(one.name, one.target.call_from_agent, call, call.loop), session)
-    return in_host_time(_unpacked(_on_loop(one.name, _with_doors(one, session), call, call.loop)))
+    return in_host_time(_unpacked(_on_loop(one.name, _with_doors(one, session, call), call, call.loop)))
 
 
-def _with_doors(one: Registration, session: GuestSession) -> _Packed:
-    """Return the async function, with what it was granted open for its length, and ended at its limit."""
+def _with_doors(one: Registration, session: GuestSession, call: Call) -> _Packed:
+    """Return the async function, with what it was granted open for its length, and ended at its limit.
+
+    Its errors are noted.
+    """
     from agex.sandbox import wall
 
     async def arun(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
@@ -72,8 +76,9 @@ def _with_doors(one: Registration, session: GuestSession) -> _Packed:
             async with limit:
                 with wall.opened(*one.doors):
                     return await one.target(*args, **kwargs)
-        except TimeoutError:
+        except Exception as error:
             if not limit.expired():
+                note_fault(one.name, error, call)
                 raise
         late = TimeoutError(f"{one.name}() took longer than its timeout of {one.timeout:g} s")
         session.interrupt(late)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from agex.agent.budget import Budget, Ledger
 from agex.agent.event import Event
-from agex.errors import TaskCancelled
+from agex.errors import CheckError, TaskCancelled
 from agex.threads import off_loop
 
 if TYPE_CHECKING:
@@ -46,6 +46,9 @@ OnEvent: TypeAlias = Callable[[Any], None] | Callable[[Any], Awaitable[None]]
 """Told each event as it happens; may be async in an async task."""
 OnToken: TypeAlias = Callable[[Token], None]
 """Told each piece of text, perhaps in another thread."""
+
+MOST_FAULTS = 20
+"""Errors of the host's own code that are told of one action."""
 
 _current: ContextVar[Call | None] = ContextVar("agex_call", default=None)
 
@@ -98,6 +101,8 @@ class Call:
         commit: the last commit of this call, where the state has commits.
         loop: the event loop of an async task.
         watchers: called after each event, in whatever thread it happens.
+        fault: the last error that a function of the host's raised when this code or that of a task below
+            called it.
         withdrawn: whether the caller has cancelled it.
     """
 
@@ -121,9 +126,11 @@ class Call:
         self.loop = loop
         self.session: GuestSession | None = None
         self.watchers: list[Callable[[], object]] = []
+        self.fault: Exception | None = None
         self.withdrawn = False
         self.events: list[Event] = []
         self.commit: str | None = None
+        self._faults: list[tuple[str, Exception]] = []
         self._late: list[Event] = []
         self._cancelled = False
         self._driver: tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]] | None = None
@@ -198,6 +205,23 @@ class Call:
             while call._late:
                 await call._handle_here(call._late.pop(0))
             await call._handle_here(event)
+
+    def note_fault(self, name: str, error: Exception) -> bool:
+        """Take note that the host's *name* raised *error* in this call's code; return whether it is told.
+
+        The first few of an action are: its code may call a function that fails as often as it likes.
+        """
+        for call in self._chain():
+            call.fault = error
+        is_told = len(self._faults) < MOST_FAULTS or isinstance(error, CheckError)
+        if is_told:
+            self._faults.append((name, error))
+        return is_told
+
+    def take_faults(self) -> list[tuple[str, Exception]]:
+        """Return what was noted since this was asked last."""
+        faults, self._faults = self._faults, []
+        return faults
 
     def _record(self, event: Event) -> list[Call]:
         """Append *event* to every run and state above; return the calls with a handler."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping
 from types import FrameType, FunctionType
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
-from agex.agent.execution import Check, Terms, example_inputs
+from agex.agent.acceptance import Check, Terms, example_inputs
 from agex.agent.invocation import Definition
 from agex.agent.registration import is_async
 from agex.agent.task import AnyTask, AsyncTask, Task
@@ -103,3 +103,10 @@ def _require_check(check: object) -> None:
     if is_async(check):
         name = getattr(check, "__name__", type(check).__name__)
         raise DefinitionError(f"The check {name!r} is async; write it with def.")
+    try:
+        inspect.signature(check).bind(None, None)
+    except TypeError as error:
+        name = getattr(check, "__name__", type(check).__name__)
+        raise DefinitionError(f"The check {name!r} is called as {name}(value, inputs): {error}.") from error
+    except ValueError:  # a builtin need not say what it takes
+        return

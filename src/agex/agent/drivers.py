@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from agex.agent.call import Call
 from agex.agent.event import CancelledEvent
+from agex.agent.faults import fault_events
 from agex.agent.loop import Ask, Commit, Effect, Emit, Execute, Loop, Observation, Plan, Wait
 from agex.agent.telemetry import action_span
 from agex.errors import TaskCancelled
@@ -54,7 +55,11 @@ def _perform(effect: Effect, plan: Plan, call: Call, model: Model, place: Place)
             return model.ask(request, call.tokens(plan.agent, plan.task, turn))
         case Execute(action, turn):
             with action_span(plan, action, turn) as record:
-                return record(place.run(action, turn))
+                try:
+                    return record(place.run(action, turn))
+                finally:
+                    for event in fault_events(plan, call, turn):
+                        call.tell(event)
         case Emit(event):
             return call.tell(event)
         case Commit(turn):
@@ -86,7 +91,11 @@ async def _aperform(effect: Effect, plan: Plan, call: Call, model: Model, place:
             return await model.aask(request, call.tokens(plan.agent, plan.task, turn))
         case Execute(action, turn):
             with action_span(plan, action, turn) as record:
-                return record(await place.arun(action, turn))
+                try:
+                    return record(await place.arun(action, turn))
+                finally:
+                    for event in fault_events(plan, call, turn):
+                        await call.atell(event)
         case Emit(event):
             return await call.atell(event)
         case Commit(turn):

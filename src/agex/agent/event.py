@@ -343,7 +343,7 @@ class CancelledEvent(_Said):
 
 
 class ErrorEvent(_Said):
-    """Something outside the agent's code went wrong: a model request, a limit, the setup."""
+    """Something outside the agent's code went wrong: a model request, a limit, the setup, the host's code."""
 
     type: Literal["error"] = "error"
     tone: ClassVar[Tone] = "bad"
@@ -351,6 +351,8 @@ class ErrorEvent(_Said):
     """The name of the error's class."""
     recoverable: bool = False
     """Whether the task goes on."""
+    traceback: str = ""
+    """Of an error of the host's own code: its traceback."""
 
     def _facts(self) -> Iterator[str]:
         yield self.error

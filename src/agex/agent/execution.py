@@ -15,6 +15,8 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from agex import parsing, threads
+from agex.agent.acceptance import GOT_CHARS, Acceptance, Terms, example_inputs
+from agex.agent.bindings import RESERVED, UNBIND, InputNotes, may_bind_unsaid, refused_binding
 from agex.agent.bridge import HostFault, bridged
 from agex.agent.call import Call
 from agex.agent.inputs import Inputs
@@ -24,8 +26,8 @@ from agex.agent.observation import cut_middle, exact, last_lines, result_text
 from agex.agent.pictures import MOST_PICTURES, encoded
 from agex.agent.registration import Registration
 from agex.agent.thread import in_thread, or_cancelled, turn_of
-from agex.contract import Example, TaskSignature, describe_failure, outcome_matches, shown_repr
-from agex.errors import DefinitionError, EvalError, InputError, TaskCancelled
+from agex.contract import Example, describe_failure, outcome_matches, shown_repr
+from agex.errors import CheckError, EvalError, TaskCancelled
 from agex.models.actions import Action, EditFileAction, PythonAction, TerminalAction, WriteFileAction
 from agex.models.base import Image
 
@@ -34,22 +36,7 @@ if TYPE_CHECKING:
     from agex.isolation import GuestSession
     from agex.sandbox import Result
 
-__all__ = ["Check", "Execution", "Terms", "example_inputs"]
-
-Check: TypeAlias = Callable[[Any, Any], Any]
-"""``check(value, inputs)``: returns None or True, or raises or returns a message."""
-
-GOT_CHARS = 500
-"""What a failed example shows of the value it got."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Terms:
-    """What a task's value must satisfy."""
-
-    signature: TaskSignature
-    checks: tuple[Check, ...] = ()
-    examples: tuple[Example, ...] = ()
+__all__ = ["Execution"]
 
 
 @dataclass(frozen=True)
@@ -124,12 +111,14 @@ class Execution:
         self._worked: list[str] = []
         self._values = dict(values)
         self._inputs = Inputs(values)
+        self._acceptance = Acceptance(terms, values, self._inputs)
         self._registrations = registrations
         self._output_chars = output_chars
         self._sees = sees
         self._images: list[Image] = []
         self._files = files
         self._known = session.namespace
+        self._notes = InputNotes(self._values, self._known)
         self._cache: Any = {}
         self._ran: dict[int, int] = {}
         self._bind()
@@ -174,7 +163,12 @@ class Execution:
     def _task_success(self, value: Any = None) -> None:
         """End the task with its value."""
         self._require_ending("task_success")
-        self.session.stop(_End(Success(self._accept(value))))
+        ending: BaseException
+        try:
+            ending = _End(Success(self._acceptance.accept(value)))
+        except CheckError as error:
+            ending = HostFault(error)
+        self.session.stop(ending)
 
     def _task_fail(self, message: str) -> None:
         """End the task: it cannot be done, for the reason given."""
@@ -192,6 +186,10 @@ class Execution:
 
     def _help(self, thing: Any = None) -> None:
         """Print how to use a thing, or without one, the names of all that is registered."""
+        names = self.session.builtins
+        for one in self._registrations:
+            if one.kind == "function" and names.get(one.name) is thing:
+                thing = one.target  # for which something stands in that notes its errors
         about = overview(self._registrations) if thing is None else documentation(thing, self._registrations)
         sys.stdout.write(f"{about}\n")  # captured, while the agent's code runs
 
@@ -205,24 +203,36 @@ class Execution:
             raise RuntimeError(f"At most {MOST_PICTURES} pictures are shown after one piece of code.")
         self._images.append(encoded(picture, self.session.paused))
 
-    def _accept(self, value: Any) -> Any:
-        """Return *value* as the task's result, or raise what is wrong with it."""
-        checked = self.terms.signature.check_result(value)
-        for check in self.terms.checks:
-            verdict = check(checked, self._inputs)
-            if verdict is not None and verdict is not True:
-                name = getattr(check, "__name__", "check")
-                said = "not met" if verdict is False else verdict
-                raise ValueError(f"the result does not pass {name}: {said}")
-        return checked
-
     # -- what an action does ---------------------------------------------------------------
 
     def _act(self, action: Action, turn: int) -> Steps:
         if not isinstance(action, PythonAction):
             return (yield from self._act_on_files(action))
+        filename = self._filename(turn)
+        refusal = refused_binding(action.code, filename)
+        if refusal is not None:
+            return Observation(text=refusal, failed=True, brief=refusal)
+        observation = yield from self._run_code(action, turn, filename)
+        if observation.ending is not None:
+            return observation
+        rebound = self._notes.after(action.code, self._names)
+        notes = [note for note in (rebound, (yield from self._unbind_reserved(action.code))) if note]
+        return replace(observation, text="\n".join([observation.text, *notes])) if notes else observation
+
+    def _unbind_reserved(self, code: str) -> Generator[Step, Result, str]:
+        """Give reserved names their meaning back, where the text of *code* does not tell what it binds."""
+        if not may_bind_unsaid(code):
+            return ""
+        result = yield RunCode(UNBIND, "<agex>")
+        names = ", ".join(name for name in RESERVED if repr(name) in (result.echo or ""))
+        return f"Note: {names} cannot be bound; what agex has under the name is there again." if names else ""
+
+    def _names(self) -> Mapping[str, Any]:
+        return self.session.namespace
+
+    def _run_code(self, action: PythonAction, turn: int, filename: str) -> Steps:
         self._images.clear()
-        result = yield RunCode(action.code, self._filename(turn))
+        result = yield RunCode(action.code, filename)
         try:
             self._write_back()
         except EvalError as lost:  # the place is gone, and with it what the action did
@@ -281,7 +291,7 @@ class Execution:
 
     def _write_back(self) -> None:
         if self.call.state is not None:
-            now = self.session.namespace
+            now = {name: value for name, value in self._names().items() if name not in RESERVED}
             self.call.state.write_back(self._known, now)
             self._known = now
             cache = self.session.kept.get("cache", self._cache)
@@ -307,9 +317,11 @@ class Execution:
         if outcome.error is not None:
             note = f"{function.__name__} was called with the inputs and raised:"
             return self._seen(outcome, note, failed=True)
-        verdict = yield CallGuest(self._accept, (outcome.value,), {})
+        verdict = yield CallGuest(self._acceptance.accept, (outcome.value,), {})
         if verdict.stopped is not None:
             return self._stopped(verdict)
+        if isinstance(verdict.error, CheckError):
+            raise verdict.error
         if verdict.error is not None:
             return self._seen(verdict, f"{function.__name__} returned a wrong value:", failed=True)
         printed = cut_middle(result.stdout + outcome.stdout, self._output_chars)
@@ -408,27 +420,6 @@ class Execution:
 
 def _matches(example: Example, outcome: Result, shown: str) -> bool:
     return outcome_matches(example, value=outcome.value, error=outcome.error, value_repr=shown)
-
-
-def example_inputs(example: Example, signature: TaskSignature) -> dict[str, Any] | None:
-    """Return the inputs that an example calls the task with; None for a doctest of what the task refuses.
-
-    Raises:
-        DefinitionError: its arguments cannot be evaluated, or it was given to ``examples=`` and does not fit.
-    """
-    try:
-        args, kwargs = example.arguments()
-    except Exception as error:  # the docstring's own expressions may raise anything
-        raise DefinitionError(
-            f"the arguments of the example {example.source} raise {type(error).__name__}: {error}; "
-            "correct it, or mark it # doctest: +SKIP"
-        ) from error
-    try:
-        return signature.bind(args, kwargs)
-    except InputError as error:
-        if example.is_doctest:  # it may show what the task refuses
-            return None
-        raise DefinitionError(f"the example {example.source} does not fit the task: {error}") from error
 
 
 def _unwrapped(stopped: BaseException) -> BaseException:

@@ -11,12 +11,14 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from agex import values
+from agex.agent.acceptance import Terms
+from agex.agent.bindings import RESERVED
 from agex.agent.budget import Budget, Ledger
 from agex.agent.call import Call, OnEvent, OnToken, current_call, payer
 from agex.agent.completion import CompletionConversation
 from agex.agent.drivers import adrive, drive
 from agex.agent.event import ErrorEvent, FileEvent, OutputEvent, SystemNoteEvent, TaskStartEvent
-from agex.agent.execution import Execution, Terms
+from agex.agent.execution import Execution
 from agex.agent.kept import KeptCode
 from agex.agent.loop import Commit, Conversation, Execute, Loop, Observation, Plan, solve
 from agex.agent.prompt import Brief, FullConversation
@@ -24,7 +26,16 @@ from agex.agent.registration import host_classes, is_async, named_by
 from agex.agent.returned import Origin, handed_over
 from agex.agent.run import Resume, Run
 from agex.agent.telemetry import task_span
-from agex.errors import AgexError, DefinitionError, StateError, TaskCancelled, TaskClarify, TaskFail
+from agex.errors import (
+    AgexError,
+    CheckError,
+    DefinitionError,
+    StateError,
+    TaskCancelled,
+    TaskClarify,
+    TaskError,
+    TaskFail,
+)
 from agex.models.actions import PythonAction
 from agex.models.base import Model
 from agex.sandbox import Session
@@ -157,11 +168,14 @@ class Invocation:
         self._extras = agent.extras
         self._session = session = agent.place(signature, files)
         self._variables: dict[str, Any] = {}
+        self._hidden: list[str] = []
         if self.state is not None:
             here = session if isinstance(session, Session) else None
             code = KeptCode(agent.sandbox(signature), here)
             self.state.admit(host_classes(self.registrations, signature), code)
-            self._variables = self.state.snapshot(packed=session.packs)
+            found = self.state.snapshot(packed=session.packs)
+            self._variables = {name: value for name, value in found.items() if name not in RESERVED}
+            self._hidden = [name for name in found if name in RESERVED]
         session.add({**self._variables, **self.values})
         self.call.session = session
         self.execution = Execution(
@@ -208,8 +222,10 @@ class Invocation:
             if isinstance(ended, AgexError):
                 if ended.run is None:
                     ended.run = self.record
-                if self.call.parent is not None:  # an agent's code may catch it, by way of a host function
-                    _forget_behind(ended)
+                if self.call.parent is not None and not isinstance(ended, CheckError):
+                    _forget_behind(ended)  # an agent's code may catch it, by way of a host function
+                elif isinstance(ended, TaskError) and ended.__cause__ is None:
+                    ended.__cause__ = self.call.fault
             raise
         self._close(value=self._value if self.call.parent else handed_over(self._value, self._origin))
         if self._solved is not None and self.execution.solution is not None:
@@ -276,6 +292,12 @@ class Invocation:
 
     def _steps(self) -> Loop[Any]:
         yield self.plan.event(TaskStartEvent, 0, inputs=self.values)
+        for name in self._hidden:
+            note = (
+                f"The state's variable {name!r} stays as it is, out of reach of code: that name is agex's. "
+                f"Keep it under another name: state['my_{name}'] = state.pop({name!r})."
+            )
+            yield self.plan.event(SystemNoteEvent, 0, message=note)
         shown = (yield from self._set_up(self.definition.setup)) if self.definition.setup else ""
         self._talk = self._conversation(shown)
         return (yield from solve(self.plan, self._talk, self.ledger))

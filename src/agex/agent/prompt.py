@@ -12,7 +12,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from agex.agent.execution import Terms
+from agex.agent.acceptance import Terms
 from agex.agent.listing import listing
 from agex.agent.loop import Observation
 from agex.agent.pictures import pictures_of

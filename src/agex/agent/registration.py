@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, NewType, TypeAlias, TypeVar, get
 
 from annotated_types import BaseMetadata
 
+from agex.agent.faults import noting
 from agex.contract import TaskSignature, annotation_names, is_record
 from agex.errors import DefinitionError
 
@@ -232,6 +233,7 @@ def _grant_registered(policy: Policy, registrations: Iterable[Registration]) -> 
                 host_fs_access=one.host_fs_access,
                 network_access=one.network_access,
                 timeout=one.timeout,
+                on_error=noting(one.name),
             )
 
 

@@ -13,9 +13,9 @@ from functools import partial
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Self, TypeAlias, TypeVar
 
+from agex.agent.acceptance import Terms
 from agex.agent.budget import Budget
 from agex.agent.call import OnEvent, OnToken, current_call, host_time
-from agex.agent.execution import Terms
 from agex.agent.invocation import UNSET, CallOptions, Definition, Invocation
 from agex.agent.portable import Declaration, rebuilt
 from agex.agent.run import Run

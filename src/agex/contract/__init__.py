@@ -14,6 +14,7 @@ from agex.contract.examples import (
     describe_failure,
     doc_examples,
     given_examples,
+    got_instead,
     outcome_matches,
     shown_repr,
 )
@@ -32,6 +33,7 @@ __all__ = [
     "describe_failure",
     "doc_examples",
     "given_examples",
+    "got_instead",
     "is_record",
     "outcome_matches",
     "preview",

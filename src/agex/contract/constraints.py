@@ -1,10 +1,17 @@
-"""Checks of what ``Annotated`` adds: bounds, patterns, lengths, pydantic's own validators."""
+"""Checks of what ``Annotated`` adds: bounds, patterns, lengths, pydantic's own validators.
+
+pydantic applies all of it, in its own order. Of a scalar it knows the type, because its order depends on
+it: text is stripped before it is counted. Anything else it is given as a type that only our own check
+knows, so that the parts of a value are checked once and by the same rules everywhere.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from types import UnionType
-from typing import Annotated, Any, Union, get_origin
+import datetime as dt
+from collections.abc import Callable, Iterable, Iterator
+from contextvars import ContextVar
+from decimal import Decimal
+from typing import Annotated, Any, NamedTuple
 
 import annotated_types
 from pydantic import (
@@ -12,37 +19,56 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     FailFast,
+    PlainSerializer,
     PlainValidator,
     PydanticSchemaGenerationError,
     PydanticUserError,
     Strict,
+    Tag,
     TypeAdapter,
     ValidationError,
+    WithJsonSchema,
+    WrapSerializer,
     WrapValidator,
 )
 from pydantic.fields import FieldInfo
+from pydantic_core import PydanticCustomError, SchemaError, core_schema
 
-from agex.contract.barevalue import bare, bare_scalar, is_guest_made
+from agex.contract.barevalue import SCALARS, bare, bare_scalar, is_guest_made
 from agex.contract.containers import size_check
 from agex.contract.mismatch import Mismatch
-from agex.contract.realtype import numpy_number
-from agex.contract.records import from_pydantic
+from agex.contract.realtype import is_subclass, numpy_number
+from agex.contract.records import NESTED, from_pydantic
+from agex.contract.scalars import instance_check, is_nat
 from agex.contract.walk import Check, Walk
 from agex.errors import DefinitionError
 from agex.sandbox import origins
 from agex.typeslots import mro_of, namespace_of
 
-__all__ = ["constrained_check", "mode_of", "pydantic_check", "split_validators"]
+__all__ = ["Base", "constrained_check", "mode_of", "pydantic_check", "split_validators"]
 
-_SCALARS = (bool, int, float, complex, str, bytes)
-_MODES = (Strict, FailFast)
-"""How pydantic checks, not what: ours is always strict."""
+_SCALARS = (bool, int, float, complex, str, bytes, Decimal, dt.datetime, dt.date, dt.time, dt.timedelta)
+_NEUTRAL = (Strict, FailFast, Tag, PlainSerializer, WrapSerializer, WithJsonSchema)
+"""How pydantic checks, not what (ours is always strict), and what is written of a value later."""
+_HOW = frozenset({"union_mode", "fail_fast", "strict"})
+"""The same, where ``Field`` says it."""
 _VALIDATORS: dict[type, str] = {
     BeforeValidator: "before",
     AfterValidator: "after",
     WrapValidator: "wrap",
     PlainValidator: "plain",
 }
+
+
+class Base(NamedTuple):
+    """What ``Annotated`` adds to."""
+
+    annotation: Any
+    """The type, without the None of a union with None."""
+    optional: bool
+    """Whether it may be None."""
+    check: Check
+    """The check of all of it."""
 
 
 def mode_of(metadata: Any) -> str | None:
@@ -56,27 +82,22 @@ def split_validators(metadata: Iterable[Any]) -> tuple[list[Any], list[Any]]:
     return [each for each in flat if mode_of(each)], [each for each in flat if not mode_of(each)]
 
 
-def constrained_check(
-    annotation: Any, base: Any, metadata: Iterable[Any], check: Check, expected: str
-) -> Check:
-    """Make the check of ``Annotated[base, ...]``: *check* first, then the constraints.
+def constrained_check(annotation: Any, base: Base, metadata: Iterable[Any], expected: str) -> Check:
+    """Make the check of ``Annotated[base, ...]``.
 
-    Metadata that pydantic does not know constrains nothing. With a validator that runs before
-    or instead of the type, pydantic decides alone.
+    Metadata that pydantic does not know constrains nothing. With metadata that makes a schema of its own,
+    pydantic decides alone.
 
     Raises:
         DefinitionError: a constraint cannot be applied to this type.
     """
-    known = [each for each in _flat(metadata) if _constrains(each) and not isinstance(each, _MODES)]
-    if any(_replaces(each) for each in known):
+    known = [each for each in _flat(metadata) if _constrains(each) and not _is_neutral(each)]
+    if not known:
+        return base.check
+    if any(mode_of(each) is None and hasattr(each, "__get_pydantic_core_schema__") for each in known):
         validate = pydantic_check(annotation, expected)
         return lambda value, walk: validate(bare(value), walk)
-    lengths = [each for each in known if isinstance(each, annotated_types.MinLen | annotated_types.MaxLen)]
-    checks = [check, *map(_length_check, lengths)]
-    others = [each for each in known if each not in lengths]
-    if others:
-        checks.append(_pydantic_constraints(base, others, expected))
-    return checks[0] if len(checks) == 1 else _all_of(checks)
+    return _Constrained(base, known, expected)
 
 
 def _flat(metadata: Iterable[Any]) -> Iterator[Any]:
@@ -90,40 +111,126 @@ def _flat(metadata: Iterable[Any]) -> Iterator[Any]:
 
 
 def _constrains(metadata: Any) -> bool:
-    known = isinstance(metadata, annotated_types.BaseMetadata)
-    own = type(metadata).__module__.startswith("pydantic.")
-    return known or own or hasattr(metadata, "__get_pydantic_core_schema__")
+    home = type(metadata).__module__
+    known = isinstance(metadata, annotated_types.BaseMetadata) or home == annotated_types.__name__
+    return known or home.startswith("pydantic.") or hasattr(metadata, "__get_pydantic_core_schema__")
 
 
-def _replaces(metadata: Any) -> bool:
-    if isinstance(metadata, AfterValidator | annotated_types.BaseMetadata):
+def _is_neutral(metadata: Any) -> bool:
+    said = set(vars(metadata)) if type(metadata).__name__ == _OF_FIELD else set()
+    return isinstance(metadata, _NEUTRAL) or (bool(said) and said <= _HOW)
+
+
+_OF_FIELD = "_PydanticGeneralMetadata"
+"""The class of what ``Field`` says and has no class of its own."""
+
+
+class _Opaque:
+    """A type for pydantic, of which only our own check knows what fits; None for one checked already."""
+
+    def __init__(self, check: Check | None) -> None:
+        self._check = check
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> core_schema.CoreSchema:
+        if self._check is None:
+            return core_schema.any_schema()
+        return core_schema.no_info_plain_validator_function(_told_to_pydantic(_barely(self._check)))
+
+
+class _Nullable:
+    """A type for pydantic that may also be None. A union would want a hash, which not all metadata has."""
+
+    def __init__(self, annotation: Any) -> None:
+        self._annotation = annotation
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> core_schema.CoreSchema:
+        return core_schema.nullable_schema(handler.generate_schema(self._annotation))
+
+
+def _told_to_pydantic(check: Check) -> Callable[[Any], Any]:
+    """Make a validator of pydantic's of a check."""
+
+    def validate(value: Any) -> Any:
+        try:
+            return check(value, _walk.get() or Walk(keep_numbers=False))
+        except Mismatch as mismatch:
+            text = mismatch.text("value")
+            raise PydanticCustomError(NESTED, "{text}", {"text": text, "mismatch": mismatch}) from None
+
+    return validate
+
+
+def _barely(check: Check) -> Check:
+    return lambda value, walk: bare(check(value, walk))
+
+
+_walk: ContextVar[Walk | None] = ContextVar("agex_contract_walk", default=None)
+
+
+class _Constrained:
+    """The check of a type with constraints and validators."""
+
+    def __init__(self, base: Base, known: list[Any], expected: str) -> None:
+        modes = {mode_of(each) for each in known}
+        self._check = base.check if base.annotation is not Decimal else _decimal_check(base)
+        self._expected = expected
+        self._scalar = any(base.annotation is each for each in _SCALARS)
+        self._validates = modes != {None}
+        self._first = modes <= {None, "after"}
+        """Whether what is given must have the type already."""
+        self._compares = any(isinstance(each, _BOUNDS) for each in known)
+        self._adapter = _adapter(self._parts(base, known), expected)
+
+    def _parts(self, base: Base, known: list[Any]) -> Any:
+        place = next((index for index, each in enumerate(known) if mode_of(each)), len(known))
+        first, rest = known[:place], known[place:]
+        if self._scalar:
+            exact = () if self._first else (AfterValidator(_told_to_pydantic(_barely(self._check))),)
+            # Behind the constraints that pydantic builds into the type, and in front of every validator.
+            inner, rest = Annotated[(base.annotation, *first, "")], [*exact, *rest]
+        else:
+            opaque = _Opaque(None if self._first else base.check)
+            inner, rest = Annotated[(Any, opaque, *map(_counted, first))], [*map(_counted, rest)]
+        # None meets no constraint before the first validator: so says pydantic.
+        return Annotated[(Any, _Nullable(inner), *rest) if base.optional else (inner, *rest, "")]
+
+    def __call__(self, value: Any, walk: Walk) -> Any:
+        checked = self._check(value, walk) if self._first else value
+        number = numpy_number(checked) if self._scalar and self._first else None
+        plain = bare(checked) if number is None else number
+        if self._compares and type(value) not in SCALARS and _compares_itself(bare_scalar(value)):
+            raise Mismatch.of(f"{self._expected} of a class without comparisons of its own", value)
+        token = _walk.set(walk)
+        try:
+            result = _validated(self._adapter, plain, self._expected)
+        finally:
+            _walk.reset(token)
+        return checked if self._is_same(result, plain) or not walk.applies else result
+
+    def _is_same(self, result: Any, plain: Any) -> bool:
+        """Tell whether the value came through as it was: pydantic makes some scalars anew."""
+        if result is plain:
+            return True
+        if not self._scalar or result is None or plain is None:
+            return False
+        kind = type(result)
+        is_kind = type(plain) is kind if self._validates else is_subclass(type(plain), kind)
+        if is_kind or (not self._validates and kind in (float, complex)):  # for which an int may stand
+            return bool(result == plain)
         return False
-    return mode_of(metadata) is not None or hasattr(metadata, "__get_pydantic_core_schema__")
 
 
-def _length_check(bound: annotated_types.MinLen | annotated_types.MaxLen) -> Check:
-    if isinstance(bound, annotated_types.MinLen):
-        return size_check(bound.min_length, None, f"expected length >= {bound.min_length}")
-    return size_check(0, bound.max_length, f"expected length <= {bound.max_length}")
+def _decimal_check(base: Base) -> Check:
+    """Make the check of a Decimal's class alone: whether it may be infinite is said by a constraint."""
+    check = instance_check(Decimal, "expected Decimal")
+    return lambda value, walk: value if value is None and base.optional else check(value, walk)
 
 
-def _pydantic_constraints(base: Any, constraints: list[Any], expected: str) -> Check:
-    # Over Any, pydantic hands the same object on; a scalar it must know to apply patterns and bounds,
-    # a union to leave None alone.
-    known = base in _SCALARS or get_origin(base) in (Union, UnionType)
-    parts: Any = (base if known else Any, *constraints)
-    validate = pydantic_check(Annotated[parts], expected)
-    builds = any(type(each).__module__ != annotated_types.__name__ for each in constraints)
-    compares = any(isinstance(each, _BOUNDS) for each in constraints)
-
-    def check(value: Any, walk: Walk) -> Any:
-        if compares and _compares_itself(bare_scalar(value)):
-            raise Mismatch.of(f"{expected} of a class without comparisons of its own", value)
-        number = None if builds else numpy_number(value)
-        result = validate(bare(value) if number is None else number, walk)
-        return result if builds else value
-
-    return check
+def _counted(constraint: Any) -> Any:
+    """Return a bound of length as one that no class has a say in; any other constraint as it is."""
+    if not isinstance(constraint, annotated_types.MinLen | annotated_types.MaxLen):
+        return constraint
+    return AfterValidator(_told_to_pydantic(size_check(constraint)))
 
 
 _BOUNDS = (
@@ -152,29 +259,46 @@ def pydantic_check(annotation: Any, expected: str) -> Check:
     Raises:
         DefinitionError: pydantic does not know it either.
     """
-    try:
-        adapter: TypeAdapter[Any] = TypeAdapter(annotation, config=ConfigDict(arbitrary_types_allowed=True))
-    except (PydanticSchemaGenerationError, PydanticUserError, TypeError, RuntimeError) as error:
-        told = str(error).partition("\n")[0]
-        raise DefinitionError(f"{expected.removeprefix('expected ')} cannot be checked: {told}") from error
+    adapter = _adapter(annotation, expected)
 
     def check(value: Any, walk: Walk) -> Any:
-        try:
-            result = adapter.validate_python(value, strict=True)
-        except ValidationError as error:
-            raise from_pydantic(error) from error
-        except TypeError as error:  # A bound meets a value it cannot be compared with.
-            raise Mismatch.of(f"{expected} ({error})", value) from error
-        same = type(result) is type(value) and type(value) in _SCALARS and result == value
+        result = _validated(adapter, value, expected)
+        if is_nat(result):
+            raise Mismatch.of(expected, result)
+        same = type(result) is type(value) and type(value) in SCALARS and result == value
         return value if same else result
 
     return check
 
 
-def _all_of(checks: list[Check]) -> Check:
-    def check(value: Any, walk: Walk) -> Any:
-        for each in checks:
-            value = each(value, walk)
-        return value
+def _adapter(annotation: Any, expected: str) -> TypeAdapter[Any]:
+    try:
+        return _adapter_of(annotation)
+    except (
+        PydanticSchemaGenerationError,
+        PydanticUserError,
+        SchemaError,
+        TypeError,
+        ValueError,
+        RuntimeError,
+    ) as error:
+        told = str(error).partition("\n")[0]
+        raise DefinitionError(f"{expected.removeprefix('expected ')} cannot be checked: {told}") from error
 
-    return check
+
+def _adapter_of(annotation: Any) -> TypeAdapter[Any]:
+    try:
+        return TypeAdapter(annotation, config=ConfigDict(arbitrary_types_allowed=True))
+    except PydanticUserError as error:
+        if error.code != "type-adapter-config-unused":
+            raise
+    return TypeAdapter(annotation)  # a model has a configuration of its own
+
+
+def _validated(adapter: TypeAdapter[Any], value: Any, expected: str) -> Any:
+    try:
+        return adapter.validate_python(value, strict=True)
+    except ValidationError as error:
+        raise from_pydantic(error) from error
+    except TypeError as error:  # A bound meets a value it cannot be compared with.
+        raise Mismatch.of(f"{expected} ({error})", value) from error

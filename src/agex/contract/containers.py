@@ -7,6 +7,8 @@ from collections.abc import Callable, Collection, Iterator
 from collections.abc import Set as AbstractSet
 from typing import Any
 
+from annotated_types import MaxLen, MinLen
+
 from agex.contract.mismatch import Mismatch, Tally, item
 from agex.contract.preview import short_repr
 from agex.contract.realtype import is_a, is_subclass, real_items, real_iter, real_len
@@ -113,12 +115,12 @@ def _rebuilt_mapping(value: Any, items: list[tuple[Any, Any]], expected: str) ->
     raise Mismatch.of(f"{expected} whose items already fit", value)
 
 
-def size_check(least: int, most: int | None, expected: str) -> Check:
+def size_check(bound: MinLen | MaxLen) -> Check:
     """Make the check of a length, counted past any override of ``__len__``."""
+    least, most = (bound.min_length, None) if isinstance(bound, MinLen) else (0, bound.max_length)
+    expected = f"expected length {f'>= {least}' if most is None else f'<= {most}'}"
 
     def check(value: Any, walk: Walk) -> Any:
-        if value is None:  # The annotation allows None, or it would not have come this far.
-            return value
         size = real_len(value)
         if size < least or (most is not None and size > most):
             raise Mismatch.of(f"{expected}, got length {size}")

@@ -18,11 +18,20 @@ from agex.contract.barevalue import bare, holds_guest_made, shown_as
 from agex.contract.equality import same_value
 from agex.contract.preview import short_repr
 from agex.errors import DefinitionError
+from agex.typeslots import name_of
 
 if TYPE_CHECKING:
     import doctest  # it brings the debugger and unittest along, so it waits for the first example
 
-__all__ = ["Example", "describe_failure", "doc_examples", "given_examples", "outcome_matches", "shown_repr"]
+__all__ = [
+    "Example",
+    "describe_failure",
+    "doc_examples",
+    "given_examples",
+    "got_instead",
+    "outcome_matches",
+    "shown_repr",
+]
 
 
 class _Unset(Enum):
@@ -225,6 +234,30 @@ def outcome_matches(
     if _text_matches(example, shown) and (expected is _UNSET or not holds_guest_made(value)):
         return True
     return expected is not _UNSET and _is_plain(value) and same_value(value, expected)
+
+
+def got_instead(example: Example, value: Any) -> str | None:
+    """Return what *value* shows where an example's own call gave it and it should not; None where it should.
+
+    It asks the value for its repr: call it where what a guest wrote may run.
+    """
+    seen: Any = None
+    error: Exception | None = None
+    try:
+        seen = example.seen(value)
+    except Exception as raised:  # noqa: BLE001 - the expression around the call may raise anything
+        error = raised
+        got = traceback.format_exception_only(raised)[-1].strip()
+    else:
+        got = _repr_of(seen)
+    return None if outcome_matches(example, value=seen, error=error, value_repr=got) else got
+
+
+def _repr_of(value: Any) -> str:
+    try:
+        return shown_repr(value)
+    except Exception:  # noqa: BLE001 - it is a guest's
+        return f"<{name_of(type(value))} without a repr>"
 
 
 def shown_repr(value: Any) -> str:

@@ -87,7 +87,7 @@ class _Validator(NamedTuple):
 
 
 def of_model(cls: type[BaseModel], scope: Scope, check_for: CheckFor) -> dict[str, Field]:
-    """Read a pydantic model. What a dict gives to a field with validators of its own is left to them."""
+    """Read a pydantic model. What a dict gives to a field with a ``field_validator`` is left to it."""
     _complete(cls, scope)
     decorated = _decorated(cls)
     found = {}
@@ -98,7 +98,7 @@ def of_model(cls: type[BaseModel], scope: Scope, check_for: CheckFor) -> dict[st
         own = [_Validator(each.func, mode_of(each) or "", False) for each in annotated]
         own += [*decorated.get(name, ()), *decorated.get("*", ())]
         found[name] = Field(
-            check=anything if own else check_for(annotation),
+            check=_given_check(info, name in decorated or "*" in decorated, check_for),
             expected=describe(info.annotation),
             required=info.is_required(),
             keys=_keys(name, info, cls),
@@ -107,6 +107,21 @@ def of_model(cls: type[BaseModel], scope: Scope, check_for: CheckFor) -> dict[st
             validate=validated_again(cls, name) if _validates_again(cls, info.annotation, own) else None,
         )
     return found
+
+
+def _given_check(info: FieldInfo, is_decorated: bool, check_for: CheckFor) -> Check:
+    """Make the check of what a dict gives to a field. Validators in its annotation are a part of it."""
+    if is_decorated:
+        return anything
+    parts: Any = (info.annotation, *info.metadata)
+    try:
+        return check_for(Annotated[parts] if info.metadata else info.annotation)
+    except Unresolved:
+        raise
+    except DefinitionError:
+        if not any(map(mode_of, info.metadata)):
+            raise
+        return anything  # what cannot be checked here is for its validators alone
 
 
 def _held_check(base: Any, annotation: Any, own: list[_Validator], check_for: CheckFor) -> Check:

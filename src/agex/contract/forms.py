@@ -18,7 +18,7 @@ from pydantic import BaseModel, RootModel
 from agex.contract import containers, fields, records, scalars
 from agex.contract.annotations import Scope, Unresolved, describe, strip
 from agex.contract.barevalue import bare
-from agex.contract.constraints import constrained_check, pydantic_check
+from agex.contract.constraints import Base, constrained_check, pydantic_check
 from agex.contract.unions import union_check
 from agex.contract.walk import Check, Walk
 from agex.errors import DefinitionError
@@ -147,7 +147,7 @@ class Forms:
             return self._alias(origin, args)
         if origin is typing.Annotated:
             # get_args of typing_extensions keeps the metadata as it was written.
-            return constrained_check(annotation, args[0], args[1:], self.check_for(args[0]), expected)
+            return constrained_check(annotation, self._base(args[0]), args[1:], expected)
         if origin is Literal or origin is typing_extensions.Literal:
             return scalars.literal_check(args, expected)
         if origin in (Union, types.UnionType):
@@ -161,6 +161,23 @@ class Forms:
         if not isinstance(origin, type):
             raise DefinitionError(f"{describe(annotation)} is not a type that can be checked")
         return self._generic_class(origin, args, expected)
+
+    def _base(self, annotation: Any) -> Base:
+        """Read what ``Annotated`` adds to."""
+        check = self.check_for(annotation)
+        rest = self._plain(annotation)
+        optional = False
+        if typing_extensions.get_origin(rest) in (Union, types.UnionType):
+            members = typing_extensions.get_args(rest)
+            others = [member for member in members if member not in (None, type(None))]
+            optional = len(others) < len(members)
+            rest = self._plain(others[0]) if len(others) == 1 else rest
+        return Base(rest, optional, check)
+
+    def _plain(self, annotation: Any) -> Any:
+        """Resolve an annotation to the type that stands behind its names."""
+        annotation = self._substituted(strip(self._scope.resolve(annotation))[0])
+        return self._plain(annotation.__supertype__) if isinstance(annotation, typing.NewType) else annotation
 
     def _union(self, members: tuple[Any, ...], name: str) -> Check:
         resolved = [strip(self._scope.resolve(member))[0] for member in members]
@@ -239,6 +256,8 @@ class Forms:
         expected = f"expected {describe(cls)}"
         if cls in scalars.NUMBERS:
             return scalars.number_check(cls)
+        if cls in scalars.EXACT:
+            return scalars.exact_check(cls, expected)
         if issubclass(cls, Enum):
             return scalars.enum_check(cls, expected)
         inside = self._within(scope=self._scope.of_class(cls), variables=self._arguments(cls, args))
@@ -249,7 +268,10 @@ class Forms:
             return records.typed_dict_check(found, expected)
         if dataclasses.is_dataclass(cls):
             found = fields.of_dataclass(cls, inside._scope, inside.check_for)
-            return records.record_check(cls, found, lambda given: cls(**given), extra=False)
+            validates = hasattr(cls, "__pydantic_validator__")
+            return records.record_check(
+                cls, found, lambda given: cls(**given), extra=False, validates=validates
+            )
         if issubclass(cls, tuple) and hasattr(cls, "_fields"):
             found = fields.of_named_tuple(cls, inside._scope, inside.check_for)
             return records.named_tuple_check(cls, found, expected)
@@ -258,7 +280,8 @@ class Forms:
         if typing_extensions.is_protocol(cls):
             return scalars.protocol_check(cls, expected)
         if hasattr(cls, "__get_pydantic_core_schema__"):
-            return pydantic_check(cls, expected)
+            whole: Any = cls
+            return pydantic_check(whole[args] if args else whole, expected)
         return inside._plain_class(cls, expected)
 
     def _model(self, cls: type[BaseModel]) -> Check:
@@ -270,7 +293,7 @@ class Forms:
         def build(given: dict[str, Any]) -> Any:
             return cls.model_validate(bare(given))
 
-        return records.record_check(cls, found, build, extra=True, prechecked=prechecked)
+        return records.record_check(cls, found, build, extra=True, prechecked=prechecked, validates=True)
 
     def _plain_class(self, cls: type, expected: str) -> Check:
         """Make the check of any other class; one that derives from ``list[int]`` has its elements checked."""

@@ -48,6 +48,8 @@ class Problem:
 
 _LISTED = ("dict_keys", "dict_values", "dict_items", "map", "filter", "zip", "range", "generator", "reversed")
 _CONVERSIONS: dict[str, dict[str, str]] = {
+    "datetime": {},
+    "date": {"datetime": ".date()", "Timestamp": ".date()"},
     "dict": {"Series": ".to_dict()", "DataFrame": ".to_dict()"},
     "list": {
         "Series": ".tolist()",
@@ -57,7 +59,7 @@ _CONVERSIONS: dict[str, dict[str, str]] = {
         **dict.fromkeys(_LISTED, "list()"),
     },
 }
-"""By what is expected: type names and the call that makes it of them."""
+"""By the beginning of what is expected, longer ones first: type names and the call that makes it of them."""
 
 
 def _got(value: object) -> str:

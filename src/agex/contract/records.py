@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pydantic import BaseModel, RootModel, ValidationError
@@ -15,6 +15,7 @@ from agex.contract.realtype import is_subclass, real_attribute, real_items
 from agex.contract.walk import Check, Walk, once
 
 __all__ = [
+    "NESTED",
     "UNSET",
     "Field",
     "from_pydantic",
@@ -27,6 +28,8 @@ __all__ = [
 ]
 
 
+NESTED = "agex_contract"
+"""The type of pydantic's error that carries a mismatch of ours, with its own paths."""
 UNSET: Any = object()
 """Stands for no default."""
 
@@ -55,6 +58,7 @@ def record_check(
     *,
     extra: bool,
     prechecked: bool = True,
+    validates: bool = False,
 ) -> Check:
     """Make the check of a dataclass or a model: its fields, at full depth; a dict is built.
 
@@ -64,17 +68,23 @@ def record_check(
         build: makes an instance of a dict of checked values.
         extra: whether a dict may have keys that are no fields (*build* then decides).
         prechecked: whether a dict's values are checked before *build* sees them.
+        validates: whether the class runs the validators of its fields itself.
     """
     expected = f"expected {cls.__name__}"
+    # Validators made these of what the dict gave, so nothing has checked them yet.
+    made = {name: field for name, field in fields.items() if field.held is not None or not prechecked}
+    unchecked = {name: replace(field, validate=None) for name, field in made.items()}
 
     def check(value: Any, walk: Walk) -> Any:
         if is_subclass(type(value), cls):
-            return _checked_instance(value, cls, fields, walk)
+            return _checked_instance(value, cls, fields, walk.judging() if validates else walk)
         if not is_subclass(type(value), dict):
             raise Mismatch.of(expected, value)
-        within = walk.building()
+        within = walk.building().judging() if validates else walk.building().applying()
         given = _checked_keys(value, fields, within, expected, extra=extra) if prechecked else value
-        return _built(lambda: build(given), expected)
+        built = _built(lambda: build(given), expected)
+        is_made = unchecked and is_subclass(type(built), cls)
+        return _checked_instance(built, cls, unchecked, within) if is_made else built
 
     return once(check)
 
@@ -172,11 +182,30 @@ def _built(build: Callable[[], Any], expected: str, within: str = "") -> Any:
 def from_pydantic(error: ValidationError, within: str = "") -> Mismatch:
     """Turn pydantic's errors into ours, their paths from the field *within* on."""
     tally = Tally()
-    for each in error.errors(include_url=False, include_context=False):
+    for each in error.errors(include_url=False):
         steps = each["loc"][1:] if within and each["loc"][:1] == (within,) else each["loc"]
         path = "".join(map(item, steps))
-        tally.note(_lowered(each["msg"]), each["input"], path)
+        context = each.get("ctx", {})
+        if each["type"] == NESTED:
+            tally.add(context["mismatch"], path)
+        elif each["type"] in _LENGTHS and is_subclass(type(each["input"]), str):
+            tally.note(_length_told(each["input"], context), path=path)
+        else:
+            tally.note(_lowered(each["msg"]), each["input"], path)
     return Mismatch(tally.problems, tally.count)
+
+
+_LENGTHS = ("string_too_short", "string_too_long")
+
+
+def _length_told(text: str, context: Mapping[str, Any]) -> str:
+    """Say which length is due. Text may have been counted without the space around it."""
+    least, most = context.get("min_length"), context.get("max_length")
+    due = f"expected length {f'<= {most}' if least is None else f'>= {least}'}"
+    length = str.__len__(text)
+    if (least is None or length >= least) and (most is None or length <= most):
+        return f"{due} without the space around it"
+    return f"{due}, got length {length}"
 
 
 def _lowered(message: str) -> str:
@@ -227,12 +256,12 @@ def _named(old: Mapping[str, Any], fields: Mapping[str, Field], walk: Walk) -> d
 
 def root_model_check(cls: type[RootModel[Any]], root: Field) -> Check:
     """Make the check of a RootModel: an instance, or a value that fits its root, which is built."""
-    of_instance = record_check(cls, {"root": root}, cls.model_validate, extra=True)
+    of_instance = record_check(cls, {"root": root}, cls.model_validate, extra=True, validates=True)
 
     def check(value: Any, walk: Walk) -> Any:
         if is_subclass(type(value), cls):
             return of_instance(value, walk)
-        fitting = root.check(value, walk)
+        fitting = root.check(value, walk.judging())
         return _built(lambda: cls(fitting), f"expected {cls.__name__}")
 
     return once(check)

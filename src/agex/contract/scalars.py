@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import inspect
+import sys
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from enum import Enum
 from types import FunctionType, MethodType
 from typing import Any
@@ -15,12 +18,15 @@ from agex.contract.realtype import is_a, is_subclass, numpy_number
 from agex.contract.walk import Check, Walk
 
 __all__ = [
+    "EXACT",
     "NUMBERS",
     "anything",
     "array_check",
     "callable_check",
     "enum_check",
+    "exact_check",
     "instance_check",
+    "is_nat",
     "literal_check",
     "members_check",
     "number_check",
@@ -66,6 +72,41 @@ def instance_check(cls: type, expected: str) -> Check:
         if type(value) is cls or is_a(value, cls):
             return value
         raise Mismatch.of(expected, value)
+
+    return check
+
+
+def is_nat(value: Any) -> bool:
+    """Return whether *value* is pandas' missing moment, whose class derives from ``datetime``."""
+    pandas: Any = sys.modules.get("pandas")
+    return pandas is not None and value is getattr(pandas, "NaT", None)
+
+
+def _is_moment(value: Any) -> bool:
+    return is_subclass(type(value), dt.datetime)
+
+
+def _is_infinite(value: Any) -> bool:
+    return not Decimal.is_finite(value)
+
+
+EXACT: dict[type, Callable[[Any], bool]] = {
+    dt.datetime: is_nat,
+    dt.date: _is_moment,
+    Decimal: _is_infinite,
+}
+"""Classes with instances that are no value of the type, and what tells those: as pydantic's strict mode."""
+
+
+def exact_check(cls: type, expected: str) -> Check:
+    """Make the check of a class of :data:`EXACT`."""
+    is_instance, is_other = instance_check(cls, expected), EXACT[cls]
+    exactly = f"{expected} that is finite" if cls is Decimal else expected
+
+    def check(value: Any, walk: Walk) -> Any:
+        if is_other(is_instance(value, walk)):
+            raise Mismatch.of(exactly, value)
+        return value
 
     return check
 

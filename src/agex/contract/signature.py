@@ -21,8 +21,11 @@ from agex.errors import DefinitionError, InputError
 
 __all__ = ["TaskSignature"]
 
-RESERVED = ("state", "on_event", "on_token", "budget", "inputs")
-"""Parameter names a task cannot have: call-time keywords, and the inputs as a whole."""
+RESERVED = (
+    *("state", "on_event", "on_token", "budget"),
+    *("inputs", "cache", "task_success", "task_fail", "task_clarify"),
+)
+"""Parameter names a task cannot have: call-time keywords, and names that the agent's code never binds."""
 
 _CONTAINERS = (list, dict, set, tuple, bytearray, deque)
 
@@ -120,6 +123,8 @@ class TaskSignature:
             raise type(error)(f"task {self.name!r}, {owner}: {error}") from error
 
     def _require_free_names(self) -> None:
+        if self.name in RESERVED:
+            raise DefinitionError(f"a task cannot be named {self.name!r}, which agex uses itself; rename it.")
         for name in self.parameters:
             if name in RESERVED:
                 raise DefinitionError(

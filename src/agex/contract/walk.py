@@ -16,18 +16,37 @@ class Walk:
 
     Attributes:
         keep_numbers: leave a numpy scalar as it is where a Python number is expected.
+        applies: put what validators and the like make of a value in its place; else they only judge it,
+            because it went through them already, or pydantic is going to put it through them.
         visits: what came of each (check, value) pair; the value is kept so that its id stays its own.
     """
 
-    __slots__ = ("keep_numbers", "visits")
+    __slots__ = ("_family", "applies", "keep_numbers", "visits")
 
-    def __init__(self, *, keep_numbers: bool) -> None:
+    def __init__(self, *, keep_numbers: bool, applies: bool = True) -> None:
         self.keep_numbers = keep_numbers
+        self.applies = applies
         self.visits: dict[tuple[int, int], Visit] = {}
+        self._family: dict[tuple[bool, bool], Walk] = {(keep_numbers, applies): self}
 
     def building(self) -> Walk:
         """Return the walk for parts of what is built: nobody else holds those, so numbers convert."""
-        return Walk(keep_numbers=False) if self.keep_numbers else self
+        return self._like(keep_numbers=False, applies=self.applies)
+
+    def judging(self) -> Walk:
+        """Return the same walk with validators that only judge."""
+        return self._like(keep_numbers=self.keep_numbers, applies=False)
+
+    def applying(self) -> Walk:
+        """Return the same walk with validators that put their values in place."""
+        return self._like(keep_numbers=self.keep_numbers, applies=True)
+
+    def _like(self, *, keep_numbers: bool, applies: bool) -> Walk:
+        kind = (keep_numbers, applies)
+        if kind not in self._family:
+            other = self._family[kind] = Walk(keep_numbers=keep_numbers, applies=applies)
+            other._family = self._family
+        return self._family[kind]
 
 
 class Visit:

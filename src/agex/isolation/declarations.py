@@ -19,9 +19,10 @@ import collections.abc
 import dis
 import functools
 import inspect
+import textwrap
 import types
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -113,13 +114,22 @@ def _steps(code: types.CodeType) -> list[tuple[str, Any]]:
 
 @functools.cache
 def _empty_bodies() -> list[list[tuple[str, Any]]]:
-    """Return what the bodies of empty functions become in the sandbox."""
+    """Return what empty bodies become in the sandbox; that of a nested function begins with a check."""
     found: list[list[tuple[str, Any]]] = []
     for kind in ("def", "async def"):
         for body in ("...", "pass", '"""doc"""'):
-            code = compile_module(f"{kind} f():\n    {body}\n", "<empty>", Policy().text, echo=False)
-            found += [_steps(each) for each in code.co_consts if isinstance(each, types.CodeType)]
+            empty = f"{kind} f():\n    {body}\n"
+            for text in (empty, f"def g():\n{textwrap.indent(empty, '    ')}"):
+                code = compile_module(text, "<empty>", Policy().text, echo=False)
+                found += [_steps(each) for each in _functions(code) if each.co_name == "f"]
     return found
+
+
+def _functions(code: types.CodeType) -> Iterator[types.CodeType]:
+    for each in code.co_consts:
+        if isinstance(each, types.CodeType):
+            yield each
+            yield from _functions(each)
 
 
 # -- from a worker ---------------------------------------------------------------------------

@@ -8,7 +8,7 @@ decided here, but by the host.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import SimpleNamespace
 from typing import Any, NoReturn, Protocol
 
@@ -31,6 +31,15 @@ class Record(SimpleNamespace):
 
     def __delattr__(self, name: str) -> NoReturn:
         raise AttributeError("inputs is read-only")
+
+    def __getitem__(self, name: str) -> Any:
+        try:
+            return vars(self)[name]
+        except KeyError:
+            raise KeyError(f"no input is named {name!r}; there are: {', '.join(self)}") from None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(vars(self))
 
     def __repr__(self) -> str:
         return f"inputs({', '.join(f'{name}={_short(value)}' for name, value in vars(self).items())})"

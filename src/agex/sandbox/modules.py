@@ -8,6 +8,7 @@ Mutable data (lists, dicts, sets) is copied as well, for each session anew.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import sys
 import types
@@ -23,7 +24,7 @@ from agex.sandbox.dotted import dotted
 __all__ = [
     "FUNCTIONS", "Known", "ModuleGrant", "Pattern", "blank", "explained", "handed_out", "hint",
     "instead_of_module", "is_for_guests", "is_foreign", "make_for_each", "matches", "note", "of_session",
-    "open_while", "refused_member",
+    "open_while", "refused_member", "telling",
 ]  # fmt: skip
 
 Pattern: TypeAlias = str | Iterable[str] | Callable[[str], bool]
@@ -351,6 +352,27 @@ def open_while(opened: tuple[str, ...], function: Callable[..., Any]) -> Callabl
     call.__qualname__ = getattr(function, "__qualname__", call.__name__)
     call.__doc__ = function.__doc__
     return call
+
+
+def telling(
+    on_error: Callable[[Exception], None], call: Callable[..., Any], function: Callable[..., Any]
+) -> Callable[..., Any]:
+    """Return a function that tells what *call* raises; it looks like *function*, which that calls."""
+    import inspect  # for whoever grants functions with it, which is not at import
+
+    def told(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return call(*args, **kwargs)
+        except Exception as error:
+            on_error(error)
+            raise
+
+    told.__name__ = getattr(function, "__name__", type(function).__name__)
+    told.__qualname__ = getattr(function, "__qualname__", told.__name__)
+    told.__doc__ = function.__doc__
+    with contextlib.suppress(TypeError, ValueError):  # a builtin need not have one
+        told.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
+    return told
 
 
 def is_foreign(value: Any, root: str) -> bool:

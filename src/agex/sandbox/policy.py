@@ -40,7 +40,7 @@ from agex.sandbox.libraries.evaluators import without_evaluators
 from agex.sandbox.libraries.homes import Guard, homes
 from agex.sandbox.libraries.lookup import DENIED, Shelf, member_door, named, open_guard, unsealed
 from agex.sandbox.libraries.native import UnknownPackages, inert_reason, opens_unseen, unseen
-from agex.sandbox.modules import FUNCTIONS, ModuleGrant, Pattern, matches, open_while
+from agex.sandbox.modules import FUNCTIONS, ModuleGrant, Pattern, matches, open_while, telling
 from agex.sandbox.rules import Rules
 from agex.sandbox.written import WrittenGrant
 from agex.typeslots import module_of, mro_of
@@ -163,11 +163,13 @@ class Policy:
         host_fs_access: bool = False,
         network_access: bool = False,
         timeout: float | None = None,
+        on_error: Callable[[Exception], None] | None = None,
     ) -> Callable[..., Any]:
         """Grant a function under *name*; return it unchanged.
 
         *host_fs_access* and *network_access* say what is open while it runs, to it and to what it calls.
         Its time is not the guest's. *timeout* is how many seconds a run waits for it, which ends with it.
+        *on_error* is told what it raises, before guest code is.
         """
         if not callable(function):
             raise DefinitionError(f"Policy.fn needs a callable, got {type(function).__name__}")
@@ -178,6 +180,7 @@ class Policy:
         self._contest(self.unknown.add(home, opened, installed=True))
         given = open_while(opened, function) if opened else _plain_function(function)
         given = of_host(given, timeout=timeout)
+        given = given if on_error is None else telling(on_error, given, function)
         self.has_host_time = True
         self._grant(name or getattr(function, "__name__", None), given, function)
         return function

@@ -1,0 +1,87 @@
+"""Errors of the host's own code, which an agent's code called: told to the host as they happen.
+
+The agent's code gets the error, as from any call. But it may be a mistake that only the host can put
+right, so the host is told too: by the log, with the traceback, by an event, and as the cause of the
+failure that ends the run.
+"""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from collections.abc import Callable, Iterator
+from functools import partial
+from types import FrameType, TracebackType
+from typing import TYPE_CHECKING
+
+from agex.agent.call import Call, current_call, host_time
+from agex.agent.event import ErrorEvent, Event
+from agex.errors import CheckError, InputError, TaskError
+
+if TYPE_CHECKING:
+    from agex.agent.loop import Plan
+
+__all__ = ["LOGGER", "fault_events", "is_of_guest", "note_fault", "noting", "tell_host"]
+
+LOGGER = logging.getLogger("agex")
+
+_WORKERS = "agex.isolation.functions"
+"""The module by which the host calls a function of a guest that is elsewhere."""
+
+
+def noting(name: str) -> Callable[[Exception], None]:
+    """Return what is to be called with the errors that the registered function *name* raises."""
+    return partial(note_fault, name)
+
+
+def note_fault(name: str, error: Exception, call: Call | None = None) -> None:
+    """Tell the host that its function *name* raised an error while an agent's code called it.
+
+    Not told: a failure of another task, arguments that the function does not take, and what the agent's
+    own code raised, which the function called.
+    """
+    call = call or current_call()
+    if call is None or isinstance(error, TaskError | InputError | CheckError):
+        return
+    if is_of_guest(error) or (isinstance(error, TypeError) and not _is_begun(error)):
+        return
+    if call.note_fault(name, error):
+        tell_host(f"{name}, which the agent's code called,", error)
+
+
+def tell_host(who: str, error: BaseException) -> None:
+    """Write an error to the log, with its traceback."""
+    with host_time(current_call()):
+        LOGGER.warning("%s raised %s: %s", who, type(error).__name__, error, exc_info=error)
+
+
+def fault_events(plan: Plan, call: Call, turn: int) -> Iterator[Event]:
+    """Return the events of what went wrong in the host's code during an action."""
+    for name, error in call.take_faults():
+        is_last = isinstance(error, CheckError)
+        shown = error.__cause__ if is_last else error
+        yield plan.event(
+            ErrorEvent,
+            turn,
+            message=str(error) if is_last else f"{name} raised {type(error).__name__}: {error}",
+            error=type(error).__name__,
+            recoverable=not is_last,
+            traceback="".join(traceback.format_exception(shown)),
+        ).event
+
+
+def is_of_guest(error: BaseException) -> bool:
+    """Return whether code of a guest raised an error, here or in a worker."""
+    return any("check!" in f.f_builtins or f.f_globals.get("__name__") == _WORKERS for f in _frames(error))
+
+
+def _is_begun(error: BaseException) -> bool:
+    """Return whether a function was entered: its arguments are those that it takes."""
+    return any(not str(f.f_globals.get("__name__")).startswith("agex.") for f in _frames(error))
+
+
+def _frames(error: BaseException) -> Iterator[FrameType]:
+    step: TracebackType | None = error.__traceback__
+    while step is not None:
+        yield step.tb_frame
+        step = step.tb_next
