@@ -43,6 +43,7 @@ from agex.agent.event import (
 from agex.errors import BudgetExceeded, LLMFail, TaskClarify, TaskFail, TaskTimeout
 from agex.models.actions import Action, PythonAction
 from agex.models.base import Image, ModelError, Reply, Request, Usage
+from agex.models.reasoning import spoken
 
 __all__ = [
     "Ask",
@@ -325,9 +326,16 @@ def _refusal(plan: Plan, reply: Reply) -> str | None:
             f"Available: {', '.join(plan.actions)}.{notes}"
         )
     if not reply.actions:
-        said = "Your answer was empty." if not reply.text.strip() else "Your answer contained no code to run."
-        return f"{said} Answer with Python code in one block:\n```python\n...\n```{notes}"
+        return f"{_without_code(reply.text)} Answer with Python code in one block:\n```python\n...\n```{notes}"
     return None
+
+
+def _without_code(text: str) -> str:
+    if not text.strip():
+        return "Your answer was empty."
+    if not spoken(text).strip():
+        return "Your answer was only reasoning, which is never executed."
+    return "Your answer contained no code to run."
 
 
 def _not_executed(count: int) -> str:

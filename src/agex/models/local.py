@@ -24,6 +24,7 @@ from agex.errors import ModelNotConfigured, WeightsCorrupt
 from agex.models.base import Model, ModelError, OnText, Profile, Reply, Request, Usage
 from agex.models.fences import find_fences
 from agex.models.parser import parse_text
+from agex.models.reasoning import spoken
 from agex.models.source import parse
 from agex.models.weights import find_weights
 
@@ -169,8 +170,8 @@ class _Answer:
 
 
 def _holds_a_whole_block(text: str) -> bool:
-    *before, last = text.split("\n")
-    fences = list(find_fences("\n".join(before), lambda _info: True)) if last == "```" else []
+    *before, last = spoken(text).split("\n")  # a draft in the reasoning is not the answer
+    fences = list(find_fences("\n".join(before))) if last == "```" else []
     return bool(fences) and bool(fences[-1].body.strip()) and parse(fences[-1].body) is not None
 
 
