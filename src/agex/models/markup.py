@@ -14,9 +14,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from agex.models.fences import kind_of
 from agex.models.source import acts, parse, tidy
 
-__all__ = ["Call", "Tagged", "Tags", "calls_of", "json_calls", "loads", "unescaped"]
+__all__ = ["Call", "Tagged", "Tags", "calls_of", "json_calls", "loads", "python_calls", "unescaped"]
 
 Call: TypeAlias = tuple[str, str | Mapping[str, Any]]
 """A tool's name and its arguments."""
@@ -122,7 +123,7 @@ def _closing_of(match: re.Match[str]) -> tuple[str, str]:
 
 def calls_of(body: str) -> list[Call]:
     """Return the tool calls that are written in a tag; none where it is no call."""
-    return _with_parameters(body) or json_calls(body) or _named(body) or _in_python(body)
+    return _with_parameters(body) or json_calls(body) or _named(body) or python_calls(body)
 
 
 def _with_parameters(body: str) -> list[Call]:
@@ -144,19 +145,25 @@ def _named(body: str) -> list[Call]:
     return [(_plain(match["name"]), data)] if isinstance(data, dict) else []
 
 
-def _in_python(body: str) -> list[Call]:
-    """Read ``[python_action(code="...")]``."""
-    module = parse(body.strip()) if "=" in body else None
+def python_calls(body: str) -> list[Call]:
+    """Return the tool calls that are written in Python, as in ``[python_action(code="...")]``."""
+    module = parse(body.strip())
     if module is None or len(module.body) != 1 or not isinstance(module.body[0], ast.Expr):
         return []
     value = module.body[0].value
     nodes = value.elts if isinstance(value, ast.List | ast.Tuple) else [value]
     found = [call for node in nodes if (call := _python_call(node)) is not None]
-    return found if len(found) == len(nodes) else []
+    known = isinstance(value, ast.List) or all(kind_of(name) is not None for name, _ in found)
+    return found if len(found) == len(nodes) and known else []
 
 
 def _python_call(node: ast.expr) -> Call | None:
-    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name) or node.args:
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+        return None
+    if len(node.args) == 1 and not node.keywords and isinstance(node.args[0], ast.Constant):
+        only = node.args[0].value
+        return (node.func.id, only) if isinstance(only, str) else None
+    if node.args:
         return None
     given = {
         str(one.arg): one.value.value
@@ -188,7 +195,7 @@ def _json_call(item: object) -> Call | None:
     if name is not None and given is not None:
         return _plain(name), given
     code = item.get("code", item.get("python_code"))
-    if isinstance(code, str) and acts(tidy(code)):
+    if isinstance(code, str) and ("```" in code or acts(tidy(code))):
         return "python_action", {"code": code}
     if len(call) == 1:  # {"python_action": {"code": ...}}
         ((name, given),) = call.items()

@@ -31,7 +31,7 @@ from typing import Any, TypeAlias
 
 from agex.models.actions import Action, EditFileAction, PythonAction, TerminalAction, WriteFileAction
 from agex.models.fences import Fence, Fences, fenced, find_fences, kind_of, words_of
-from agex.models.markup import Call, Tagged, Tags, calls_of, json_calls, loads, unescaped
+from agex.models.markup import Call, Tagged, Tags, calls_of, json_calls, loads, python_calls, unescaped
 from agex.models.reasoning import spoken
 from agex.models.source import acts, calls, ipython_command, tidy
 
@@ -51,21 +51,24 @@ ACTIONS = ("python_action", "terminal_action", "write_file", "edit_file")
 MOST_ACTIONS = 32
 """Of one reply, by default: a degenerate one repeats itself without end."""
 
+_MOST_DEPTH = 4
+"""Of tags in tags: an answer in a response, a fence in a call."""
+
 _FIELDS: dict[str, tuple[str, ...]] = {
     "python_action": ("code",),
     "terminal_action": ("commands",),
     "write_file": ("path", "content"),
     "edit_file": ("path", "search", "replace"),
 }
-_WRITTEN_JSON = re.compile(r"^[ \t]*[\[{](?=.*[\"'](?:name|code|tool|tool_name|action|function)[\"'])", re.DOTALL)
+_WRITTEN_JSON = re.compile(r"[ \t]*[\[{](?=.*[\"'](?:name|code|tool|tool_name|action|function)[\"'])", re.DOTALL)
 _OUTPUT = re.compile(
     r"^\W*(?:(?:the|this|expected|sample|example|program|console|actual) )*(?:outputs?|stdout|prints)"
     r"(?: is| was| would be| will be)?\W*:\W*$",
     re.IGNORECASE,
 )
-_PASSAGE = re.compile(
-    r"^<{5,9} ?SEARCH\n(?P<search>.*?)^={5,9}\n(?P<replace>.*?)^>{5,9} ?REPLACE[ \t]*(?:\n|\Z)",
-    re.DOTALL | re.MULTILINE,
+_PASSAGE_MARK = re.compile(
+    r"^(?:(?P<search><{5,9} ?SEARCH)|(?P<middle>={5,9})|(?P<replace>>{5,9} ?REPLACE[ \t]*))(?:\n|\Z)",
+    re.MULTILINE,
 )
 
 
@@ -180,7 +183,11 @@ def _offer(actions: list[Action], offered: tuple[str, ...]) -> list[Action]:
 # Blocks and tags.
 
 
-def _readers(text: str, offered: tuple[str, ...]) -> Iterator[_Reader]:
+def _readers(text: str, offered: tuple[str, ...], depth: int = 0) -> Iterator[_Reader]:
+    whole = json_calls(text)
+    if whole:
+        yield from (_call_reader(call, offered) for call in whole)
+        return
     passages = list(_passages(text))
     if not passages:
         yield from _bare_readers(text, offered)
@@ -190,7 +197,7 @@ def _readers(text: str, offered: tuple[str, ...]) -> Iterator[_Reader]:
     for passage in passages:
         if isinstance(passage, Tagged):
             if passage.is_call or not is_labelled:
-                yield from _tag_readers(passage, offered)
+                yield from _tag_readers(passage, offered, depth)
         elif passage.info or not passage.body.strip():
             yield _reader(_labelled(passage, is_labelled=is_labelled), offered)
         elif is_labelled:
@@ -238,7 +245,7 @@ def _refused(fence: Fence, reason: str) -> _Reader:
 
 def _bare(fence: Fence) -> Iterator[Action]:
     if acts(tidy(fence.body)):
-        yield PythonAction(code=tidy(fence.body))
+        yield from _python_actions(fence.body)
     else:
         yield from (parse_tool_call(*call) for call in json_calls(fence.body))
 
@@ -254,9 +261,18 @@ def _labelled(fence: Fence, *, is_labelled: bool) -> Iterator[Action]:
     if kind == "terminal_action" and body.strip():
         yield TerminalAction(commands=body)
     elif kind == "python_action" and body.strip():
-        yield _python(body)
+        yield from _python_actions(body)
     elif kind is None and not is_labelled:
         yield from (parse_tool_call(*call) for call in json_calls(body))
+
+
+def _python_actions(code: str) -> Iterator[Action]:
+    """Read code; where it only calls our own tools by name, these calls."""
+    written = python_calls(code) if any(name in code for name in ACTIONS) else []
+    if written and all(name in ACTIONS for name, _ in written):
+        yield from (parse_tool_call(*call) for call in written)
+    else:
+        yield _python(code)
 
 
 def _python(code: str) -> PythonAction:
@@ -279,15 +295,29 @@ def _file_actions(kind: str, path: str, body: str) -> Iterator[Action]:
     if kind == "write_file":
         yield WriteFileAction(path=path, content=f"{body}\n" if body else "")
         return
-    passages = list(_PASSAGE.finditer(body))
+    passages = list(_edits(body))
     if not passages:
         raise ParseProblem(
             f"The edit_file block for {path} holds no passage. Write <<<<<<< SEARCH, the old lines, =======, "
             "the new lines, >>>>>>> REPLACE, each mark on its own line."
         )
-    for passage in passages:
-        search, replace = (part.removesuffix("\n") for part in passage.groups())
+    for search, replace in passages:
         yield EditFileAction(path=path, search=search, replace=replace)
+
+
+def _edits(body: str) -> Iterator[tuple[str, str]]:
+    """Yield the old and the new lines of each passage."""
+    search: re.Match[str] | None = None
+    middle: re.Match[str] | None = None
+    for mark in _PASSAGE_MARK.finditer(body):
+        if search is None:
+            search = mark if mark["search"] else None
+        elif middle is None:
+            middle = mark if mark["middle"] else None
+        elif mark["replace"]:
+            old, new = body[search.end() : middle.start()], body[middle.end() : mark.start()]
+            yield old.removesuffix("\n"), new.removesuffix("\n")
+            search = middle = None
 
 
 # Tool calls, real ones and those written as text.
@@ -297,7 +327,7 @@ def _call_reader(call: Call, offered: tuple[str, ...]) -> _Reader:
     return lambda: [parse_tool_call(*call, offered=offered)]
 
 
-def _tag_readers(tag: Tagged, offered: tuple[str, ...]) -> Iterator[_Reader]:
+def _tag_readers(tag: Tagged, offered: tuple[str, ...], depth: int) -> Iterator[_Reader]:
     """Read a tag's calls, what is fenced or tagged in it, or its code."""
     calls = calls_of(tag.body) if tag.is_call and not tag.name else []
     if tag.is_call and tag.name:
@@ -306,11 +336,14 @@ def _tag_readers(tag: Tagged, offered: tuple[str, ...]) -> Iterator[_Reader]:
         yield from (_call_reader(call, offered) for call in calls)
         return
     if next(_passages(tag.body), None) is not None:
-        yield from _readers(tag.body, offered)
+        if depth == _MOST_DEPTH:
+            yield lambda: _raise(f"Tags are nested too deep: {_excerpt(tag.body.strip())}.")
+            return
+        yield from _readers(tag.body, offered, depth + 1)
     elif tag.name == "terminal_action" and tag.body.strip():
         yield lambda: _offer([TerminalAction(commands=tag.body.strip())], offered)
     elif acts(tidy(unescaped(tag.body.strip("\n")))):
-        yield lambda: _offer([PythonAction(code=tidy(unescaped(tag.body.strip("\n"))))], offered)
+        yield _reader(_python_actions(unescaped(tag.body.strip("\n"))), offered)
     elif tag.is_call:
         yield lambda: _raise(f"A tool call is cut or not JSON: {_excerpt(tag.body.strip())}.")
 
@@ -323,7 +356,7 @@ def _bare_readers(text: str, offered: tuple[str, ...]) -> Iterator[_Reader]:
     """Read a text without blocks: a tool call as JSON, or Python."""
     code = tidy(text.strip("\n"))
     if acts(code):
-        yield lambda: _offer([PythonAction(code=code)], offered)
+        yield _reader(_python_actions(code), offered)
         return
     written = re.search(r"^[ \t]*[\[{]", text, re.MULTILINE)
     if written is None or _WRITTEN_JSON.match(text, written.start()) is None:

@@ -76,13 +76,15 @@ def tidy(code: str) -> str:
     a common indent, the prompts of a session (whose output lines are dropped), IPython's commands that do
     nothing to the result.
     """
-    if parse(code) is not None and not _LANGUAGE_LINE.match(code):
+    is_plain = not _LANGUAGE_LINE.match(code) and not _IPYTHON_PROMPT.match(code)
+    if is_plain and parse(code) is not None:  # "In [1]: x" is an annotation to Python
         return code
     bare = _LANGUAGE_LINE.sub("", code, count=1) if _LANGUAGE_LINE.match(code) else code
     visible = _without_invisible(bare)
     session = _without_prompts(visible)
-    candidates = (bare, visible, textwrap.dedent(visible), session, _without_magics(textwrap.dedent(session)))
-    return next((one for one in dict.fromkeys(candidates) if parse(one) is not None), code)
+    plain = (bare, visible, textwrap.dedent(visible)) if session is visible else ()
+    candidates = dict.fromkeys((*plain, session, _without_magics(textwrap.dedent(session))))
+    return next((one for one in candidates if parse(one) is not None), code)
 
 
 def ipython_command(code: str) -> str | None:
