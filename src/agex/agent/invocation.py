@@ -141,6 +141,8 @@ class Invocation:
             model=self.model.name,
             max_iterations=agent.max_iterations,
             llm_retries=agent.llm_retries,
+            max_actions=agent.max_actions,
+            output_chars=agent.max_output_chars,
             kept_code=kept_code,
             actions=_offered(self.model, files),
         )

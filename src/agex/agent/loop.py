@@ -29,6 +29,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 from uuid import uuid4
 
 from agex.agent.budget import Ledger
+from agex.agent.endings import without_drafts
 from agex.agent.event import (
     ActionEvent,
     ClarifyEvent,
@@ -40,9 +41,12 @@ from agex.agent.event import (
     SuccessEvent,
     SystemNoteEvent,
 )
+from agex.agent.observation import cut_middle
+from agex.agent.pictures import MOST_PICTURES
 from agex.errors import BudgetExceeded, LLMFail, TaskClarify, TaskFail, TaskTimeout
 from agex.models.actions import Action, PythonAction
 from agex.models.base import Image, ModelError, Reply, Request, Usage
+from agex.models.parser import MOST_ACTIONS
 from agex.models.reasoning import spoken
 
 __all__ = [
@@ -183,6 +187,14 @@ class Plan:
     """How often a request that may succeed later is repeated."""
     actions: tuple[str, ...] = ("python_action",)
     """The actions offered; any other is refused and the model is told."""
+    max_actions: int = MOST_ACTIONS
+    """Of one reply; those after them are not carried out."""
+    output_chars: int = 20_000
+    """What the actions of one reply show together."""
+    endings: tuple[str, ...] = ("task_success", "task_fail", "task_clarify")
+    """The functions that end the task."""
+    ends_by_function: bool = True
+    """Whether code that defines a function of the task's name ends it."""
     kept_code: str | None = None
     """Code that solved this task before: tried first, before any model is asked."""
     run_id: str = field(default_factory=lambda: uuid4().hex)
@@ -219,7 +231,7 @@ def solve(plan: Plan, conversation: Conversation, ledger: Ledger, *, turn: int =
             yield plan.event(ErrorEvent, turn, message=late.message, error="TaskTimeout")
             raise late
         turn += 1
-        request = conversation.request(turn, end - turn)
+        request = replace(conversation.request(turn, end - turn), max_actions=plan.max_actions)
         reply = yield from _ask(plan, request, ledger, turn)
         ending, shown = yield from _act(plan, reply, turn)
         last = shown.text if shown.failed else ""
@@ -286,10 +298,13 @@ def _act(plan: Plan, reply: Reply, turn: int) -> Loop[tuple[Ending | None, Obser
     if refusal is not None:
         yield plan.event(OutputEvent, turn, text=refusal, error=True)
         return None, Observation(text=refusal, failed=True, brief=refusal)
+    actions, notes = _counted(plan, reply)
+    for note in notes:
+        yield plan.event(SystemNoteEvent, turn, message=note)
     seen: list[Observation] = []
-    for number, action in enumerate(reply.actions, start=1):
+    for number, action in enumerate(actions, start=1):
         observation: Observation = yield Execute(action, turn)
-        skipped = len(reply.actions) - number
+        skipped = len(actions) - number
         if observation.failed and skipped:
             observation = replace(observation, text=f"{observation.text}\n{_not_executed(skipped)}")
         if observation.ending is None or observation.text:
@@ -308,7 +323,19 @@ def _act(plan: Plan, reply: Reply, turn: int) -> Loop[tuple[Ending | None, Obser
         seen.append(observation)
         if observation.failed or observation.ending is not None:
             break
-    return seen[-1].ending, _together(seen, reply.notes)
+    return seen[-1].ending, _together(seen, (*reply.notes, *notes), plan.output_chars)
+
+
+def _counted(plan: Plan, reply: Reply) -> tuple[tuple[Action, ...], tuple[str, ...]]:
+    """Return the actions of a reply that are carried out, and what is to be said of the others."""
+    actions, notes = reply.actions[: plan.max_actions], []
+    if len(actions) < len(reply.actions):
+        notes.append(f"Only the first {len(actions)} of {len(reply.actions)} actions were executed.")
+    function = plan.task if plan.ends_by_function else None
+    counted = without_drafts(actions, plan.endings, function)
+    if len(counted) < len(actions):
+        notes.append("Several blocks of one answer each ended the task: only the last of them counts.")
+    return counted, tuple(notes)
 
 
 def _refusal(plan: Plan, reply: Reply) -> str | None:
@@ -346,19 +373,34 @@ def _not_executed(count: int) -> str:
     )
 
 
-def _together(seen: list[Observation], notes: tuple[str, ...]) -> Observation:
-    """Return one observation that shows all of them."""
+def _together(seen: list[Observation], notes: tuple[str, ...], limit: int) -> Observation:
+    """Return one observation that shows all of them, in about as many characters as one may show."""
     if len(seen) == 1:
         texts = [seen[0].text]
     else:
-        texts = [f"[action {number}]\n{one.text}" for number, one in enumerate(seen, start=1)]
+        room = _fair_share([len(one.text) for one in seen], limit)
+        texts = [f"[action {number}]\n{cut_middle(one.text, room)}" for number, one in enumerate(seen, start=1)]
+    images = tuple(image for one in seen for image in one.images)
+    if len(images) > MOST_PICTURES:
+        notes = (*notes, f"Only the first {MOST_PICTURES} of {len(images)} pictures are shown.")
     return Observation(
         text="\n".join([*texts, *notes]).strip(),
-        images=tuple(image for one in seen for image in one.images),
+        images=images[:MOST_PICTURES],
         failed=any(one.failed for one in seen),
         brief=seen[-1].brief,
         recap=next((one.recap for one in reversed(seen) if one.recap), ""),
     )
+
+
+def _fair_share(lengths: list[int], limit: int) -> int:
+    """Return how long each text may be for all to fit; what short ones leave goes to the long ones."""
+    room = limit
+    for position, length in enumerate(sorted(lengths)):
+        share = room // (len(lengths) - position)
+        if length > share:
+            return share
+        room -= length
+    return limit
 
 
 def _conclude(plan: Plan, ending: Ending, turn: int) -> Loop[Any]:

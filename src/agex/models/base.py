@@ -82,6 +82,8 @@ class Request:
     messages: tuple[Message, ...]
     actions: tuple[str, ...] = ("python_action",)
     """Names of the actions that may be taken: offered as tools where there are tools."""
+    max_actions: int = 32
+    """How many actions of the reply are read."""
     attempt: int = 0
     """How many turns of this task went before: a sampling model varies by it."""
     prefill: str = ""

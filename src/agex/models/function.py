@@ -59,7 +59,7 @@ class FunctionModel(Model):
             )
         if on_text is not None:
             on_text(answer)
-        parsed = parse_text(answer, offered=request.actions)
+        parsed = parse_text(answer, offered=request.actions, most=request.max_actions)
         usage = Usage(
             requests=1,
             input_tokens=len(str(request)) // _CHARS_A_TOKEN,

@@ -259,8 +259,8 @@ def _reply(response: ModelResponse, request: Request) -> Reply:
 def _parse(response: ModelResponse, text: str, request: Request) -> Parsed:
     calls = [(call.tool_name, call.args or "") for call in response.tool_calls]
     if calls:
-        return parse_calls(calls, offered=request.actions)
-    return parse_text(text, offered=request.actions)
+        return parse_calls(calls, offered=request.actions, most=request.max_actions)
+    return parse_text(text, offered=request.actions, most=request.max_actions)
 
 
 def _usage(response: ModelResponse) -> Usage:

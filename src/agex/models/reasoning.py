@@ -110,6 +110,7 @@ class _Speech:
         self._fences = Fences(text)
         self._kept: list[str] = []
         self._from = 0
+        self._judged: tuple[int, bool] = (-1, False)
 
     def read(self) -> str:
         fence = self._fences.first(0)
@@ -118,7 +119,7 @@ class _Speech:
             while fence is not None and fence.end <= marker.start():
                 fence = self._fences.first(fence.end)
             inside = fence is not None and fence.start < marker.start()
-            if fence is not None and inside and _shields(fence):
+            if fence is not None and inside and self._shields(fence):
                 marker = _MARKER.search(self._text, fence.end)
             elif _is_quoted(self._text, marker, inside=inside):
                 marker = _MARKER.search(self._text, marker.end())
@@ -127,6 +128,11 @@ class _Speech:
                 fence = self._fences.first(self._from)
                 marker = _MARKER.search(self._text, self._from)
         return "".join([*self._kept, self._text[self._from :]])
+
+    def _shields(self, fence: Fence) -> bool:
+        if self._judged[0] != fence.start:
+            self._judged = (fence.start, _shields(fence))
+        return self._judged[1]
 
     def _take(self, marker: re.Match[str]) -> None:
         """Drop what a marker says, and go on behind it."""
