@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 from agex.agent.budget import Budget, Ledger
 from agex.agent.event import Event
 from agex.errors import TaskCancelled
+from agex.models.surrogates import Joined
 from agex.threads import off_loop
 
 if TYPE_CHECKING:
@@ -235,8 +236,8 @@ class Call:
         else:
             asyncio.run_coroutine_threadsafe(self._handle_here(event), self.loop).result()
 
-    def tokens(self, agent: str, task: str, turn: int) -> Callable[[str], None] | None:
-        """Return what to call with each piece of text of a model, or None if nobody listens."""
+    def tokens(self, agent: str, task: str, turn: int) -> Joined | None:
+        """Return what to call with each piece of text of a model and at its end; None if nobody listens."""
         listeners = [call.on_token for call in self._chain() if call.on_token is not None]
         if not listeners:
             return None
@@ -245,7 +246,7 @@ class Call:
             for listener in listeners:
                 listener(Token(text, agent=agent, task=task, turn=turn))
 
-        return on_text
+        return Joined(on_text)
 
     @property
     def depth(self) -> int:

@@ -48,6 +48,7 @@ from agex.models.actions import Action, PythonAction
 from agex.models.base import Image, ModelError, Reply, Request, Usage
 from agex.models.parser import MOST_ACTIONS
 from agex.models.reasoning import spoken
+from agex.models.surrogates import encodable
 
 __all__ = [
     "Ask",
@@ -231,7 +232,7 @@ def solve(plan: Plan, conversation: Conversation, ledger: Ledger, *, turn: int =
             yield plan.event(ErrorEvent, turn, message=late.message, error="TaskTimeout")
             raise late
         turn += 1
-        request = replace(conversation.request(turn, end - turn), max_actions=plan.max_actions)
+        request = _sendable(plan, conversation.request(turn, end - turn))
         reply = yield from _ask(plan, request, ledger, turn)
         ending, shown = yield from _act(plan, reply, turn)
         last = shown.text if shown.failed else ""
@@ -260,7 +261,7 @@ def _ask(plan: Plan, request: Request, ledger: Ledger, turn: int) -> Loop[Reply]
         yield from _within_budget(plan, turn, ledger.admit)
         started = ledger.seconds
         try:
-            reply: Reply = yield Ask(request, turn)
+            reply = _readable((yield Ask(request, turn)))
         except ModelError as error:
             yield from _within_budget(plan, turn, ledger.charge, Usage(requests=1))
             again = error.retryable and retries < plan.llm_retries
@@ -283,6 +284,31 @@ def _ask(plan: Plan, request: Request, ledger: Ledger, turn: int) -> Loop[Reply]
             )
             yield from _within_budget(plan, turn, ledger.charge, reply.usage)
             return reply
+
+
+def _sendable(plan: Plan, request: Request) -> Request:
+    """Return the request as it can be sent; primers, inputs and answers may hold half a character."""
+    messages = tuple(replace(one, content=encodable(one.content)) for one in request.messages)
+    return replace(request, messages=messages, max_actions=plan.max_actions)
+
+
+def _readable(reply: Reply) -> Reply:
+    if encodable(reply.text) == reply.text and all(map(_is_encodable, reply.actions)):
+        return reply
+    actions = tuple(one.model_copy(update=_encodable_fields(one)) for one in reply.actions)
+    return replace(
+        reply, text=encodable(reply.text), actions=actions, notes=tuple(map(encodable, reply.notes))
+    )
+
+
+def _is_encodable(action: Action) -> bool:
+    return not _encodable_fields(action)
+
+
+def _encodable_fields(action: Action) -> dict[str, str]:
+    """Return those fields of an action that UTF-8 cannot hold, as it can."""
+    fields = action.model_dump(exclude={"kind"})
+    return {name: encodable(text) for name, text in fields.items() if encodable(text) != text}
 
 
 def _within_budget(plan: Plan, turn: int, book: Callable[..., None], *args: Usage) -> Loop[None]:
