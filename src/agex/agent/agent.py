@@ -89,6 +89,7 @@ class Agent(Shown):
         max_actions: actions of one answer that are carried out.
         budget: what one call may spend, with all the tasks it calls.
         llm_retries: how often a failed request is repeated.
+        llm_timeout: seconds to wait for one answer of the model, and at most before a retry.
 
     Raises:
         DefinitionError: a setting cannot work.
@@ -112,6 +113,7 @@ class Agent(Shown):
         max_actions: int = 32,
         budget: Budget | None = None,
         llm_retries: int = 2,
+        llm_timeout: float = 120.0,
     ) -> None:
         require_isolation(isolation)
         _require(
@@ -128,6 +130,7 @@ class Agent(Shown):
         _require(max_output_chars >= 200, f"max_output_chars={max_output_chars}: give at least 200.")
         _require(max_actions >= 1, f"max_actions={max_actions}: an answer has at least 1 action.")
         _require(llm_retries >= 0, f"llm_retries={llm_retries}: give 0 or more.")
+        _require(llm_timeout > 0, f"llm_timeout={llm_timeout}: give more than 0 seconds.")
         self.name = name or "agent"
         self.primer = primer
         self.model = model
@@ -141,6 +144,7 @@ class Agent(Shown):
         self.max_actions = max_actions
         self.budget = budget
         self.llm_retries = llm_retries
+        self.llm_timeout = llm_timeout
         self._fs = fs
         self._skills: tuple[Skill, ...] = ()
         self._commands: tuple[TerminalCommand, ...] = ()

@@ -126,7 +126,8 @@ class Call:
         self.events: list[Event] = []
         self.commit: str | None = None
         self._late: list[Event] = []
-        self._cancelled = False
+        self._cancelled = threading.Event()
+        self._on_cancel: list[Callable[[], object]] = []
         self._driver: tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]] | None = None
         self._below: list[Call] = []
         self._lock = threading.Lock()
@@ -173,8 +174,10 @@ class Call:
     def cancel(self, reason: BaseException) -> None:
         """End this call and those below it, from any thread, as soon as may be."""
         with self._lock:
-            self._cancelled = True
-            below = list(self._below)
+            self._cancelled.set()
+            below, told = list(self._below), list(self._on_cancel)
+        for tell in told:
+            tell()
         for call in below:
             call.cancel(reason)
         if self.session is not None:
@@ -182,8 +185,23 @@ class Call:
 
     def check(self) -> None:
         """Go on, or raise TaskCancelled because the call above was cancelled."""
-        if self._cancelled:
+        if self._cancelled.is_set():
             raise TaskCancelled("The task that called this one was cancelled.")
+
+    @contextmanager
+    def on_cancel(self, tell: Callable[[], object]) -> Iterator[None]:
+        """Call *tell*, from any thread, when this call is cancelled meanwhile."""
+        with self._lock:
+            self._on_cancel.append(tell)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._on_cancel.remove(tell)
+
+    def wait(self, seconds: float) -> None:
+        """Let some time pass; cancelling this call ends the wait."""
+        self._cancelled.wait(seconds)
 
     def tell(self, event: Event) -> None:
         """Record *event* and call the handlers, here and up the tree."""

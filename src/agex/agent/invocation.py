@@ -141,6 +141,7 @@ class Invocation:
             model=self.model.name,
             max_iterations=agent.max_iterations,
             llm_retries=agent.llm_retries,
+            llm_timeout=agent.llm_timeout,
             max_actions=agent.max_actions,
             output_chars=agent.max_output_chars,
             kept_code=kept_code,
@@ -177,6 +178,7 @@ class Invocation:
             files=files,
         )
         session.open()
+        self.ledger.begin()
 
     def run(self) -> Run[Any]:
         """Carry it out in this thread."""

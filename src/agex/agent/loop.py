@@ -22,6 +22,7 @@ generator returns the task's value or raises a ``TaskError``.
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field, replace
@@ -123,6 +124,8 @@ class Ask:
 
     request: Request
     turn: int
+    seconds: float = math.inf
+    """How long to wait for the answer."""
 
 
 @dataclass(frozen=True)
@@ -186,6 +189,8 @@ class Plan:
     """Turns."""
     llm_retries: int = 2
     """How often a request that may succeed later is repeated."""
+    llm_timeout: float = 120.0
+    """Seconds to wait for one answer, and at most before a request is repeated."""
     actions: tuple[str, ...] = ("python_action",)
     """The actions offered; any other is refused and the model is told."""
     max_actions: int = MOST_ACTIONS
@@ -261,16 +266,21 @@ def _ask(plan: Plan, request: Request, ledger: Ledger, turn: int) -> Loop[Reply]
         yield from _within_budget(plan, turn, ledger.admit)
         started = ledger.seconds
         try:
-            reply = _readable((yield Ask(request, turn)))
+            # A little more than is left, so that the budget is used up when the wait is over.
+            limit = min(plan.llm_timeout, ledger.seconds_left + 0.01)
+            reply = _readable((yield Ask(request, turn, limit)))
         except ModelError as error:
             yield from _within_budget(plan, turn, ledger.charge, Usage(requests=1))
-            again = error.retryable and retries < plan.llm_retries
+            if ledger.seconds_left <= 0:
+                yield from _within_budget(plan, turn, ledger.admit)
+            pause = _pause(error, retries)
+            again = error.retryable and retries < plan.llm_retries and pause <= plan.llm_timeout
             yield plan.event(
-                ErrorEvent, turn, message=str(error), error=type(error).__name__, recoverable=again
+                ErrorEvent, turn, message=encodable(str(error)), error=type(error).__name__, recoverable=again
             )
             if not again:
                 raise LLMFail(_no_reply(plan, error, retries), plan.provider, plan.model, retries) from error
-            yield Wait(_backoff(retries))
+            yield Wait(min(pause, ledger.seconds_left + 0.01))
             retries += 1
         else:
             yield plan.event(
@@ -442,6 +452,12 @@ def _conclude(plan: Plan, ending: Ending, turn: int) -> Loop[Any]:
             raise TaskClarify(message)
 
 
+def _pause(error: ModelError, retries: int) -> float:
+    """Return the pause before the next retry: what the provider asked for, if it did."""
+    asked = error.retry_after
+    return _backoff(retries) if asked is None or math.isnan(asked) else max(0.0, asked)
+
+
 def _backoff(retries: int) -> float:
     """Return the pause before the next retry: exponential, with half of it left to chance."""
     pause = min(FIRST_BACKOFF * 2.0**retries, LAST_BACKOFF)
@@ -450,7 +466,11 @@ def _backoff(retries: int) -> float:
 
 def _no_reply(plan: Plan, error: ModelError, retries: int) -> str:
     times = f" after {retries} retr{'y' if retries == 1 else 'ies'}" if retries else ""
-    return f"{plan.provider}:{plan.model} gave no usable reply{times}: {error}"
+    told = f"{plan.provider}:{plan.model} gave no usable reply{times}: {error}"
+    asked = error.retry_after
+    if error.retryable and asked is not None and asked > plan.llm_timeout:
+        told += f" It asks to wait {asked:g} s, which is longer than llm_timeout={plan.llm_timeout:g} s."
+    return encodable(told)
 
 
 def _out_of_turns(plan: Plan, last: str) -> str:

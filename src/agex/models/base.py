@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from agex.models.actions import Action
-from agex.threads import off_loop
+from agex.threads import in_thread
 
 __all__ = ["Image", "Message", "Model", "ModelError", "OnText", "Profile", "Reply", "Request", "Usage"]
 
@@ -160,4 +160,4 @@ class Model(ABC):
 
     async def aask(self, request: Request, on_text: OnText | None = None) -> Reply:
         """Like :meth:`ask`, without blocking the event loop."""
-        return await off_loop(lambda: self.ask(request, on_text))
+        return await in_thread(lambda: self.ask(request, on_text), "agex request")

@@ -9,7 +9,7 @@ from typing import TypeAlias
 from agex.models import background
 from agex.models.base import Message, Model, ModelError, OnText, Profile, Reply, Request, Usage
 from agex.models.parser import parse_text
-from agex.threads import off_loop
+from agex.threads import in_thread
 
 __all__ = ["Answering", "FunctionModel"]
 
@@ -49,7 +49,7 @@ class FunctionModel(Model):
         """Like :meth:`ask`; an async function is awaited in this event loop, a sync one in a thread."""
         if inspect.iscoroutinefunction(self._function):
             return self._reply(await self._function(list(request.messages)), request, on_text)
-        return await off_loop(lambda: self.ask(request, on_text))
+        return await in_thread(lambda: self.ask(request, on_text), "agex request")
 
     def _reply(self, answer: object, request: Request, on_text: OnText | None) -> Reply:
         if not isinstance(answer, str):

@@ -117,8 +117,11 @@ class PydanticAIModel(Model):
         return _reply(response, request)
 
     def _settings(self, model: ProviderModel) -> ModelSettings:
-        settings: ModelSettings = {"request_timeout": self._seconds}
-        if "max_retries" not in model.unsupported_settings:
+        own = model.settings or {}
+        settings: ModelSettings = {}
+        if own.keys().isdisjoint({"timeout", "request_timeout"}):
+            settings["request_timeout"] = self._seconds
+        if "max_retries" not in own and "max_retries" not in model.unsupported_settings:
             settings["max_retries"] = 0  # repeating is the agent's business: it counts, and says so
         return settings
 

@@ -79,6 +79,7 @@ class Running:
             prune=prune,
             profile=model.profile,
         )
+        self._ledger.begin()
 
     def run(self) -> RunResult:
         """Carry it out in this thread."""
