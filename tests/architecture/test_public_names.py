@@ -51,6 +51,7 @@ PUBLIC_NAMES = [
     "Usage",
     "Versioned",
     "WeightsCorrupt",
+    "WorkerLost",
     "connect_fs",
     "event_from_json",
     "events",

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from agex.agent.budget import Budget, Ledger
 from agex.agent.event import Event
-from agex.errors import TaskCancelled
+from agex.errors import DefinitionError, TaskCancelled
 from agex.models.surrogates import Joined
 from agex.threads import off_loop
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from agex.isolation import GuestSession
     from agex.state import State
 
-__all__ = ["Call", "OnEvent", "OnToken", "Token", "current_call", "host_time", "payer", "runs_on", "sharing"]
+__all__ = ["Call", "OnEvent", "OnToken", "Token", "current_call", "host_time", "payer", "runs_on", "sharing", "too_deep"]
 
 
 class Token(str):
@@ -47,6 +47,9 @@ OnEvent: TypeAlias = Callable[[Any], None] | Callable[[Any], Awaitable[None]]
 """Told each event as it happens; may be async in an async task."""
 OnToken: TypeAlias = Callable[[Token], None]
 """Told each piece of text, perhaps in another thread."""
+
+MOST_NESTED = 50
+"""Tasks in tasks: each takes a part of the interpreter's stack, which holds about sixty."""
 
 _current: ContextVar[Call | None] = ContextVar("agex_call", default=None)
 
@@ -266,6 +269,15 @@ class Call:
 
         return Joined(on_text)
 
+    def require_room(self) -> None:
+        """Refuse a call in too many others, or raise nothing.
+
+        Raises:
+            DefinitionError: they are nested too deep. It is not for an agent's code, which would try again.
+        """
+        if self.depth >= MOST_NESTED:
+            raise too_deep(f"more than {MOST_NESTED}")
+
     @property
     def depth(self) -> int:
         """How many calls are above this one."""
@@ -276,6 +288,13 @@ class Call:
         while call is not None:
             yield call
             call = call.parent
+
+
+def too_deep(count: str) -> DefinitionError:
+    """Return the error of tasks that call each other without end."""
+    return DefinitionError(
+        f"Tasks are nested too deep: {count} call each other. Let the outer ones call the inner ones in turn."
+    )
 
 
 def runs_on(loop: asyncio.AbstractEventLoop) -> bool:

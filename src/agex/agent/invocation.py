@@ -133,6 +133,7 @@ class Invocation:
             on_token=options.on_token,
             loop=loop if signature.is_async else None,
         )
+        self.call.require_room()
         self._files = files = agent.task_files(self.state)
         self.plan = Plan(
             agent=agent.name,

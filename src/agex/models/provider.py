@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import threading
 import traceback
 from contextlib import suppress
@@ -56,6 +57,7 @@ class PydanticAIModel(Model):
     def profile(self) -> Profile:  # type: ignore[override]
         """How the model wants to be talked to, from pydantic-ai's own profile of it."""
         profile: Mapping[str, Any] = self._model().profile
+        _load()
         return Profile(
             tools=bool(profile.get("supports_tools", True)),
             images=bool(profile.get("supports_image_input", True)),
@@ -124,6 +126,12 @@ class PydanticAIModel(Model):
         if "max_retries" not in own and "max_retries" not in model.unsupported_settings:
             settings["max_retries"] = 0  # repeating is the agent's business: it counts, and says so
         return settings
+
+
+def _load() -> None:
+    """Import what a request needs, so that its time is the provider's alone."""
+    importlib.import_module("pydantic_ai.direct")
+    instrumentation()
 
 
 def _infer(name: str, api_key: str | None) -> ProviderModel:
