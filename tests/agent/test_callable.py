@@ -60,7 +60,10 @@ def test_a_task_ends_in_a_worker_process_with(name: str) -> None:
 
 
 REFUSED = {
-    "two values": ("task_success(1, 2)", "task_success(value): too many positional arguments; several values"),
+    "two values": (
+        "task_success(1, 2)",
+        "task_success(value): too many positional arguments; several values",
+    ),
     "two names": ("task_success(a=1, b=2)", "several values go as one tuple or dict"),
     "no reason": ("task_fail()", "task_fail(message): missing a required argument: 'message'"),
     "help for two": ("help(1, 2)", "help(thing): too many positional arguments"),
@@ -107,6 +110,8 @@ def test_a_reason_has_any_name() -> None:
         double(1)
 
 
-@pytest.mark.parametrize("call", ["final_answer(result=42)", "final_answer(42, verified_by='sum')", "final_answer(answer=42)"])
+@pytest.mark.parametrize(
+    "call", ["final_answer(result=42)", "final_answer(42, verified_by='sum')", "final_answer(answer=42)"]
+)
 def test_a_tiny_agent_ends_with(call: str) -> None:
     assert TinyCodeAgent(model=lambda messages: f"```python\n{call}\n```").run_sync("Double 21.") == "42"

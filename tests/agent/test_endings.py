@@ -33,7 +33,10 @@ DRAFTS = {
     "a value and a function": ["task_success(n + 2)", "def double(n):\n    return n * 2"],
     "a function and its call": ["def double(n):\n    return n * 2", "task_success(double(n))"],
     "a draft whose name the correction uses": ["r = n * 2\ntask_success(r + 1)", "task_success(r)"],
-    "a draft with its own import": ["import math\ntask_success(math.floor(n))", "task_success(math.floor(n * 2))"],
+    "a draft with its own import": [
+        "import math\ntask_success(math.floor(n))",
+        "task_success(math.floor(n * 2))",
+    ],
     "a draft that gives up": ["task_fail('cannot')", "task_success(n * 2)"],
     "a draft that asks": ["task_clarify('what is n?')", "task_success(n * 2)"],
     "both branches": ["if n:\n    task_success(1)\nelse:\n    task_success(2)", "task_success(n * 2)"],
@@ -66,7 +69,9 @@ def test_a_draft_is_not_carried_out_and_the_record_says_so() -> None:
 
     run = count.run()
     assert (run.value, told) == (2, [2])
-    assert ["only the last" in event.message for event in run.events if isinstance(event, SystemNoteEvent)] == [True]
+    assert [
+        "only the last" in event.message for event in run.events if isinstance(event, SystemNoteEvent)
+    ] == [True]
 
 
 def test_a_tiny_agents_last_answer_counts_too() -> None:
@@ -75,7 +80,9 @@ def test_a_tiny_agents_last_answer_counts_too() -> None:
 
 
 def test_an_answer_has_so_many_actions() -> None:
-    model = ScriptedModel([[python_action(f"print({n})") for n in range(5)], "```python\ntask_success(1)\n```"])
+    model = ScriptedModel(
+        [[python_action(f"print({n})") for n in range(5)], "```python\ntask_success(1)\n```"]
+    )
     agent = Agent(model=model, max_actions=3)
 
     @agent.task

@@ -156,7 +156,9 @@ def test_a_command_of_ipython_that_changes_no_value_is_left_out(code: str, read:
     assert parse_text(f"{F}python\n{code}\n{F}").actions == (python_action(read),)
 
 
-@pytest.mark.parametrize("line", ["!ls -l", "%run other.py", "%%bash", "!cat a.txt", "%env X=1", "?len", "len?"])
+@pytest.mark.parametrize(
+    "line", ["!ls -l", "%run other.py", "%%bash", "!cat a.txt", "%env X=1", "?len", "len?"]
+)
 def test_any_other_command_of_ipython_is_refused_with_what_to_change(line: str) -> None:
     parsed = parse_text(f"{F}python\n{line}\nf(1)\n{F}")
     assert parsed.actions == ()

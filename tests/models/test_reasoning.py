@@ -58,7 +58,9 @@ def test_what_stands_between_the_markers_of_a_family_is_not_run(opening: str, cl
     assert parse_text(f"{opening}First:\n{DRAFT}\nNo.\n{closing}\n{ANSWER}").actions == RIGHT
 
 
-ALONE = [name for name in PAIRS if name not in {"Solar", "gpt-oss", "Granite", "Granite, short", "Open WebUI"}]
+ALONE = [
+    name for name in PAIRS if name not in {"Solar", "gpt-oss", "Granite", "Granite, short", "Open WebUI"}
+]
 
 
 @pytest.mark.parametrize("name", [name for name in ALONE if "special tokens" not in name])
@@ -94,11 +96,16 @@ SHAPES = {
     '<tool_call>{"name": "python_action", "arguments": {"code": "task_success(n * 2)"}}</tool_call>',
     "a tool call in reasoning": f'{T}<tool_call>{{"name": "python_action", "arguments": {{"code": "f()"}}}}'
     f"</tool_call>{E}\n{ANSWER}",
-    "gpt-oss with a preamble": "<|channel|>analysis<|message|>a\n" + DRAFT + "<|end|><|start|>assistant<|channel|>"
+    "gpt-oss with a preamble": "<|channel|>analysis<|message|>a\n"
+    + DRAFT
+    + "<|end|><|start|>assistant<|channel|>"
     f"commentary<|message|>I do it.<|end|><|start|>assistant<|channel|>final<|message|>{ANSWER}<|return|>",
-    "gpt-oss, twice": "<|channel|>analysis<|message|>" + DRAFT + "<|end|><|start|>assistant<|channel|>analysis"
+    "gpt-oss, twice": "<|channel|>analysis<|message|>"
+    + DRAFT
+    + "<|end|><|start|>assistant<|channel|>analysis"
     f"<|message|>{DRAFT}<|end|><|start|>assistant<|channel|>final<|message|>{ANSWER}",
-    "gpt-oss, a plain answer": "<|channel|>analysis<|message|>" + DRAFT
+    "gpt-oss, a plain answer": "<|channel|>analysis<|message|>"
+    + DRAFT
     + "<|end|><|start|>assistant<|channel|>final<|message|>task_success(n * 2)<|return|>",
 }
 
@@ -149,29 +156,45 @@ def test_granites_phrase_alone_is_prose() -> None:
 
 ENDS = [
     "<|im_end|>", "<|eot_id|>", "<|endoftext|>", "<|end|>", "</s>", "<end_of_turn>", "<|eom_id|>", "<|return|>",
-    "<｜end▁of▁sentence｜>", "<|END_OF_TURN_TOKEN|>", "[/INST]", "<eos>", "<turn|>",  # noqa: RUF001
+    "<｜end▁of▁sentence｜>", "<|END_OF_TURN_TOKEN|>", "[/INST]", "<eos>", "<turn|>",
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("end", ENDS)
-@pytest.mark.parametrize("text", ["```python\ntask_success(n * 2)\n{}", "```python\ntask_success(n * 2){}", ANSWER + "{}"])
+@pytest.mark.parametrize(
+    "text", ["```python\ntask_success(n * 2)\n{}", "```python\ntask_success(n * 2){}", ANSWER + "{}"]
+)
 def test_a_templates_end_marker_is_no_code(text: str, end: str) -> None:
     assert parse_text(text.replace("{}", end)).actions == RIGHT
 
 
-@pytest.mark.parametrize("end", ["<|im_end|>\n<|im_start|>user\n", "<end_of_turn>\n<start_of_turn>user\n", "<|user|>"])
+@pytest.mark.parametrize(
+    "end", ["<|im_end|>\n<|im_start|>user\n", "<end_of_turn>\n<start_of_turn>user\n", "<|user|>"]
+)
 def test_a_turn_that_the_model_plays_for_the_user_is_not_run(end: str) -> None:
     assert parse_text(f"{ANSWER}{end}Thanks:\n{DRAFT}").actions == RIGHT
 
 
 @pytest.mark.parametrize(
-    "start", ["<|im_start|>assistant\n", "<start_of_turn>model\n", "<|assistant|>", "<｜Assistant｜>"]  # noqa: RUF001
+    "start", ["<|im_start|>assistant\n", "<start_of_turn>model\n", "<|assistant|>", "<｜Assistant｜>"]
 )  # fmt: skip
 def test_a_templates_opening_is_no_end(start: str) -> None:
     assert parse_text(f"{start}{ANSWER}").actions == RIGHT
 
 
-PIECES = ["<think>", "</think>", "<|end|>", "```python\n", "```\n", "f()\n", "'", "`", '"""', "> ", "<|channel|>"]
+PIECES = [
+    "<think>",
+    "</think>",
+    "<|end|>",
+    "```python\n",
+    "```\n",
+    "f()\n",
+    "'",
+    "`",
+    '"""',
+    "> ",
+    "<|channel|>",
+]
 
 
 @given(pieces=st.lists(st.sampled_from(PIECES), max_size=12))

@@ -73,7 +73,9 @@ WAYS: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS.keys())
-def test_a_provider_that_never_answers_ends_at_the_limit(openai: Any, server: Any, way: Callable[[Any], Any]) -> None:
+def test_a_provider_that_never_answers_ends_at_the_limit(
+    openai: Any, server: Any, way: Callable[[Any], Any]
+) -> None:
     server.answers = [openai.hang(server)]
     with pytest.raises(LLMFail, match="no answer within 0.2 s") as caught:
         way(double(chat_model(server), llm_timeout=SHORT))
@@ -99,7 +101,9 @@ def test_a_budget_ends_a_waiting_request(openai: Any, server: Any, way: Callable
 def test_the_budget_of_a_caller_ends_the_request_of_a_task_it_calls(openai: Any, server: Any) -> None:
     server.answers = [openai.hang(server)]
     inner = double(chat_model(server))
-    outer = Agent(model=ScriptedModel(["```python\ntask_success(double(1))\n```"]), budget=Budget(seconds=0.5))
+    outer = Agent(
+        model=ScriptedModel(["```python\ntask_success(double(1))\n```"]), budget=Budget(seconds=0.5)
+    )
     outer.fn(inner)
 
     @outer.task
@@ -119,7 +123,9 @@ def test_cancelling_a_started_task_ends_its_request(openai: Any, server: Any) ->
     assert server.dropped.wait(10)
 
 
-async def test_cancelling_a_task_ends_the_request_of_a_sync_task_that_its_code_calls(openai: Any, server: Any) -> None:
+async def test_cancelling_a_task_ends_the_request_of_a_sync_task_that_its_code_calls(
+    openai: Any, server: Any
+) -> None:
     server.answers = [openai.hang(server)]
     outer = Agent(model=ScriptedModel(["```python\ntask_success(double(1))\n```"]))
     outer.fn(double(chat_model(server)))
@@ -186,7 +192,9 @@ def test_a_wait_that_a_provider_asks_for_is_obeyed(openai: Any, server: Any, hea
     [{"Retry-After": "3600"}, {"Retry-After": date(3600)}, {"retry-after-ms": "3600000"}],
     ids=["seconds", "a date", "milliseconds"],
 )
-def test_a_longer_wait_than_the_limit_is_an_error_at_once(openai: Any, server: Any, headers: dict[str, str]) -> None:
+def test_a_longer_wait_than_the_limit_is_an_error_at_once(
+    openai: Any, server: Any, headers: dict[str, str]
+) -> None:
     server.answers = [openai.failure(429, headers=headers)]
     with pytest.raises(LLMFail, match=r"asks to wait 3\d+(\.\d+)? s, which is longer than llm_timeout=120 s"):
         double(chat_model(server), llm_retries=3)(21)
@@ -284,7 +292,9 @@ except LLMFail:
 
 
 def test_a_process_ends_although_its_models_hang() -> None:
-    done = subprocess.run([sys.executable, "-c", _HUNG], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", _HUNG], capture_output=True, text=True, timeout=60, check=True
+    )
     assert done.stdout.split("\n")[:2] == ["given up", "given up"]
 
 

@@ -25,7 +25,18 @@ if TYPE_CHECKING:
     from agex.isolation import GuestSession
     from agex.state import State
 
-__all__ = ["Call", "OnEvent", "OnToken", "Token", "current_call", "host_time", "payer", "runs_on", "sharing", "too_deep"]
+__all__ = [
+    "Call",
+    "OnEvent",
+    "OnToken",
+    "Token",
+    "current_call",
+    "host_time",
+    "payer",
+    "runs_on",
+    "sharing",
+    "too_deep",
+]
 
 
 class Token(str):

@@ -32,7 +32,9 @@ def under_name(name: str, function: Callable[..., Any], *, ends: bool = False) -
         try:
             bound = signature.bind(*args, **kwargs)
         except TypeError as error:
-            several = "; several values go as one tuple or dict" if ends and len(args) + len(kwargs) > 1 else ""
+            several = (
+                "; several values go as one tuple or dict" if ends and len(args) + len(kwargs) > 1 else ""
+            )
             raise TypeError(f"{name}({', '.join(signature.parameters)}): {error}{several}") from None
         return function(*bound.args, **bound.kwargs)
 

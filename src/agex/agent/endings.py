@@ -14,7 +14,9 @@ from agex.models.source import parse
 __all__ = ["without_drafts"]
 
 
-def without_drafts(actions: Sequence[Action], endings: Iterable[str], function: str | None) -> tuple[Action, ...]:
+def without_drafts(
+    actions: Sequence[Action], endings: Iterable[str], function: str | None
+) -> tuple[Action, ...]:
     """Return *actions* without those that would end the task before another one does.
 
     A draft that defines what later code uses is run without its end, together with that code.
@@ -26,7 +28,9 @@ def without_drafts(actions: Sequence[Action], endings: Iterable[str], function: 
     """
     names = frozenset(endings)
     trees = [parse(one.code) if isinstance(one, PythonAction) else None for one in actions]
-    ending = [number for number, tree in enumerate(trees) if tree is not None and _ends(tree, names, function)]
+    ending = [
+        number for number, tree in enumerate(trees) if tree is not None and _ends(tree, names, function)
+    ]
     if len(ending) < 2:
         return tuple(actions)
     kept = list(actions)
@@ -71,7 +75,11 @@ def _first_user(draft: ast.Module, later: Sequence[Action]) -> int | None:
         tree = parse(one.code) if isinstance(one, PythonAction) else None
         if tree is None:
             continue
-        read = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+        read = {
+            node.id
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+        }
         own = set(_bound(tree))
         if bound & (read - own):
             return number

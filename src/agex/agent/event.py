@@ -27,8 +27,8 @@ from pydantic import (
 from agex.contract import preview, short_repr
 from agex.display import Code, Page, Part, Picture, Shown, Table, Text, Tone
 from agex.models.actions import Action, EditFileAction, PythonAction, TerminalAction, WriteFileAction
-from agex.models.surrogates import encodable
 from agex.models.base import Image, Usage
+from agex.models.surrogates import encodable
 
 __all__ = [
     "ActionEvent",

@@ -389,7 +389,9 @@ def _refusal(plan: Plan, reply: Reply) -> str | None:
             f"Available: {', '.join(plan.actions)}.{notes}"
         )
     if not reply.actions:
-        return f"{_without_code(reply.text)} Answer with Python code in one block:\n```python\n...\n```{notes}"
+        return (
+            f"{_without_code(reply.text)} Answer with Python code in one block:\n```python\n...\n```{notes}"
+        )
     return None
 
 
@@ -415,7 +417,9 @@ def _together(seen: list[Observation], notes: tuple[str, ...], limit: int) -> Ob
         texts = [seen[0].text]
     else:
         room = _fair_share([len(one.text) for one in seen], limit)
-        texts = [f"[action {number}]\n{cut_middle(one.text, room)}" for number, one in enumerate(seen, start=1)]
+        texts = [
+            f"[action {number}]\n{cut_middle(one.text, room)}" for number, one in enumerate(seen, start=1)
+        ]
     images = tuple(image for one in seen for image in one.images)
     if len(images) > MOST_PICTURES:
         notes = (*notes, f"Only the first {MOST_PICTURES} of {len(images)} pictures are shown.")

@@ -200,7 +200,9 @@ class Answer:
 
 def _parsed(text: str, calls: list[_Call], request: Request) -> Parsed:
     if calls:
-        return parse_calls([(call.name, call.arguments) for call in calls], offered=request.actions, most=request.max_actions)
+        return parse_calls(
+            [(call.name, call.arguments) for call in calls], offered=request.actions, most=request.max_actions
+        )
     return parse_text(text, offered=request.actions, most=request.max_actions)
 
 

@@ -209,7 +209,9 @@ def _engine_error(error: dict[str, Any], settings: LocalSettings) -> ModelError:
 
 
 def _reply(answer: _Answer, request: Request) -> Reply:
-    parsed = parse_text(answer.text, offered=request.actions, most=request.max_actions, truncated=answer.truncated)
+    parsed = parse_text(
+        answer.text, offered=request.actions, most=request.max_actions, truncated=answer.truncated
+    )
     timings = answer.timings
     return Reply(
         text=answer.text,

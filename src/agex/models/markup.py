@@ -22,7 +22,7 @@ __all__ = ["Call", "Tagged", "Tags", "calls_of", "json_calls", "loads", "python_
 Call: TypeAlias = tuple[str, str | Mapping[str, Any]]
 """A tool's name and its arguments."""
 
-_SPACE = r"(?:[a-z]{1,12}:|｜DSML｜)?"  # noqa: RUF001 - antml:, minimax:, seed:, DeepSeek's
+_SPACE = r"(?:[a-z]{1,12}:|｜DSML｜)?"
 _TAG = re.compile(
     rf"(?P<call><(?P<name>{_SPACE}(?:tool_calls?|function_calls?|TOOLCALL))>)"
     r"|(?P<token><\|(?:tool_call|tool_call_start|START_ACTION|tools_prefix|tool_call_begin)\|>|\[TOOL_CALLS\])"

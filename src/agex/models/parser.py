@@ -60,7 +60,9 @@ _FIELDS: dict[str, tuple[str, ...]] = {
     "write_file": ("path", "content"),
     "edit_file": ("path", "search", "replace"),
 }
-_WRITTEN_JSON = re.compile(r"[ \t]*[\[{](?=.*[\"'](?:name|code|tool|tool_name|action|function)[\"'])", re.DOTALL)
+_WRITTEN_JSON = re.compile(
+    r"[ \t]*[\[{](?=.*[\"'](?:name|code|tool|tool_name|action|function)[\"'])", re.DOTALL
+)
 _OUTPUT = re.compile(
     r"^\W*(?:(?:the|this|expected|sample|example|program|console|actual) )*(?:outputs?|stdout|prints)"
     r"(?: is| was| would be| will be)?\W*:\W*$",

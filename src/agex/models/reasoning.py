@@ -46,13 +46,13 @@ _ANALYSIS = r"<\|channel\|>\s?analysis\b[^<\n]{0,100}(?:<\|constrain\|>[^<\n]{0,
 _FRAME = (
     r"<\|start\|>assistant|<\|channel\|>\s?\w{1,20}\s?<\|message\|>|<\|end\|>(?=\s*<\|start\|>assistant)"
     r"|<\|im_start\|>assistant|<\|start_header_id\|>assistant<\|end_header_id\|>|<start_of_turn>model"
-    r"|<\|turn>model|<｜Assistant｜>|<\|assistant\|>|<\|(?:START|END)_RESPONSE\|>"  # noqa: RUF001 - DeepSeek's
+    r"|<\|turn>model|<｜Assistant｜>|<\|assistant\|>|<\|(?:START|END)_RESPONSE\|>"
     r"|<\|(?:begin|end)_of_solution\|>|<bos>|<s>(?=\s*```)"
 )
 _END = (
     r"<\|(?:im_end|im_start|eot_id|eom_id|endoftext|end_of_text|end|return|eot|END_OF_TURN_TOKEN|end_of_turn"
     r"|assistant_end|endofturn|start_header_id|user|observation|system)\|>"
-    r"|<end_of_turn>|<start_of_turn>|<turn\|>|<\|turn>|<｜end▁of▁sentence｜>|<｜User｜>"  # noqa: RUF001
+    r"|<end_of_turn>|<start_of_turn>|<turn\|>|<\|turn>|<｜end▁of▁sentence｜>|<｜User｜>"
     r"|(?:</s>|<eos>|\[/?INST\])[ \t]*$"
 )
 _MARKER = re.compile(
@@ -63,7 +63,9 @@ _ANY_CLOSING = re.compile(rf"{_CLOSING}|</details>", re.IGNORECASE)
 _SOLAR_CLOSING = re.compile(rf"{_CLOSING}|<\|end\|>", re.IGNORECASE)
 _CHANNEL_END = re.compile(r"<\|(?:end|return|call)\|>|(?=<\|(?:start|channel)\|>)")
 
-_GRANITE = re.compile(r"^[ \t]*here(?:['’]s| is) my (?:(?P<thought>thought process)|response)\b:?", re.I | re.M)  # noqa: RUF001
+_GRANITE = re.compile(
+    r"^[ \t]*here(?:['’]s| is) my (?:(?P<thought>thought process)|response)\b:?", re.IGNORECASE | re.MULTILINE
+)
 _BARE_CHANNELS = re.compile(r"\A\s*analysis(?=\W|[A-Z])")
 _LAST_CHANNEL = "assistantfinal"
 """What is left of gpt-oss's channels where the special tokens were left out."""
