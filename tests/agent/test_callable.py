@@ -35,13 +35,14 @@ ENDINGS = {
     "under cache": f"from functools import cache\n@cache\n{OWN}",
     "under a decorator of its own": "def loud(f):\n    def wrapper(*args, **kwargs):\n"
     f"        return f(*args, **kwargs)\n    return wrapper\n@loud\n{OWN}",
-    "under wraps": "import functools\ndef loud(f):\n    @functools.wraps(f)\n    def wrapper(*args, **kwargs):\n"
+    "under wraps": "import functools\ndef loud(f):\n    @functools.wraps(f)\n"
+    "    def wrapper(*args, **kwargs):\n"
     f"        return f(*args, **kwargs)\n    return wrapper\n@loud\n{OWN}",
     "under both": "import functools\ndef loud(f):\n    return lambda n: f(n)\n"
     f"@functools.lru_cache\n@loud\n{OWN}",
     "a lambda": "double = lambda n: n * 2",
     "an annotated lambda": "helper = double = lambda n: n * 2",
-    "a partial": "from functools import partial\ndef times(k, n):\n    return k * n\ndouble = partial(times, 2)",
+    "a partial": "import functools\ndef times(k, n):\n    return k * n\ndouble = functools.partial(times, 2)",
     "another function under its name": "def twice(n):\n    return n * 2\ndouble = twice",
     "task_success(value=)": "task_success(value=n * 2)",
     "task_success(result=)": "task_success(result=n * 2)",

@@ -102,7 +102,9 @@ BODIES: dict[str, Any] = {
     "half a character in a call": calls(call(arguments='{"code": "x = \'\\ud83d\'\\ntask_success(n * 2)"}')),
     "half a character in a name": calls(call(name="\ud83d")),
     "half a character in an error": {"error": {"message": "\ud83d"}},
-    "reasoning apart": choice({"role": "assistant", "content": ANSWER, "reasoning_content": "```python\nbad()\n```"}),
+    "reasoning apart": choice(
+        {"role": "assistant", "content": ANSWER, "reasoning_content": "```python\nbad()\n```"}
+    ),
     "reasoning of a number": choice({"role": "assistant", "content": ANSWER, "reasoning_content": 5}),
     "deep nesting": says(ANSWER, extra=json.loads("[" * 200 + "]" * 200)),
 }  # fmt: skip
@@ -165,7 +167,7 @@ WIRES: dict[str, Any] = {
 
 
 def outcome(server: Any, answer: Any, way: Callable[[Any], Any]) -> object:
-    """Return the value of a task whose provider answers so, or the error's class; any other error is raised."""
+    """Return the value of a task whose provider answers so, or the class of our error."""
     server.answers = [answer] * 3 + [None] * 100
     model = OpenAIChatModel("tiny-model", provider=OpenAIProvider(base_url=server.url, api_key="k"))
     agent = Agent(model=model, llm_retries=1, max_iterations=2, llm_timeout=5)
@@ -177,10 +179,11 @@ def outcome(server: Any, answer: Any, way: Callable[[Any], Any]) -> object:
     try:
         return way(double)
     except AgexError as error:
-        assert error.run is not None
-        str(error).encode()
-        assert [event.model_dump_json() for event in error.run.events]
-        return type(error)
+        failure = error
+    assert failure.run is not None
+    assert str(failure).encode()
+    assert [event.model_dump_json() for event in failure.run.events]
+    return type(failure)
 
 
 WAYS: dict[str, Callable[[Any], Any]] = {

@@ -50,23 +50,28 @@ FORMS = {
     "Nemotron's": f"<TOOLCALL>[{CALL}]</TOOLCALL>",
     "Qwen coder's": "<tool_call>\n<function=python_action>\n<parameter=code>\n"
     f"{CODE}\n</parameter>\n</function>\n</tool_call>",
-    "Qwen coder's without the outer tag": f"<function=python_action>\n<parameter=code>\n{CODE}\n</parameter>\n</function>",
+    "Qwen coder's without the outer tag": "<function=python_action>\n<parameter=code>\n"
+    f"{CODE}\n</parameter>\n</function>",
     "Qwen coder's left open": f"<function=python_action>\n<parameter=code>\n{CODE}",
     "Llama's function tag": f"<function=python_action>{JSON}</function>",
-    "Seed's": f"<seed:tool_call><function=python_action><parameter=code>{CODE}</parameter></function></seed:tool_call>",
+    "Seed's": "<seed:tool_call><function=python_action><parameter=code>"
+    f"{CODE}</parameter></function></seed:tool_call>",
     "an invoke": invoke(""),
     "an invoke of Claude's": invoke("antml:"),
     "an invoke of DeepSeek's": invoke("｜DSML｜", ' string="true"'),
     "an invoke of MiniMax's": invoke("").replace("function_calls", "minimax:tool_call"),
     "an invoke without the outer tag": invoke("").partition("\n")[2].rpartition("\n")[0],
-    "GLM's": f"<tool_call>python_action\n<arg_key>code</arg_key>\n<arg_value>{CODE}</arg_value>\n</tool_call>",
+    "GLM's": "<tool_call>python_action\n<arg_key>code</arg_key>\n"
+    f"<arg_value>{CODE}</arg_value>\n</tool_call>",
     "Mistral's": f'[TOOL_CALLS][{{"name": "python_action", "arguments": {JSON}}}]',
     "Mistral's newer": f"[TOOL_CALLS]python_action[ARGS]{JSON}",
     "Kimi's": "<|tool_calls_section_begin|><|tool_call_begin|>functions.python_action:0"
     f"<|tool_call_argument_begin|>{JSON}<|tool_call_end|><|tool_calls_section_end|>",
-    "Command's": f'<|START_ACTION|>[{{"tool_call_id": "0", "tool_name": "python_action", "parameters": {JSON}}}]<|END_ACTION|>',
+    "Command's": '<|START_ACTION|>[{"tool_call_id": "0", "tool_name": "python_action", '
+    f'"parameters": {JSON}}}]<|END_ACTION|>',
     "Granite's": f"<|tool_call|>[{CALL}]",
-    "gpt-oss's": "<|channel|>commentary to=functions.python_action <|constrain|>json<|message|>" + JSON + "<|call|>",
+    "gpt-oss's": "<|channel|>commentary to=functions.python_action <|constrain|>json<|message|>"
+    f"{JSON}<|call|>",
     "a call written in Python": f"<|tool_call_start|>[python_action(code={CODE!r})]<|tool_call_end|>",
     "a call in Python and nothing else": f"[python_action(code={CODE!r})]",
     # JSON.
@@ -80,7 +85,8 @@ FORMS = {
     "json named by its action": json.dumps({"python_action": {"code": CODE}}),
     "json behind words": f"I call it:\n{CALL}",
     "ReAct": f"Thought: double it\nAction: python_action\nAction Input:\n{F}python\n{CODE}\n{F}",
-    "ReAct's json": f"Action:\n{F}json\n{json.dumps({'action': 'python', 'action_input': {'code': CODE}})}\n{F}",
+    "ReAct's json": f"Action:\n{F}json\n"
+    f"{json.dumps({'action': 'python', 'action_input': {'code': CODE}})}\n{F}",
     # Fences.
     "a fence behind a number": f"1. {F}python\n{CODE}\n{F}",
     "a fence behind a number, code indented": f"1. {F}python\n   x = n * 2\n   task_success(x)\n   {F}",
@@ -209,7 +215,7 @@ OUTPUTS = {
     "labelled as output": f"{F}output\nn = 99\n{F}\n{F}python\n{LINE}\n{F}",
     "a call": f"{F}python\n{LINE}\n{F}\nwhich is the same as\n{F}\ntask_success(99)\n{F}",
     "two, both bare": f"Output:\n{F}\nn = 99\n{F}\nso\n{F}\n{LINE}\n{F}",
-    "in a code tag": f"First <code>n = 99</code>.\n<code>n = 99</code> is what I meant.\n{F}python\n{LINE}\n{F}",
+    "in a code tag": f"First <code>n = 99</code>.\n<code>n = 99</code> it was.\n{F}python\n{LINE}\n{F}",
     "as json data": f'{F}json\n{{"code": "n = 99"}}\n{F}\n{F}python\n{LINE}\n{F}',
 }
 

@@ -155,7 +155,8 @@ def test_granites_phrase_alone_is_prose() -> None:
 
 
 ENDS = [
-    "<|im_end|>", "<|eot_id|>", "<|endoftext|>", "<|end|>", "</s>", "<end_of_turn>", "<|eom_id|>", "<|return|>",
+    "<|im_end|>", "<|eot_id|>", "<|endoftext|>", "<|end|>", "</s>", "<end_of_turn>", "<|eom_id|>",
+    "<|return|>",
     "<｜end▁of▁sentence｜>", "<|END_OF_TURN_TOKEN|>", "[/INST]", "<eos>", "<turn|>",
 ]  # fmt: skip
 

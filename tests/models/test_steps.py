@@ -41,7 +41,7 @@ HOSTILE: dict[str, str] = {
 
 
 def steps(work: Callable[[], object], monkeypatch: pytest.MonkeyPatch) -> int:
-    """Count the calls that some work makes, of C functions too, and the characters that Python's parser reads."""
+    """Count the calls that some work makes, of C functions too, and the characters that are parsed."""
     count = 0
     whole = parsing.parse
 
@@ -79,8 +79,9 @@ def test_a_text_of_twice_the_length_takes_about_twice_the_steps(
 def test_a_reply_has_so_many_actions_and_the_model_is_told() -> None:
     parsed = parse_text("```python\nf()\n```\n" * 200)
     assert parsed.actions == (python_action("f()"),) * MOST_ACTIONS
-    assert parsed.notes == (f"Your answer holds more than {MOST_ACTIONS} actions; what follows the first "
-                            f"{MOST_ACTIONS} was not executed.",)  # fmt: skip
+    assert parsed.notes == (
+        "Your answer holds more than 32 actions; what follows the first 32 was not executed.",
+    )
 
 
 def test_a_reply_of_tool_calls_has_so_many_too() -> None:

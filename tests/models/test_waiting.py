@@ -77,7 +77,7 @@ def test_a_provider_that_never_answers_ends_at_the_limit(
     openai: Any, server: Any, way: Callable[[Any], Any]
 ) -> None:
     server.answers = [openai.hang(server)]
-    with pytest.raises(LLMFail, match="no answer within 0.2 s") as caught:
+    with pytest.raises(LLMFail, match=r"no answer within 0\.2 s") as caught:
         way(double(chat_model(server), llm_timeout=SHORT))
     assert caught.value.run is not None
     assert server.dropped.wait(10)
@@ -93,7 +93,7 @@ def test_any_other_model_that_never_answers_does_too(model: Any, way: Callable[[
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS.keys())
 def test_a_budget_ends_a_waiting_request(openai: Any, server: Any, way: Callable[[Any], Any]) -> None:
     server.answers = [openai.hang(server)]
-    with pytest.raises(BudgetExceeded, match="0.2 seconds is used up"):
+    with pytest.raises(BudgetExceeded, match=r"0\.2 seconds is used up"):
         way(double(chat_model(server), budget=Budget(seconds=SHORT), llm_retries=2))
     assert server.dropped.wait(10)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import math
 import threading
 import time
 from collections.abc import Callable
@@ -58,8 +59,9 @@ def ask(model: Model, request: Request, listen: Joined | None, call: Call, secon
 
 async def aask(model: Model, request: Request, listen: Joined | None, seconds: float) -> Reply:
     """Like :func:`ask`, without blocking the event loop; cancelling it gives the request up."""
+    limit = asyncio.timeout(None if seconds == math.inf else seconds)
     try:
-        async with asyncio.timeout(None if seconds == float("inf") else seconds) as limit:
+        async with limit:
             return _told(await model.aask(request, listen), listen)
     except TimeoutError:
         if not limit.expired():

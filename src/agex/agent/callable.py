@@ -1,4 +1,4 @@
-"""Host functions under the names that guest code calls them by, and the function that it wrote for its task."""
+"""Host functions under the names that guest code knows, and the function that it wrote for its task."""
 
 from __future__ import annotations
 

@@ -140,8 +140,8 @@ _NO_TAGS = ("<think>\n\u200b", "\u200b\n</think>")
 def _unsplit(model: ProviderModel) -> ProviderModel:
     """Return a model that leaves the text of an answer whole.
 
-    What a provider sends apart as reasoning stays apart. In the text, pydantic-ai looks for one pair of tags: it
-    cuts code in two that has them in a string, and takes off one that is left open, with what it said.
+    Reasoning that a provider sends apart stays apart. In the text, pydantic-ai looks for one pair of tags:
+    it cuts code in two that has them in a string, and takes off an opening one that is never closed.
     """
     modules = [base.__module__ for base in type(model).__mro__]
     if not any(module.startswith(_SPLITTING) for module in modules):

@@ -96,7 +96,7 @@ def ipython_command(code: str) -> str | None:
 
 
 def _without_invisible(code: str) -> str:
-    """Make spaces of the characters that look like one, and drop those that look like nothing, outside strings."""
+    """Make spaces of characters that look like one, and drop those that look like nothing; not in strings."""
     if code.isascii():
         return code
     return _UNSEEN.sub(lambda match: match["string"] or (" " if match["blank"] else ""), code)

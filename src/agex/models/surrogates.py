@@ -1,4 +1,4 @@
-"""Halves of characters: JSON can hold them alone (``"\\ud83d"``), UTF-8 cannot.
+r"""Halves of characters: JSON can hold them alone (``"\ud83d"``), UTF-8 cannot.
 
 Two halves that belong together are joined, in one text or in two pieces of a stream. One that stays alone is
 spelled out, which in a string of Python code is the same value.
