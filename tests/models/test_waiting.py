@@ -149,6 +149,11 @@ def test_a_pause_before_a_retry_ends_with_the_budget() -> None:
     assert time.monotonic() - began < 50
 
 
+def test_a_short_limit_does_not_keep_a_request_from_being_repeated() -> None:
+    busy = ModelError("busy", retryable=True)
+    assert double(ScriptedModel([busy, ANSWER]), llm_retries=1, llm_timeout=0.1)(21) == 42
+
+
 # A model's own settings.
 
 

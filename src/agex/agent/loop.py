@@ -273,14 +273,13 @@ def _ask(plan: Plan, request: Request, ledger: Ledger, turn: int) -> Loop[Reply]
             yield from _within_budget(plan, turn, ledger.charge, Usage(requests=1))
             if ledger.seconds_left <= 0:
                 yield from _within_budget(plan, turn, ledger.admit)
-            pause = _pause(error, retries)
-            again = error.retryable and retries < plan.llm_retries and pause <= plan.llm_timeout
+            again = error.retryable and retries < plan.llm_retries and not _asks_too_much(plan, error)
             yield plan.event(
                 ErrorEvent, turn, message=encodable(str(error)), error=type(error).__name__, recoverable=again
             )
             if not again:
                 raise LLMFail(_no_reply(plan, error, retries), plan.provider, plan.model, retries) from error
-            yield Wait(min(pause, ledger.seconds_left + 0.01))
+            yield Wait(min(_pause(error, retries), ledger.seconds_left + 0.01))
             retries += 1
         else:
             yield plan.event(
@@ -303,16 +302,12 @@ def _sendable(plan: Plan, request: Request) -> Request:
 
 
 def _readable(reply: Reply) -> Reply:
-    if encodable(reply.text) == reply.text and all(map(_is_encodable, reply.actions)):
-        return reply
-    actions = tuple(one.model_copy(update=_encodable_fields(one)) for one in reply.actions)
-    return replace(
-        reply, text=encodable(reply.text), actions=actions, notes=tuple(map(encodable, reply.notes))
+    """Return the reply as it can be recorded, shown and sent back."""
+    actions = tuple(
+        one.model_copy(update=fields) if (fields := _encodable_fields(one)) else one for one in reply.actions
     )
-
-
-def _is_encodable(action: Action) -> bool:
-    return not _encodable_fields(action)
+    notes = tuple(map(encodable, reply.notes))
+    return replace(reply, text=encodable(reply.text), actions=actions, notes=notes)
 
 
 def _encodable_fields(action: Action) -> dict[str, str]:
@@ -456,6 +451,11 @@ def _conclude(plan: Plan, ending: Ending, turn: int) -> Loop[Any]:
             raise TaskClarify(message)
 
 
+def _asks_too_much(plan: Plan, error: ModelError) -> bool:
+    """Tell whether the provider asks for a longer pause than is waited for an answer."""
+    return error.retry_after is not None and error.retry_after > plan.llm_timeout
+
+
 def _pause(error: ModelError, retries: int) -> float:
     """Return the pause before the next retry: what the provider asked for, if it did."""
     asked = error.retry_after
@@ -471,9 +471,9 @@ def _backoff(retries: int) -> float:
 def _no_reply(plan: Plan, error: ModelError, retries: int) -> str:
     times = f" after {retries} retr{'y' if retries == 1 else 'ies'}" if retries else ""
     told = f"{plan.provider}:{plan.model} gave no usable reply{times}: {error}"
-    asked = error.retry_after
-    if error.retryable and asked is not None and asked > plan.llm_timeout:
-        told += f" It asks to wait {asked:g} s, which is longer than llm_timeout={plan.llm_timeout:g} s."
+    if error.retryable and _asks_too_much(plan, error):
+        asked, limit = error.retry_after, plan.llm_timeout
+        told += f" It asks to wait {asked:g} s, which is longer than llm_timeout={limit:g} s."
     return encodable(told)
 
 
