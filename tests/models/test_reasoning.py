@@ -28,6 +28,7 @@ PAIRS = {
     "scratchpad": ("<scratchpad>", "</scratchpad>"),
     "analysis": ("<analysis>", "</analysis>"),
     "capitals": ("<Think>", "</Think>"),
+    "escaped": ("&lt;think&gt;", "&lt;/think&gt;"),
     "attributes": ('<think effort="high">', "</think>"),
     "Magistral": ("[THINK]", "[/THINK]"),
     "Kimi": ("◁think▷", "◁/think▷"),

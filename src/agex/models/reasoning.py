@@ -28,7 +28,7 @@ _NAMES = (
     "thought_process|chain_of_thought|inner_monologue|internal_monologue|deliberation"
 )
 _OPENING = (
-    rf"<(?:[a-z]{{1,12}}[:_])?(?:{_NAMES})(?:\s[^<>\n]{{0,200}})?>"  # also <seed:think>, <longcat_think>
+    rf"(?:<|&lt;)(?:[a-z]{{1,12}}[:_])?(?:{_NAMES})(?:\s[^<>\n]{{0,200}})?(?:>|&gt;)"  # also <seed:think>
     r"|\[THINK\]"  # Magistral
     r"|◁think▷"  # Kimi
     r"|<\|START_THINKING\|>"  # Command
@@ -39,8 +39,9 @@ _OPENING = (
     r'|<details\s+type="reasoning"[^<>\n]{0,200}>'  # Open WebUI
 )
 _CLOSING = (
-    rf"</(?:[a-z]{{1,12}}[:_])?(?:{_NAMES})\s?>|\[/THINK\]|◁/think▷|<\|END_THINKING\|>|<\|end_of_thought\|>"
-    r"|<\|inner_suffix\|>|<\|/think(?:ing)?\|>|<unused95>|<channel\|>"
+    rf"(?:<|&lt;)/(?:[a-z]{{1,12}}[:_])?(?:{_NAMES})\s?(?:>|&gt;)"
+    r"|\[/THINK\]|◁/think▷|<\|END_THINKING\|>|<\|end_of_thought\|>|<\|inner_suffix\|>"
+    r"|<\|/think(?:ing)?\|>|<unused95>|<channel\|>"
 )
 _ANALYSIS = r"<\|channel\|>\s?analysis\b[^<\n]{0,100}(?:<\|constrain\|>[^<\n]{0,40})?<\|message\|>"  # gpt-oss
 _FRAME = (
