@@ -93,9 +93,9 @@ _Outcome = tuple[Reply | None, BaseException | None]
 def _begun(model: Model, request: Request, on_text: Callable[[str], None] | None) -> Future[_Outcome]:
     """Ask a model beside this thread; cancelling the future gives the request up.
 
-    One that can be asked without blocking is asked on the private event loop, any other in a thread.
+    One that can be asked on any event loop is asked on the private one, any other in a thread.
     """
-    if type(model).aask is not Model.aask:
+    if model.runs_on_any_loop:
         return background.submit(_asked(model, request, on_text))
     future: Future[_Outcome] = Future()
     context = contextvars.copy_context()

@@ -145,6 +145,8 @@ class Model(ABC):
     provider: str
     """Who runs it, e.g. ``"openai"``."""
     profile: Profile = Profile()
+    runs_on_any_loop: bool = False
+    """Whether :meth:`aask` may stand in for :meth:`ask` on another event loop, where it can be given up."""
 
     @abstractmethod
     def ask(self, request: Request, on_text: OnText | None = None) -> Reply:

@@ -28,6 +28,7 @@ class FunctionModel(Model):
     """
 
     provider = "function"
+    runs_on_any_loop = True
     profile = Profile(tools=False)
 
     def __init__(self, function: Answering) -> None:

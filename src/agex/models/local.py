@@ -67,6 +67,7 @@ class LocalModel(Model):
     """
 
     provider = "local"
+    runs_on_any_loop = True
     profile = Profile(style="completion", tools=False)
 
     def __init__(

@@ -44,6 +44,8 @@ class PydanticAIModel(Model):
     name is unknown, the provider's package is not installed or its key is missing.
     """
 
+    runs_on_any_loop = True
+
     def __init__(
         self, model: str | ProviderModel, *, seconds: float = 600.0, api_key: str | None = None
     ) -> None:
