@@ -61,6 +61,7 @@ if TYPE_CHECKING:
         ToolError,
         UnpicklableVariableError,
         WeightsCorrupt,
+        WorkerLost,
     )
     from agex.files import connect_fs
     from agex.models import Usage
@@ -113,6 +114,7 @@ __all__ = [
     "Usage",
     "Versioned",
     "WeightsCorrupt",
+    "WorkerLost",
     "connect_fs",
     "event_from_json",
     "events",

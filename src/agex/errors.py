@@ -11,6 +11,7 @@
         ├── ModelNotConfigured   host: no usable model; says the ways to get one
         │   └── WeightsCorrupt   host: local model weights do not match their digest
         ├── IsolationUnavailable host: this machine cannot hold the isolation asked for
+        ├── WorkerLost           host: a worker of an executor died, and what it worked on with it
         ├── StateError           host: the store refuses
         │   ├── StateConflict        another writer moved the head
         │   ├── StateCorrupt         stored bytes do not match their hash
@@ -81,6 +82,7 @@ __all__ = [
     "ToolError",
     "UnpicklableVariableError",
     "WeightsCorrupt",
+    "WorkerLost",
 ]
 
 
@@ -149,6 +151,18 @@ class WeightsCorrupt(ModelNotConfigured):
 
 class IsolationUnavailable(AgexError):
     """This machine cannot hold the isolation level that was asked for."""
+
+
+class WorkerLost(AgexError):
+    """A worker of an executor died while it mapped a task.
+
+    Attributes:
+        finished: the values of the calls that were over, by the item's number from 0.
+    """
+
+    def __init__(self, message: str, finished: dict[int, Any] | None = None) -> None:
+        super().__init__(message)
+        self.finished: dict[int, Any] = {} if finished is None else finished
 
 
 class StateError(AgexError):

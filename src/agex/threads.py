@@ -7,11 +7,16 @@ stands still meanwhile.
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Callable
+from contextlib import suppress
 from contextvars import ContextVar, copy_context
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-__all__ = ["CAN_START", "blocks_the_loop", "off_loop", "stand_in"]
+if TYPE_CHECKING:
+    import asyncio
+
+__all__ = ["CAN_START", "blocks_the_loop", "in_thread", "off_loop", "stand_in"]
 
 T = TypeVar("T")
 
@@ -52,3 +57,40 @@ def stand_in(work: Callable[[], T]) -> T:
 def blocks_the_loop() -> bool:
     """Tell whether this code stands in for a thread: awaiting anything here would wait for ever."""
     return _standing_in.get()
+
+
+def in_thread(work: Callable[[], T], name: str = "agex action") -> asyncio.Future[T]:
+    """Run *work* in a thread of its own, with the caller's context variables; it is a daemon.
+
+    It is no pool: work that cannot be stopped would keep a thread of it for good. Where there are
+    no threads, the event loop stands still meanwhile.
+    """
+    import asyncio
+
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[T] = loop.create_future()
+    context = copy_context()
+
+    def settle(result: T | None, error: BaseException | None) -> None:
+        if future.cancelled():
+            return
+        if error is not None:
+            future.set_exception(error)
+        else:
+            future.set_result(result)  # type: ignore[arg-type]  # there is one where there is no error
+
+    def run() -> None:
+        result: T | None = None
+        error: BaseException | None = None
+        try:
+            result = context.run(work) if CAN_START else context.run(stand_in, work)
+        except BaseException as raised:  # noqa: BLE001 - it is raised where the future is awaited
+            error = raised
+        with suppress(RuntimeError):  # the loop was closed meanwhile: nobody waits any more
+            loop.call_soon_threadsafe(settle, result, error)
+
+    if CAN_START:
+        threading.Thread(target=run, name=name, daemon=True).start()
+    else:
+        loop.call_later(0, run)  # not before what waits for the loop: a page paints
+    return future

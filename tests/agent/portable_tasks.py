@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from agex import Agent, Budget
 from agex.models import Reply, Usage
 from agex.testing import ScriptedModel
@@ -41,3 +43,24 @@ def unpriced(_messages: object) -> Reply:
 @Agent(model=ScriptedModel(unpriced)).task
 def priceless(n: int) -> int:
     """Answer at an unknown price."""
+
+
+def die(n: int) -> int:
+    """End the process that this is called in, as the system does where memory is short."""
+    if n == 2:
+        os._exit(1)
+    return n
+
+
+mortal = Agent(model=ScriptedModel(lambda _messages: "```python\ntask_success(die(n))\n```"))
+mortal.fn(die)
+
+
+@mortal.task
+def survive(n: int) -> int:
+    """Return the number, unless it is 2."""
+
+
+@mortal.task
+async def asurvive(n: int) -> int:
+    """Return the number, unless it is 2."""

@@ -20,7 +20,7 @@ import portable_tasks
 import pytest
 import servers
 
-from agex import Agent, Budget, BudgetExceeded, Disk, InputError, Live, TaskFail, Versioned
+from agex import Agent, Budget, BudgetExceeded, Disk, InputError, Live, TaskFail, Versioned, WorkerLost
 from agex.agent.call import sharing
 from agex.agent.elsewhere import _for_processes
 from agex.agent.ray import RayExecutor
@@ -468,3 +468,25 @@ def test_a_method_that_an_agent_made_goes_nowhere_by_the_name_of_its_function(
 )
 def test_a_method_of_the_hosts_goes_by_its_name(method: MethodType) -> None:
     assert pickle.loads(_for_processes(method)).__func__ is method.__func__
+
+
+def test_a_map_whose_worker_dies_keeps_what_is_finished() -> None:
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool, pytest.raises(WorkerLost) as caught:
+        portable_tasks.survive.map([0, 1, 2, 3], pool)
+    assert caught.value.finished == {0: 0, 1: 1}
+    assert "2 of 4 calls were over" in str(caught.value)
+
+
+async def test_an_async_map_whose_worker_dies_does_too() -> None:
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool, pytest.raises(WorkerLost) as caught:
+        await portable_tasks.asurvive.map([0, 2, 3], pool)
+    assert caught.value.finished == {0: 0}
+
+
+def test_a_map_over_a_pool_that_is_broken_already_is_the_same_error() -> None:
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        with pytest.raises(WorkerLost):
+            portable_tasks.survive.map([2], pool)
+        with pytest.raises(WorkerLost) as caught:
+            portable_tasks.survive.map([0], pool)
+    assert caught.value.finished == {}

@@ -298,3 +298,42 @@ def test_a_sub_tasks_handlers_have_the_hosts_powers(tmp_path):
 
     pair(outer, inner)(1, on_event=handler)
     assert log.read_text().split() == ["boss", "boss", "specialist", "specialist", "specialist", "boss"]
+
+
+def chain(length, is_async):
+    """Make so many tasks, each of which calls the next."""
+    inner = None
+    for number in range(length):
+        call = "1" if inner is None else f"f{number - 1}()"
+        agent = Agent(model=ScriptedModel([f"```python\ntask_success({call})\n```"] * 3))
+        if inner is not None:
+            agent.fn(inner, name=f"f{number - 1}")
+
+        def f() -> int: ...
+        async def g() -> int: ...
+
+        inner = agent.task(g if is_async else f)
+    return inner
+
+
+@pytest.mark.parametrize("length", [80, 400])
+@pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
+def test_tasks_that_are_nested_too_deep_are_an_error_of_the_host(length, is_async):
+    task = chain(length, is_async)
+    with pytest.raises(DefinitionError, match="nested too deep") as caught:
+        task.run()
+    assert caught.value.run is not None
+
+
+def test_tasks_that_are_nested_deep_work():
+    assert chain(30, False)() == 1
+
+
+def test_a_stack_that_is_short_already_is_the_same_error():
+    task = chain(45, False)
+
+    def below(count):
+        return below(count - 1) if count else task()
+
+    with pytest.raises(DefinitionError, match="nested too deep"):
+        below(500)

@@ -52,6 +52,7 @@ PUBLIC_NAMES = [
     "Usage",
     "Versioned",
     "WeightsCorrupt",
+    "WorkerLost",
     "connect_fs",
     "event_from_json",
     "events",

@@ -85,9 +85,11 @@ class Agent(Shown):
         timeout_seconds: wall seconds of one action.
         max_memory_mb: megabytes an action may add; None for no limit.
         max_open_files: files an action may hold open; None for no limit.
-        max_output_chars: characters of output that one action may show.
+        max_output_chars: characters of output that the actions of one answer may show.
+        max_actions: actions of one answer that are carried out.
         budget: what one call may spend, with all the tasks it calls.
         llm_retries: how often a failed request is repeated.
+        llm_timeout: seconds to wait for one answer of the model, and at most before a retry.
 
     Raises:
         DefinitionError: a setting cannot work.
@@ -108,8 +110,10 @@ class Agent(Shown):
         max_memory_mb: int | None = None,
         max_open_files: int | None = None,
         max_output_chars: int = 20_000,
+        max_actions: int = 32,
         budget: Budget | None = None,
         llm_retries: int = 2,
+        llm_timeout: float = 120.0,
     ) -> None:
         require_isolation(isolation)
         _require(
@@ -124,7 +128,9 @@ class Agent(Shown):
         _require(max_iterations >= 1, f"max_iterations={max_iterations}: a task needs at least 1 turn.")
         _require(timeout_seconds > 0, f"timeout_seconds={timeout_seconds}: give more than 0 seconds.")
         _require(max_output_chars >= 200, f"max_output_chars={max_output_chars}: give at least 200.")
+        _require(max_actions >= 1, f"max_actions={max_actions}: an answer has at least 1 action.")
         _require(llm_retries >= 0, f"llm_retries={llm_retries}: give 0 or more.")
+        _require(llm_timeout > 0, f"llm_timeout={llm_timeout}: give more than 0 seconds.")
         self.name = name or "agent"
         self.primer = primer
         self.model = model
@@ -135,8 +141,10 @@ class Agent(Shown):
         self.max_memory_mb = max_memory_mb
         self.max_open_files = max_open_files
         self.max_output_chars = max_output_chars
+        self.max_actions = max_actions
         self.budget = budget
         self.llm_retries = llm_retries
+        self.llm_timeout = llm_timeout
         self._fs = fs
         self._skills: tuple[Skill, ...] = ()
         self._commands: tuple[TerminalCommand, ...] = ()

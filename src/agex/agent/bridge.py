@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import Future, wait
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
-from agex.agent.call import Call, runs_on
+from agex.agent.call import Call, runs_on, too_deep
 from agex.agent.faults import note_fault
 from agex.agent.registration import Registration
 from agex.errors import InputError, TaskError
@@ -157,6 +157,8 @@ def _pass_on(error: Exception, session: GuestSession) -> NoReturn:
         raise without_run(error)
     if isinstance(error, InputError):
         raise error
+    if isinstance(error, RecursionError):  # of the host's own stack: guest code has a limit of its own
+        error = too_deep("too many")
     session.stop(HostFault(error))
     raise HostFault(error)
 

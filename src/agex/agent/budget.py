@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -27,7 +28,7 @@ class Budget:
     usd: float | None = None
     """US dollars."""
     seconds: float | None = None
-    """Wall seconds since the task was called."""
+    """Wall seconds since the task began, without what was imported for it. They end a waiting request too."""
     calls: int | None = None
     """Requests to models, failed ones included."""
 
@@ -68,6 +69,16 @@ class Ledger:
     def seconds(self) -> float:
         """Wall seconds that the call has taken."""
         return self._clock() - self._started if self._spent is None else self._spent
+
+    @property
+    def seconds_left(self) -> float:
+        """Wall seconds until the first limit of this call and those above it; infinite for no limit."""
+        limits = ((ledger, ledger.budget.seconds) for ledger in self._chain())
+        return min((most - ledger.seconds for ledger, most in limits if most is not None), default=math.inf)
+
+    def begin(self) -> None:
+        """Let the clock start now: what was loaded until here is not the call's."""
+        self._started = self._clock()
 
     def pause(self) -> None:
         """Stop the clock: the call is over, or waits for its caller."""

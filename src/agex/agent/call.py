@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from agex.agent.budget import Budget, Ledger
 from agex.agent.event import Event
-from agex.errors import CheckError, TaskCancelled
+from agex.errors import CheckError, DefinitionError, TaskCancelled
+from agex.models.surrogates import Joined
 from agex.threads import off_loop
 
 if TYPE_CHECKING:
@@ -24,7 +25,18 @@ if TYPE_CHECKING:
     from agex.isolation import GuestSession
     from agex.state import State
 
-__all__ = ["Call", "OnEvent", "OnToken", "Token", "current_call", "host_time", "payer", "runs_on", "sharing"]
+__all__ = [
+    "Call",
+    "OnEvent",
+    "OnToken",
+    "Token",
+    "current_call",
+    "host_time",
+    "payer",
+    "runs_on",
+    "sharing",
+    "too_deep",
+]
 
 
 class Token(str):
@@ -49,6 +61,8 @@ OnToken: TypeAlias = Callable[[Token], None]
 
 MOST_FAULTS = 20
 """Errors of the host's own code that are told of one action."""
+MOST_NESTED = 50
+"""Tasks in tasks: each takes a part of the interpreter's stack, which holds about sixty."""
 
 _current: ContextVar[Call | None] = ContextVar("agex_call", default=None)
 
@@ -132,7 +146,8 @@ class Call:
         self.commit: str | None = None
         self._faults: list[tuple[str, Exception]] = []
         self._late: list[Event] = []
-        self._cancelled = False
+        self._cancelled = threading.Event()
+        self._on_cancel: list[Callable[[], object]] = []
         self._driver: tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]] | None = None
         self._below: list[Call] = []
         self._lock = threading.Lock()
@@ -179,8 +194,10 @@ class Call:
     def cancel(self, reason: BaseException) -> None:
         """End this call and those below it, from any thread, as soon as may be."""
         with self._lock:
-            self._cancelled = True
-            below = list(self._below)
+            self._cancelled.set()
+            below, told = list(self._below), list(self._on_cancel)
+        for tell in told:
+            tell()
         for call in below:
             call.cancel(reason)
         if self.session is not None:
@@ -188,8 +205,23 @@ class Call:
 
     def check(self) -> None:
         """Go on, or raise TaskCancelled because the call above was cancelled."""
-        if self._cancelled:
+        if self._cancelled.is_set():
             raise TaskCancelled("The task that called this one was cancelled.")
+
+    @contextmanager
+    def on_cancel(self, tell: Callable[[], object]) -> Iterator[None]:
+        """Call *tell*, from any thread, when this call is cancelled meanwhile."""
+        with self._lock:
+            self._on_cancel.append(tell)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._on_cancel.remove(tell)
+
+    def wait(self, seconds: float) -> None:
+        """Let some time pass; cancelling this call ends the wait."""
+        self._cancelled.wait(seconds)
 
     def tell(self, event: Event) -> None:
         """Record *event* and call the handlers, here and up the tree."""
@@ -259,8 +291,8 @@ class Call:
         else:
             asyncio.run_coroutine_threadsafe(self._handle_here(event), self.loop).result()
 
-    def tokens(self, agent: str, task: str, turn: int) -> Callable[[str], None] | None:
-        """Return what to call with each piece of text of a model, or None if nobody listens."""
+    def tokens(self, agent: str, task: str, turn: int) -> Joined | None:
+        """Return what to call with each piece of text of a model and at its end; None if nobody listens."""
         listeners = [call.on_token for call in self._chain() if call.on_token is not None]
         if not listeners:
             return None
@@ -269,7 +301,16 @@ class Call:
             for listener in listeners:
                 listener(Token(text, agent=agent, task=task, turn=turn))
 
-        return on_text
+        return Joined(on_text)
+
+    def require_room(self) -> None:
+        """Refuse a call in too many others, or raise nothing.
+
+        Raises:
+            DefinitionError: they are nested too deep. It is not for an agent's code, which would try again.
+        """
+        if self.depth >= MOST_NESTED:
+            raise too_deep(f"more than {MOST_NESTED}")
 
     @property
     def depth(self) -> int:
@@ -281,6 +322,13 @@ class Call:
         while call is not None:
             yield call
             call = call.parent
+
+
+def too_deep(count: str) -> DefinitionError:
+    """Return the error of tasks that call each other without end."""
+    return DefinitionError(
+        f"Tasks are nested too deep: {count} call each other. Let the outer ones call the inner ones in turn."
+    )
 
 
 def runs_on(loop: asyncio.AbstractEventLoop) -> bool:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from agex.agent.asking import aask, ask
 from agex.agent.call import Call
 from agex.agent.event import CancelledEvent
 from agex.agent.faults import fault_events
@@ -52,7 +52,7 @@ def drive(loop: Loop[Any], plan: Plan, call: Call, model: Model, place: Place) -
 def _perform(effect: Effect, plan: Plan, call: Call, model: Model, place: Place) -> Any:
     match effect:
         case Ask(request, turn):
-            return model.ask(request, call.tokens(plan.agent, plan.task, turn))
+            return ask(model, request, call.tokens(plan.agent, plan.task, turn), call, effect.seconds)
         case Execute(action, turn):
             with action_span(plan, action, turn) as record:
                 try:
@@ -65,7 +65,7 @@ def _perform(effect: Effect, plan: Plan, call: Call, model: Model, place: Place)
         case Commit(turn):
             return call.settle(f"{plan.task}: turn {turn}")
         case Wait(seconds):
-            return time.sleep(seconds)
+            return call.wait(seconds)
 
 
 async def adrive(loop: Loop[Any], plan: Plan, call: Call, model: Model, place: Place) -> Any:
@@ -88,7 +88,7 @@ async def adrive(loop: Loop[Any], plan: Plan, call: Call, model: Model, place: P
 async def _aperform(effect: Effect, plan: Plan, call: Call, model: Model, place: Place) -> Any:
     match effect:
         case Ask(request, turn):
-            return await model.aask(request, call.tokens(plan.agent, plan.task, turn))
+            return await aask(model, request, call.tokens(plan.agent, plan.task, turn), effect.seconds)
         case Execute(action, turn):
             with action_span(plan, action, turn) as record:
                 try:

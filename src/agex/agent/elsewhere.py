@@ -11,7 +11,7 @@ from __future__ import annotations
 import io
 import pickle
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from types import FunctionType
@@ -24,7 +24,7 @@ from agex.agent.budget import Ledger
 from agex.agent.call import current_call, host_time, payer, sharing
 from agex.contract import short_repr
 from agex.contract.realtype import class_name, is_subclass
-from agex.errors import AgexError, BudgetExceeded, DefinitionError
+from agex.errors import AgexError, BudgetExceeded, DefinitionError, WorkerLost
 from agex.models.base import Usage
 from agex.sandbox import origins
 from agex.state import State
@@ -117,6 +117,25 @@ class Calls:
     def futures(self) -> Iterator[Future[Ended]]:
         """Yield what was begun, in order."""
         yield from self._begun
+
+    def lost(self, error: BrokenExecutor) -> WorkerLost:
+        """Return the error of a pool whose worker died, with the values of all calls that were over."""
+        finished: dict[int, Any] = {}
+        for number, future in enumerate(self._begun):
+            if not future.done() or future.cancelled() or future.exception() is not None:
+                continue
+            ended = future.result()
+            if number >= self._booked:
+                with suppress(BudgetExceeded):  # the next request finds it
+                    _charge(self._ledger, ended.usage)
+            if ended.value is not None:
+                finished[number] = pickle.loads(ended.value)  # noqa: S301 - see _Guarded
+        self._booked = len(self._begun)
+        return WorkerLost(
+            f"A worker of the executor died ({error}). {len(finished)} of {len(self._begun)} calls were over "
+            "before; their values are in .finished of this error. Map the other items with a new executor.",
+            finished,
+        )
 
     def value(self, ended: Ended) -> Any:
         """Return the value of the next call in order, after booking what it used.

@@ -28,6 +28,7 @@ from agex.contract import preview, short_repr
 from agex.display import Code, Page, Part, Picture, Shown, Table, Text, Tone
 from agex.models.actions import Action, EditFileAction, PythonAction, TerminalAction, WriteFileAction
 from agex.models.base import Image, Usage
+from agex.models.surrogates import encodable
 
 __all__ = [
     "ActionEvent",
@@ -119,7 +120,7 @@ def _json_values(values: Mapping[str, Any]) -> dict[str, Any]:
 def _encodable(value: Any) -> Any:
     """Spell out lone surrogates, which JSON in UTF-8 cannot hold."""
     if isinstance(value, str):
-        return value.encode("utf-8", "backslashreplace").decode()
+        return encodable(value)
     if isinstance(value, dict):
         return {_encodable(key): _encodable(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -11,7 +11,7 @@ import inspect
 import sys
 from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass, replace
-from types import FunctionType
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from agex import parsing, threads
@@ -19,10 +19,11 @@ from agex.agent.acceptance import GOT_CHARS, Acceptance, Terms, example_inputs
 from agex.agent.bindings import RESERVED, UNBIND, InputNotes, may_bind_unsaid, refused_binding
 from agex.agent.bridge import HostFault, bridged
 from agex.agent.call import Call
+from agex.agent.callable import assigns, plain_function, under_name
 from agex.agent.inputs import Inputs
 from agex.agent.listing import documentation, overview
 from agex.agent.loop import Clarification, Ending, Failure, Observation, Success
-from agex.agent.observation import cut_middle, exact, last_lines, result_text
+from agex.agent.observation import cut_middle, encodable, exact, last_lines, result_text
 from agex.agent.pictures import MOST_PICTURES, encoded
 from agex.agent.registration import Registration
 from agex.agent.thread import in_thread, or_cancelled, turn_of
@@ -148,12 +149,12 @@ class Execution:
         names: dict[str, Any] = {
             "inputs": self._inputs,
             "cache": self._cache,
-            "task_success": self._task_success,
-            "task_fail": self._task_fail,
-            "task_clarify": self._task_clarify,
-            "help": self._help,
-            "view_image": self._view_image,
+            "help": under_name("help", self._help),
+            "view_image": under_name("view_image", self._view_image),
         }
+        for end in (self._task_success, self._task_fail, self._task_clarify):
+            name = end.__name__.removeprefix("_")
+            names[name] = under_name(name, end, ends=True)
         for one in self._registrations:
             if one.kind == "task" or one.is_async:
                 names[one.name] = bridged(one, self.session, self.call)
@@ -173,12 +174,12 @@ class Execution:
     def _task_fail(self, message: str) -> None:
         """End the task: it cannot be done, for the reason given."""
         self._require_ending("task_fail")
-        self.session.stop(_End(Failure(exact(str(message)))))
+        self.session.stop(_End(Failure(encodable(exact(str(message))))))
 
     def _task_clarify(self, message: str) -> None:
         """End the task: an answer is needed first."""
         self._require_ending("task_clarify")
-        self.session.stop(_End(Clarification(exact(str(message)))))
+        self.session.stop(_End(Clarification(encodable(exact(str(message))))))
 
     def _require_ending(self, name: str) -> None:
         if self._files is not None:
@@ -246,6 +247,9 @@ class Execution:
             self._worked.append(action.code)
         name = self.terms.signature.name
         function = self.session.look_up(name) if name in self.session.defined else None
+        if function is None and assigns(action.code, name):
+            assigned = self.session.look_up(name)
+            function = assigned if callable(assigned) else None
         if function is None:
             return self._seen(result)
         observation = yield from self._finish(function, result)
@@ -315,7 +319,7 @@ class Execution:
         if outcome.stopped is not None:
             return self._stopped(outcome)
         if outcome.error is not None:
-            note = f"{function.__name__} was called with the inputs and raised:"
+            note = f"{self.terms.signature.name} was called with the inputs and raised:"
             return self._seen(outcome, note, failed=True)
         verdict = yield CallGuest(self._acceptance.accept, (outcome.value,), {})
         if verdict.stopped is not None:
@@ -323,20 +327,24 @@ class Execution:
         if isinstance(verdict.error, CheckError):
             raise verdict.error
         if verdict.error is not None:
-            return self._seen(verdict, f"{function.__name__} returned a wrong value:", failed=True)
+            return self._seen(verdict, f"{self.terms.signature.name} returned a wrong value:", failed=True)
         printed = cut_middle(result.stdout + outcome.stdout, self._output_chars)
         return Observation(text=printed.rstrip("\n"), ending=Success(verdict.value), seconds=result.duration)
 
     def _unfit(self, function: Any) -> str | None:
         signature = self.terms.signature
-        if type(function) is not FunctionType:
-            return f"{signature.name} is not a function, so the task goes on."
-        if not signature.accepts(function):
+        plain = plain_function(function)
+        if plain is None:
+            return (
+                f"{signature.name} is not a plain function, so the task goes on. "
+                f"To finish with it, define it with def, or call it: task_success({signature.name}(...))"
+            )
+        if not signature.accepts(function if type(function) is partial else plain):
             return (
                 f"Your {signature.name} does not take the inputs of the task, so the task goes on. "
                 f"To finish with it, define:\n{signature.render()}"
             )
-        if inspect.iscoroutinefunction(function) and not signature.is_async:
+        if inspect.iscoroutinefunction(plain) and not signature.is_async:
             return f"{signature.name} must be a plain function: write def instead of async def."
         return None
 

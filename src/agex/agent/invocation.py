@@ -144,6 +144,7 @@ class Invocation:
             on_token=options.on_token,
             loop=loop if signature.is_async else None,
         )
+        self.call.require_room()
         self._files = files = agent.task_files(self.state)
         self.plan = Plan(
             agent=agent.name,
@@ -152,6 +153,9 @@ class Invocation:
             model=self.model.name,
             max_iterations=agent.max_iterations,
             llm_retries=agent.llm_retries,
+            llm_timeout=agent.llm_timeout,
+            max_actions=agent.max_actions,
+            output_chars=agent.max_output_chars,
             kept_code=kept_code,
             actions=_offered(self.model, files),
         )
@@ -189,6 +193,7 @@ class Invocation:
             files=files,
         )
         session.open()
+        self.ledger.begin()
 
     def run(self) -> Run[Any]:
         """Carry it out in this thread."""

@@ -22,6 +22,7 @@ generator returns the task's value or raises a ``TaskError``.
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field, replace
@@ -29,6 +30,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 from uuid import uuid4
 
 from agex.agent.budget import Ledger
+from agex.agent.endings import without_drafts
 from agex.agent.event import (
     ActionEvent,
     ClarifyEvent,
@@ -40,9 +42,14 @@ from agex.agent.event import (
     SuccessEvent,
     SystemNoteEvent,
 )
+from agex.agent.observation import cut_middle
+from agex.agent.pictures import MOST_PICTURES
 from agex.errors import BudgetExceeded, LLMFail, TaskClarify, TaskFail, TaskTimeout
 from agex.models.actions import Action, PythonAction
 from agex.models.base import Image, ModelError, Reply, Request, Usage
+from agex.models.parser import MOST_ACTIONS
+from agex.models.reasoning import spoken
+from agex.models.surrogates import encodable
 
 __all__ = [
     "Ask",
@@ -117,6 +124,8 @@ class Ask:
 
     request: Request
     turn: int
+    seconds: float = math.inf
+    """How long to wait for the answer."""
 
 
 @dataclass(frozen=True)
@@ -180,8 +189,18 @@ class Plan:
     """Turns."""
     llm_retries: int = 2
     """How often a request that may succeed later is repeated."""
+    llm_timeout: float = 120.0
+    """Seconds to wait for one answer, and at most before a request is repeated."""
     actions: tuple[str, ...] = ("python_action",)
     """The actions offered; any other is refused and the model is told."""
+    max_actions: int = MOST_ACTIONS
+    """Of one reply; those after them are not carried out."""
+    output_chars: int = 20_000
+    """What the actions of one reply show together."""
+    endings: tuple[str, ...] = ("task_success", "task_fail", "task_clarify")
+    """The functions that end the task."""
+    ends_by_function: bool = True
+    """Whether code that defines a function of the task's name ends it."""
     kept_code: str | None = None
     """Code that solved this task before: tried first, before any model is asked."""
     run_id: str = field(default_factory=lambda: uuid4().hex)
@@ -218,7 +237,7 @@ def solve(plan: Plan, conversation: Conversation, ledger: Ledger, *, turn: int =
             yield plan.event(ErrorEvent, turn, message=late.message, error="TaskTimeout")
             raise late
         turn += 1
-        request = conversation.request(turn, end - turn)
+        request = _sendable(plan, conversation.request(turn, end - turn))
         reply = yield from _ask(plan, request, ledger, turn)
         ending, shown = yield from _act(plan, reply, turn)
         last = shown.text if shown.failed else ""
@@ -247,16 +266,20 @@ def _ask(plan: Plan, request: Request, ledger: Ledger, turn: int) -> Loop[Reply]
         yield from _within_budget(plan, turn, ledger.admit)
         started = ledger.seconds
         try:
-            reply: Reply = yield Ask(request, turn)
+            # A little more than is left, so that the budget is used up when the wait is over.
+            limit = min(plan.llm_timeout, ledger.seconds_left + 0.01)
+            reply = _readable((yield Ask(request, turn, limit)))
         except ModelError as error:
             yield from _within_budget(plan, turn, ledger.charge, Usage(requests=1))
-            again = error.retryable and retries < plan.llm_retries
+            if ledger.seconds_left <= 0:
+                yield from _within_budget(plan, turn, ledger.admit)
+            again = error.retryable and retries < plan.llm_retries and not _asks_too_much(plan, error)
             yield plan.event(
-                ErrorEvent, turn, message=str(error), error=type(error).__name__, recoverable=again
+                ErrorEvent, turn, message=encodable(str(error)), error=type(error).__name__, recoverable=again
             )
             if not again:
                 raise LLMFail(_no_reply(plan, error, retries), plan.provider, plan.model, retries) from error
-            yield Wait(_backoff(retries))
+            yield Wait(min(_pause(error, retries), ledger.seconds_left + 0.01))
             retries += 1
         else:
             yield plan.event(
@@ -272,6 +295,27 @@ def _ask(plan: Plan, request: Request, ledger: Ledger, turn: int) -> Loop[Reply]
             return reply
 
 
+def _sendable(plan: Plan, request: Request) -> Request:
+    """Return the request as it can be sent; primers, inputs and answers may hold half a character."""
+    messages = tuple(replace(one, content=encodable(one.content)) for one in request.messages)
+    return replace(request, messages=messages, max_actions=plan.max_actions)
+
+
+def _readable(reply: Reply) -> Reply:
+    """Return the reply as it can be recorded, shown and sent back."""
+    actions = tuple(
+        one.model_copy(update=fields) if (fields := _encodable_fields(one)) else one for one in reply.actions
+    )
+    notes = tuple(map(encodable, reply.notes))
+    return replace(reply, text=encodable(reply.text), actions=actions, notes=notes)
+
+
+def _encodable_fields(action: Action) -> dict[str, str]:
+    """Return those fields of an action that UTF-8 cannot hold, as it can."""
+    fields = action.model_dump(exclude={"kind"})
+    return {name: encodable(text) for name, text in fields.items() if encodable(text) != text}
+
+
 def _within_budget(plan: Plan, turn: int, book: Callable[..., None], *args: Usage) -> Loop[None]:
     try:
         book(*args)
@@ -285,10 +329,13 @@ def _act(plan: Plan, reply: Reply, turn: int) -> Loop[tuple[Ending | None, Obser
     if refusal is not None:
         yield plan.event(OutputEvent, turn, text=refusal, error=True)
         return None, Observation(text=refusal, failed=True, brief=refusal)
+    actions, notes = _counted(plan, reply)
+    for note in notes:
+        yield plan.event(SystemNoteEvent, turn, message=note)
     seen: list[Observation] = []
-    for number, action in enumerate(reply.actions, start=1):
+    for number, action in enumerate(actions, start=1):
         observation: Observation = yield Execute(action, turn)
-        skipped = len(reply.actions) - number
+        skipped = len(actions) - number
         if observation.failed and skipped:
             observation = replace(observation, text=f"{observation.text}\n{_not_executed(skipped)}")
         if observation.ending is None or observation.text:
@@ -307,7 +354,19 @@ def _act(plan: Plan, reply: Reply, turn: int) -> Loop[tuple[Ending | None, Obser
         seen.append(observation)
         if observation.failed or observation.ending is not None:
             break
-    return seen[-1].ending, _together(seen, reply.notes)
+    return seen[-1].ending, _together(seen, (*reply.notes, *notes), plan.output_chars)
+
+
+def _counted(plan: Plan, reply: Reply) -> tuple[tuple[Action, ...], tuple[str, ...]]:
+    """Return the actions of a reply that are carried out, and what is to be said of the others."""
+    actions, notes = reply.actions[: plan.max_actions], []
+    if len(actions) < len(reply.actions):
+        notes.append(f"Only the first {len(actions)} of {len(reply.actions)} actions were executed.")
+    function = plan.task if plan.ends_by_function else None
+    counted = without_drafts(actions, plan.endings, function)
+    if len(counted) < len(actions):
+        notes.append("Several blocks of one answer each ended the task: only the last of them counts.")
+    return counted, tuple(notes)
 
 
 def _refusal(plan: Plan, reply: Reply) -> str | None:
@@ -325,9 +384,18 @@ def _refusal(plan: Plan, reply: Reply) -> str | None:
             f"Available: {', '.join(plan.actions)}.{notes}"
         )
     if not reply.actions:
-        said = "Your answer was empty." if not reply.text.strip() else "Your answer contained no code to run."
-        return f"{said} Answer with Python code in one block:\n```python\n...\n```{notes}"
+        return (
+            f"{_without_code(reply.text)} Answer with Python code in one block:\n```python\n...\n```{notes}"
+        )
     return None
+
+
+def _without_code(text: str) -> str:
+    if not text.strip():
+        return "Your answer was empty."
+    if not spoken(text).strip():
+        return "Your answer was only reasoning, which is never executed."
+    return "Your answer contained no code to run."
 
 
 def _not_executed(count: int) -> str:
@@ -338,19 +406,36 @@ def _not_executed(count: int) -> str:
     )
 
 
-def _together(seen: list[Observation], notes: tuple[str, ...]) -> Observation:
-    """Return one observation that shows all of them."""
+def _together(seen: list[Observation], notes: tuple[str, ...], limit: int) -> Observation:
+    """Return one observation that shows all of them, in about as many characters as one may show."""
     if len(seen) == 1:
         texts = [seen[0].text]
     else:
-        texts = [f"[action {number}]\n{one.text}" for number, one in enumerate(seen, start=1)]
+        room = _fair_share([len(one.text) for one in seen], limit)
+        texts = [
+            f"[action {number}]\n{cut_middle(one.text, room)}" for number, one in enumerate(seen, start=1)
+        ]
+    images = tuple(image for one in seen for image in one.images)
+    if len(images) > MOST_PICTURES:
+        notes = (*notes, f"Only the first {MOST_PICTURES} of {len(images)} pictures are shown.")
     return Observation(
         text="\n".join([*texts, *notes]).strip(),
-        images=tuple(image for one in seen for image in one.images),
+        images=images[:MOST_PICTURES],
         failed=any(one.failed for one in seen),
         brief=seen[-1].brief,
         recap=next((one.recap for one in reversed(seen) if one.recap), ""),
     )
+
+
+def _fair_share(lengths: list[int], limit: int) -> int:
+    """Return how long each text may be for all to fit; what short ones leave goes to the long ones."""
+    room = limit
+    for position, length in enumerate(sorted(lengths)):
+        share = room // (len(lengths) - position)
+        if length > share:
+            return share
+        room -= length
+    return limit
 
 
 def _conclude(plan: Plan, ending: Ending, turn: int) -> Loop[Any]:
@@ -366,6 +451,17 @@ def _conclude(plan: Plan, ending: Ending, turn: int) -> Loop[Any]:
             raise TaskClarify(message)
 
 
+def _asks_too_much(plan: Plan, error: ModelError) -> bool:
+    """Tell whether the provider asks for a longer pause than is waited for an answer."""
+    return error.retry_after is not None and error.retry_after > plan.llm_timeout
+
+
+def _pause(error: ModelError, retries: int) -> float:
+    """Return the pause before the next retry: what the provider asked for, if it did."""
+    asked = error.retry_after
+    return _backoff(retries) if asked is None or math.isnan(asked) else max(0.0, asked)
+
+
 def _backoff(retries: int) -> float:
     """Return the pause before the next retry: exponential, with half of it left to chance."""
     pause = min(FIRST_BACKOFF * 2.0**retries, LAST_BACKOFF)
@@ -374,7 +470,11 @@ def _backoff(retries: int) -> float:
 
 def _no_reply(plan: Plan, error: ModelError, retries: int) -> str:
     times = f" after {retries} retr{'y' if retries == 1 else 'ies'}" if retries else ""
-    return f"{plan.provider}:{plan.model} gave no usable reply{times}: {error}"
+    told = f"{plan.provider}:{plan.model} gave no usable reply{times}: {error}"
+    if error.retryable and _asks_too_much(plan, error):
+        asked, limit = error.retry_after, plan.llm_timeout
+        told += f" It asks to wait {asked:g} s, which is longer than llm_timeout={limit:g} s."
+    return encodable(told)
 
 
 def _out_of_turns(plan: Plan, last: str) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from agex.models.surrogates import encodable
+
 if TYPE_CHECKING:
     from agex.sandbox import Result
 
@@ -42,8 +44,3 @@ def last_lines(traceback: str, count: int = 3) -> list[str]:
 def exact(text: str) -> str:
     """Return a plain ``str``: a subclass of the agent's own may have methods of any kind."""
     return str.__str__(text)
-
-
-def encodable(text: str) -> str:
-    """Spell out lone surrogates, which no provider can be sent."""
-    return text.encode("utf-8", "backslashreplace").decode()

@@ -7,7 +7,7 @@ import contextvars
 import inspect
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
 from contextlib import nullcontext, suppress
 from functools import partial
 from types import FunctionType
@@ -219,6 +219,7 @@ class Task(AnyTask[P, R]):
 
         Raises:
             DefinitionError: something that the task has, an item or a value cannot go to another process.
+            WorkerLost: a worker died; the error has the values of the calls that were over.
             TaskError: the first failure in that order; calls not yet begun are dropped.
         """
         if executor is None:
@@ -233,6 +234,8 @@ class Task(AnyTask[P, R]):
             for item in items:  # one by one, so that what was begun is known if the next one fails
                 calls.begin(item)
             return [calls.value(future.result()) for future in calls.futures()]
+        except BrokenExecutor as error:
+            raise calls.lost(error) from error
         finally:
             calls.give_up()
 
@@ -335,6 +338,8 @@ class AsyncTask(AnyTask[P, R]):
             for item in items:
                 calls.begin(item)
             return [calls.value(await asyncio.wrap_future(future)) for future in calls.futures()]
+        except BrokenExecutor as error:
+            raise calls.lost(error) from error
         finally:
             calls.give_up()
 

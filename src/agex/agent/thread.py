@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Callable
-from contextlib import suppress
-from contextvars import copy_context
 from typing import TypeVar
 from weakref import WeakKeyDictionary
 
-from agex import threads
+from agex.threads import in_thread
 
 __all__ = ["MOST_THREADS", "in_thread", "or_cancelled", "turn_of"]
 
@@ -33,41 +30,6 @@ def turn_of(depth: int) -> asyncio.Semaphore:
     """
     gates = _gates.setdefault(asyncio.get_running_loop(), {})
     return gates.setdefault(depth, asyncio.Semaphore(MOST_THREADS))
-
-
-def in_thread(work: Callable[[], T]) -> asyncio.Future[T]:
-    """Run *work* in a thread of its own, with the caller's context variables.
-
-    It is no pool: work that cannot be stopped would keep a thread of it for good. Where there are
-    no threads, the event loop stands still meanwhile.
-    """
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future[T] = loop.create_future()
-    context = copy_context()
-
-    def settle(result: T | None, error: BaseException | None) -> None:
-        if future.cancelled():
-            return
-        if error is not None:
-            future.set_exception(error)
-        else:
-            future.set_result(result)  # type: ignore[arg-type]  # there is one where there is no error
-
-    def run() -> None:
-        result: T | None = None
-        error: BaseException | None = None
-        try:
-            result = context.run(work) if threads.CAN_START else context.run(threads.stand_in, work)
-        except BaseException as raised:  # noqa: BLE001 - it is raised where the future is awaited
-            error = raised
-        with suppress(RuntimeError):  # the loop was closed meanwhile: nobody waits any more
-            loop.call_soon_threadsafe(settle, result, error)
-
-    if threads.CAN_START:
-        threading.Thread(target=run, name="agex action", daemon=True).start()
-    else:
-        loop.call_later(0, run)  # not before what waits for the loop: a page paints
-    return future
 
 
 async def or_cancelled(work: asyncio.Future[T], cancel: Callable[[BaseException], None]) -> T:

@@ -200,8 +200,10 @@ class Answer:
 
 def _parsed(text: str, calls: list[_Call], request: Request) -> Parsed:
     if calls:
-        return parse_calls([(call.name, call.arguments) for call in calls], offered=request.actions)
-    return parse_text(text, offered=request.actions)
+        return parse_calls(
+            [(call.name, call.arguments) for call in calls], offered=request.actions, most=request.max_actions
+        )
+    return parse_text(text, offered=request.actions, most=request.max_actions)
 
 
 def _own_words(text: str, calls: list[_Call]) -> dict[str, Any] | None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from agex.models.actions import Action
-from agex.threads import off_loop
+from agex.threads import in_thread
 
 __all__ = ["Image", "Message", "Model", "ModelError", "OnText", "Profile", "Reply", "Request", "Usage"]
 
@@ -82,6 +82,8 @@ class Request:
     messages: tuple[Message, ...]
     actions: tuple[str, ...] = ("python_action",)
     """Names of the actions that may be taken: offered as tools where there are tools."""
+    max_actions: int = 32
+    """How many actions of the reply are read."""
     attempt: int = 0
     """How many turns of this task went before: a sampling model varies by it."""
     prefill: str = ""
@@ -143,6 +145,8 @@ class Model(ABC):
     provider: str
     """Who runs it, e.g. ``"openai"``."""
     profile: Profile = Profile()
+    runs_on_any_loop: bool = False
+    """Whether :meth:`aask` may stand in for :meth:`ask` on another event loop, where it can be given up."""
 
     @abstractmethod
     def ask(self, request: Request, on_text: OnText | None = None) -> Reply:
@@ -158,4 +162,4 @@ class Model(ABC):
 
     async def aask(self, request: Request, on_text: OnText | None = None) -> Reply:
         """Like :meth:`ask`, without blocking the event loop."""
-        return await off_loop(lambda: self.ask(request, on_text))
+        return await in_thread(lambda: self.ask(request, on_text), "agex request")

@@ -9,7 +9,7 @@ from typing import TypeAlias
 from agex.models import background
 from agex.models.base import Message, Model, ModelError, OnText, Profile, Reply, Request, Usage
 from agex.models.parser import parse_text
-from agex.threads import off_loop
+from agex.threads import in_thread
 
 __all__ = ["Answering", "FunctionModel"]
 
@@ -28,6 +28,7 @@ class FunctionModel(Model):
     """
 
     provider = "function"
+    runs_on_any_loop = True
     profile = Profile(tools=False)
 
     def __init__(self, function: Answering) -> None:
@@ -49,7 +50,7 @@ class FunctionModel(Model):
         """Like :meth:`ask`; an async function is awaited in this event loop, a sync one in a thread."""
         if inspect.iscoroutinefunction(self._function):
             return self._reply(await self._function(list(request.messages)), request, on_text)
-        return await off_loop(lambda: self.ask(request, on_text))
+        return await in_thread(lambda: self.ask(request, on_text), "agex request")
 
     def _reply(self, answer: object, request: Request, on_text: OnText | None) -> Reply:
         if not isinstance(answer, str):
@@ -59,7 +60,7 @@ class FunctionModel(Model):
             )
         if on_text is not None:
             on_text(answer)
-        parsed = parse_text(answer, offered=request.actions)
+        parsed = parse_text(answer, offered=request.actions, most=request.max_actions)
         usage = Usage(
             requests=1,
             input_tokens=len(str(request)) // _CHARS_A_TOKEN,

@@ -24,6 +24,7 @@ from agex.errors import ModelNotConfigured, WeightsCorrupt
 from agex.models.base import Model, ModelError, OnText, Profile, Reply, Request, Usage
 from agex.models.fences import find_fences
 from agex.models.parser import parse_text
+from agex.models.reasoning import spoken
 from agex.models.source import parse
 from agex.models.weights import find_weights
 
@@ -66,6 +67,7 @@ class LocalModel(Model):
     """
 
     provider = "local"
+    runs_on_any_loop = True
     profile = Profile(style="completion", tools=False)
 
     def __init__(
@@ -169,8 +171,8 @@ class _Answer:
 
 
 def _holds_a_whole_block(text: str) -> bool:
-    *before, last = text.split("\n")
-    fences = list(find_fences("\n".join(before), lambda _info: True)) if last == "```" else []
+    *before, last = spoken(text).split("\n")  # a draft in the reasoning is not the answer
+    fences = list(find_fences("\n".join(before))) if last == "```" else []
     return bool(fences) and bool(fences[-1].body.strip()) and parse(fences[-1].body) is not None
 
 
@@ -208,7 +210,9 @@ def _engine_error(error: dict[str, Any], settings: LocalSettings) -> ModelError:
 
 
 def _reply(answer: _Answer, request: Request) -> Reply:
-    parsed = parse_text(answer.text, offered=request.actions, truncated=answer.truncated)
+    parsed = parse_text(
+        answer.text, offered=request.actions, most=request.max_actions, truncated=answer.truncated
+    )
     timings = answer.timings
     return Reply(
         text=answer.text,

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import copy
+import dataclasses
+import importlib
+import sys
 import threading
 import traceback
 from contextlib import suppress
@@ -15,6 +19,7 @@ from agex.models.base import Model, ModelError, OnText, Profile, Reply, Request,
 from agex.models.conversation import to_messages, to_parameters
 from agex.models.instrumentation import instrumentation
 from agex.models.parser import Parsed, parse_calls, parse_text
+from agex.models.surrogates import encodable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,6 +44,8 @@ class PydanticAIModel(Model):
     name is unknown, the provider's package is not installed or its key is missing.
     """
 
+    runs_on_any_loop = True
+
     def __init__(
         self, model: str | ProviderModel, *, seconds: float = 600.0, api_key: str | None = None
     ) -> None:
@@ -56,6 +63,7 @@ class PydanticAIModel(Model):
     def profile(self) -> Profile:  # type: ignore[override]
         """How the model wants to be talked to, from pydantic-ai's own profile of it."""
         profile: Mapping[str, Any] = self._model().profile
+        _load()
         return Profile(
             tools=bool(profile.get("supports_tools", True)),
             images=bool(profile.get("supports_image_input", True)),
@@ -99,11 +107,11 @@ class PydanticAIModel(Model):
             future.cancel()
 
     def _model(self) -> ProviderModel:
-        if not isinstance(self._spec, str):
-            return self._spec
+        spec = self._spec
         with self._lock:
-            if self._made is None or self._made[0] != background.generation():
-                self._made = (background.generation(), _infer(self._spec, self._key))
+            if self._made is None or (isinstance(spec, str) and self._made[0] != background.generation()):
+                made = _infer(spec, self._key) if isinstance(spec, str) else spec
+                self._made = (background.generation(), _unsplit(made))
             return self._made[1]
 
     async def _request(self, model: ProviderModel, request: Request, on_text: OnText | None) -> Reply:
@@ -117,10 +125,38 @@ class PydanticAIModel(Model):
         return _reply(response, request)
 
     def _settings(self, model: ProviderModel) -> ModelSettings:
-        settings: ModelSettings = {"request_timeout": self._seconds}
-        if "max_retries" not in model.unsupported_settings:
+        own = model.settings or {}
+        settings: ModelSettings = {}
+        if own.keys().isdisjoint({"timeout", "request_timeout"}):
+            settings["request_timeout"] = self._seconds
+        if "max_retries" not in own and "max_retries" not in model.unsupported_settings:
             settings["max_retries"] = 0  # repeating is the agent's business: it counts, and says so
         return settings
+
+
+_SPLITTING = ("pydantic_ai.models.openai", "pydantic_ai.models.groq", "pydantic_ai.models.huggingface")
+_NO_TAGS = ("<think>\n\u200b", "\u200b\n</think>")
+"""Found in no answer; where reasoning is sent back as text, tags like any other."""
+
+
+def _unsplit(model: ProviderModel) -> ProviderModel:
+    """Return a model that leaves the text of an answer whole.
+
+    Reasoning that a provider sends apart stays apart. In the text, pydantic-ai looks for one pair of tags:
+    it cuts code in two that has them in a string, and takes off an opening one that is never closed.
+    """
+    modules = [base.__module__ for base in type(model).__mro__]
+    if not any(module.startswith(_SPLITTING) for module in modules):
+        return model
+    whole = copy.copy(model)
+    vars(whole)["profile"] = {**model.profile, "thinking_tags": _NO_TAGS}
+    return whole
+
+
+def _load() -> None:
+    """Import what a request needs, so that its time is the provider's alone."""
+    importlib.import_module("pydantic_ai.direct")
+    instrumentation()
 
 
 def _infer(name: str, api_key: str | None) -> ProviderModel:
@@ -243,6 +279,7 @@ def _partial(arguments: str) -> dict[str, Any]:
 def _reply(response: ModelResponse, request: Request) -> Reply:
     if response.finish_reason == "content_filter":
         raise ModelError("the provider's content filter withheld the answer", retryable=False)
+    response.parts = [_encodable_part(part) for part in response.parts]
     truncated = response.finish_reason == "length" or response.state != "complete"
     text = response.text or ""
     parsed = Parsed() if truncated else _parse(response, text, request)
@@ -256,11 +293,26 @@ def _reply(response: ModelResponse, request: Request) -> Reply:
     )
 
 
+def _encodable_part(part: Any) -> Any:
+    """Return a part as it can be sent back: half a character would end the next request."""
+    fields = {name: getattr(part, name, None) for name in ("content", "args", "tool_name")}
+    changed = {name: fit for name, value in fields.items() if (fit := _encodable(value)) != value}
+    return dataclasses.replace(part, **changed) if changed else part
+
+
+def _encodable(value: Any) -> Any:
+    if isinstance(value, str):
+        return encodable(value)
+    if isinstance(value, dict):
+        return {_encodable(key): _encodable(item) for key, item in value.items()}
+    return [_encodable(item) for item in value] if isinstance(value, list) else value
+
+
 def _parse(response: ModelResponse, text: str, request: Request) -> Parsed:
-    calls = [(call.tool_name, call.args or "") for call in response.tool_calls]
+    calls = [(str(call.tool_name), call.args or "") for call in response.tool_calls]
     if calls:
-        return parse_calls(calls, offered=request.actions)
-    return parse_text(text, offered=request.actions)
+        return parse_calls(calls, offered=request.actions, most=request.max_actions)
+    return parse_text(text, offered=request.actions, most=request.max_actions)
 
 
 def _usage(response: ModelResponse) -> Usage:
@@ -304,17 +356,23 @@ def _as_model_error(error: Exception, model: ProviderModel) -> ModelError | None
     return None
 
 
-def _is_misreading(error: Exception) -> bool:
-    """Tell whether pydantic-ai stumbled over an answer of another form: without choices, or a list.
+_PROVIDERS = frozenset({
+    "agex", "anthropic", "anyio", "botocore", "cohere", "genai_prices", "google", "groq", "httpcore", "httpx",
+    "huggingface_hub", "mistralai", "openai", "pydantic", "pydantic_ai", "pydantic_core", "xai_sdk",
+})  # fmt: skip
+"""The packages between a request and the network, beside the standard library."""
 
-    An error of the same class in a function of the caller's is the caller's.
+
+def _is_misreading(error: Exception) -> bool:
+    """Tell whether a provider's package stumbled over an answer of another form: without choices, or a list.
+
+    An error of the same class that passed through code of the caller's is the caller's.
     """
-    if not isinstance(error, AttributeError | LookupError | TypeError | ValueError):
+    if not isinstance(error, AttributeError | LookupError | TypeError | ValueError | Warning):
         return False
-    module = ""
-    for frame, _ in traceback.walk_tb(error.__traceback__):
-        module = str(frame.f_globals.get("__name__"))
-    return module.partition(".")[0] in {"pydantic", "pydantic_ai"}
+    modules = [str(frame.f_globals.get("__name__")) for frame, _ in traceback.walk_tb(error.__traceback__)]
+    packages = {module.partition(".")[0] for module in modules}
+    return packages <= _PROVIDERS | sys.stdlib_module_names
 
 
 def _may_pass(error: Exception) -> bool:

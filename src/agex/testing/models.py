@@ -126,7 +126,9 @@ def _reply(answer: Answer | Action, request: Request) -> Reply:
 
 
 def _read(reply: Reply, request: Request) -> Reply:
-    parsed = parse_text(reply.text, offered=request.actions, truncated=reply.truncated)
+    parsed = parse_text(
+        reply.text, offered=request.actions, most=request.max_actions, truncated=reply.truncated
+    )
     return replace(reply, actions=parsed.actions, notes=reply.notes + parsed.notes)
 
 

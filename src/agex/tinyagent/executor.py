@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
+from agex.agent.callable import under_name
 from agex.contract.realtype import class_name
 from agex.errors import EvalError, ExecutionTimeout, StepLimitReached, TaskCancelled
 from agex.tinyagent import signals
@@ -228,6 +229,8 @@ class PythonExecutor:
     def _names(self) -> dict[str, Callable[..., Any]]:
         helpers = (_final_answer, signals.uncertain, signals.explore, signals.commit, _help)
         names = {each.__name__.removeprefix("_"): each for each in helpers}
+        for name, ends in (("final_answer", True), ("help", False)):
+            names[name] = under_name(name, names[name], ends=ends)
         names |= functions_of(self.memory)
         return names | {each.name: guest_function(each, self._called_one) for each in self.tools}
 

@@ -58,6 +58,8 @@ class Running:
             provider=model.provider,
             model=model.name,
             max_iterations=min(steps, executor.limits.max_steps),
+            endings=("final_answer",),
+            ends_by_function=False,
         )
         self._record: Run[Any] = Run(
             run_id=self._plan.run_id,
@@ -77,6 +79,7 @@ class Running:
             prune=prune,
             profile=model.profile,
         )
+        self._ledger.begin()
 
     def run(self) -> RunResult:
         """Carry it out in this thread."""
