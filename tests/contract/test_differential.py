@@ -255,7 +255,7 @@ def test_the_missing_moment_is_no_moment_wherever_one_is_due(annotation, value):
         (Annotated[dt.date, BeforeValidator(lambda value: value)], NOON),
         (FutureDate, dt.datetime(2999, 1, 1)),  # noqa: DTZ001
     ],
-    ids=str,
+    ids=short,
 )
 def test_a_moment_is_no_date(annotation, value):
     assert ours(annotation, value) is REFUSED
@@ -544,7 +544,7 @@ NAMED = [
 ]
 
 
-@pytest.mark.parametrize(("annotation", "values"), NAMED, ids=short)
+@pytest.mark.parametrize(("annotation", "values"), NAMED, ids=[short(annotation) for annotation, _ in NAMED])
 def test_the_constrained_types_of_pydantic_mean_the_same_here(annotation, values):
     for value in values:
         got, expected = ours(annotation, value), pydantics(annotation, value)
