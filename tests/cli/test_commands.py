@@ -140,6 +140,11 @@ def test_doctor_tries_what_the_sandbox_stops(command):
     report = json.loads(command("doctor", "--json").stdout)
     assert report["isolation"]["none"]
     assert all(report["isolation"]["none"].values())
+    assert report["in_time"] == {
+        "wait past its time, in a thread": True,
+        "run in C past its time, in a thread": False,
+        "match a pattern past its time, in a thread": False,
+    }
 
 
 def test_doctor_tries_the_levels_and_says_why_one_is_not_here(command):

@@ -39,6 +39,7 @@ def examine() -> dict[str, Any]:
         "platform": platform.platform(),
         "model": _model(),
         "isolation": {"none": _attempts()},
+        "in_time": {what: _is_in_time(source) for what, source in _LATE.items()},
         "levels": {level: try_level(level) for level in _WORKERS},
     }
 
@@ -57,8 +58,7 @@ def _model() -> dict[str, Any]:
 def _attempts() -> dict[str, bool]:
     """Tell for each attempt whether it was stopped."""
     sandbox = Sandbox(limits=Limits(seconds=_SECONDS))
-    found = {what: sandbox.exec(source).error is not None for what, source in _ATTEMPTS.items()}
-    return found | {what: _is_in_time(source) for what, source in _LATE.items()}
+    return {what: sandbox.exec(source).error is not None for what, source in _ATTEMPTS.items()}
 
 
 def _is_in_time(source: str) -> bool:
@@ -84,6 +84,8 @@ def show(report: dict[str, Any]) -> None:
     for level, attempts in report["isolation"].items():
         for what, stopped in attempts.items():
             table.add_row(level, what, _said(stopped))
+    for what, in_time in report["in_time"].items():
+        table.add_row("none", what, _said(in_time))
     for level, found in report["levels"].items():
         for what, stopped in found.get("stopped", {}).items():
             table.add_row(level, what, _said(stopped))

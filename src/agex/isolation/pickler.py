@@ -134,7 +134,7 @@ def _cached_property(function: Callable[[Any], Any], name: str | None) -> Any:
 
 
 _MADE_AGAIN: dict[type, Callable[[Any], tuple[Any, ...]]] = {
-    functools._lru_cache_wrapper: lambda one: (_memoized, (one.__wrapped__, one.cache_parameters())),
+    type(functools.lru_cache(len)): lambda one: (_memoized, (one.__wrapped__, one.cache_parameters())),
     functools.cached_property: lambda one: (_cached_property, (one.func, one.attrname)),
     type(threading.Lock()): lambda _: (threading.Lock, ()),
     type(threading.RLock()): lambda _: (threading.RLock, ()),
