@@ -169,7 +169,7 @@ class Policy:
             raise DefinitionError(f"Policy.fn needs a callable, got {type(function).__name__}")
         opened = _doors(host_fs_access, network_access)
         self.grants.append(Grant("fn", function, {"name": name}))  # what it may open is the host's to open
-        home = getattr(function, "__module__", None) or ""
+        home = getattr(function, "__module__", None)
         self._contest(self.unknown.add(home, opened, installed=True))
         given = open_while(opened, function) if opened else _plain_function(function)
         self._grant(name or getattr(function, "__name__", None), given, function)
