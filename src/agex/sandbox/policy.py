@@ -176,7 +176,7 @@ class Policy:
         opened = _doors(host_fs_access, network_access)
         self.grants.append(Grant("fn", function, {"name": name}))  # what it may open is the host's to open
         require_timeout(timeout)
-        home = getattr(function, "__module__", None) or ""
+        home = getattr(function, "__module__", None)
         self._contest(self.unknown.add(home, opened, installed=True))
         given = open_while(opened, function) if opened else _plain_function(function)
         given = of_host(given, timeout=timeout)

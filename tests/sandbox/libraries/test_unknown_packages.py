@@ -263,3 +263,9 @@ def test_a_worker_hands_out_no_more_and_writes_workbooks_into_the_workspace(tmp_
         executor.close()
     assert not list(tmp_path.iterdir())
     assert openpyxl.load_workbook(io.BytesIO(files.read("a.xlsx"))).sheetnames == ["Sheet"]
+
+
+def test_a_class_that_says_no_module_is_registered_like_others():
+    policy = Policy.default()
+    policy.cls(type("Odd", (), {"__module__": None, "size": 3}))
+    assert Sandbox(policy).exec("Odd().size").value == 3

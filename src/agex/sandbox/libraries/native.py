@@ -105,13 +105,13 @@ class UnknownPackages:
         self._seen = 0
         self.packages: frozenset[str] = frozenset()
 
-    def add(self, home: str, opened: tuple[str, ...], *, installed: bool = False) -> frozenset[str]:
+    def add(self, home: Any, opened: tuple[str, ...], *, installed: bool = False) -> frozenset[str]:
         """Take over the registration of a module, or of something in it; return what `look` does.
 
         With *installed* only of a package that is installed: what the host wrote itself it knows.
         """
-        root = home.partition(".")[0]
-        if root in sys.stdlib_module_names or (installed and not _is_installed(home)):
+        root = home.partition(".")[0] if type(home) is str else ""
+        if not root or root in sys.stdlib_module_names or (installed and not _is_installed(home)):
             return frozenset()
         (self._open if "files" in opened else self._from).add(root)
         self._seen = 0
