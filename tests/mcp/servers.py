@@ -142,6 +142,15 @@ def endless() -> Server:
     return Server("endless", on_list_tools=listed)
 
 
+def crowded() -> Server:
+    """Five thousand tools in one page, all of one name."""
+
+    async def listed(ctx: object, params: object) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=[tool("same")] * 5_000)
+
+    return Server("crowded", on_list_tools=listed)
+
+
 async def serve(server: Server) -> None:
     async with stdio_server() as (reading, writing):
         await server.run(reading, writing, server.create_initialization_options())
@@ -164,6 +173,8 @@ if __name__ == "__main__":
             uvicorn.run(app, fd=int(descriptor), log_level="warning", ws="none")
         case ["hostile", name]:
             anyio.run(serve, hostile(name))
+        case ["crowded"]:
+            anyio.run(serve, crowded())
         case ["endless"]:
             anyio.run(serve, endless())
         case ["silent"]:

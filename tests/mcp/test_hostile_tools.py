@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -16,7 +17,8 @@ from agex.agent import Agent
 from agex.agent.listing import LISTING_TOKENS, documentation, listing, tokens
 from agex.errors import DefinitionError, ToolError
 from agex.mcp import ToolServer
-from agex.mcp.tools import identifier, one_line
+from agex.mcp.schema import Room, annotation
+from agex.mcp.tools import _distinct, identifier, one_line
 from agex.mcp.wire import to_json
 from agex.testing import ScriptedModel, python_action
 
@@ -75,6 +77,31 @@ def test_a_tool_gets_its_arguments_under_its_own_names(evil: ModuleType) -> None
     said = evil.argue("me", 1, a_b=2, class__2=3)
     assert said.startswith("argue: {'self': 'me', 'class': 1, 'a\\nb': 2, '__class__': 3}!")
     assert evil.wide(p7=1).startswith("wide: {'p7': 1}!")
+
+
+@pytest.mark.parametrize("names", [["same"] * 20_000, ["a", "a_2", *["a"] * 20_000], ["\u202e"] * 20_000])
+def test_equal_names_cost_no_more_than_others(names: list[str]) -> None:
+    begun = time.thread_time()
+    made = _distinct(names, "tool")
+    assert time.thread_time() - begun < 1  # it was a minute
+    assert len(set(made)) == len(names)
+
+
+@pytest.mark.parametrize("combined", ["anyOf", "oneOf", "type"])
+def test_parts_of_a_schema_that_refer_to_each_other_are_looked_at_so_often_only(combined: str) -> None:
+    looked: list[str] = []
+
+    class Watched(dict[str, Any]):
+        def get(self, key: str, default: Any = None) -> Any:
+            looked.append(key)
+            return super().get(key, default)
+
+    part = Watched(
+        {combined: [{"$ref": "#/$defs/part"}] * 12} if combined != "type" else {"type": ["array"] * 12}
+    )
+    part |= {"items": {"$ref": "#/$defs/part"}}
+    annotation({combined: [part] * 12}, {"part": part}, Room())
+    assert len(looked) < 2_000
 
 
 def test_descriptions_are_bounded_lines_that_close_no_quotation(evil: ModuleType) -> None:

@@ -212,9 +212,10 @@ def test_without_the_sdk_the_host_is_told_what_to_install(monkeypatch: pytest.Mo
         ToolServer(LIBRARY)
 
 
-def test_a_list_of_tools_without_end_is_given_up() -> None:
+@pytest.mark.parametrize("name", ["endless", "crowded"])
+def test_a_list_of_more_tools_than_is_reasonable_is_given_up(name: str) -> None:
     with (
-        ToolServer([sys.executable, SERVERS, "endless"]) as server,
+        ToolServer([sys.executable, SERVERS, name]) as server,
         pytest.raises(ToolError, match="more than 500 tools"),
     ):
         server.module()

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import json
 import math
+import re
+import urllib
+import urllib.request
 import xml
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -118,3 +122,99 @@ async def test_a_program_that_is_no_text_is_the_hosts_error() -> None:
         Sandbox().exec(b"1")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="got NoneType"):
         await Sandbox().aexec(None)  # type: ignore[arg-type]
+
+
+class Machine:
+    def inherited(self) -> str:
+        return "on"
+
+
+class Robot(Machine):
+    def greet(self) -> str:
+        return "hello"
+
+    def self_destruct(self) -> str:
+        return "boom"
+
+
+HERE = Robot.__module__
+
+SAID_WITH_ITS_OWNER: dict[str, tuple[Any, Any]] = {
+    "the class": (["Robot.self_destruct"], ["Robot.greet", "Robot.inherited"]),
+    "any class": (["*.self_destruct"], ["*.greet", "*.inherited"]),
+    "part of the name": (["Robot.self_*"], ["Rob*.gr*", "Machine.inherited"]),
+    "its module, too": ([f"{HERE}.Robot.self_destruct"], [f"{HERE}.Robot.greet", "*.inherited"]),
+    "one text": ("Robot.self_destruct", "Robot.[gi]*"),
+    "of a tuple": (("Robot.self_destruct",), ("Robot.greet", "Machine.*")),
+}
+REGISTERED: dict[str, tuple[Callable[..., Any], str]] = {
+    "a class": (lambda policy, **said: policy.cls(Robot, **said), "Robot()"),
+    "a live object": (lambda policy, **said: policy.module(Robot(), name="robot", **said), "robot"),
+}
+
+
+@pytest.mark.parametrize("registered", REGISTERED)
+@pytest.mark.parametrize("how", SAID_WITH_ITS_OWNER)
+def test_what_is_said_of_a_member_with_its_owner_holds(how: str, registered: str) -> None:
+    register, robot = REGISTERED[registered]
+    excluded, included = SAID_WITH_ITS_OWNER[how]
+    for said in ({"exclude": excluded}, {"include": included}):
+        policy = Policy.default()
+        register(policy, **said)
+        refused = Sandbox(policy).exec(f"{robot}.self_destruct()")
+        assert "is not accessible" in str(refused.error)
+        assert Sandbox(policy).exec(f"{robot}.greet(), {robot}.inherited()").value == ("hello", "on")
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        (["Other.self_destruct"], "speaks of 'Other', and is said of the class Robot"),
+        (["Robott.self_destruct"], "say 'self_destruct' or 'Robot.self_destruct'"),
+        (["Robot.self_destrukt"], "did you mean 'self_destruct'"),
+        (["*.self_destrukt"], "did you mean 'self_destruct'"),
+        (["self_destrukt"], "did you mean 'self_destruct'"),
+    ],
+)
+def test_what_is_said_of_no_member_of_a_class_is_an_error(said: list[str], why: str) -> None:
+    for register, _ in REGISTERED.values():
+        for patterns in ({"exclude": said}, {"include": said}, {"configure": {said[0]: MemberSpec()}}):
+            with pytest.raises(DefinitionError, match=re.escape(why)):
+                register(Policy.default(), **patterns)
+
+
+def test_settings_of_a_member_may_name_its_owner() -> None:
+    policy = Policy.default()
+    policy.cls(Robot, exclude="*", configure={"Robot.greet": MemberSpec()})
+    assert Sandbox(policy).exec("Robot().greet()").value == "hello"
+    assert Sandbox(policy).exec("Robot().self_destruct()").error is not None
+
+
+@pytest.mark.parametrize(
+    "said",
+    [["urllib.request*"], ["urllib.request"], ["request*"], "urllib.request*", ["urllib.request.urlopen"]],
+    ids=str,
+)
+def test_a_module_is_told_its_members_by_their_whole_names(said: Any) -> None:
+    policy = Policy.default()
+    policy.module(urllib, exclude=said)
+    sandbox = Sandbox(policy)
+    assert sandbox.exec("import urllib.request\nurllib.request.urlopen").error is not None
+    assert sandbox.exec("import urllib.parse\nurllib.parse.quote('a b')").value == "a%20b"
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        (["request.urlopn"], "did you mean 'urlopen'"),
+        (["urllib.request.urlopn"], "did you mean 'urlopen'"),
+        (["nothing.get"], "speaks of 'nothing', which is in no module of urllib that is loaded"),
+        (["Reqest.add_header"], "say '*.add_header'"),
+        (["Request.add_heder"], "did you mean 'add_header'"),
+        (["urllib.request.Request.add_heder"], "did you mean 'add_header'"),
+    ],
+)
+def test_what_is_said_of_nothing_in_a_package_is_an_error(said: list[str], why: str) -> None:
+    for patterns in ({"exclude": said}, {"include": said}):
+        with pytest.raises(DefinitionError, match=re.escape(why)):
+            Policy.default().module(urllib, **patterns)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import importlib
+import importlib.util
 import re
 import sys
 import types
@@ -231,6 +232,8 @@ def depot(monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
         return sys.modules.setdefault(name, made[name]) if name in made else load(name)
 
     monkeypatch.setattr(importlib, "import_module", loaded)
+    find = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: made.get(name) or find(name))
     monkeypatch.setitem(sys.modules, "depot.late", made["depot.late"])
     monkeypatch.delitem(sys.modules, "depot.late")
     return package

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from agex.agent.registration import Visibility, is_async
 from agex.errors import DefinitionError
+from agex.printable import line
 from agex.shell import TerminalCommand
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def listed(skills: Sequence[Skill], commands: Sequence[TerminalCommand]) -> str:
     shown = [one for one in commands if one.visibility != "low"]
     parts = []
     if skills:
-        lines = [f"- {one.name}: {one.description}" for one in skills]
+        lines = [f"- {line(one.name)}: {line(one.description)}" for one in skills]
         parts.append(
             "\n".join(["Skills: read /skills/NAME/SKILL.md before you do what it is about.", *lines])
         )
@@ -63,7 +64,7 @@ def listed(skills: Sequence[Skill], commands: Sequence[TerminalCommand]) -> str:
 
 def _command(one: TerminalCommand) -> str:
     first, _, rest = one.doc.partition("\n")
-    text = f"- {one.name}: {first}" if first else f"- {one.name}"
+    text = f"- {one.name}: {line(first)}" if first else f"- {one.name}"
     if one.visibility == "high" and rest.strip():
         text += "\n" + textwrap.indent(rest.strip("\n"), "    ")
     return text

@@ -14,7 +14,9 @@ from types import ModuleType
 from typing import Any
 
 from agex.agent.registration import Pattern, Registration
-from agex.typeslots import mro_of
+from agex.contract import short_repr
+from agex.printable import line
+from agex.typeslots import mro_of, qualname_of
 
 __all__ = ["documentation", "listing", "overview", "tokens"]
 
@@ -87,7 +89,7 @@ def _entry(one: Registration) -> str:
     if one.kind == "class":
         return _class(one)
     if one.kind == "object":
-        return _members_block(f"{one.name}: {type(one.target).__qualname__}", one)
+        return _members_block(f"{one.name}: {line(qualname_of(type(one.target)))}", one)
     return _members_block(f"import {one.name}", one)
 
 
@@ -141,7 +143,9 @@ def _wrapped(names: list[str]) -> list[str]:
 
 def visible_members(one: Registration) -> list[str]:
     """Return the names of the members that a registration lets through, sorted."""
-    return sorted(name for name in _static_names(one.target) if _is_visible(one, name))
+    return sorted(
+        name for name in _static_names(one.target) if name.isidentifier() and _is_visible(one, name)
+    )
 
 
 def _is_visible(one: Registration, name: str) -> bool:
@@ -181,7 +185,7 @@ def signature_text(function: Any, *, bound: bool = False) -> str:
         parameters = parameters[1:]
     shown = [_short_default(one.replace(annotation=_unquoted(one.annotation))) for one in parameters]
     returned = _unquoted(signature.return_annotation)
-    return str(signature.replace(parameters=shown, return_annotation=returned))
+    return line(str(signature.replace(parameters=shown, return_annotation=returned)))
 
 
 class _Shown:
@@ -202,18 +206,19 @@ def _unquoted(annotation: Any) -> Any:
 def _short_default(parameter: inspect.Parameter) -> inspect.Parameter:
     if parameter.default is inspect.Parameter.empty:
         return parameter
-    text = repr(parameter.default)
-    if parameter.default is ... or " at 0x" in text or len(text) > DEFAULT_CHARS:
+    text = short_repr(parameter.default, 2 * DEFAULT_CHARS)  # not its own `__repr__`, which may be any code
+    if text.startswith("<") or parameter.default is ... or " at 0x" in text or len(text) > DEFAULT_CHARS:
         text = "..."
     return parameter.replace(default=_Shown(text))
 
 
 def _quoted(doc: str) -> str:
-    return textwrap.indent(f'"""{doc}"""', "    ")
+    inside = [line(each) for each in doc.replace('"""', '\\"\\"\\"').split("\n")]
+    return "\n".join(f"    {each}" if each else "" for each in f'"""{chr(10).join(inside)}"""'.split("\n"))
 
 
 def _first_line(doc: str) -> str:
-    return doc.strip().split("\n", 1)[0].strip()
+    return line(doc.strip().split("\n", 1)[0].strip())
 
 
 def overview(registrations: Iterable[Registration]) -> str:

@@ -12,6 +12,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from agex import printable
 from agex.agent.acceptance import Terms
 from agex.agent.listing import listing
 from agex.agent.loop import Observation
@@ -19,6 +20,7 @@ from agex.agent.pictures import pictures_of
 from agex.agent.registration import Registration
 from agex.agent.shortening import shortened
 from agex.contract import preview
+from agex.contract.realtype import class_name
 from agex.models.base import Message, Profile, Reply, Request
 
 __all__ = ["Brief", "FullConversation", "system_prompt", "task_prompt"]
@@ -147,7 +149,7 @@ def task_prompt(brief: Brief) -> str:
     given = [one for one in brief.terms.examples if not one.is_doctest]
     parts = [
         (brief.task_primer or "").strip(),
-        f"The task:\n```python\n{signature.render(doc=True)}\n```",
+        f"The task:\n{printable.block(signature.render(doc=True), 'python')}",
         _named("Its inputs, already bound as variables (shown in short)", brief.inputs),
         "\n".join(["Examples that must hold:", *(f"{one.source} == {one.expected_text}" for one in given)])
         if given
@@ -165,17 +167,24 @@ def _named(heading: str, values: Mapping[str, Any]) -> str:
         return ""
     names = list(values)[:MOST_VARIABLES]
     share = max(LEAST_PREVIEW, PREVIEW_CHARS // len(names))
-    lines = [f"{name}: {type(values[name]).__name__} = {preview(values[name], share)}" for name in names]
+    lines = [_shown(name, values[name], share) for name in names]
     if len(values) > len(names):
         lines.append(f"... and {len(values) - len(names)} more; dir() lists them")
     return "\n".join([f"{heading}:", *lines])
+
+
+def _shown(name: str, value: Any, share: int) -> str:
+    """Return a value by name; what a table says on lines of its own is indented, and so begins no section."""
+    first, *rest = preview(value, share).split("\n")
+    head = f"{printable.line(name)}: {printable.line(class_name(type(value)))} = {printable.line(first)}"
+    return "\n".join([head, *(f"    {printable.line(each)}" for each in rest)])
 
 
 def _setup(brief: Brief) -> str:
     if not brief.setup:
         return ""
     shown = f"\nIt showed:\n{brief.setup_shown}" if brief.setup_shown else ""
-    return f"This code has been run already:\n```python\n{brief.setup.strip()}\n```{shown}"
+    return f"This code has been run already:\n{printable.block(brief.setup.strip(), 'python')}{shown}"
 
 
 def _async_note(brief: Brief) -> str:

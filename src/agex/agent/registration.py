@@ -86,8 +86,18 @@ class Registration:
                 f"The agent's code already has a {self.name!r} of its own; register under another name."
             )
         self._require_timeout()
+        if any("." in member for member in self.configure):
+            from agex.sandbox import misnamed  # with the sandbox: not when agex is imported
+
+            own = misnamed.configured(self.configure, self.target, self.name)
+            object.__setattr__(self, "configure", own)
         for patterns in ("include", "exclude"):
-            object.__setattr__(self, patterns, _settled(getattr(self, patterns)))
+            said = _settled(getattr(self, patterns))
+            if self.kind in {"class", "module", "object"}:
+                from agex.sandbox import misnamed  # with the sandbox: not when agex is imported
+
+                said = misnamed.settled(said, self.target, self.name)
+            object.__setattr__(self, patterns, said)
         if self.visibility not in get_args(Visibility):
             raise DefinitionError(
                 f"visibility={self.visibility!r} is none of: {', '.join(get_args(Visibility))}."

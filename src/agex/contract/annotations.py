@@ -15,6 +15,7 @@ from pydantic.fields import FieldInfo
 
 from agex.contract.preview import short_repr
 from agex.errors import DefinitionError
+from agex.typeslots import module_of
 
 __all__ = ["Scope", "Unresolved", "describe", "strip"]
 
@@ -126,9 +127,17 @@ def _describe_generic(annotation: Any, origin: Any, args: tuple[Any, ...]) -> st
 def _describe_metadata(metadata: Any) -> list[str]:
     """Write what stands beside the type: constraints and descriptions, by their own repr."""
     if not isinstance(metadata, FieldInfo):
-        return [repr(metadata)]
+        return [_shown(metadata)]
     described = [metadata.description] if metadata.description else []
-    return [repr(each) for each in (*metadata.metadata, *described)]
+    return [_shown(each) for each in (*metadata.metadata, *described)]
+
+
+def _shown(metadata: Any) -> str:
+    """Write what its own repr says, of a library's constraint; any other class may do there what it likes."""
+    home = str(module_of(type(metadata))).partition(".")[0]
+    return (
+        repr(metadata) if home in {"annotated_types", "builtins", "pydantic"} else short_repr(metadata, 200)
+    )
 
 
 def _special_name(annotation: Any, origin: Any) -> str:

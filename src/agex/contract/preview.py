@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import Field, dataclass, replace
 from enum import Enum
+from functools import partial
 from itertools import islice
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
@@ -25,6 +26,7 @@ from agex.contract.realtype import (
     real_iter,
     real_len,
 )
+from agex.printable import line
 from agex.typeslots import module_of
 
 __all__ = ["preview", "short_repr"]
@@ -39,7 +41,7 @@ _BITS = 1024
 
 def short_repr(value: object, limit: int = 80) -> str:
     """Write *value* on one line of at most *limit* characters."""
-    return _cut(" ".join(_Room(limit=limit).text(value).split("\n")), limit)
+    return _cut(line(" ".join(_safely(_Room(limit=limit).text, value).split("\n"))), limit)
 
 
 def preview(value: object, limit: int = 1000) -> str:
@@ -48,11 +50,23 @@ def preview(value: object, limit: int = 1000) -> str:
     Tables and arrays show shape, types and their first rows; long collections their first and
     last items and their length; other objects their class and public attributes.
     """
+    return _cut(_safely(partial(_preview, limit=limit), value), limit)
+
+
+def _preview(value: object, limit: int) -> str:
     for show in (_table, _array):
         text = show(value, limit)
         if text:
-            return _cut(text, limit)
-    return _cut(_Room(limit=limit).text(value), limit)
+            return text
+    return line(_Room(limit=limit).text(value))
+
+
+def _safely(write: Callable[[Any], str], value: object) -> str:
+    """Return what is written of a value, and its class alone where that fails: no preview ends a call."""
+    try:
+        return write(value)
+    except Exception as error:  # noqa: BLE001 - whatever a library says about one of its objects
+        return f"<{class_name(type(value))}, which cannot be shown: {class_name(type(error))}>"
 
 
 def _cut(text: str, limit: int) -> str:
@@ -221,11 +235,33 @@ def _fill(texts: Iterator[str], size: int, limit: int) -> tuple[list[str], bool]
 
 def _object(value: Any, room: _Room) -> str:
     kind = type(value)
-    if _is_printed(kind):
+    if _is_printed(kind) and _holds_no_others(value):
         return repr(value)
     public = [name for name in own_attributes(value) if type(name) is str and not name.startswith("_")]
     told = ", ".join(_attributes(value, public, room))
     return f"<{class_name(kind, dotted=True)} object{': ' + told if told else ''}>"
+
+
+def _holds_no_others(value: Any) -> bool:
+    """Tell whether the repr of a library's value asks no other object for its own.
+
+    A moment has the repr of its time zone in it, a record of numpy those of its objects, an offset those of
+    what it was made with: any of these may take hours.
+    """
+    zone = getattr(value, "tzinfo", None)
+    if not (zone is None or _is_printed(type(zone)) or module_of(type(zone)) in _ZONES):
+        return False
+    ends = [getattr(value, name, None) for name in ("left", "right")]
+    if getattr(getattr(value, "dtype", None), "hasobject", False) or getattr(value, "kwds", None):
+        return False
+    return all(end is None or _is_end(end) for end in ends)
+
+
+def _is_end(value: Any) -> bool:
+    return type(value) in {int, float} or (_is_printed(type(value)) and _holds_no_others(value))
+
+
+_ZONES = ("zoneinfo", "datetime", "pytz", "dateutil.tz.tz")
 
 
 def _is_printed(kind: type) -> bool:
@@ -247,7 +283,8 @@ def _library_value(value: Any) -> str | None:
     numpy, pandas = _loaded("numpy"), _loaded("pandas")
     kind = type(value)
     if numpy is not None and is_subclass(kind, numpy.generic):
-        return repr(value) if _is_printed(kind) and value.nbytes <= 64 else None
+        is_short = _is_printed(kind) and value.nbytes <= 64 and _holds_no_others(value)
+        return repr(value) if is_short else None
     if numpy is not None and is_known(kind, numpy.ndarray):
         return f"<{class_name(kind)} shape={value.shape} dtype={value.dtype}>"
     tables = (pandas.DataFrame, pandas.Series, pandas.Index) if pandas is not None else ()
@@ -279,10 +316,10 @@ def _table(value: Any, limit: int) -> str | None:
 
 def _with_lines(text: str, rows: str, limit: int) -> str:
     """Add as many whole rows as fit."""
-    for line in rows.splitlines():
-        if len(text) + 1 + len(line) > limit:
+    for row in map(line, rows.split("\n")):
+        if len(text) + 1 + len(row) > limit:
             break
-        text += f"\n{line}"
+        text += f"\n{row}"
     return text
 
 
@@ -302,7 +339,8 @@ def _cell(value: object) -> object:
         return _cut(value, 40)
     if type(value) in (int, float, bool):
         return value
-    return str(value) if _is_printed(type(value)) else short_repr(value, 40)
+    is_printed = _is_printed(type(value)) and _holds_no_others(value)
+    return str(value) if is_printed else short_repr(value, 40)
 
 
 def _array(value: Any, limit: int) -> str | None:

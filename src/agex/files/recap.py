@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from agex import parsing
 from agex.files.base import FileTree
+from agex.printable import line
 
 __all__ = ["recap"]
 
@@ -53,19 +54,20 @@ def _is_module(files: FileTree, path: str) -> bool:
 
 def _entry(files: FileTree, path: str) -> str:
     """Return a line for a file; nothing for a directory, which is seen by what is in it."""
-    return f"{path} ({_size(files.getsize(f'/{path}'))})" if files.isfile(f"/{path}") else ""
+    return f"{line(path)} ({_size(files.getsize(f'/{path}'))})" if files.isfile(f"/{path}") else ""
 
 
 def _module(path: str, source: bytes) -> str:
-    name = path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+    name = line(path.removesuffix(".py").removesuffix("/__init__").replace("/", "."))
+    shown_path = line(path)
     try:
         tree = parsing.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return f"{name}  ({path}; it has a syntax error)"
+        return f"{name}  ({shown_path}; it has a syntax error)"
     lines = list(_definitions(tree))
     rest = len(lines) - _SIGNATURES
     shown = [*lines[:_SIGNATURES], *([f"    ... {rest} more"] if rest > 0 else [])]
-    return "\n".join([f"{name}  ({path}){_about(tree)}", *shown])
+    return "\n".join([f"{name}  ({shown_path}){_about(tree)}", *shown])
 
 
 def _definitions(tree: ast.Module) -> Iterator[str]:
@@ -82,13 +84,13 @@ def _definitions(tree: ast.Module) -> Iterator[str]:
 def _signature(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
     returns = f" -> {ast.unparse(node.returns)}" if node.returns is not None else ""
     kind = "async def" if isinstance(node, ast.AsyncFunctionDef) else "def"
-    text = f"{kind} {node.name}({ast.unparse(node.args)}){returns}"
+    text = line(f"{kind} {node.name}({ast.unparse(node.args)}){returns}")
     return text if len(text) <= _LINE else f"{kind} {node.name}(...)"
 
 
 def _about(node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> str:
     doc = (ast.get_docstring(node) or "").strip().split("\n")[0][:_LINE]
-    return f": {doc}" if doc else ""
+    return f": {line(doc)}" if doc else ""
 
 
 def _size(size: int) -> str:

@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal, Union
 
-__all__ = ["annotation", "is_short"]
+__all__ = ["Room", "annotation", "is_short"]
 
 DEPTH = 4
 """Of nested containers; below that, Any."""
 CHOICES = 12
 """Values of a ``Literal`` and members of a union."""
+PARTS = 300
+"""Of the schemas of one tool."""
 TEXT = 40
 """Characters of a value that stands in a signature."""
 
@@ -23,34 +25,53 @@ _SCALARS: Mapping[str, Any] = {
 }  # fmt: skip
 
 
-def annotation(schema: Any, definitions: Mapping[str, Any], depth: int = 0) -> Any:
+class Room:
+    """How many parts of schemas are looked at, for one tool: a part may be referred to from many places."""
+
+    def __init__(self) -> None:
+        self._left = PARTS
+
+    def is_left(self) -> bool:
+        """Return whether one more part is looked at, and count it."""
+        self._left -= 1
+        return self._left >= 0
+
+
+def annotation(schema: Any, definitions: Mapping[str, Any], room: Room, depth: int = 0) -> Any:
     """Return the Python type of the values that *schema* describes.
 
     Args:
         schema: a JSON Schema, as data; anything else means Any.
         definitions: what ``#/$defs/NAME`` refers to.
+        room: of the tool; without any, all is Any.
         depth: how deep inside another schema this one is.
     """
-    if not isinstance(schema, Mapping) or depth > DEPTH:
+    if not isinstance(schema, Mapping) or depth > DEPTH or not room.is_left():
         return Any
     if isinstance(reference := schema.get("$ref"), str):
-        return annotation(definitions.get(reference.rpartition("/")[2]), definitions, depth + 1)
+        return annotation(definitions.get(reference.rpartition("/")[2]), definitions, room, depth + 1)
     if "enum" in schema or "const" in schema:
         return _literal(schema.get("enum", [schema.get("const")]))
     for combined in ("anyOf", "oneOf"):
         if isinstance(schema.get(combined), list):
-            return _union([annotation(one, definitions, depth + 1) for one in schema[combined][:CHOICES]])
+            return _union(
+                [annotation(one, definitions, room, depth + 1) for one in schema[combined][:CHOICES]]
+            )
     kind = schema.get("type")
     if isinstance(kind, list):
-        return _union([annotation({**schema, "type": one}, definitions, depth + 1) for one in kind[:CHOICES]])
-    return _of_kind(kind, schema, definitions, depth)
+        return _union(
+            [annotation({**schema, "type": one}, definitions, room, depth + 1) for one in kind[:CHOICES]]
+        )
+    return _of_kind(kind, schema, definitions, room, depth)
 
 
-def _of_kind(kind: Any, schema: Mapping[str, Any], definitions: Mapping[str, Any], depth: int) -> Any:
+def _of_kind(
+    kind: Any, schema: Mapping[str, Any], definitions: Mapping[str, Any], room: Room, depth: int
+) -> Any:
     if kind == "array":
-        return list[annotation(schema.get("items"), definitions, depth + 1)]  # type: ignore[misc]  # made at run time
+        return list[annotation(schema.get("items"), definitions, room, depth + 1)]  # type: ignore[misc]  # made at run time
     if kind == "object":
-        return dict[str, annotation(schema.get("additionalProperties"), definitions, depth + 1)]  # type: ignore[misc]
+        return dict[str, annotation(schema.get("additionalProperties"), definitions, room, depth + 1)]  # type: ignore[misc]
     return _SCALARS.get(kind, Any) if isinstance(kind, str) else Any
 
 

@@ -244,10 +244,10 @@ async def _list_tools(client: Client) -> list[Tool]:
         page = await client.list_tools(cursor=cursor)
         tools += page.tools
         cursor = page.next_cursor
+        if len(tools) > TOOLS or (cursor is not None and not page.tools):
+            raise ToolError(f"the MCP server lists more than {TOOLS} tools, or goes on without end")
         if cursor is None:
             break
-        if len(tools) > TOOLS or not page.tools:
-            raise ToolError(f"the MCP server lists more than {TOOLS} tools, or goes on without end")
     return tools
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from agex.mcp.schema import annotation, is_short
+from agex.mcp.schema import Room, annotation, is_short
 from agex.mcp.wire import to_json
 
 if TYPE_CHECKING:
@@ -50,11 +50,13 @@ def identifier(text: str, fallback: str) -> str:
 def _distinct(names: Iterable[str], fallback: str) -> list[str]:
     """Return identifiers for *names*, each but once."""
     taken: dict[str, None] = {}
+    numbers: dict[str, int] = {}
+    """The last one of each name: counted anew for each of many equal names, they would cost the square."""
     for name in names:
         base = made = identifier(name, fallback)
-        number = 2
         while made in taken:
-            made, number = f"{base}_{number}", number + 1
+            numbers[base] = numbers.get(base, 1) + 1
+            made = f"{base}_{numbers[base]}"
         taken[made] = None
     return list(taken)
 
@@ -101,6 +103,8 @@ def _parameters(schema: Mapping[str, Any]) -> dict[str, str] | None:
     properties, required = schema.get("properties", {}), schema.get("required", [])
     if not isinstance(properties, Mapping) or not isinstance(required, list):
         return None
+    if len(properties) > PARAMETERS or len(required) > PARAMETERS:
+        return None
     if not all(isinstance(one, str) and one in properties for one in required):
         return None
     names = list(dict.fromkeys([*required, *properties]))
@@ -109,7 +113,8 @@ def _parameters(schema: Mapping[str, Any]) -> dict[str, str] | None:
 
 def _signature(tool: Tool, parameters: Mapping[str, str] | None) -> inspect.Signature:
     schema = tool.input_schema
-    answer = _answer(tool)
+    room = Room()
+    answer = _answer(tool, room)
     if parameters is None:
         rest = inspect.Parameter("arguments", inspect.Parameter.VAR_KEYWORD, annotation=Any)
         return inspect.Signature([rest], return_annotation=answer)
@@ -119,7 +124,7 @@ def _signature(tool: Tool, parameters: Mapping[str, str] | None) -> inspect.Sign
             own,
             inspect.Parameter.POSITIONAL_OR_KEYWORD,
             default=_default(schema, name),
-            annotation=annotation(schema["properties"][name], definitions),
+            annotation=annotation(schema["properties"][name], definitions, room),
         )
         for own, name in parameters.items()
     ]
@@ -139,12 +144,12 @@ def _definitions(schema: Mapping[str, Any]) -> Mapping[str, Any]:
     return found if isinstance(found, Mapping) else {}
 
 
-def _answer(tool: Tool) -> Any:
+def _answer(tool: Tool, room: Room) -> Any:
     schema = tool.output_schema
     if schema is None:
         return Any
     described = schema["properties"]["result"] if is_wrapped(tool) else schema
-    return annotation(described, _definitions(schema))
+    return annotation(described, _definitions(schema), room)
 
 
 def is_wrapped(tool: Tool) -> bool:

@@ -159,7 +159,8 @@ class ModuleGrant:
         said = (self._exclude,) if isinstance(self._exclude, str) else self._exclude
         below = f"{home}.".removeprefix(f"{self.module_name}.")
         is_below = below not in {"", f"{home}."}
-        return f"{home}.{name}" in said or (is_below and matches(self._exclude, f"{below}{name}"))
+        whole = [each for each in said if each.startswith(f"{self.module_name}.")]
+        return matches(whole, f"{home}.{name}") or (is_below and matches(self._exclude, f"{below}{name}"))
 
     def _copy_of(self, module: types.ModuleType) -> types.ModuleType:
         copy = self._copies.get(module.__name__)

@@ -208,6 +208,8 @@ class Policy:
         """
         if not isinstance(class_, type):
             raise DefinitionError(f"Policy.cls needs a class, got {type(class_).__name__}")
+        include, exclude = (misnamed.settled(each, class_, name) for each in (include, exclude))
+        configure = misnamed.configured(configure or {}, class_, name)
         misnamed.check_class(class_, (), include, exclude, tuple(configure or ()))
         settings = {
             "name": name,
@@ -252,6 +254,8 @@ class Policy:
         *host_fs_access* and *network_access* say what is open while a function of the module runs that
         guest code calls, or a public method of the live object.
         """
+        include, exclude = (misnamed.settled(each, module, name) for each in (include, exclude))
+        configure = misnamed.configured(configure or {}, module, name)
         if isinstance(module, types.ModuleType):
             misnamed.check_module(module, include, exclude, tuple(configure or ()))
         else:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from agex.typeslots import mro_of, name_of
+from agex.values.budget import spend
 from agex.values.dtypes import describe, dtype_of, has_objects, make_dtype
 from agex.values.library import library
 from agex.values.sharing import array_root
@@ -47,6 +48,8 @@ def _flat(array: Any) -> Any:
     return laid.reshape(-1) if laid.flags.c_contiguous else None
 
 
+_OF_NOTHING = 64
+"""What an item of no bytes counts: most of what is made of it has some."""
 _MOST_AXES, _MOST_ITEMS = 64, 1 << 62  # that numpy can count; longer numbers take long to multiply
 
 
@@ -138,7 +141,9 @@ def make_array(memory: Any, description: Any, shape: tuple[int, ...], order: Ord
     dtype = dtype_of(description)
     if has_objects(dtype):
         raise ValueError("objects cannot be made from memory")
-    size, data = _size(shape) * dtype.itemsize, _own(memory)
+    items = _size(shape)
+    spend(items * (1 if dtype.itemsize else _OF_NOTHING))
+    size, data = items * dtype.itemsize, _own(memory)
     if size != data.nbytes:
         raise ValueError(f"an array of {size} bytes was given {data.nbytes}")
     made = _laid_out(shape, dtype, order, buffer=data)
@@ -264,6 +269,7 @@ def make_object_array(description: Any, shape: tuple[int, ...], order: Order, ro
     Its size must be paid for with bytes of the stream, and each pays once.
     """
     dtype = dtype_of(description)
+    spend(_size(shape) * dtype.itemsize)
     if not has_objects(dtype):
         raise ValueError(f"no objects are in an array of {dtype}")
     if type(room) is not bytearray or _size(shape) * dtype.itemsize > len(room) * _ROOM:
@@ -322,7 +328,15 @@ def take_records(encoder: Any, array: Any) -> Any:
 
 def make_records(array: Any) -> Any:
     np = library("numpy")
+    _require_arrays(array)
     return array.view(np.recarray)
+
+
+def _require_arrays(*values: Any) -> None:
+    """Require arrays: numpy makes one of much else, such as all the numbers of a range."""
+    for value in values:
+        if type(value) is not library("numpy").ndarray:
+            raise TypeError(f"an array from a {type(value).__name__}")
 
 
 def take_masked(_encoder: Any, array: Any) -> Any:
@@ -334,6 +348,7 @@ def take_masked(_encoder: Any, array: Any) -> Any:
 
 def make_masked(data: Any, mask: Any, fill_value: Any, hard: bool) -> Any:
     np = library("numpy")
+    _require_arrays(data, fill_value, *([] if mask is None else [mask]))
     known = np.ma.nomask if mask is None else mask
     return np.ma.MaskedArray(data, known, fill_value=fill_value, hard_mask=bool(hard))
 
@@ -376,6 +391,8 @@ def make_text(text: str | bytes) -> Any:
     return np.str_(text) if type(text) is str else np.bytes_(text)
 
 
+_GENERATOR = 4096
+"""Bytes of one of the larger generators; a state of one of them has as many."""
 _BIT_GENERATORS = ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
 _LARGEST_POOL = 64  # words; numpy's own is 4, and the work of mixing one grows with its square
 _MOST_NUMBERS, _MOST_BITS = 1024, 4096  # of a seed; numpy's own is one of 128 bits
@@ -392,6 +409,7 @@ def take_generator(_encoder: Any, generator: Any) -> Any:
 def make_generator(kind: str, state: Any, sequence: tuple[Any, ...]) -> Any:
     np = library("numpy")
     entropy, spawn_key, pool_size, spawned = sequence
+    spend(_GENERATOR)
     _require_small(*sequence)
     seed = np.random.SeedSequence(
         entropy, spawn_key=spawn_key, pool_size=pool_size, n_children_spawned=spawned
@@ -427,6 +445,7 @@ def take_random_state(_encoder: Any, generator: Any) -> Any:
 def make_random_state(state: Any) -> Any:
     np = library("numpy")
     _require_inside(state)
+    spend(_GENERATOR)
     made = np.random.RandomState(0)
     made.set_state(state)
     return made

@@ -6,6 +6,7 @@ fraction of loading it.
 
 from __future__ import annotations
 
+import math
 import re
 
 from agex.errors import StateCorrupt
@@ -21,17 +22,25 @@ __all__ = [
     "PAIR",
     "POP",
     "PUSH",
+    "SHORT",
+    "SIZED",
     "SIZES",
     "TAKES",
     "after",
+    "at_most",
     "audit",
+    "count",
+    "surplus",
+    "unframed",
 ]
 
 _TUPLES = b"t\x85\x86\x87\x91R"  # the last two: a frozenset, a call, whose result may be a kind of tuple
 _TUPLE = rb"[tR\x85\x86\x87\x91]"
 _PLAIN = rb"[.()01Naesu}\]\x88\x89\x8f\x90\x93\x94\x97\x98]"
 _FIXED = rb"|[Kh][\s\S]|M[\s\S]{2}|[Jj][\s\S]{4}|[G\x95][\s\S]{8}|\x80\x05"
-_SHORT = b"".join(rb"|\x8c" + re.escape(bytes((n,))) + rb"[\s\S]{%d}" % n for n in range(25))
+SIZED = b"|".join(re.escape(bytes((n,))) + rb"[\s\S]{%d}" % n for n in range(33))
+SHORT = rb"[\x8cC](?:" + SIZED + b")"
+_SHORT = b"|" + SHORT
 _RUN = re.compile(b"(?:" + _PLAIN + b"|" + _TUPLE + _FIXED + _SHORT + b")*+")
 _FLAT_RUN = re.compile(b"(?:" + _PLAIN + _FIXED + _SHORT + b")*+")
 _LENGTHS = {0x8C: 1, 0x58: 4, 0x8D: 8, 0x43: 1, 0x42: 4, 0x8E: 8, 0x96: 8, 0x8A: 1, 0x8B: 4}
@@ -52,29 +61,62 @@ def audit(stream: bytes) -> None:
     Raises:
         StateCorrupt: it is not, or it nests more deeply than any value does.
     """
-    may_be_deep = sum(stream.count(opcode) for opcode in _TUPLES) > _DEEPEST
-    found = _walk(stream, _FLAT_RUN if may_be_deep else _RUN)
+    may_be_deep = at_most(stream, _TUPLES) > _DEEPEST
+    found = count(stream, _FLAT_RUN if may_be_deep else _RUN, _TUPLES)
+    if stream[-1:] != b".":
+        raise StateCorrupt("a stored value is cut short")
     if found > _DEEPEST and _depth(stream) > _DEEPEST:
         raise StateCorrupt("a stored value is nested more deeply than any value is")
 
 
-def _walk(stream: bytes, runs: re.Pattern[bytes]) -> int:
-    """Check the opcodes; give how many of them the runs left out as making tuples."""
-    at, size, tuples, run = 0, len(stream), 0, runs.match
+def at_most(stream: bytes, opcodes: bytes) -> int:
+    """Return how many of some opcodes there may be: they may be bytes of a text as well."""
+    return len(stream) - len(stream.translate(None, opcodes))
+
+
+def count(stream: bytes, runs: re.Pattern[bytes], counted: bytes, most: float = math.inf) -> int:
+    """Check the opcodes; give how many of those to be counted the runs left out, or more than *most*."""
+    at, size, many, run = 0, len(stream), 0, runs.match
     while True:
         found = run(stream, at)
         assert found is not None  # it matches nothing, too
         at = found.end()
-        if at >= size:
-            break
-        if stream[at] in _TUPLES:
-            tuples += 1
-            at += 1
-        else:
-            at = after(stream, at)
-    if stream[-1:] != b".":
-        raise StateCorrupt("a stored value is cut short")
-    return tuples
+        if at >= size or many > most:
+            return many
+        if stream[at] in counted:
+            many += 1
+        elif SIZES[stream[at]]:
+            raise StateCorrupt(f"a stored value uses the opcode {stream[at]:#x}, which none does")
+        at = at + SIZES[stream[at]] if SIZES[stream[at]] else after(stream, at)
+
+
+_SET, _FEWER, _SETS, _LISTS = 240, 88, b"\x8f\x91", b"]}"
+_NO_SET = re.compile(
+    b"(?:" + _PLAIN.replace(rb"\x8f", b"") + rb"|[tR\x85\x86\x87]" + _FIXED + _SHORT + b")*+"
+)
+_NO_LIST = re.compile(
+    b"(?:" + _PLAIN.replace(rb"}\]", b"") + rb"|[\]}]\x94|[tR\x85\x86\x87\x91]" + _FIXED + _SHORT + b")*+"
+)
+
+
+def surplus(stream: bytes, enough: float = math.inf) -> int:
+    """Return what the containers of a stream take beyond what its bytes pay for, as a rule.
+
+    That is a set, of 240 bytes where two say so, and a list or dict to which nothing refers, as the pickler
+    writes none. Beyond what is enough to know it is not counted any more.
+    """
+    found = 0
+    for opcodes, runs, each in ((_SETS, _NO_SET, _SET), (_LISTS, _NO_LIST, _FEWER)):
+        most = at_most(stream, opcodes)
+        if opcodes == _LISTS:
+            most -= stream.count(b"]\x94") + stream.count(b"}\x94")
+        if most * each > len(stream) * _TOLERATED:  # else they may be bytes of a text as well
+            found += each * count(stream, runs, opcodes, enough / each)
+    return found
+
+
+_TOLERATED = 8
+"""Bytes for each byte of a stream that are not counted."""
 
 
 def after(stream: bytes, at: int) -> int:
@@ -86,6 +128,22 @@ def after(stream: bytes, at: int) -> int:
     if end > len(stream):  # a regular expression would begin at the end of the stream, and find no fault
         raise StateCorrupt("a stored value is cut short")
     return end
+
+
+def unframed(stream: bytes) -> bytes:
+    """Return a stream without the frames that the pickler writes one after the other."""
+    pieces, at = [stream[:2]], 2
+    while stream[at : at + 1] == b"\x95":
+        end = at + 9 + int.from_bytes(stream[at + 1 : at + 9], "little")
+        pieces.append(stream[at + 9 : end])
+        at = end
+        if at < len(stream) and not SIZES[stream[at]]:  # what is larger than a frame stands between two
+            at = after(stream, at)
+            pieces.append(stream[end:at])
+            if stream[at : at + 1] == b"\x94":
+                at += 1
+                pieces.append(b"\x94")
+    return b"".join((*pieces, stream[at:]))
 
 
 # What opcodes do to a stack of depths, and how many bytes those take that do not say their own length.
@@ -137,7 +195,8 @@ def _depth(stream: bytes) -> int:
             elif does == DROP:
                 del stack[marks.pop() :]
             elif does == POP:
-                del stack[-TAKES[opcode] :]
+                takes_mark = opcode == 0x30 and marks[-1:] == [len(stack)]
+                del (marks if takes_mark else stack)[-TAKES[opcode] :]
             elif does in {FEW, MANY}:
                 start = marks.pop() if does == MANY else -TAKES[opcode]
                 stack[start:] = [1 + max(stack[start:], default=0)]

@@ -18,6 +18,7 @@ from agex.errors import StateCorrupt
 from agex.typeslots import bases_of, mro_of, name_of, qualname_of
 from agex.values import instances, members
 from agex.values.allow import Allow
+from agex.values.budget import CALL, current, spend
 from agex.values.guest import GuestCode
 from agex.values.handle import Handle, unwrapped
 from agex.values.kinship import is_class, is_function, type_name
@@ -110,6 +111,7 @@ class Builder:
         attributes: dict[str, Any] | None = None,
     ) -> Any:
         """Make a `functools.partial`, in a handle."""
+        spend(_OBJECT + 8 * len(args) + _PLACE * (len(keywords) + len(attributes or ())))
         given = [unwrapped(each) for each in args]
         named = {_exact(name): unwrapped(each) for name, each in keywords.items()}
         made = _of(function, lambda f: functools.partial(f, *given, **named))
@@ -123,6 +125,7 @@ class Builder:
         if any(type(each) is str for each in bounds):  # which typing compiles
             raise StateCorrupt("a stored type variable is bound by a text")
         bound, *constraints = map(unwrapped, bounds)
+        spend(_OBJECT * 4 + 8 * len(constraints))
         lost = next((each for each in (bound, *constraints) if type(each) is NotKept), None)
         if lost is not None:
             return lost
@@ -243,6 +246,7 @@ class Builder:
         """Give an instance its attributes, which are all it has."""
         if self._may_fill(value):
             own = instances.attributes_of(value)
+            spend(_PLACE * len(attributes))
             own.update(attributes)
             if Handle in set(map(type, attributes.values())):
                 own.update({name: unwrapped(each) for name, each in attributes.items()})
@@ -250,6 +254,7 @@ class Builder:
     def _may_fill(self, value: Any) -> bool:
         if type(value) is NotKept:
             return False
+        spend(_OBJECT // 4)
         if id(type(value)) not in self._filled:
             raise StateCorrupt(f"a stored value fills a {type(value).__name__}")
         return True
@@ -383,6 +388,7 @@ class Builder:
         if type(namespace) is not Namespace:
             raise StateCorrupt("a stored value fills something that is not a namespace")
         values = {**direct, **self._thaw(*copied)} if copied else direct
+        spend(_PLACE * len(values))
         namespace.globals.update({_exact(name): unwrapped(value) for name, value in values.items()})
 
     def fillings(self) -> list[Any]:
@@ -392,9 +398,12 @@ class Builder:
     def _rebuilt(self, source: str, name: str, kind: str, namespace: Namespace, given: Any) -> Any:
         if self._guest is None:
             return _missing(name, kind, "no guest code can be loaded here")
+        budget = current()
+        budget.spend(CALL + 4 * len(source))
         namespace.globals[GIVEN] = given
         try:
-            return self._guest.rebuild(source, MADE, namespace.globals)
+            with budget.stopped():
+                return self._guest.rebuild(source, MADE, namespace.globals)
         except Exception as error:  # noqa: BLE001 - code that cannot be loaded is lost, and only it
             return _missing(name, kind, f"{type(error).__name__}: {error}")
         finally:
@@ -450,6 +459,7 @@ class Builder:
         """Make a class as ``collections.namedtuple`` does."""
         import collections
 
+        spend(CALL * 4 + _OBJECT * len(fields))
         given: Any = [unwrapped(each) for each in defaults] or None
         made: Any = collections.namedtuple(name, fields, rename=True, defaults=given)  # type: ignore[misc]  # noqa: PYI024
         if made._fields != fields:  # those that were renamed once have the names that they would get
@@ -464,12 +474,17 @@ class Builder:
             return cls
         if not (is_class(cls) and bases_of(cls) == (tuple,)):
             raise StateCorrupt("a stored named tuple is of something else")
+        spend(8 * len(items))
         return tuple.__new__(cls, items)
 
 
 MADE, GIVEN, RUN = "made_here", "given_here", "run_here"
 """The names that the program of a stored function or class binds it to, has captured values under, and gives
 the function that makes a class."""
+
+
+_OBJECT, _PLACE = 256, 32
+"""Bytes of an object with a dict, and of a place in one."""
 
 
 def may_store(guest: GuestCode | None, cls: type, name: str, value: Any) -> bool:

@@ -12,16 +12,16 @@ Three walls, each enough for what it is for:
 
 from __future__ import annotations
 
-import io
 import pickle
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from agex.errors import StateCorrupt
-from agex.values import arrays, frames, plain, tables
+from agex.values import arrays, frames, plain, scalars, tables
 from agex.values.allow import Allow
-from agex.values.audit import audit
+from agex.values.audit import audit, surplus
+from agex.values.budget import BYTES_A_BYTE, CALL, SMALL_CALL, Clock, current, enough_for, file_of, size_of
 from agex.values.builder import Builder
 from agex.values.group import Group
 from agex.values.guest import CodeElsewhere, GuestCode
@@ -35,12 +35,21 @@ from agex.values.weight import weigh
 __all__ = ["decode"]
 
 
-def _of_what_is_kept(make: Callable[..., Any]) -> Callable[..., Any]:
-    """Let a constructor that is given a lost part, and cannot do without it, give the lost part."""
+def _of_what_is_kept(make: Callable[..., Any], cost: int | None) -> Callable[..., Any]:
+    """Let a constructor pay for what it is given, as often as it is given.
+
+    One that is given a lost part, and cannot do without it, gives the lost part.
+    """
 
     def made(*args: Any) -> Any:
+        budget = current()
+        if cost is not None:  # else it pays by itself
+            budget.spend(cost + size_of(args, 3))
         try:
-            return make(*args)
+            with budget.stopped():
+                return make(*args)
+        except StateCorrupt:
+            raise
         except Exception:  # what a library says to a marker in place of a part; any other goes on
             lost = _lost_among(args)
             if lost is None:
@@ -64,9 +73,18 @@ _CONSTRUCTORS: Mapping[tuple[str, str], Any] = {
     **{("builtins", name): value for name, value in plain.CONSTANTS.items()},
     **{(function.__module__, function.__qualname__): function for function in plain.CONSTRUCTORS},
     **{
-        (function.__module__, function.__qualname__): _of_what_is_kept(function)
-        for library in (arrays, frames, tables)
-        for function in library.CONSTRUCTORS
+        (function.__module__, function.__qualname__): _of_what_is_kept(function, cost)
+        for constructors, cost in (
+            (arrays.CONSTRUCTORS, SMALL_CALL),
+            (frames.CONSTRUCTORS, CALL),
+            (scalars.CONSTRUCTORS, SMALL_CALL),
+            (tables.CONSTRUCTORS, CALL),
+        )
+        for function in constructors
+    },
+    **{
+        (function.__module__, function.__qualname__): _of_what_is_kept(function, None)
+        for function in (arrays.fill_object_array, tables.make_figure)
     },
 }
 _INERT = frozenset((cls.__module__, cls.__qualname__) for cls in plain.NATIVE)
@@ -110,14 +128,10 @@ def _variables(group: Group, allow: Allow, guest: GuestCode | None) -> dict[str,
     """Make the variables of a group; instances that cannot be hashed are lost, and what holds them is not."""
     reason = ""
     for _ in range(2):
-        load = _Loader(allow, guest, trusted=not group.origin, unhashed=reason)
+        load = _Loader(allow, guest, unhashed=reason)
         try:
-            *_, values, fillings = load(group.stream, (), group.buffers)
-            for filling in fillings:
-                load.builder().fill_namespace(*filling)
-            for each in load.later:
-                each()
-            return dict(zip(group.names, map(unwrapped, values), strict=True))
+            with enough_for(group.size):
+                return dict(zip(group.names, load.values(group), strict=True))
         except Exception as error:
             if not _is_of_a_hash(error, guest):
                 raise
@@ -140,21 +154,30 @@ def _is_of_a_hash(error: Exception, guest: GuestCode | None) -> bool:
 class _Loader:
     """Loads a stream, and the ones nested in it."""
 
-    def __init__(
-        self, allow: Allow, guest: GuestCode | None, *, trusted: bool = True, unhashed: str = ""
-    ) -> None:
+    def __init__(self, allow: Allow, guest: GuestCode | None, *, unhashed: str = "") -> None:
         self._allow = allow
         self._guest = guest
-        self._trusted = trusted
         self._unhashed = unhashed
         self.later: list[Callable[[], None]] = []
         """What is done when everything is made."""
 
+    def values(self, group: Group) -> list[Any]:
+        """Make the values of a group, in the order of its names."""
+        *_, values, fillings = self(group.stream, (), group.buffers)
+        for filling in fillings:
+            self.builder().fill_namespace(*filling)
+        for each in self.later:
+            each()
+        return [unwrapped(each) for each in values]
+
     def __call__(self, stream: bytes, outer: Sequence[Any], buffers: Sequence[Any]) -> Any:
+        budget = current()
+        budget.spend(BYTES_A_BYTE * len(stream))  # also for one that is nested, as often as it is loaded
         audit(stream)
-        if not self._trusted:
-            weigh(stream)
-        return _Unpickler(stream, buffers, self.builder(outer)).load()
+        budget.spend(surplus(stream, budget.left))
+        weighed = weigh(stream)
+        clock = budget.watched() if weighed.is_metered else None
+        return _Unpickler(weighed.stream, buffers, self.builder(outer), clock).load()
 
     def builder(self, outer: Sequence[Any] = ()) -> Builder:
         return Builder(self._allow, self._guest, self, outer, later=self.later, unhashed=self._unhashed)
@@ -176,9 +199,9 @@ def _constructor(module: str, name: str, builder: Builder) -> Any:
 class _Unpickler(pickle.Unpickler):
     """The unpickler in C. A stream that names more than native types is rehearsed before it goes on."""
 
-    def __init__(self, stream: bytes, buffers: Sequence[Any], builder: Builder) -> None:
-        super().__init__(io.BytesIO(stream), buffers=buffers)
-        self._whole = stream, buffers
+    def __init__(self, stream: bytes, buffers: Sequence[Any], builder: Builder, clock: Clock | None) -> None:
+        super().__init__(file_of(stream, clock), buffers=buffers)
+        self._whole = stream, buffers, clock
         self._rehearsed = False
         self._builder = builder
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from agex.values.budget import spend
 from agex.values.kinship import is_exactly
 from agex.values.library import library
 
@@ -85,6 +86,10 @@ def _is_plain(value: Any) -> bool:
     return type(value) in _WORDS or value is str or value is bytes  # h5py says so what its objects are
 
 
+_DTYPE = 512
+"""Bytes of a dtype."""
+
+
 def dtype_of(description: Any) -> Any:
     """Make a dtype from its description.
 
@@ -92,7 +97,9 @@ def dtype_of(description: Any) -> Any:
         ValueError, TypeError: it is none.
     """
     np = library("numpy")
+    spend(_DTYPE)  # of each part, as often as it is referred to
     if isinstance(description, str):
+        spend(16 * len(description))
         return np.dtype(description)
     kind, *rest = description
     if kind == "sub":
@@ -110,6 +117,7 @@ def dtype_of(description: Any) -> Any:
 
 def _of_fields(fields: Any, itemsize: int, aligned: bool, record: bool = False) -> Any:
     np = library("numpy")
+    spend(_DTYPE * len(fields))
     form: dict[str, Any] = {"names": [], "formats": [], "offsets": [], "titles": [], "itemsize": itemsize}
     for name, part, offset, *title in fields:
         form["names"].append(str(name))

@@ -17,6 +17,8 @@ from typing import Any
 
 from agex.values import instances, kinds, plain
 from agex.values.allow import Allow, class_name
+from agex.values.audit import surplus
+from agex.values.budget import BYTES_A_BYTE, unpaid
 from agex.values.capture import CannotKeep, Captures, Early, Fillings, Held, is_code
 from agex.values.group import Group, Lost
 from agex.values.guest import GuestCode
@@ -48,7 +50,7 @@ def _encode(cluster: Cluster, variables: Mapping[str, Any], captures: Captures) 
     values = {name: variables[name] for name in names}
     if cluster.kinds <= _NATIVE:
         try:
-            return Group(names=names, stream=pickle.dumps((tuple(values.values()), ()), 5))
+            return _paid(Group(names=names, stream=pickle.dumps((tuple(values.values()), ()), 5)))
         except RecursionError as error:
             return _last_resort(cluster, variables, captures, error)
     encoder = Encoder(cluster, values, captures)
@@ -56,13 +58,21 @@ def _encode(cluster: Cluster, variables: Mapping[str, Any], captures: Captures) 
         stream = encoder.whole(list(values.values()))
     except _UNENCODABLE as error:
         return _last_resort(cluster, variables, captures, error)
-    return Group(
-        names=names,
-        stream=stream,
-        buffers=tuple(encoder.buffers),
-        lost=encoder.lost_by_name(),
-        has_code=bool(cluster.code),
+    return _paid(
+        Group(
+            names=names,
+            stream=stream,
+            buffers=tuple(encoder.buffers),
+            lost=encoder.lost_by_name(),
+            has_code=bool(cluster.code),
+        )
     )
+
+
+def _paid(group: Group) -> Group:
+    """Add bytes to a group that is smaller than what is made of it, as many empty sets are: see `budget`."""
+    owed = unpaid(group.size, BYTES_A_BYTE * len(group.stream) + surplus(group.stream))
+    return replace(group, buffers=(*group.buffers, memoryview(bytes(owed)))) if owed else group
 
 
 _NATIVE = frozenset(

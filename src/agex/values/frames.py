@@ -14,7 +14,9 @@ from typing import Any
 from agex.typeslots import mro_of, name_of
 from agex.values import scalars
 from agex.values.arrays import alone
+from agex.values.budget import CALL, spend
 from agex.values.library import library
+from agex.values.scalars import require_distinct
 
 __all__ = ["CONSTRUCTORS", "find_kind"]
 
@@ -37,8 +39,10 @@ def _places(block: Any) -> Any:
 def make_frame(blocks: Sequence[tuple[Any, Any]], index: Any, columns: Any) -> Any:
     np = library("numpy")
     pd = library("pandas")
+    spend(CALL * len(blocks))
     pairs = [
-        (_block(values, len(places), len(index)), np.asarray(places, np.intp)) for values, places in blocks
+        (_block(_values(values), len(places), len(index)), _array(places).astype(np.intp, copy=False))
+        for values, places in blocks
     ]
     places = np.concatenate([np.empty(0, np.intp), *(each for _, each in pairs)])
     if not (isinstance(index, pd.Index) and isinstance(columns, pd.Index)):
@@ -46,6 +50,29 @@ def make_frame(blocks: Sequence[tuple[Any, Any]], index: Any, columns: Any) -> A
     if not np.array_equal(np.sort(places), np.arange(len(columns))):
         raise ValueError("the blocks of a frame do not fill its columns")
     return _joined(pairs, index, columns)
+
+
+def _array(value: Any) -> Any:
+    """Require an array of numpy: pandas makes one of much else, such as all the numbers of a range."""
+    if type(value) is not library("numpy").ndarray:
+        raise TypeError(f"an array from a {type(value).__name__}")
+    return value
+
+
+def _values(value: Any) -> Any:
+    """Require an array of numpy or of pandas."""
+    return value if isinstance(value, library("pandas").api.extensions.ExtensionArray) else _array(value)
+
+
+def _index(value: Any) -> Any:
+    """Require an index, which is gone through as a whole: a range has all its numbers then."""
+    if not isinstance(value, library("pandas").Index):
+        raise TypeError(f"an index from a {type(value).__name__}")
+    spend(_COPIES * 8 * len(value))
+    return value
+
+
+_COPIES = 2
 
 
 def _block(values: Any, width: int, height: int) -> Any:
@@ -80,6 +107,8 @@ def take_series(_encoder: Any, series: Any) -> Any:
 
 def make_series(values: Any, index: Any, name: Any) -> Any:
     pd = library("pandas")
+    if not isinstance(index, pd.Index) or len(_values(values)) != len(index):
+        raise ValueError("a series whose values are not those of its index")
     made = pd.Series(values, index=index, copy=False, dtype=values.dtype)
     made.name = name
     return made
@@ -117,6 +146,10 @@ def take_levels(_encoder: Any, index: Any) -> Any:
 
 def make_levels(levels: list[Any], codes: list[Any], names: list[Any]) -> Any:
     pd = library("pandas")
+    spend(CALL * len(levels))
+    for level, code in zip(levels, codes, strict=True):
+        require_distinct(_index(level))
+        _array(code)
     return pd.MultiIndex(levels=levels, codes=codes, names=names)
 
 
@@ -127,14 +160,18 @@ def take_index(_encoder: Any, index: Any) -> Any:
 
 def make_index(kind: str, values: Any, name: Any, freq: Any) -> Any:
     pd = library("pandas")
+    if isinstance(_values(values), pd.arrays.SparseArray):
+        spend(16 * len(values))  # which becomes a dense one
     made = pd.Index(values, name=name, dtype=values.dtype, copy=False)
     if type(made).__name__ != kind:
         raise ValueError(f"these values make a {type(made).__name__}, not a {kind}")
     if freq is not None and kind in _SPACED:
+        spend(_MOMENT * len(values))  # which are all made again, to compare them
         made.freq = freq
     return made
 
 
+_MOMENT = 64
 _SPACED = ("DatetimeIndex", "TimedeltaIndex")
 
 
@@ -152,7 +189,7 @@ def take_categorical(_encoder: Any, values: Any) -> Any:
 
 def make_categorical(codes: Any, dtype: Any) -> Any:
     pd = library("pandas")
-    made = pd.Categorical.from_codes(codes, dtype=dtype)  # checked, and copied
+    made = pd.Categorical.from_codes(_array(codes), dtype=dtype)  # checked, and copied
     return made if made._ndarray.dtype == codes.dtype else made.copy()
 
 
@@ -162,7 +199,7 @@ def take_times(_encoder: Any, values: Any) -> Any:
 
 def make_times(kind: str, memory: Any, dtype: Any) -> Any:
     pd = library("pandas")
-    if kind not in {"DatetimeArray", "TimedeltaArray"} or memory.dtype.kind != (
+    if kind not in {"DatetimeArray", "TimedeltaArray"} or _array(memory).dtype.kind != (
         "M" if kind[0] == "D" else "m"
     ):
         raise ValueError(f"no times are a {kind} of {memory.dtype}")
@@ -175,7 +212,7 @@ def take_periods(_encoder: Any, values: Any) -> Any:
 
 def make_periods(ordinals: Any, dtype: Any) -> Any:
     pd = library("pandas")
-    return pd.arrays.PeriodArray(ordinals, dtype=dtype)
+    return pd.arrays.PeriodArray(_array(ordinals), dtype=dtype)
 
 
 def take_masked(_encoder: Any, values: Any) -> Any:
@@ -186,7 +223,7 @@ def make_masked(kind: str, data: Any, mask: Any) -> Any:
     pd = library("pandas")
     if kind not in {"IntegerArray", "FloatingArray", "BooleanArray"}:
         raise ValueError(f"no masked array is a {kind}")
-    return getattr(pd.arrays, kind)(data, mask)
+    return getattr(pd.arrays, kind)(_array(data), _array(mask))
 
 
 def take_intervals(_encoder: Any, values: Any) -> Any:
@@ -195,7 +232,7 @@ def take_intervals(_encoder: Any, values: Any) -> Any:
 
 def make_intervals(left: Any, right: Any, closed: Any, dtype: Any) -> Any:
     pd = library("pandas")
-    return pd.arrays.IntervalArray.from_arrays(left, right, closed=closed, dtype=dtype)
+    return pd.arrays.IntervalArray.from_arrays(_index(left), _index(right), closed=closed, dtype=dtype)
 
 
 def take_sparse(_encoder: Any, values: Any) -> Any:
@@ -205,7 +242,7 @@ def take_sparse(_encoder: Any, values: Any) -> Any:
 
 def make_sparse(values: Any, places: Any, length: int, dtype: Any) -> Any:
     pd = library("pandas")
-    if len(values) != len(places):
+    if len(_values(values)) != len(_array(places)):
         raise ValueError(f"{len(values)} sparse values for {len(places)} places")
     index = library("pandas._libs.sparse").IntIndex(length, places, check_integrity=True)
     return pd.arrays.SparseArray._simple_new(values, index, dtype)  # no public way from these
@@ -217,7 +254,9 @@ def take_strings(_encoder: Any, values: Any) -> Any:
 
 def make_strings(dtype: Any, objects: Any) -> Any:
     pd = library("pandas")
-    return pd.array(objects, dtype=dtype)
+    if type(dtype) is not pd.StringDtype or dtype.storage != "python":  # another copies the texts
+        raise ValueError("texts that do not lie in an array of objects")
+    return pd.array(_array(objects), dtype=dtype)
 
 
 def take_arrow(_encoder: Any, values: Any) -> Any:
@@ -227,6 +266,9 @@ def take_arrow(_encoder: Any, values: Any) -> Any:
 
 def make_arrow(dtype: Any, values: Any) -> Any:
     pd = library("pandas")
+    pa = library("pyarrow")
+    if not hasattr(dtype, "pyarrow_dtype") and values.type not in {pa.string(), pa.large_string()}:
+        raise ValueError(f"texts from an arrow array of {values.type}")  # which would be written out
     return getattr(
         pd.arrays, "ArrowExtensionArray" if hasattr(dtype, "pyarrow_dtype") else "ArrowStringArray"
     )(values, **({} if hasattr(dtype, "pyarrow_dtype") else {"dtype": dtype}))
@@ -238,7 +280,7 @@ def take_wrapped(_encoder: Any, values: Any) -> Any:
 
 def make_wrapped(values: Any) -> Any:
     pd = library("pandas")
-    return pd.arrays.NumpyExtensionArray(values)
+    return pd.arrays.NumpyExtensionArray(_array(values))
 
 
 # -- which kind ----------------------------------------------------------------------------------

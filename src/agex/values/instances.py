@@ -15,11 +15,14 @@ import enum
 import struct
 import types
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from agex.typeslots import mro_of
 from agex.values import exceptions
+from agex.values.budget import put_in, size_of, spend
 from agex.values.handle import unwrapped
+from agex.values.plain import make_frozenset
 
 __all__ = [
     "attributes_of",
@@ -215,6 +218,7 @@ def blank(cls: type, args: tuple[Any, ...]) -> Any:
     solid = _solid(cls)
     if issubclass(cls, (type, enum.Enum)):
         raise TypeError(f"instances of {cls.__name__} are not made from fields")
+    spend(sum(size_of(each, 0) for each in args))
     if args and type(args[0]) is not _GIVEN.get(solid, type(args[0])):
         raise TypeError(f"a stored {cls.__name__} is made from a {type(args[0]).__name__}")
     if solid is collections.deque:
@@ -223,7 +227,13 @@ def blank(cls: type, args: tuple[Any, ...]) -> Any:
         return made
     if issubclass(solid, BaseException):
         return exceptions.blank(cls, args)
+    if solid is frozenset and args:
+        return frozenset.__new__(cls, make_frozenset(args[0]))  # type: ignore[type-var]
     return solid.__new__(cls, *args)
+
+
+_ITEM = 32
+"""Bytes of a place for an item or an attribute."""
 
 
 def fill(value: Any, state: State) -> None:
@@ -236,10 +246,12 @@ def fill(value: Any, state: State) -> None:
     elif items is not None:
         if type(items) is not list or (issubclass(solid, dict) and set(map(type, items)) - {tuple}):
             raise TypeError(f"the items of a stored {cls.__name__} are no list")
-        _PUT[solid](value, items)
+        spend(_ITEM * len(items))
+        put_in(partial(_PUT[solid], value), items)
     if solid is collections.defaultdict and factory is not None:
         _FACTORY.__set__(value, unwrapped(factory))
     if attributes is not None:
+        spend(_ITEM * len(attributes))
         own = object.__getattribute__(value, "__dict__")
         for name, each in attributes.items():
             own[name] = unwrapped(each)

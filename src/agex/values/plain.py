@@ -18,6 +18,7 @@ import ipaddress
 import pathlib
 import random
 import re
+import sys
 import types
 import uuid
 import zoneinfo
@@ -26,6 +27,7 @@ from typing import Any
 
 from agex.typedarray import TypedArray
 from agex.values import exceptions
+from agex.values.budget import put_in, spend
 from agex.values.handle import unwrapped
 from agex.values.lost import NotKept, make_not_kept, take_not_kept
 
@@ -77,6 +79,7 @@ _PATHS: Mapping[str, type[pathlib.PurePath]] = {
 
 
 def make_path(kind: str, text: str) -> pathlib.PurePath:
+    spend(4 * len(text) + _SMALL)
     return _PATHS[kind](text)
 
 
@@ -87,9 +90,32 @@ def take_path(_encoder: Any, path: pathlib.PurePath) -> Any:
 
 
 def make_pattern(pattern: str | bytes, flags: int) -> re.Pattern[Any]:
+    spend(_cost_of(pattern, flags))
     return re.compile(pattern, flags & ~re.DEBUG)  # which prints
 
 
+_PATTERN, _PATTERN_CHAR, _PATTERN_RANGE = 2048, 100, 24 * 1024
+"""What a pattern counts, each of its characters, which the parser in Python takes a microsecond for, and each
+range beyond ASCII, of which it makes a table of 64 KB."""
+_FOLDED = 4
+"""What a character of a range counts that is looked up without regard to case."""
+
+
+def _cost_of(pattern: str | bytes, flags: int) -> int:
+    cost = _PATTERN + _PATTERN_CHAR * len(pattern)
+    if isinstance(pattern, bytes):
+        return cost
+    widths = [ord(each[2]) - ord(each[0]) for each in _WIDE_RANGES.findall(pattern)]
+    widths += [int(high, 16) - int(low, 16) for low, high in _ESCAPED_RANGES.findall(pattern)]
+    widths += [sys.maxunicode] * len(_OTHER_RANGES.findall(_ESCAPED_RANGES.sub("", pattern)))
+    if flags & re.IGNORECASE or "(?" in pattern:
+        cost += _FOLDED * sum(map(abs, widths))
+    return cost + _PATTERN_RANGE * len(widths)
+
+
+_WIDE_RANGES = re.compile(r"[^\\]-[^\x00-\x7f]|[^\x00-\x7f]-[^\\]")
+_ESCAPED_RANGES = re.compile(r"\\[xuU]([0-9a-fA-F]{2,8})-\\[xuU]([0-9a-fA-F]{2,8})")
+_OTHER_RANGES = re.compile(r"\\[xuUN0-7][^-\\]*-|-\\[xuUN0-7]|\\[DSW]")
 _ADDRESS_TYPES: tuple[type, ...] = (
     ipaddress.IPv4Address, ipaddress.IPv6Address, ipaddress.IPv4Network, ipaddress.IPv6Network,
     ipaddress.IPv4Interface, ipaddress.IPv6Interface,
@@ -99,6 +125,13 @@ _ADDRESSES = {cls.__name__: cls for cls in _ADDRESS_TYPES}
 
 def make_address(kind: str, text: str) -> Any:
     return _ADDRESSES[kind](text)
+
+
+def make_frozenset(items: list[Any]) -> frozenset[Any]:
+    """Make a frozenset of many items, with a look at the clock now and then."""
+    made: set[Any] = set()
+    put_in(made.update, items)
+    return frozenset(made)
 
 
 def make_deque(maxlen: int | None) -> collections.deque[Any]:
@@ -119,6 +152,7 @@ def make_defaultdict(factory: Any) -> collections.defaultdict[Any, Any]:
 
 
 def make_chain(*maps: Any) -> collections.ChainMap[Any, Any]:
+    spend(_SMALL + 8 * len(maps))
     return collections.ChainMap(*maps)
 
 
@@ -130,6 +164,7 @@ def fill_attributes(value: Any, attributes: dict[str, Any]) -> None:
     """Set what is in the namespace of an exception or a simple namespace."""
     if not isinstance(value, (BaseException, types.SimpleNamespace)):
         raise TypeError(f"attributes for a {type(value).__name__}")
+    spend(_ATTRIBUTE * len(attributes))
     for name, each in attributes.items():
         if type(name) is str and (name == "__notes__" or not name.startswith("__")):
             vars(value)[name] = unwrapped(each)
@@ -140,9 +175,14 @@ def take_simple(_encoder: Any, value: types.SimpleNamespace) -> Any:
 
 
 def make_random(state: tuple[Any, ...]) -> random.Random:
+    spend(_RANDOM)
     made = random.Random(0)  # noqa: S311 - the guest's own
     made.setstate(state)
     return made
+
+
+_SMALL, _RANDOM = 256, 3072
+"""Bytes of a small object, and of a generator of random numbers."""
 
 
 def make_numbers(code: str, data: bytes) -> array.array[Any]:
@@ -154,6 +194,7 @@ def make_typed_array(code: str, data: bytes) -> array.array[Any]:
 
 
 def _filled(made: array.array[Any], data: bytes) -> array.array[Any]:
+    spend(len(data))
     made.frombytes(data)
     return made
 
@@ -161,6 +202,7 @@ def _filled(made: array.array[Any], data: bytes) -> array.array[Any]:
 def make_text_buffer(text: str, position: int, newline: str | None = "") -> io.StringIO:
     if newline not in {None, "", "\n", "\r", "\r\n"}:
         raise ValueError("no lines end so")
+    spend(_SMALL + 4 * len(text))
     made = io.StringIO()
     restore: Any = vars(io.StringIO)["__setstate__"]
     restore(made, (text, newline, position, None))  # the text as it is: its line ends were translated
@@ -173,12 +215,17 @@ def take_text_buffer(_encoder: Any, buffer: Any) -> Any:
 
 
 def make_byte_buffer(data: bytes, position: int) -> io.BytesIO:
+    spend(_SMALL + (0 if type(data) is bytes else len(data)))  # it shares bytes until it is written to
     made = io.BytesIO(data)
     made.seek(position)
     return made
 
 
+_ATTRIBUTE = 32
+
+
 def make_exception(name: str, args: tuple[Any, ...]) -> BaseException:
+    spend(8 * len(args))
     return exceptions.BUILTIN[name](*args)
 
 
@@ -236,8 +283,8 @@ KINDS: Mapping[type, Kind] = {
 
 CONSTRUCTORS: tuple[Callable[..., Any], ...] = (
     make_not_kept, make_feature, make_uuid, make_fraction, make_zone, make_path, make_pattern, make_address,
-    make_deque, make_ordered, make_counter, make_defaultdict, make_chain, make_simple, fill_attributes,
-    make_random, make_numbers, make_typed_array, make_text_buffer, make_byte_buffer, make_exception,
-    *exceptions.CONSTRUCTORS,
+    make_deque, make_frozenset, make_ordered, make_counter, make_defaultdict, make_chain, make_simple,
+    fill_attributes, make_random, make_numbers, make_typed_array, make_text_buffer, make_byte_buffer,
+    make_exception, *exceptions.CONSTRUCTORS,
 )  # fmt: skip
 """What the decoder may call."""

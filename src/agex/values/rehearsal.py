@@ -9,12 +9,12 @@ stream that comes to its end calls constructors only, and gives items to contain
 
 from __future__ import annotations
 
-import io
 import pickle
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from agex.values import plain
+from agex.values.budget import Clock, file_of
 from agex.values.builder import Builder
 
 __all__ = ["rehearse"]
@@ -47,14 +47,14 @@ _CONTAINERS: Mapping[tuple[str, str], Callable[..., Any]] = {
 """The constructors that make what is given items afterwards."""
 
 
-def rehearse(stream: bytes, buffers: Sequence[Any]) -> None:
+def rehearse(stream: bytes, buffers: Sequence[Any], clock: Clock | None = None) -> None:
     """Check what a stream calls and what it gives items to.
 
     Raises:
         Exception: it calls what is no constructor or fills what is no container; whatever the
             unpickler says to that.
     """
-    _Rehearsal(io.BytesIO(stream), buffers=buffers).load()
+    _Rehearsal(file_of(stream, clock), buffers=buffers).load()
 
 
 class _Rehearsal(pickle.Unpickler):

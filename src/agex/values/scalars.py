@@ -5,9 +5,11 @@ Nothing here imports pandas until a value of it comes by.
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable
 from typing import Any
 
+from agex.values.budget import CALL, spend
 from agex.values.handle import unwrapped
 from agex.values.library import library
 
@@ -22,7 +24,43 @@ def take_category_dtype(_encoder: Any, dtype: Any) -> Any:
 
 def make_category_dtype(categories: Any, ordered: bool | None) -> Any:
     pd = library("pandas")
+    if categories is not None:
+        if not isinstance(categories, pd.Index):
+            raise TypeError(f"categories from a {type(categories).__name__}")
+        spend(CALL + 16 * len(categories))
+        require_distinct(categories)
     return pd.CategoricalDtype(categories, ordered)
+
+
+def require_distinct(index: Any) -> None:
+    """Check that pandas finds no item of an index twice, without the table that it makes for that.
+
+    Items that lie unluckily in that table cost the square of their number. Sorted numbers do not, and the
+    answer is kept with the index.
+
+    Raises:
+        ValueError: an item, or a hash, is there too often.
+    """
+    pd = library("pandas")
+    np = library("numpy")
+    values = index.array
+    if isinstance(index, (pd.RangeIndex, pd.MultiIndex)) or len(index) <= _FEW:
+        return
+    if index.dtype == object:
+        numbers = np.fromiter(map(hash, values), np.int64, len(index))
+    else:
+        numbers = np.asarray(values._ndarray if hasattr(values, "_ndarray") else values)
+        if numbers.dtype == object:
+            numbers = np.fromiter(map(hash, numbers), np.int64, len(index))
+    if np.all(numbers[1:] > numbers[:-1]):
+        return
+    _, counts = np.unique(numbers, return_counts=True)
+    if counts.max() > _FEW:
+        raise ValueError("an index of items that have one hash")
+
+
+_FEW = 100
+"""Items that may have one hash."""
 
 
 _DTYPES: dict[str, tuple[str, ...]] = {
@@ -50,6 +88,8 @@ def make_dtype(kind: str, args: tuple[Any, ...]) -> Any:
     pd = library("pandas")
     if len(args) != len(_DTYPES[kind]):
         raise ValueError(f"{kind} of {len(args)} arguments")
+    if kind == "DatetimeTZDtype" and not isinstance(args[1], dt.tzinfo):  # a text may name a file
+        raise TypeError(f"a time zone from a {type(args[1]).__name__}")
     return getattr(pd, kind)(*args)
 
 
@@ -59,6 +99,8 @@ def take_timestamp(_encoder: Any, value: Any) -> Any:
 
 def make_timestamp(moment: Any, zone: Any, fold: int) -> Any:
     pd = library("pandas")
+    if not isinstance(zone, (dt.tzinfo, type(None))):
+        raise TypeError(f"a time zone from a {type(zone).__name__}")
     if zone is None:
         return pd.Timestamp(moment).replace(fold=fold)
     return pd.Timestamp(moment).tz_localize("UTC").tz_convert(zone)

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from agex.typeslots import module_of, mro_of, name_of
+from agex.values.budget import size_of, spend
 from agex.values.ipc import require_plain
 from agex.values.library import library
 
@@ -172,8 +173,37 @@ def take_figure(_encoder: Any, figure: Any) -> Any:
 
 
 def make_figure(form: dict[str, Any]) -> Any:
+    spend(_FIGURE + _size_of_form(form))
     go = library("plotly.graph_objects")
     return go.Figure(form)
+
+
+_FIGURE = 64 * 1024
+"""What a figure counts, of which even an empty one takes milliseconds."""
+_PART = 256
+"""What each of its dicts and lists counts."""
+
+
+def _size_of_form(form: Any, depth: int = 0) -> int:
+    """Return what the form of a figure counts as the tree that it becomes, where parts may be there twice.
+
+    Raises:
+        StateCorrupt: it is larger than the bytes pay for.
+    """
+    if depth > _DEEPEST_FORM:
+        raise ValueError("a figure that is nested more deeply than any is")
+    if type(form) not in {dict, list, tuple}:
+        return size_of(form)
+    spend(_PART)
+    found = 32 * len(form)
+    for each in form.values() if type(form) is dict else form:
+        if type(each) not in _WORDS:
+            found += _size_of_form(each, depth + 1)
+    return found
+
+
+_DEEPEST_FORM = 100
+_WORDS = frozenset({type(None), bool, int, float, str})
 
 
 # -- which kind ----------------------------------------------------------------------------------

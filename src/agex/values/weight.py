@@ -1,68 +1,283 @@
-"""How much work the hash of a decoded value is: a hash goes through shared tuples again and again.
+"""How much work hashing a decoded value is, found in its stream before it is loaded.
 
-Sixty pairs, each of the one before twice, are 300 bytes and a hash that never ends, in C code that
-nothing interrupts. The encoder writes such values for whoever makes them; from another level of
-isolation they are refused.
+A hash goes through shared tuples again and again: sixty pairs, each of the one before twice, are 300 bytes
+and a hash that never ends, in C code that nothing interrupts. And keys that C code puts in at once are beyond
+the reach of the clock that stops what takes too long (see `budget.Clock`). So the opcodes are followed by the
+weight of what they put on the stack. Runs of plain items, which are nearly all of a stream, are passed by a
+regular expression.
 """
 
 from __future__ import annotations
 
-from agex.errors import StateCorrupt
-from agex.values import audit
+import re
 
-__all__ = ["weigh"]
+from agex.errors import StateCorrupt
+from agex.values import audit, plain
+
+__all__ = ["Weighed", "weigh"]
 
 _HEAVIEST = 1 << 24
-"""Visits of a hash: some tenths of a second."""
-_TUPLES, _GETS = b"t\x85\x86\x87\x91R", b"hj"
-_FEWEST = 20
-"""Tuples, and references to what came before, without which nothing can double that often."""
+"""Visits of a hash: some tenths of a second. All hashes together may take as many, and more for the bytes."""
+_VISITS_A_BYTE = 16
+_LIGHT = 64
+"""Visits of what may be referred to without asking what it is."""
+_BATCH = 1000
+"""Keys that the pickler puts in at once, and nobody more."""
+_APPENDS, _SET, _SETS, _ADDS, _FREEZES, _CALLS, _DISCARD, _FRAME = b"esu\x90\x91R0\x95"
+_MANY = 2000
+"""Keys that may have one hash: a tenth of a second."""
+
+_UNLIKE = b"G\x8a\x8bt\x85\x86\x87\x91R"
+"""Opcodes of what can be made to have one hash: long integers, floats, tuples, whatever is called."""
+
+_ATOM = (
+    rb"[)N\x88\x89\x8f}\]\x97\x98]|" + audit.SHORT + rb"|K[\s\S]|(?:G[\s\S]{8})++|M[\s\S]{2}|J[\s\S]{4}|"
+    rb"\x8a(?:" + audit.SIZED + rb")"
+)
+_A = rb"(?:" + _ATOM + rb")\x94?"
+_GET = rb"h[\s\S]|j[\s\S]{4}"
+_REFERRED = rb"(?:" + _A + rb"|" + _GET + rb")"
+_ITEM = rb"(?:(?:" + _A + rb"){1,3}[\x85\x86\x87]\x94?|" + _A + rb")"
 
 
-def weigh(stream: bytes) -> None:
-    """Check that nothing in a stream takes long to hash.
+def _batches(token: bytes) -> re.Pattern[bytes]:
+    """Match a batch of tokens and of small containers of them."""
+    small = rb"[\]}\x8f]\x94?\(" + token + rb"{0,200}+[eu\x90]"
+    return re.compile(rb"\((?:" + small + b"|" + token + rb")*+[eu\x90]")
+
+
+_WITHOUT_TUPLES = _batches(rb"(?:\x94|" + _ATOM + rb"|h[\s\S](?!\x94)|j[\s\S]{4}(?!\x94))")
+_WITHOUT_REFERENCES = _batches(rb"(?:[\x94\x85\x86\x87]|" + _ATOM + rb")")
+_LIST = re.compile(rb"\(" + _REFERRED + rb"*+e")
+_FEW_KEYS = re.compile(
+    b"|".join(
+        rb"\((?:%s){0,%d}+%s" % (item * count, _BATCH, end)
+        for item in (_REFERRED, _ITEM)
+        for count, end in ((2, b"u"), (1, rb"\x90"))
+    )
+)
+_NOTED = re.compile(rb"(?:" + _ATOM + rb"|" + _GET + rb"|[(eu\x90\x85\x86\x87])*+\x94")
+
+_OTHERS = rb"[(01Naesu}\]\x88\x89\x8f\x90\x93\x94\x97\x98.)]|\x95[\s\S]{8}|\x80\x05|[Kh][\s\S]|M[\s\S]{2}|"
+_ALIKE = re.compile(rb"(?:" + _OTHERS + rb"[Jj][\s\S]{4}|" + audit.SHORT + rb")*+")
+_UNNOTED = re.compile(rb"(?:" + _OTHERS + _ATOM + rb"|[tR\x85\x86\x87\x91](?!\x94)|j[\s\S]{4})*+")
+_UNREFERRED = re.compile(rb"(?:[tR\x85\x86\x87\x91]|" + _OTHERS.replace(b"Kh", b"K") + _ATOM + rb")*+")
+
+_FROZEN = b"".join(
+    b"\x8c" + bytes((len(name),)) + name.encode()
+    for name in (plain.make_frozenset.__module__, plain.make_frozenset.__qualname__)
+) + b"\x93(]"  # fmt: skip
+
+
+class Weighed:
+    """What was found in a stream.
+
+    Attributes:
+        stream: to be loaded in its place, where large frozensets are made by a constructor.
+        is_metered: whether its keys may have one hash.
+    """
+
+    def __init__(self, stream: bytes, *, is_metered: bool) -> None:
+        self.stream = stream
+        self.is_metered = is_metered
+
+
+def weigh(stream: bytes) -> Weighed:
+    """Check that nothing in a stream takes long to hash, and say whether keys must be watched.
 
     Raises:
         StateCorrupt: something does.
     """
-    if _count(stream, _TUPLES) >= _FEWEST and _count(stream, _GETS) >= _FEWEST:
-        _walk(stream)
-
-
-def _count(stream: bytes, opcodes: bytes) -> int:
-    return sum(stream.count(opcode) for opcode in opcodes)
-
-
-def _walk(stream: bytes) -> None:
-    """Follow what each opcode does to the stack, by the weight of what lies there."""
-    stack: list[int] = []
-    marks: list[int] = []
-    memo: list[int] = []
-    at = 0
+    plainer = audit.unframed(stream)
+    is_metered = _has_many_unlike(plainer)
+    if not (is_metered or _shares_tuples(plainer)):
+        return Weighed(stream, is_metered=False)
     try:
-        while at < len(stream):
+        walk = _Walk(plainer)
+    except IndexError:
+        raise StateCorrupt("a stored value takes what it did not put anywhere") from None
+    is_metered = is_metered and walk.keyed >= _MANY
+    return Weighed(walk.edited() if is_metered else stream, is_metered=is_metered)
+
+
+def _has_many_unlike(stream: bytes) -> bool:
+    if audit.at_most(stream, _UNLIKE) < _MANY:
+        return False
+    return audit.count(stream, _ALIKE, _UNLIKE, _MANY) >= _MANY
+
+
+def _shares_tuples(stream: bytes) -> bool:
+    """Tell whether a stream refers to anything after a tuple that can be referred to."""
+    at = _passed(stream, _UNNOTED, 0)
+    while at < len(stream):
+        at = _passed(stream, _UNREFERRED, at)
+        if at < len(stream) and stream[at] in b"hj":
+            return True
+        at = audit.after(stream, at) if at < len(stream) else at
+    return False
+
+
+def _passed(stream: bytes, runs: re.Pattern[bytes], at: int) -> int:
+    """Return where the first opcode stands that is not in *runs*."""
+    while True:
+        found = runs.match(stream, at)
+        assert found is not None  # it matches nothing, too
+        at = found.end()
+        if at >= len(stream) or audit.SIZES[stream[at]]:
+            return at
+        at = audit.after(stream, at)
+
+
+def _has(stream: bytes, opcodes: bytes, start: int, end: int) -> bool:
+    """Tell whether any of some bytes is there; it may also be part of a text."""
+    return any(stream.find(opcode, start, end) >= 0 for opcode in opcodes)
+
+
+class _Walk:
+    """Follows what each opcode does to the stack, by the weight of what lies there."""
+
+    def __init__(self, stream: bytes, *, memo: list[int] | None = None) -> None:
+        self._stream = stream
+        self._is_step_by_step = memo is not None
+        self._stack: list[int] = []
+        self._marks: list[tuple[int, int]] = []
+        self._memo: list[int] = [] if memo is None else memo
+        self._gaps: list[tuple[int, int, int]] = []
+        """How many were noted before each run that was passed, and its place: its own are not counted yet."""
+        self._heaviest = 1
+        self.keyed = 0
+        """Keys of containers that are not small, or bytes of them."""
+        self._visits = _HEAVIEST + _VISITS_A_BYTE * len(stream)
+        self._edits: list[tuple[int, int, bytes]] = []
+        """Where bytes are left out, how many, and what stands in their place."""
+        self._run()
+
+    def edited(self) -> bytes:
+        """Return the stream to be watched.
+
+        It has no frames, which are read as wholes, and a constructor makes large frozensets piece by piece.
+        """
+        pieces: list[bytes] = []
+        last = 0
+        for at, count, instead in sorted(self._edits):
+            pieces += (self._stream[last:at], instead)
+            last = at + count
+        return b"".join((*pieces, self._stream[last:]))
+
+    def _run(self) -> None:
+        stream, stack, memo, marks = self._stream, self._stack, self._memo, self._marks
+        does_of, size_of, end = audit.DOES, audit.SIZES, len(self._stream)
+        at = 0
+        while at < end:
             opcode = stream[at]
-            does = audit.DOES[opcode]
+            does = does_of[opcode]
             if does == audit.PUSH:
                 stack.append(1)
             elif does == audit.MEMO:
                 memo.append(stack[-1])
+                self._heaviest = max(self._heaviest, stack[-1])
             elif does == audit.GET:
                 width = 1 if opcode == 0x68 else 4
-                stack.append(memo[int.from_bytes(stream[at + 1 : at + 1 + width], "little")])
+                stack.append(self._noted(int.from_bytes(stream[at + 1 : at + 1 + width], "little")))
             elif does == audit.MARK:
-                marks.append(len(stack))
+                flat = self._flat(at)
+                if flat > at:
+                    at = flat
+                    continue
+                marks.append((len(stack), at))
             elif does == audit.DROP:
-                del stack[marks.pop() :]
+                self._drop(opcode)
             elif does == audit.POP:
-                del stack[-audit.TAKES[opcode] :]
+                self._pop(opcode)
             elif does in {audit.PAIR, audit.FEW, audit.MANY}:
-                start = (
-                    marks.pop() if does == audit.MANY else -2 if does == audit.PAIR else -audit.TAKES[opcode]
-                )
-                stack[start:] = [1 + sum(stack[start:])]
-                if stack[-1] > _HEAVIEST:
-                    raise StateCorrupt("a value of a worker would take too long to hash")
-            at = at + audit.SIZES[opcode] if audit.SIZES[opcode] else audit.after(stream, at)
-    except IndexError:
-        raise StateCorrupt("a value of a worker takes what it did not put anywhere") from None
+                self._join(opcode, does, at)
+            elif opcode == _FRAME:
+                self._edits.append((at, 9, b""))
+            at = at + size_of[opcode] if size_of[opcode] else audit.after(stream, at)
+
+    def _pop(self, opcode: int) -> None:
+        if opcode == _DISCARD and self._marks and self._marks[-1][0] == len(self._stack):  # it takes the mark
+            self._marks.pop()
+            return
+        if opcode == _SET:
+            self.keyed += 1
+            self._visit(self._stack[-2])
+        del self._stack[-audit.TAKES[opcode] :]
+
+    def _flat(self, at: int) -> int:
+        """Pass the batch of plain items that begins here; return where it ends, and *at* where none does."""
+        stream = self._stream
+        if self._is_step_by_step:
+            return at
+        found = _WITHOUT_TUPLES.match(stream, at)
+        if found is None:
+            found = _WITHOUT_REFERENCES.match(stream, at)
+        elif self._heaviest > _LIGHT and _has(stream, b"hj", at, found.end()):
+            found = _LIST.match(stream, at)
+        if found is None:
+            return at
+        end = found.end()
+        is_list = stream[end - 1] == _APPENDS
+        if not is_list and end - at > _BATCH:
+            few = _FEW_KEYS.match(stream, at)
+            if few is None or few.end() != end:
+                return at
+            self.keyed += end - at
+        if stream.find(b"\x94", at, end) >= 0:
+            self._gaps.append((len(self._memo), at, end))
+        return end
+
+    def _noted(self, number: int) -> int:
+        """Return the weight of what was noted under a number."""
+        if self._gaps and number >= self._gaps[0][0]:
+            self._count_gaps()
+        return self._memo[number]
+
+    def _count_gaps(self) -> None:
+        counted: list[int] = []
+        last = 0
+        for before, start, end in self._gaps:
+            batch = self._stream[start + 1 : end - 1]
+            has_tuples = _has(batch, b"\x85\x86\x87", 0, len(batch))
+            counted += self._memo[last:before]
+            if has_tuples:
+                _Walk(batch, memo=counted)
+            else:
+                counted += [1] * len(_NOTED.findall(batch))
+            last = before
+        self._memo[:] = counted + self._memo[last:]
+        self._gaps.clear()
+
+    def _drop(self, opcode: int) -> None:
+        start, _ = self._marks.pop()
+        count = len(self._stack) - start
+        if opcode in {_SETS, _ADDS}:
+            keys = self._stack[start :: 2 if opcode == _SETS else 1]
+            if len(keys) > _BATCH:
+                raise StateCorrupt("a stored value puts in more keys at once than any does")
+            self.keyed += len(keys)
+            self._visit(sum(keys))
+        if count:
+            del self._stack[start:]
+
+    def _join(self, opcode: int, does: int, at: int) -> None:
+        stack = self._stack
+        if does == audit.MANY:
+            start, begins = self._marks.pop()
+            if opcode == _FREEZES:
+                self.keyed += len(stack) - start
+                self._visit(sum(stack[start:]))
+                if len(stack) - start > _BATCH:
+                    self._edits += ((begins, 0, _FROZEN), (at, 1, b"etR"))
+        else:
+            start = -2 if does == audit.PAIR else -audit.TAKES[opcode]
+            if opcode == _CALLS:
+                self._visit(stack[-1])
+        stack[start:] = [1 + sum(stack[start:])]
+        if stack[-1] > _HEAVIEST:
+            raise StateCorrupt("a stored value would take too long to hash")
+
+    def _visit(self, weight: int) -> None:
+        self._visits -= weight
+        if self._visits < 0:
+            raise StateCorrupt("the keys of a stored value would take too long to hash")

@@ -1,0 +1,30 @@
+"""Text of anybody's, made fit to stand inside a line of text that is somebody else's."""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["block", "line"]
+
+_FENCE = re.compile(r"`{3,}|~{3,}")
+
+
+def line(text: str) -> str:
+    """Return text as one line: what ends a line, and all else that is not printed, is spelled out.
+
+    So no name and no message can pretend to be a part of the text that it stands in. A fence of code is
+    written with other quotes, for it would open or close a block.
+    """
+    exact = str.__str__(text)  # a class of a guest's own may have methods of any kind
+    if not exact.isprintable():
+        exact = "".join(
+            char if char.isprintable() else char.encode("unicode_escape").decode() for char in exact
+        )
+    return _FENCE.sub(lambda found: "'" * len(found[0]), exact) if "```" in exact or "~~~" in exact else exact
+
+
+def block(text: str, info: str = "") -> str:
+    """Return text as a fenced block that nothing in it closes."""
+    longest = max((len(found[0]) for found in re.finditer(r"`{3,}", text)), default=2)
+    fence = "`" * (longest + 1)
+    return f"{fence}{info}\n{text}\n{fence}"

@@ -1,0 +1,241 @@
+"""What one decode may cost, in memory and in work: its bytes pay for it.
+
+A few bytes can ask for a lot: a range of 700 million numbers made into a column, one text that is copied
+a thousand times, ten thousand keys of one hash. So each group has one account, from which constructors pay
+before they make anything, whatever library they belong to. It stands in a context variable: constructors
+are plain functions that the unpickler calls.
+
+Two accounts are kept:
+
+* bytes, counted before they are allocated. A call into a library is counted in bytes, too (see `CALL`);
+* processor time of hashing, which nothing tells beforehand: equal hashes, and those that lie unluckily in a
+  table, cost the square of their number. The time is looked at after every few hundred keys (see `Clock`).
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
+from typing import Any
+
+from agex.errors import StateCorrupt
+
+__all__ = [
+    "BYTES_A_BYTE",
+    "CALL",
+    "SMALL_CALL",
+    "Budget",
+    "Clock",
+    "Metered",
+    "current",
+    "enough_for",
+    "file_of",
+    "put_in",
+    "size_of",
+    "spend",
+    "unpaid",
+]
+
+_FACTOR = 48
+"""Bytes of memory for each byte of a group."""
+BYTES_A_BYTE = 16
+"""What the values of a stream take, for each of its bytes."""
+_FLOOR = 8 << 20
+"""Bytes that any group may take: a few large constants, the state of a library."""
+CALL = 1024
+"""What a call counts that makes a table or a column, some 100 microseconds; a series has 60 bytes."""
+SMALL_CALL = 256
+"""What a call counts that makes a number or an array, some 5 microseconds; the shortest has 18 bytes."""
+
+_SECONDS = 0.15
+_SECONDS_A_BYTE = 3e-7
+"""Processor time that hashing may take; it takes a tenth of the second where hashes are distinct."""
+
+
+class Clock:
+    """The processor time of hashing in one load, in spells of a few hundred keys.
+
+    The longest spell does not count: a collection of garbage may fall into it. What grows with the square of
+    the keys shows in all of them.
+    """
+
+    def __init__(self, paid: int) -> None:
+        self._left = _SECONDS + _SECONDS_A_BYTE * paid
+        self._longest = 0.0
+        self._since = self._stopped = time.thread_time()
+
+    def tick(self) -> None:
+        """End a spell, and begin another.
+
+        Raises:
+            StateCorrupt: hashing takes longer than the bytes pay for.
+        """
+        now = time.thread_time()
+        spell = now - self._since
+        self._left -= min(self._longest, spell)
+        self._longest = max(self._longest, spell)
+        self._since = time.thread_time()
+        if self._left < 0:
+            raise StateCorrupt("a stored value has keys that take too long to tell apart")
+
+    def __enter__(self) -> None:
+        """Stop: what happens meanwhile is a library's, or a class is made."""
+        self._stopped = time.thread_time()
+
+    def __exit__(self, *error: object) -> None:
+        self._since += time.thread_time() - self._stopped
+
+
+class Metered:
+    """The file of a stream in pieces, with a look at the clock before each.
+
+    Args:
+        stream: opcodes without frames, which the unpickler would read as wholes.
+        clock: counts what lies between two pieces.
+    """
+
+    def __init__(self, stream: bytes, clock: Clock) -> None:
+        self._stream = stream
+        self._at = 0
+        self._clock = clock
+
+    def read(self, size: int) -> bytes:
+        found = self._stream[self._at : self._at + size]
+        self._at += len(found)
+        return found
+
+    def peek(self, _size: int) -> bytes:
+        self._clock.tick()
+        return self._stream[self._at : self._at + _PIECE]
+
+    def readline(self) -> bytes:
+        """Return nothing: no opcode that may be used reads a line."""
+        return b""
+
+
+def file_of(stream: bytes, clock: Clock | None) -> Any:
+    """Return the file that a stream is loaded from: all at once, or by a clock."""
+    return io.BytesIO(stream) if clock is None else Metered(stream, clock)
+
+
+_PIECE = 1024
+"""Bytes between two looks at the clock: some hundred keys."""
+
+
+_UNWATCHED = nullcontext()
+
+
+class Budget:
+    """The account of one decode.
+
+    Args:
+        paid: bytes of the group.
+    """
+
+    def __init__(self, paid: int) -> None:
+        self.left = _FLOOR + _FACTOR * paid
+        self.paid = paid
+        self.clock: Clock | None = None
+        """Of a load whose keys are watched."""
+
+    def watched(self) -> Clock:
+        """Return the clock; from now on, hashing is counted."""
+        if self.clock is None:
+            self.clock = Clock(self.paid)
+        return self.clock
+
+    def stopped(self) -> AbstractContextManager[None]:
+        """Do not count what happens meanwhile."""
+        return self.clock or _UNWATCHED
+
+    def spend(self, size: int) -> None:
+        """Pay for bytes before they are allocated.
+
+        Raises:
+            StateCorrupt: the group does not have so many to spend.
+        """
+        self.left -= size
+        if self.left < 0:
+            raise StateCorrupt("a stored value would take more memory than its bytes pay for")
+
+
+def unpaid(size: int, cost: int) -> int:
+    """Return how many bytes a group of some size lacks to pay for what it costs."""
+    return max(0, -(-(cost - _FLOOR // 2) // _FACTOR) - size)
+
+
+_CURRENT: ContextVar[Budget | None] = ContextVar("budget", default=None)
+
+
+@contextmanager
+def enough_for(paid: int) -> Iterator[Budget]:
+    """Open the account of one decode."""
+    budget = Budget(paid)
+    token = _CURRENT.set(budget)
+    try:
+        yield budget
+    finally:
+        _CURRENT.reset(token)
+
+
+def current() -> Budget:
+    """Return the account of this decode; outside of one, an account that only has what any group may take."""
+    return _CURRENT.get() or Budget(0)
+
+
+def spend(size: int) -> None:
+    """Pay for bytes before they are allocated; see `Budget.spend`."""
+    current().spend(size)
+
+
+def put_in(put: Callable[[list[Any]], Any], items: list[Any]) -> None:
+    """Give a container its items, some hundred at a time, with a look at the clock after each."""
+    clock = current().clock
+    for start in range(0, len(items), _AT_ONCE):
+        put(items[start : start + _AT_ONCE])
+        if clock is not None:
+            clock.tick()
+
+
+_AT_ONCE = 250
+
+
+def size_of(value: Any, depth: int = 2) -> int:
+    """Return the bytes that a copy of a constructor's argument takes: of an array, all that it shows."""
+    kind = type(value)
+    if kind in {str, bytes, bytearray}:
+        return len(value)
+    if kind in {list, tuple}:
+        is_plain = not depth or set(map(type, value)) <= _ATOMS
+        return 16 * len(value) + (0 if is_plain else sum(size_of(each, depth - 1) for each in value))
+    if kind in {dict, set, frozenset}:
+        return 64 * len(value)
+    if kind is memoryview:
+        return int(value.nbytes)
+    return _size_in_library(value) if _is_of_library(kind) else 0
+
+
+_ATOMS = frozenset({type(None), bool, int, float, str})
+"""Items that nothing copies."""
+_LIBRARIES = frozenset({"numpy", "pandas", "pyarrow", "polars"})
+
+
+def _is_of_library(kind: type) -> bool:
+    """Tell whether a class really is what a library calls by its name: others may answer what they like."""
+    module = kind.__module__
+    if type(module) is not str or module.partition(".")[0] not in _LIBRARIES:
+        return False
+    return getattr(sys.modules.get(module), kind.__name__, None) is kind
+
+
+def _size_in_library(value: Any) -> int:
+    """Return the bytes of an array or a table; a view shows some of them again and again."""
+    items, width = getattr(value, "size", None), getattr(getattr(value, "dtype", None), "itemsize", 8)
+    if hasattr(value, "strides") and type(items) is int:
+        return items * max(int(width), 1)
+    size = getattr(value, "nbytes", 0)
+    return size if type(size) is int else 0
