@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agex.sandbox import origins
+from agex.sandbox import hostnames, origins
 from agex.sandbox.hooks import written
 from agex.sandbox.limits import Limits
 from agex.sandbox.policy import Policy
@@ -100,6 +100,12 @@ class Guest:
         if kind == "module":
             return self.session._builtins["__import__"](module, {}, {}, ("*",), 0)
         return {**self.session._builtins, **self.hosts}[name]
+
+    def method_of(self, value: object) -> tuple[Any, str] | None:
+        return hostnames.method_of(self.session, value)
+
+    def method(self, owner: Any, name: str) -> Any:
+        return hostnames.method(self.session, owner, name)
 
     # -- keeping -----------------------------------------------------------------------------
 

@@ -129,7 +129,8 @@ class Execution:
         self._sees = sees
         self._images: list[Image] = []
         self._files = files
-        self._known = session.namespace
+        self._imports = session.modules
+        self._known = self._variables()
         self._cache: Any = {}
         self._ran: dict[int, int] = {}
         self._bind()
@@ -279,10 +280,16 @@ class Execution:
             text=text, images=tuple(self._images), failed=failed, brief=brief, seconds=result.duration
         )
 
+    def _variables(self) -> dict[str, Any]:
+        found = self.session.namespace
+        return {name: value for name, value in found.items() if name not in self._imports}
+
     def _write_back(self) -> None:
         if self.call.state is not None:
-            now = self.session.namespace
+            before, self._imports = self._imports, self.session.modules
+            now = self._variables()
             self.call.state.write_back(self._known, now)
+            self.call.state.write_imports(before, self._imports)
             self._known = now
             cache = self.session.kept.get("cache", self._cache)
             if cache is not self._cache:

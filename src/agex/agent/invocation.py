@@ -162,6 +162,8 @@ class Invocation:
             code = KeptCode(agent.sandbox(signature), here)
             self.state.admit(host_classes(self.registrations, signature), code)
             self._variables = self.state.snapshot(packed=session.packs)
+            imports = self.state.imports
+            session.import_again({name: imports[name] for name in imports.keys() - self.values.keys()})
         session.add({**self._variables, **self.values})
         self.call.session = session
         self.execution = Execution(

@@ -11,6 +11,7 @@ from agex.isolation.frames import Channel
 from agex.sandbox import Limits, Policy
 
 if TYPE_CHECKING:
+    from agex.isolation.files import FileRequests
     from agex.sandbox.files import Files
 
 __all__ = ["Place", "StaysThere", "Worker"]
@@ -50,6 +51,14 @@ class Place:
     walls: tuple[str, ...] = ()
     files: Files | None = None
     """The workspace of the guest."""
+
+    def file_requests(self) -> FileRequests | None:
+        """Make what answers a worker that asks for files, where there is a workspace."""
+        if self.files is None:
+            return None
+        from agex.isolation.files import FileRequests
+
+        return FileRequests(self.files)
 
 
 class StaysThere:

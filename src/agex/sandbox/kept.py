@@ -8,7 +8,7 @@ from typing import Any
 
 from agex.sandbox import origins
 from agex.sandbox.hooks import written
-from agex.sandbox.hostnames import name_of, named
+from agex.sandbox.hostnames import method, method_of, name_of, named
 from agex.sandbox.sandbox import Sandbox
 from agex.sandbox.session import Session
 
@@ -74,3 +74,9 @@ class KeptCode:
 
     def host_object(self, name: str) -> Any:
         return named(self._session, name, run=True)
+
+    def method_of(self, value: object) -> tuple[Any, str] | None:
+        return method_of(self._session, value)
+
+    def method(self, owner: Any, name: str) -> Any:
+        return method(self._session, owner, name)

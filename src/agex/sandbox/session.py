@@ -22,6 +22,7 @@ from agex.sandbox.echo import echo_text
 from agex.sandbox.guards import Guards
 from agex.sandbox.hooks import Hooks
 from agex.sandbox.limits import RUNNING, Deadline, Limits, Stop, require_limits, resource_limits
+from agex.sandbox.module_names import Modules
 from agex.sandbox.modules import explained, refused_member
 from agex.sandbox.names import is_bindable
 from agex.sandbox.origins import session_in
@@ -73,6 +74,7 @@ class Session:
         self._ending: BaseException | None = None
         self._deadline: Deadline | None = None
         self._decimals: Any = None
+        self._modules = Modules(self, self._guards)
         self._thread = 0  # the one that runs
         self._base: types.FrameType | None = None  # where the outermost run begins
         self._stopped: list[Session] = []  # others that were stopped with this one
@@ -148,24 +150,30 @@ class Session:
         return self.namespace.get(name)
 
     def imported(self, name: str, *, run: bool = False) -> Any:
-        """Return a module as the guest gets it.
-
-        With *run* a module of the guest's own that is not loaded yet is run for it, under limits.
+        """Return a module as the guest gets it; see `Modules.imported`.
 
         Raises:
             ImportError: it is not granted.
         """
-        asked = (name, None, None, ("*",), 0)
-        try:
-            return self._guards.import_(*asked)
-        except ImportError:
-            own = self._guards.imports
-            if not run or own is None or own.file_of(name) is None:
-                raise
-        result = self.call(self._guards.import_, *asked)
-        if result.error is not None:
-            raise ImportError(f"{name} cannot be imported: {result.error}") from result.error
-        return result.value
+        return self._modules.imported(name, run=run)
+
+    @property
+    def modules(self) -> dict[str, str]:
+        """The variables that are modules, each with what to import for it."""
+        return self._modules.bound()
+
+    def import_again(self, modules: Mapping[str, str]) -> None:
+        """Bind variables to modules as an earlier session had them, under the grants of this one."""
+        self._modules.restore(modules)
+
+    @property
+    def handed_out(self) -> Mapping[str, types.ModuleType]:
+        """The modules of the host that the guest has asked for, by name."""
+        return self._guards.importer.handed_out
+
+    def module_name(self, module: types.ModuleType) -> str | None:
+        """Return a name by which the guest can import a module; None where there is none."""
+        return self._guards.importer.name_of(module)
 
     def is_guest_function(self, value: object) -> bool:
         """Tell whether *value* is a function that the guest wrote."""

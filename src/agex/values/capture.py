@@ -10,21 +10,20 @@ from __future__ import annotations
 
 import contextlib
 import enum
-import functools
 import gc
 import types
-import typing
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from agex.typeslots import bases_of, mro_of
-from agex.values import definitions, members, plain
+from agex.values import callables, definitions, members, plain
 from agex.values.allow import Allow, class_name
 from agex.values.builder import Builder, may_store
+from agex.values.callables import CannotKeep, exact_text, is_code, tops
 from agex.values.guest import GuestCode
 from agex.values.kinship import is_a, is_class, is_function, package_of
 from agex.values.sharing import ATOMS
-from agex.values.wrappers import MANAGERS, functions_of, plain_function
+from agex.values.wrappers import functions_of, plain_function
 
 __all__ = [
     "CannotKeep",
@@ -37,10 +36,6 @@ __all__ = [
     "is_code",
     "take_cell",
 ]
-
-
-class CannotKeep(Exception):
-    """An object has no form that can be stored; the text says why."""
 
 
 class Held:
@@ -76,20 +71,9 @@ class Captured:
         self.done: set[str] = set()
 
 
-_CODE = (
-    type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType, types.MethodType,
-    functools.partial, type(functools.lru_cache(lambda: None)), typing.TypeVar,
-)  # fmt: skip
-
-
 _LEADING = frozenset(
-    {*plain.KINDS, *_CODE, types.CellType, dict, list, set, tuple, frozenset, bytearray, slice}
+    {*plain.KINDS, *callables.KINDS, types.CellType, dict, list, set, tuple, frozenset, bytearray, slice}
 )
-
-
-def is_code(value: Any) -> bool:
-    """Tell whether a value is one that must not lie on an unpickler's stack."""
-    return is_a(value, _CODE)
 
 
 class Captures:
@@ -107,7 +91,7 @@ class Captures:
 
     def is_own(self, value: Any) -> bool:
         """Tell whether a function or class is the guest's."""
-        return self._is_guests(value) or (is_class(value) and self.is_named_tuple(value))
+        return self.is_guests(value) or (is_class(value) and self.is_named_tuple(value))
 
     def leads_on(self, cls: type) -> bool:
         """Tell whether instances of a class are taken apart; the graph behind others is the host's."""
@@ -115,7 +99,7 @@ class Captures:
             return True
         return package_of(cls) in {"numpy", "pandas", "plotly", "polars"}
 
-    def _is_guests(self, value: Any) -> bool:
+    def is_guests(self, value: Any) -> bool:
         if self.guest is None:
             return False
         return self.guest.is_guest_class(value) if is_class(value) else self.guest.is_guest_function(value)
@@ -124,7 +108,7 @@ class Captures:
         """Tell whether ``collections.namedtuple`` made a class, and nobody says more of it."""
         if bases_of(cls) != (tuple,) or "_fields" not in vars(cls):
             return False
-        has_statement = self._is_guests(cls) and self._body(cls) is not None
+        has_statement = self.is_guests(cls) and self._body(cls) is not None
         return not has_statement and not self.allow.is_registered(cls)
 
     def successors(self, value: Any) -> Iterator[Any]:
@@ -245,55 +229,13 @@ class Captures:
             return self._take_class(encoder, value)
         if type(value) is types.FunctionType and self.is_own(value):
             return self._take_function(encoder, value)
-        return self._take_wrapper(encoder, value) or self._take_hosts(value)
+        return callables.take(self, encoder, value) or self._take_hosts(encoder, value)
 
-    def _take_wrapper(self, encoder: Any, value: Any) -> Any:
-        """Take apart what is a function by what it holds; None for anything else."""
-        if is_a(value, functools.partial):
-            is_plain = type(value) is functools.partial
-            if not is_plain and self._is_guests(type(value)):
-                raise CannotKeep("its class is over functools.partial")
-            args = tuple([encoder.top(each) for each in value.args])
-            attributes = (_tops(encoder, vars(value)),) if is_plain and vars(value) else ()
-            return Builder.partial, (
-                encoder.top(value.func),
-                args,
-                _tops(encoder, value.keywords),
-                *attributes,
-            )
-        if is_a(value, types.MethodType) and self._is_of_guest(value) and _is_its_own(value):
-            return Builder.method, (value.__func__.__name__, encoder.top(value.__self__))
-        if hasattr(value, "cache_parameters"):
-            parameters = value.cache_parameters()
-            function = encoder.top(value.__wrapped__)
-            return Builder.cached, (function, parameters["maxsize"], parameters["typed"])
-        if type(value) is typing.TypeVar:
-            return self._take_type_variable(encoder, value)
-        for name, code in MANAGERS.items():
-            if is_function(value) and value.__code__ is code:
-                return Builder.manager, (name, encoder.top(vars(value)["__wrapped__"]))
-        return None
-
-    def _take_type_variable(self, encoder: Any, value: typing.TypeVar) -> Any:
-        if self.guest is not None and self.guest.host_name(value) is not None:
-            return None  # typing.AnyStr
-        if getattr(value, "__infer_variance__", False):  # its bound is code, which runs when it is read
-            raise CannotKeep("it is a parameter of a class or function statement")
-        if getattr(value, "has_default", bool)():  # since Python 3.13
-            raise CannotKeep("it has a default")
-        bounds = tuple([encoder.top(each) for each in (value.__bound__, *value.__constraints__)])
-        variance = (value.__covariant__, value.__contravariant__)
-        return Builder.type_variable, (_plain(value.__name__), bounds, variance)
-
-    def _is_of_guest(self, method: types.MethodType) -> bool:
-        """Tell whether a method is bound to an object or a class of the guest."""
-        owner = method.__self__
-        return self._is_guests(owner if is_class(owner) else type(owner))
-
-    def _take_hosts(self, value: Any) -> Any:
+    def _take_hosts(self, encoder: Any, value: Any) -> Any:
         name = None if self.guest is None else self.guest.host_name(value)
         if name is None:
             raise CannotKeep("it belongs to the host and is not registered")
+        encoder.note_session()
         return Builder.host, (name,)
 
     def _take_function(self, encoder: Any, function: types.FunctionType) -> Any:
@@ -309,9 +251,9 @@ class Captures:
         cells = () if function.__closure__ is None else function.__closure__
         state = {
             "defaults": _top_items(encoder, function.__defaults__),
-            "keywords": None if function.__kwdefaults__ is None else _tops(encoder, function.__kwdefaults__),
-            "names": tuple(map(_plain, (function.__name__, function.__qualname__, function.__doc__))),
-            "attributes": _tops(encoder, function.__dict__),
+            "keywords": None if function.__kwdefaults__ is None else tops(encoder, function.__kwdefaults__),
+            "names": tuple(map(exact_text, (function.__name__, function.__qualname__, function.__doc__))),
+            "attributes": tops(encoder, function.__dict__),
         }
         args = (program, function.__name__, code.co_freevars, cells, self._captured(function))
         return Builder.function, args, state, None, None, Builder.fill_function
@@ -325,7 +267,7 @@ class Captures:
         if self.guest is None or not self.guest.is_guest_class(cls):
             if self.allow.is_named(cls):
                 return Builder.named, (class_name(cls),)
-            return self._take_hosts(cls)
+            return self._take_hosts(encoder, cls)
         outer = self._outer_of(cls)
         if outer is not None:
             return Builder.attribute, (encoder.top(outer), cls.__name__)
@@ -342,7 +284,7 @@ class Captures:
         cells = (tuple(variables), tuple(variables.values()))
         captured = (statement.parameters, *cells, *self._parted(encoder, known))
         filled = [(variables[name], encoder.top(each)) for name, each in contents.items()]
-        state: tuple[Any, ...] = (str.__str__(cls.__qualname__), _tops(encoder, changed), filled)
+        state: tuple[Any, ...] = (str.__str__(cls.__qualname__), tops(encoder, changed), filled)
         if is_a(cls, enum.EnumMeta):
             state = (*state, members.take(cls, self.leads_on, encoder.top))
         args = (statement.program, cls.__name__, given, captured, self._namespace(body.__globals__))
@@ -577,23 +519,6 @@ def _captured_by(function: types.FunctionType, names: Iterable[str]) -> Iterator
     for name in names:
         if name in function.__globals__:
             yield function.__globals__[name]
-
-
-def _plain(text: Any) -> str | None:
-    """Give a text without what a guest made of it; None for anything else."""
-    return str.__str__(text) if is_a(text, str) else None
-
-
-def _is_its_own(method: types.MethodType) -> bool:
-    owner = method.__self__
-    mro = mro_of(owner if is_class(owner) else type(owner))
-    name = getattr(method.__func__, "__name__", "")
-    found = next((vars(cls)[name] for cls in mro if name in vars(cls)), None)
-    return plain_function(found) is method.__func__
-
-
-def _tops(encoder: Any, values: dict[str, Any]) -> dict[str, Any]:
-    return {name: encoder.top(value) for name, value in values.items()}
 
 
 def _top_items(encoder: Any, values: tuple[Any, ...] | None) -> tuple[Any, ...] | None:

@@ -17,7 +17,8 @@ from typing import Any
 
 from agex.values import instances, kinds, plain
 from agex.values.allow import Allow, class_name
-from agex.values.capture import CannotKeep, Captures, Early, Fillings, Held, is_code
+from agex.values.callables import CannotKeep, is_code
+from agex.values.capture import Captures, Early, Fillings, Held
 from agex.values.group import Group, Lost
 from agex.values.guest import GuestCode
 from agex.values.kinship import is_class
@@ -62,6 +63,7 @@ def _encode(cluster: Cluster, variables: Mapping[str, Any], captures: Captures) 
         buffers=tuple(encoder.buffers),
         lost=encoder.lost_by_name(),
         has_code=bool(cluster.code),
+        is_of_session=encoder.is_of_session,
     )
 
 
@@ -117,6 +119,7 @@ def _last_resort(
         buffers=tuple(encoder.buffers),
         lost={**encoder.lost_by_name(), **lost},
         has_code=bool(cluster.code),
+        is_of_session=encoder.is_of_session,
     )
 
 
@@ -144,6 +147,8 @@ class Encoder(pickle.Pickler):
         self._lost: list[Lost] = [] if outer is None else outer._lost
         self._lost_ids: dict[int, Lost] = {} if outer is None else outer._lost_ids
         self._paths: Paths | None = None
+        self.is_of_session = False
+        """See `Group.is_of_session`."""
 
     # -- the whole ---------------------------------------------------------------------------
 
@@ -200,6 +205,12 @@ class Encoder(pickle.Pickler):
         if found is None:
             found = self._held[id(value)] = Held(value) if self._outer is None else self._outer.held(value)
         return found
+
+    def note_session(self) -> None:
+        """Note that another session may make something else of what is kept."""
+        self.is_of_session = True
+        if self._outer is not None:
+            self._outer.note_session()
 
     def reference(self, held: Held) -> int | None:
         """Give the number by which a nested stream refers to code; None where this is the outer one."""

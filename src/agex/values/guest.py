@@ -81,6 +81,18 @@ class GuestCode(Protocol):
         """
         ...
 
+    def method_of(self, value: object) -> tuple[Any, str] | None:
+        """Return of what and by which name guest code reads a method of the host; None for anything else."""
+        ...
+
+    def method(self, owner: Any, name: str) -> Any:
+        """Return the method that `method_of` named.
+
+        Raises:
+            KeyError: there is none now that guest code may read.
+        """
+        ...
+
 
 class CodeElsewhere:
     """Finds objects of the host, and makes no code: it may run only at the level it comes from.
@@ -129,3 +141,9 @@ class CodeElsewhere:
 
     def host_object(self, name: str) -> Any:
         return self._guest.host_object(name)
+
+    def method_of(self, value: object) -> tuple[Any, str] | None:
+        return self._guest.method_of(value)
+
+    def method(self, owner: Any, name: str) -> Any:
+        return self._guest.method(owner, name)
