@@ -59,6 +59,10 @@ class Guest:
         statement = self.session._guards.classes.statement_of(value)
         return None if statement is None else (statement.bases, statement.keywords)
 
+    def class_number(self, value: type) -> int:
+        statement = self.session._guards.classes.statement_of(value)
+        return -1 if statement is None else statement.number
+
     def altered(self, value: type, *, dressed: bool) -> frozenset[str]:
         return origins.altered(value, dressed=dressed)
 

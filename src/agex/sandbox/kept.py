@@ -48,6 +48,10 @@ class KeptCode:
         statement = origins.statement_of(value)
         return None if statement is None else (statement.bases, statement.keywords)
 
+    def class_number(self, value: type) -> int:
+        statement = origins.statement_of(value)
+        return -1 if statement is None else statement.number
+
     def may_store(self, value: type, name: str) -> bool:
         return origins.may_store(value, name)
 

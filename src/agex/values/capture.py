@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import enum
-import gc
 import types
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -20,6 +19,7 @@ from agex.values import callables, definitions, members, plain
 from agex.values.allow import Allow, class_name
 from agex.values.builder import Builder, may_store
 from agex.values.callables import CannotKeep, exact_text, is_code, tops
+from agex.values.earlier import Earlier
 from agex.values.guest import GuestCode
 from agex.values.kinship import is_a, is_class, is_function, package_of
 from agex.values.sharing import ATOMS
@@ -30,8 +30,10 @@ __all__ = [
     "Captured",
     "Captures",
     "Early",
+    "Filled",
     "Filling",
     "Fillings",
+    "First",
     "Held",
     "is_code",
     "take_cell",
@@ -53,6 +55,18 @@ class Fillings:
 
 class Early:
     """What is in the namespaces already when the first value is made: hashes of the guest read it."""
+
+
+class First:
+    """The classes of an encoder's code: they are made before all else, and then given what they have."""
+
+
+class Filled:
+    """What one of them is given: at last, or before the next one is made."""
+
+    def __init__(self, cls: type, *, early: bool = False) -> None:
+        self.cls = cls
+        self.early = early
 
 
 class Filling:
@@ -88,6 +102,9 @@ class Captures:
         self._outer: dict[int, type] = {}
         """Classes by the ids of what their bodies made."""
         self._of_classes: set[int] = set()
+        self._first: dict[int, type] = {}
+        self._states: dict[int, tuple[Any, ...]] = {}
+        """What the classes that are made first are given, by their ids."""
 
     def is_own(self, value: Any) -> bool:
         """Tell whether a function or class is the guest's."""
@@ -144,10 +161,27 @@ class Captures:
         """Note what the code of a group captured of its globals."""
         self._open = {}
         self._of_classes = self._cells_of(code)
+        made = [each for each in code if is_class(each) and self._is_first(each)]
+        self._first = {id(each): each for each in sorted(made, key=self.number)}
+        self._states = {}
         for each in code:
             for function in self._functions_of(each) if is_class(each) else [each]:
                 if self.is_own(function):
                     self._captured(function)
+
+    @property
+    def has_classes(self) -> bool:
+        """Tell whether there are any that are made first."""
+        return bool(self._first)
+
+    def _is_first(self, cls: type) -> bool:
+        """Tell whether a class is made by a statement of its own, at the top of a program or in a call.
+
+        Not an enumeration: what its members are worth is restored at once.
+        """
+        if is_a(cls, enum.EnumMeta) or not self.is_own(cls) or self.is_named_tuple(cls):
+            return False
+        return self._body(cls) is not None and self._outer_of(cls) is None
 
     def _cells_of(self, code: list[Any]) -> set[int]:
         """Give the ids of the cells that classes captured: what is in them comes with the classes."""
@@ -189,6 +223,28 @@ class Captures:
                 names = sorted(captured.names - captured.done)
                 captured.done |= captured.names
                 yield self._filling(encoder, captured, names)
+
+    def classes(self, encoder: Any) -> Iterator[Any]:
+        """Give the classes in the order in which they were made, then what they have got by now."""
+        for cls in self._first.values():
+            yield encoder.held(cls)
+            yield Filled(cls, early=True)
+        for cls in self._first.values():
+            yield Filled(cls)
+
+    def fill(self, encoder: Any, filled: Filled) -> Any:
+        """Take apart what a class is given; nothing for one that is lost."""
+        state = self._states.get(id(filled.cls))
+        if state is not None and filled.early:
+            state = self._early_state(encoder, filled.cls)
+        return (Builder.fill_class, (encoder.held(filled.cls), state)) if state else (Builder.fillings, ())
+
+    def _early_state(self, encoder: Any, cls: type) -> tuple[Any, ...]:
+        """Give what a class got after its statement and those of later ones may ask for; nothing if so."""
+        changed, altered = self._changed(cls), self._altered(cls, self._own_code(cls))
+        given = {name: value for name, value in changed.items() if name in altered}
+        found = Earlier(self, self.number(cls) + 1).of(given, apart=True)
+        return (str.__str__(cls.__qualname__), tops(encoder, found), []) if found else ()
 
     def early(self, encoder: Any) -> Iterator[Filling]:
         """Give what is in the namespaces, first that which hashes nothing when it is made."""
@@ -276,10 +332,11 @@ class Captures:
         self._require_kept(cls, changed)
         variables = dict(zip(body.__code__.co_freevars, body.__closure__ or (), strict=True))
         contents = {name: each for name, cell in variables.items() for each in _content(cell)}
-        known = self._before(cls, contents | (self._header(cls) if statement.takes_header else {}))
+        earlier = Earlier(self, self.number(cls))
+        known = earlier.of(contents | (self._header(cls) if statement.takes_header else {}))
         given = [
-            self._filling(encoder, self._namespace(namespace), sorted(wanted))
-            for namespace, wanted in self._given(cls, body, statement, known)
+            (self._namespace(namespace), *self._parted(encoder, earlier.of(values)))
+            for namespace, values in self._given(body, statement, known)
         ]
         cells = (tuple(variables), tuple(variables.values()))
         captured = (statement.parameters, *cells, *self._parted(encoder, known))
@@ -287,11 +344,20 @@ class Captures:
         state: tuple[Any, ...] = (str.__str__(cls.__qualname__), tops(encoder, changed), filled)
         if is_a(cls, enum.EnumMeta):
             state = (*state, members.take(cls, self.leads_on, encoder.top))
-        args = (statement.program, cls.__name__, given, captured, self._namespace(body.__globals__))
+        space = self._namespace(body.__globals__)
+        space.names |= statement.names & space.globals.keys()
+        args = (statement.program, cls.__name__, given, captured, space)
         for function in self._functions_of(cls):
             if self.is_own(function):
                 self._captured(function)
-        return Builder.class_, args, state, None, None, Builder.fill_class
+        if id(cls) not in self._first:
+            return Builder.class_, args, state, None, None, Builder.fill_class
+        self._states[id(cls)] = state
+        return Builder.class_, args
+
+    def number(self, cls: type) -> int:
+        """Return the place of a class in the order in which the guest made its classes."""
+        return -1 if self.guest is None else self.guest.class_number(cls)
 
     def _made_by(self, cls: type) -> tuple[types.FunctionType, definitions.Statement]:
         """Give the body and the statement that make a class again.
@@ -335,15 +401,6 @@ class Captures:
         bases, keywords = self.guest.class_header(cls) or ((), {})
         values = (*bases, *keywords.values())
         return dict(zip(definitions.header_parameters(len(values)), values, strict=True))
-
-    def _before(self, cls: type, values: dict[str, Any]) -> dict[str, Any]:
-        """Give those values that can be made before a class: its bases, and what does not need it."""
-        bases = [*bases_of(cls), type(cls)]
-        return {
-            name: value
-            for name, value in values.items()
-            if any(value is base for base in bases) or not self._reaches(value, cls)
-        }
 
     def _inner(self, cls: type) -> Iterator[type]:
         """Give the classes made in the body of a class, and note where they can be had from."""
@@ -425,22 +482,19 @@ class Captures:
         return body.__code__.co_consts if body and statement and statement.is_bare else None
 
     def _given(
-        self, cls: type, body: types.FunctionType, statement: definitions.Statement, known: dict[str, Any]
-    ) -> list[tuple[dict[str, Any], set[str]]]:
-        """Name the globals that must be there when a class statement runs: its own, and what runs with it."""
-        found: dict[int, tuple[dict[str, Any], set[str]]] = {}
+        self, body: types.FunctionType, statement: definitions.Statement, known: dict[str, Any]
+    ) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+        """Give the globals that must be there when a class statement runs: its own, and what runs with it."""
+        found: dict[int, tuple[dict[str, Any], dict[str, Any]]] = {}
         wanted: Iterable[str] = statement.names
         rest: list[tuple[dict[str, Any], Iterable[str]]] = [(body.__globals__, wanted)]
         rest += [each for value in known.values() for each in self._running_with(value)]
         while rest:
             namespace, wanted = rest.pop()
-            names = found.setdefault(id(namespace), (namespace, set()))[1]
-            for name in (namespace.keys() & wanted) - names:
-                value = namespace[name]
-                if self._reaches(value, cls):
-                    continue
-                names.add(name)
-                rest += self._running_with(value)
+            values = found.setdefault(id(namespace), (namespace, {}))[1]
+            for name in sorted((namespace.keys() & wanted) - values.keys()):
+                values[name] = namespace[name]
+                rest += self._running_with(namespace[name])
         return list(found.values())
 
     def _running_with(self, value: Any) -> list[tuple[dict[str, Any], Iterable[str]]]:
@@ -459,36 +513,7 @@ class Captures:
                 rest += [content for cell in each.__closure__ or () for content in _content(cell)]
         return found
 
-    def _reaches(self, value: Any, cls: type) -> bool:
-        """Tell whether encoding a value would need a class, so that it cannot come before it."""
-        seen: set[int] = set()
-        rest = [value]
-        while rest:
-            each = rest.pop()
-            if each is cls:
-                return True
-            if type(each) in ATOMS or id(each) in seen:
-                continue
-            seen.add(id(each))
-            if len(seen) > _MOST:
-                return True
-            if is_class(each) or is_function(each):
-                if self.is_own(each):
-                    rest += self._needed(each)
-            else:
-                rest += gc.get_referents(each)
-        return False
 
-    def _needed(self, value: Any) -> list[Any]:
-        """Give what a function or class refers to, apart from globals."""
-        if is_class(value):
-            code = [*bases_of(value), type(value), self._outer_of(value), *self._functions_of(value)]
-            return [*code, *self._changed(value).values(), *members.parts(value, self.leads_on)]
-        contents = [each for cell in value.__closure__ or () for each in _content(cell)]
-        return [value.__defaults__, value.__kwdefaults__, value.__dict__, self._outer_of(value), *contents]
-
-
-_MOST = 100_000  # objects looked at before a value is taken to need the class
 _CONSTANT = ATOMS
 
 

@@ -18,7 +18,7 @@ from typing import Any
 from agex.values import instances, kinds, plain
 from agex.values.allow import Allow, class_name
 from agex.values.callables import CannotKeep, is_code
-from agex.values.capture import Captures, Early, Fillings, Held
+from agex.values.capture import Captures, Early, Fillings, First, Held
 from agex.values.group import Group, Lost
 from agex.values.guest import GuestCode
 from agex.values.kinship import is_class
@@ -157,7 +157,9 @@ class Encoder(pickle.Pickler):
         self.captures.begin(self._cluster.code)
         code = self._cluster.code
         has_code = bool(code)
-        early = (Early(),) if any(is_class(each) and instances.hashes_itself(each) for each in code) else ()
+        early: list[Any] = [First()] if self.captures.has_classes else []
+        if any(is_class(each) and instances.hashes_itself(each) for each in code):
+            early.append(Early())
         self.dump((*early, tuple([self.top(value) for value in values]), Fillings() if has_code else ()))
         if self.captures.is_behind and not has_code:
             raise ValueError("code of the guest stands where it is not looked for")

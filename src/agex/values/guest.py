@@ -38,6 +38,10 @@ class GuestCode(Protocol):
         """Return what ``__build_class__`` was given beside the body: bases and keywords; None if unknown."""
         ...
 
+    def class_number(self, value: type) -> int:
+        """Return the place of a class in the order in which class statements began; -1 for any other."""
+        ...
+
     def may_store(self, value: type, name: str) -> bool:
         """Tell whether the guest's own code may give a class an attribute of that name."""
         ...
@@ -120,6 +124,9 @@ class CodeElsewhere:
 
     def class_header(self, value: type) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
         return self._guest.class_header(value)
+
+    def class_number(self, value: type) -> int:
+        return self._guest.class_number(value)
 
     def may_store(self, value: type, name: str) -> bool:
         return self._guest.may_store(value, name)

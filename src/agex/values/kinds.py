@@ -12,7 +12,7 @@ from agex.values.allow import class_name
 from agex.values.builder import Builder
 from agex.values.callable_builder import GETTERS, CallableBuilder
 from agex.values.callables import KINDS, CannotKeep
-from agex.values.capture import Captured, Captures, Early, Filling, Fillings, Held, take_cell
+from agex.values.capture import Captured, Captures, Early, Filled, Filling, Fillings, First, Held, take_cell
 from agex.values.kinship import package_of
 
 __all__ = ["Kind", "find", "native"]
@@ -194,6 +194,8 @@ _TABLE: dict[type, Kind] = {
     Captured: lambda _, __: (Builder.namespace, ()),
     Fillings: lambda encoder, _: (Builder.fillings, (), None, encoder.captures.fillings(encoder)),
     Early: lambda encoder, _: (Builder.fillings, (), None, encoder.captures.early(encoder)),
+    First: lambda encoder, _: (Builder.fillings, (), None, encoder.captures.classes(encoder)),
+    Filled: lambda encoder, filled: encoder.captures.fill(encoder, filled),
     Filling: lambda _, filling: (Builder.fill_namespace, filling.content),
     types.CellType: take_cell,
     **dict.fromkeys(KINDS, _take_code),

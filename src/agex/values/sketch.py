@@ -146,6 +146,9 @@ class Sketch:
     def class_header(self, value: type) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
         return None
 
+    def class_number(self, value: type) -> int:
+        return -1
+
     def altered(self, value: type, *, dressed: bool) -> frozenset[str]:
         return frozenset()
 
