@@ -14,7 +14,7 @@ from typing import Any
 from agex.errors import StateCorrupt
 from agex.values.guest import GuestCode
 from agex.values.handle import Handle, unwrapped
-from agex.values.kinship import is_class, is_function
+from agex.values.kinship import is_a, is_class, is_function
 from agex.values.lost import MODULE, NotKept
 from agex.values.wrappers import DISPATCHER
 
@@ -52,7 +52,7 @@ class CallableBuilder:
             found = self._guest.method(owner, exact(name))
         except KeyError:
             found = None
-        if type(found) not in _METHODS:
+        if not is_a(found, _METHODS):
             return missing(name, "method", f"{name} is no method that may be used now")
         return Handle(found)
 
