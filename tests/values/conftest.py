@@ -63,6 +63,12 @@ class Guest:
         statement = self.session._guards.classes.statement_of(value)
         return -1 if statement is None else statement.number
 
+    def home_of(self, value: types.FunctionType | type) -> str | None:
+        return None
+
+    def at_home(self, home: str) -> Any:
+        return None
+
     def altered(self, value: type, *, dressed: bool) -> frozenset[str]:
         return origins.altered(value, dressed=dressed)
 

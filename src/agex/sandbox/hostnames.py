@@ -25,7 +25,7 @@ def name_of(session: Session, value: object) -> str | None:
     the very one: each session has some of its own.
     """
     if type(value) is types.ModuleType:
-        module = session.module_name(value)
+        module = session.importer.name_of(value)
         return None if module is None else f"{_MODULE}{module}"
     return next((name for name in _names(session, value) if _is_named(session, name, value)), None)
 
@@ -43,7 +43,7 @@ def _names(session: Session, value: object) -> Iterator[str]:
     home, name = getattr(value, "__module__", None), getattr(value, "__name__", None)
     if type(home) is str and type(name) is str:
         yield f"{home}:{name}"
-    for module, content in list(session.handed_out.items()):
+    for module, content in list(session.importer.handed_out.items()):
         for name, each in list(vars(content).items()):
             if each is value:
                 yield f"{module}:{name}"
@@ -112,7 +112,7 @@ def _owners(session: Session, value: Any) -> Iterator[Any]:
     owner = getattr(value, "__objclass__", None)
     if owner is not None and name_of(session, owner) is not None:
         yield owner
-    contents = [session.builtins, *(vars(module) for module in session.handed_out.values())]
+    contents = [session.builtins, *(vars(module) for module in session.importer.handed_out.values())]
     for content in contents:
         yield from [each for each in list(content.values()) if issubclass(type(each), type)]
 

@@ -52,6 +52,18 @@ class KeptCode:
         statement = origins.statement_of(value)
         return -1 if statement is None else statement.number
 
+    def home_of(self, value: types.FunctionType | type) -> str | None:
+        own = self._session.importer.own
+        return None if own is None else own.home_of(value)
+
+    def at_home(self, home: str) -> Any:
+        try:
+            found = named(self._session, home, run=True)
+        except KeyError:
+            return None
+        is_class = isinstance(found, type) and origins.is_guest_class(found)
+        return found if is_class or self.is_guest_function(found) else None
+
     def may_store(self, value: type, name: str) -> bool:
         return origins.may_store(value, name)
 

@@ -37,6 +37,7 @@ from agex.typeslots import name_of
 
 if TYPE_CHECKING:
     from agex.sandbox.files import Files, GuestFiles
+    from agex.sandbox.importer import Importer
 
 __all__ = ["Session"]
 
@@ -150,11 +151,7 @@ class Session:
         return self.namespace.get(name)
 
     def imported(self, name: str, *, run: bool = False) -> Any:
-        """Return a module as the guest gets it; see `Modules.imported`.
-
-        Raises:
-            ImportError: it is not granted.
-        """
+        """Return a module as the guest gets it, see `Modules.imported`."""
         return self._modules.imported(name, run=run)
 
     @property
@@ -167,13 +164,9 @@ class Session:
         self._modules.restore(modules)
 
     @property
-    def handed_out(self) -> Mapping[str, types.ModuleType]:
-        """The modules of the host that the guest has asked for, by name."""
-        return self._guards.importer.handed_out
-
-    def module_name(self, module: types.ModuleType) -> str | None:
-        """Return a name by which the guest can import a module; None where there is none."""
-        return self._guards.importer.name_of(module)
+    def importer(self) -> Importer:
+        """Finds the modules of the guest."""
+        return self._guards.importer
 
     def is_guest_function(self, value: object) -> bool:
         """Tell whether *value* is a function that the guest wrote."""

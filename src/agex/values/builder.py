@@ -20,7 +20,7 @@ from agex.values.allow import Allow
 from agex.values.callable_builder import CallableBuilder, exact, made_of, missing, missing_host
 from agex.values.guest import GuestCode
 from agex.values.handle import Handle, unwrapped
-from agex.values.kinship import is_class, is_function, type_name
+from agex.values.kinship import is_a, is_class, is_function, type_name
 from agex.values.lost import NotKept
 from agex.values.wrappers import MANAGERS, functions_of, plain_function
 
@@ -72,6 +72,8 @@ class Builder(CallableBuilder):
         self._later = [] if later is None else later
         self._unhashed = unhashed
         self._makers: dict[Any, Callable[[], Any]] = {}
+        self._at_home: dict[int, Any] = {}
+        """Functions and classes of modules, by id: they have what those give them."""
         self._filled: dict[int, type] = {}
         self._dressed: dict[int, Any] = {}
         """The functions and classes made here, by id: nothing else is given attributes."""
@@ -296,10 +298,32 @@ class Builder(CallableBuilder):
         """Put a value into a cell."""
         _require_cell(cell).cell_contents = unwrapped(content)
 
-    def function(
-        self, source: str, name: str, names: tuple[str, ...], cells: tuple[Any, ...], namespace: Namespace
+    def _found_at(self, home: str, kind: type) -> Handle | None:
+        """Find a function or class in a module that the guest wrote, by where it stands there."""
+        found = None if not home or self._guest is None else self._guest.at_home(exact(home))
+        if not is_a(found, kind):
+            return None
+        self._at_home[id(found)] = found
+        return Handle(found)
+
+    def _is_at_home(self, handle: Any) -> bool:
+        return type(handle) is Handle and id(handle.target) in self._at_home
+
+    def function(  # noqa: PLR0917 - streams give arguments by position
+        self,
+        source: str,
+        name: str,
+        names: tuple[str, ...],
+        cells: tuple[Any, ...],
+        namespace: Namespace,
+        home: str = "",
     ) -> Any:
-        """Compile a function over its captured cells; its defaults come later."""
+        """Compile a function over its captured cells; its defaults come later.
+
+        With a *home* it is the one of that module, if there is one now.
+        """
+        if (at_home := self._found_at(home, types.FunctionType)) is not None:
+            return at_home
         made = self._rebuilt(source, name, "function", namespace, (None,) * len(names))
         if type(made) is NotKept:
             return made
@@ -311,7 +335,7 @@ class Builder(CallableBuilder):
 
     def fill_function(self, handle: Any, state: dict[str, Any]) -> None:
         """Give a function its defaults and attributes."""
-        if type(handle) is not NotKept:
+        if type(handle) is not NotKept and not self._is_at_home(handle):
             _dress(self._own(handle, types.FunctionType), state)
 
     def _own(self, handle: Any, kind: type) -> Any:
@@ -321,13 +345,14 @@ class Builder(CallableBuilder):
             raise StateCorrupt("a stored value changes a function or class that it does not make")
         return target
 
-    def class_(
+    def class_(  # noqa: PLR0917 - streams give arguments by position
         self,
         source: str,
         name: str,
         given: list[tuple[Any, ...]],
         captured: tuple[Any, ...],
         namespace: Namespace,
+        home: str = "",
     ) -> Any:
         """Run a class statement of the guest under its guards, over what it captured.
 
@@ -340,7 +365,10 @@ class Builder(CallableBuilder):
             captured: the names of the program's parameters; the names of captured variables and their
                 cells; values by name that are there before, see `Captures`.
             namespace: the globals.
+            home: where it stands in a module that the guest wrote: that class it is, if there is one now.
         """
+        if (found := self._found_at(home, type)) is not None:
+            return found
         for each in given:
             self.fill_namespace(*each)
         parameters, variables, cells, direct, *copied = captured
@@ -408,7 +436,7 @@ class Builder(CallableBuilder):
         qualified, attributes, cells, *kept = state
         for cell, content in cells:  # of a class that is lost, too: functions share them
             _require_cell(cell).cell_contents = unwrapped(content)
-        if type(handle) is NotKept:
+        if type(handle) is NotKept or self._is_at_home(handle):
             return
         cls = self._own(handle, type)
         self._rename(cls, exact(qualified))

@@ -311,8 +311,14 @@ class Captures:
             "names": tuple(map(exact_text, (function.__name__, function.__qualname__, function.__doc__))),
             "attributes": tops(encoder, function.__dict__),
         }
-        args = (program, function.__name__, code.co_freevars, cells, self._captured(function))
+        captured = self._captured(function)
+        args = (program, function.__name__, code.co_freevars, cells, captured, *self._home(function))
         return Builder.function, args, state, None, None, Builder.fill_function
+
+    def _home(self, value: Any) -> tuple[str, ...]:
+        """Give where a function or class stands in a module that the guest wrote; nothing for any other."""
+        home = None if self.guest is None else self.guest.home_of(value)
+        return () if home is None else (home,)
 
     # -- classes -----------------------------------------------------------------------------
 
@@ -346,7 +352,7 @@ class Captures:
             state = (*state, members.take(cls, self.leads_on, encoder.top))
         space = self._namespace(body.__globals__)
         space.names |= statement.names & space.globals.keys()
-        args = (statement.program, cls.__name__, given, captured, space)
+        args = (statement.program, cls.__name__, given, captured, space, *self._home(cls))
         for function in self._functions_of(cls):
             if self.is_own(function):
                 self._captured(function)

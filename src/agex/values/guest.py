@@ -42,6 +42,14 @@ class GuestCode(Protocol):
         """Return the place of a class in the order in which class statements began; -1 for any other."""
         ...
 
+    def home_of(self, value: FunctionType | type) -> str | None:
+        """Return where a function or class stands in a module that the guest wrote; None for any other."""
+        ...
+
+    def at_home(self, home: str) -> Any:
+        """Return what stands now where `home_of` said; None where that is nothing of the guest's."""
+        ...
+
     def may_store(self, value: type, name: str) -> bool:
         """Tell whether the guest's own code may give a class an attribute of that name."""
         ...
@@ -127,6 +135,12 @@ class CodeElsewhere:
 
     def class_number(self, value: type) -> int:
         return self._guest.class_number(value)
+
+    def home_of(self, value: FunctionType | type) -> str | None:
+        return self._guest.home_of(value)
+
+    def at_home(self, home: str) -> Any:
+        return None
 
     def may_store(self, value: type, name: str) -> bool:
         return self._guest.may_store(value, name)

@@ -149,6 +149,12 @@ class Sketch:
     def class_number(self, value: type) -> int:
         return -1
 
+    def home_of(self, value: FunctionType | type) -> str | None:
+        return None
+
+    def at_home(self, home: str) -> Any:
+        return None
+
     def altered(self, value: type, *, dressed: bool) -> frozenset[str]:
         return frozenset()
 
