@@ -100,8 +100,7 @@ def test_it_is_there_when_the_store_is_opened_again(form: str) -> None:
     ] * 2
 
 
-@pytest.mark.parametrize("make", MAKE.values(), ids=MAKE)
-@pytest.mark.parametrize("isolation", ["process", "kernel"])
+@pytest.mark.parametrize(("isolation", "make"), [("process", Live), ("kernel", Versioned)])
 def test_it_is_there_where_the_code_runs_in_a_worker(isolation: Any, make: Callable[[], State]) -> None:
     chosen = [FORMS[form] for form in FORMS if "before" not in form and "was" not in form]
     state = make()
@@ -265,3 +264,49 @@ def test_what_a_worker_names_is_imported_under_the_grants() -> None:
     uses = ", ".join(f"told(lambda: {name}.x)" for name in "abcdef")
     found = run(Agent(model=ScriptedModel([[python_action(f"{asked}task_success([{uses}])")]])), state)
     assert found == ["UnpicklableVariableError"] * 6
+
+
+POINT = b"""from __future__ import annotations
+from dataclasses import dataclass
+SEEN = []
+@dataclass
+class Point:
+    x: int
+    def double(self): return twice(self.x)
+class _Hidden:
+    pass
+def twice(x):
+    SEEN.append(x)
+    return 2 * x
+def hidden(): return _Hidden()
+"""
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["one object", "opened again"])
+def test_what_a_module_of_the_workspace_defines_is_that_modules_in_every_task(again: bool) -> None:
+    store = Memory()
+    state = Versioned(store)
+    code = (
+        "import shapes\nfrom shapes import Point, twice\np, h = Point(1), shapes.hidden()\ntask_success(None)"
+    )
+    agent = agent_of(code)
+    agent.fs(state).write("shapes.py", POINT)
+    run(agent, state)
+    asked = (
+        "p == shapes.Point(1), isinstance(p, shapes.Point), Point is shapes.Point, p.double(), twice(5), "
+        "shapes.SEEN, twice is shapes.twice, type(p).__module__, type(h) is type(shapes.hidden())"
+    )
+    for _ in range(2):
+        state = Versioned(store) if again else state
+        found = run(agent_of(f"task_success([{asked}])", "pass"), state)
+        assert found == [True, True, True, 2, 10, [1, 5], True, "shapes", True]
+    assert repr(Versioned(store)["p"]) == "Point(x=1)"
+
+
+def test_a_module_that_is_gone_leaves_what_it_defined() -> None:
+    state = Versioned()
+    agent = agent_of("from shapes import Point\np = Point(1)\ntask_success(None)")
+    agent.fs(state).write("shapes.py", POINT)
+    run(agent, state)
+    agent.fs(state).remove("shapes.py")
+    assert run(agent_of("task_success([p.double(), p == Point(1)])", "pass"), state) == [2, True]

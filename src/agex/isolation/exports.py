@@ -20,6 +20,7 @@ from agex.isolation.faults import ProtocolError
 from agex.isolation.signatures import described
 from agex.sandbox import KeptCode, Sandbox, Session
 from agex.sandbox.hostnames import name_of, named
+from agex.values.callable_builder import LIBRARY
 
 __all__ = ["OPERATORS", "Exports", "describe", "is_callable_kind"]
 
@@ -149,6 +150,8 @@ class Exports(KeptCode):
             return self.found(_description(name[2:]).get("id"))
         if name.startswith("m:"):
             return self._module(name[2:])
+        if name in LIBRARY:
+            return named(self.monitor, name)
         return self.found(name.removeprefix("n:"))
 
     def _module(self, name: str) -> types.ModuleType:

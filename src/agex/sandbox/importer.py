@@ -21,6 +21,7 @@ from agex.sandbox.modules import (
 )
 from agex.sandbox.nodes import ITSELF
 from agex.sandbox.written import WrittenGrant
+from agex.typeslots import qualname_of
 
 if TYPE_CHECKING:
     from agex.sandbox.files import Modules
@@ -118,6 +119,15 @@ class Importer:
         bare = next((name for name, each in self._bare.items() if each is module), None)
         own = None if self.own is None else self.own.name_of(module)
         return bare or own or next(filter(self._is_granted, self._names_of(module)), None)
+
+    def home_of(self, value: Any) -> str | None:
+        """Return where a function or class stands in a module, ``tools:Point``; None where in none."""
+        name = value.__name__ if type(value) is types.FunctionType else qualname_of(value)
+        own = {} if self.own is None else self.own.modules()
+        for home, module in (*own.items(), *list(self.handed_out.items())):
+            if vars(module).get(name) is value:
+                return f"{home}:{name}"
+        return None
 
     def _names_of(self, module: types.ModuleType) -> Iterator[str]:
         """Give the names that a module may have here: its own, and those that it is registered by."""

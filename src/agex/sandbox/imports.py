@@ -14,7 +14,6 @@ from agex.errors import SandboxImportError
 from agex.sandbox import ledger
 from agex.sandbox.modules import blank
 from agex.sandbox.names import is_bindable
-from agex.typeslots import qualname_of
 
 if TYPE_CHECKING:
     from agex.sandbox.files import GuestFiles
@@ -65,13 +64,9 @@ class Imports:
         """Return the name of a module of the guest's own; None for any other."""
         return next((name for name, each in self._loaded.items() if each.module is module), None)
 
-    def home_of(self, value: Any) -> str | None:
-        """Return where a function or class stands that a module made, ``tools:Point``; None for any other."""
-        name = value.__name__ if type(value) is types.FunctionType else qualname_of(value)
-        for home, each in self._loaded.items():
-            if vars(each.module).get(name) is value:
-                return f"{home}:{name}"
-        return None
+    def modules(self) -> dict[str, types.ModuleType]:
+        """Return the modules that are loaded, by name."""
+        return {name: each.module for name, each in self._loaded.items()}
 
     def file_of(self, name: str) -> str | None:
         """Return the file that a module of that name is in; None where there is none."""

@@ -53,14 +53,17 @@ class KeptCode:
         return -1 if statement is None else statement.number
 
     def home_of(self, value: types.FunctionType | type) -> str | None:
-        own = self._session.importer.own
-        return None if own is None else own.home_of(value)
+        return self._session.importer.home_of(value)
 
     def at_home(self, home: str) -> Any:
+        name, _, member = home.partition(":")
         try:
-            found = named(self._session, home, run=True)
-        except KeyError:
+            module = self._session.imported(name, run=True)
+        except ImportError:
             return None
+        own = self._session.importer.own
+        is_own = own is not None and own.owns(module)
+        found = vars(module).get(member) if is_own or not member.startswith("_") else None
         is_class = isinstance(found, type) and origins.is_guest_class(found)
         return found if is_class or self.is_guest_function(found) else None
 

@@ -43,7 +43,7 @@ class GuestCode(Protocol):
         ...
 
     def home_of(self, value: FunctionType | type) -> str | None:
-        """Return where a function or class stands in a module that the guest wrote; None for any other."""
+        """Return where a function or class of the guest stands in a module; None where it stands in none."""
         ...
 
     def at_home(self, home: str) -> Any:
