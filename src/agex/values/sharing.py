@@ -190,7 +190,8 @@ class _Walk:
 
     def _children(self, each: Any, i: int) -> Iterable[Any]:
         kind = type(each)
-        if is_function(each) and (held := held_by(each)):
+        held = held_by(each) if is_function(each) else []
+        if held:
             return held
         if is_class(each) or is_function(each):
             self.code.append((i, each))
