@@ -306,12 +306,3 @@ def test_without_guest_code_they_are_markers() -> None:
     for group in groups:
         loaded = decode(Group(names=group.names, stream=group.stream), allow=Allow())
         assert [type(value) for value in loaded.values()] == [NotKept]
-
-
-def test_functions_of_a_module_that_is_run_for_each_session_are_those_of_the_session(moved) -> None:
-    second = moved(
-        "import logging\nget, Handler = logging.getLogger, logging.Handler\n"
-        "class Own(logging.Handler):\n    def emit(self, record): pass\nown = Own()"
-    )
-    got = "got = get is logging.getLogger, Handler is logging.Handler, isinstance(own, logging.Handler)"
-    assert second.run(f"import logging\n{got}")["got"] == (True, True, True)

@@ -121,10 +121,12 @@ class Importer:
         return bare or own or next(filter(self._is_granted, self._names_of(module)), None)
 
     def home_of(self, value: Any) -> str | None:
-        """Return where a function or class stands in a module, ``tools:Point``; None where in none."""
+        """Return where a function or class stands in a module of the guest's own, ``tools:Point``.
+
+        None where in none. A logger is kept with its handlers, so what makes loggers is kept with it as well.
+        """
         name = value.__name__ if type(value) is types.FunctionType else qualname_of(value)
-        own = {} if self.own is None else self.own.modules()
-        for home, module in (*own.items(), *list(self.handed_out.items())):
+        for home, module in ({} if self.own is None else self.own.modules()).items():
             if vars(module).get(name) is value:
                 return f"{home}:{name}"
         return None

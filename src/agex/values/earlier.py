@@ -117,8 +117,8 @@ class Earlier:
     def _copier(self, kind: type) -> Callable[[Any, bool], Any] | None:
         if kind in _CONTAINERS:
             return self._mapping if issubclass(kind, dict) else self._collection
-        if kind in {tuple, frozenset}:
-            return lambda value, apart: kind(self._copy(each, apart=apart) for each in value)
+        if kind is tuple:
+            return lambda value, apart: tuple([self._copy(each, apart=apart) for each in value])
         if issubclass(kind, functools.partial):
             return self._partial
         if kind is types.MethodType:

@@ -190,7 +190,7 @@ class _Walk:
 
     def _children(self, each: Any, i: int) -> Iterable[Any]:
         kind = type(each)
-        held = held_by(each) if is_function(each) else []
+        held = held_by(each) if kind is types.FunctionType else []
         if held:
             return held
         if is_class(each) or is_function(each):
