@@ -203,6 +203,36 @@ items[0].add(1)
         assert value == [["item3", "item5"], True, expected, expected, True]
 
 
+REGISTERED = """
+import operator, functools
+REG, ops = {}, {"<": operator.lt, "up": str.upper}
+def register(cls):
+    REG[cls.__name__] = cls
+    return cls
+class Base:
+    known = []
+    def __init_subclass__(cls): Base.known.append(cls)
+@register
+class A(Base): pass
+@functools.singledispatch
+def show(x): return "object"
+@show.register
+def _(x: A): return "A"
+a = A()
+"""
+
+
+@pytest.mark.parametrize("isolation", ["none", "kernel"])
+@pytest.mark.parametrize("make", [Live, Versioned])
+def test_what_registered_itself_and_tables_of_functions_live_on_in_every_task(make, isolation):
+    state = make()
+    asked = "[REG['A'] is A, Base.known == [A], type(a) is A, show(a), ops['<'](1, 2), ops['up']('x')]"
+    run(state, f"{REGISTERED}\ntask_success(None)", isolation=isolation)
+    for _ in range(2):
+        found = run(state, f"task_success({asked})", isolation=isolation).value
+        assert found == [True, True, True, "A", True, "X"]
+
+
 def test_the_host_can_call_a_function_that_was_kept():
     state = Versioned()
     run(state, "def double(x): return 2 * x", DONE)

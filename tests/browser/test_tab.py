@@ -125,6 +125,21 @@ async def test_a_tab_that_is_opened_again_goes_on_where_it_was() -> None:
     assert [event["type"] for event in await called(again, "events")][-1] == "success"
 
 
+async def test_what_a_message_imported_is_there_in_all_that_follow_and_is_no_variable() -> None:
+    store = Memory()
+    asked = python(
+        "task_success([json.dumps(1), c.Sized.__name__, xml.etree.ElementTree.fromstring('<a/>').tag])"
+    )
+    imports = "import json, random, collections.abc as c, xml.etree.ElementTree"
+    tab = talking(python(f"{imports}\ntask_success(random.choice([1]))"), asked, asked, store=store)
+    answers = [await called(tab, "ask", message="go") for _ in range(3)]
+    again = talking(asked, store=store)
+    answers.append(await called(again, "ask", message="go"))
+
+    assert [answer["value"]["text"] for answer in answers] == ["1", *["['1', 'Sized', 'a']"] * 3]
+    assert (await called(again, "snapshot"))["variables"] == []
+
+
 async def test_one_task_runs_at_a_time_and_can_be_cancelled() -> None:
     asked = asyncio.Event()
 

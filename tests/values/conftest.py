@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agex.sandbox import origins
+from agex.sandbox import hostnames, origins
 from agex.sandbox.hooks import written
 from agex.sandbox.limits import Limits
 from agex.sandbox.policy import Policy
@@ -59,6 +59,17 @@ class Guest:
         statement = self.session._guards.classes.statement_of(value)
         return None if statement is None else (statement.bases, statement.keywords)
 
+    def class_number(self, value: type) -> int:
+        statement = self.session._guards.classes.statement_of(value)
+        return -1 if statement is None else statement.number
+
+    def home_of(self, value: types.FunctionType | type) -> str | None:
+        return self.session.importer.home_of(value)
+
+    def at_home(self, home: str) -> Any:
+        name, _, member = home.partition(":")
+        return None if member.startswith("_") else vars(self.session.imported(name))[member]
+
     def altered(self, value: type, *, dressed: bool) -> frozenset[str]:
         return origins.altered(value, dressed=dressed)
 
@@ -79,27 +90,16 @@ class Guest:
         return namespace[name]
 
     def host_name(self, value: object) -> str | None:
-        if isinstance(value, types.ModuleType):
-            return f"module {value.__name__}"
-        for name, each in {**self.session._builtins, **self.hosts}.items():
-            if each is value and "!" not in name:
-                return name
-        home, name = getattr(value, "__module__", None), getattr(value, "__name__", None)
-        if isinstance(home, str) and isinstance(name, str):
-            try:
-                return f"{home}:{name}" if self.host_object(f"{home}:{name}") is value else None
-            except (ImportError, AttributeError, KeyError):
-                return None
-        return None
+        return hostnames.name_of(self.session, value)
 
     def host_object(self, name: str) -> Any:
-        kind, _, module = name.partition(" ")
-        home, _, member = name.partition(":")
-        if member:
-            return getattr(self.host_object(f"module {home}"), member)
-        if kind == "module":
-            return self.session._builtins["__import__"](module, {}, {}, ("*",), 0)
-        return {**self.session._builtins, **self.hosts}[name]
+        return hostnames.named(self.session, name)
+
+    def method_of(self, value: object) -> tuple[Any, str] | None:
+        return hostnames.method_of(self.session, value)
+
+    def method(self, owner: Any, name: str) -> Any:
+        return hostnames.method(self.session, owner, name)
 
     # -- keeping -----------------------------------------------------------------------------
 

@@ -118,8 +118,9 @@ class Execution:
         self._sees = sees
         self._images: list[Image] = []
         self._files = files
-        self._known = session.namespace
-        self._notes = InputNotes(self._values, self._known)
+        self._notes = InputNotes(self._values, session.namespace)
+        self._imports = session.modules
+        self._known = self._variables()
         self._cache: Any = {}
         self._ran: dict[int, int] = {}
         self._bind()
@@ -293,10 +294,17 @@ class Execution:
             text=text, images=tuple(self._images), failed=failed, brief=brief, seconds=result.duration
         )
 
+    def _variables(self) -> dict[str, Any]:
+        """Return the variables that are the code's own: no imports, no names of agex."""
+        left_out = self._imports.keys() | RESERVED.keys()
+        return {name: value for name, value in self._names().items() if name not in left_out}
+
     def _write_back(self) -> None:
         if self.call.state is not None:
-            now = {name: value for name, value in self._names().items() if name not in RESERVED}
+            before, self._imports = self._imports, self.session.modules
+            now = self._variables()
             self.call.state.write_back(self._known, now)
+            self.call.state.write_imports(before, self._imports)
             self._known = now
             cache = self.session.kept.get("cache", self._cache)
             if cache is not self._cache:

@@ -180,6 +180,8 @@ class Invocation:
             found = self.state.snapshot(packed=session.packs)
             self._variables = {name: value for name, value in found.items() if name not in RESERVED}
             self._hidden = [name for name in found if name in RESERVED]
+            imports = self.state.imports
+            session.import_again({name: imports[name] for name in imports.keys() - self.values.keys()})
         session.add({**self._variables, **self.values})
         self.call.session = session
         self.execution = Execution(

@@ -20,6 +20,7 @@ from agex.isolation.faults import ProtocolError
 from agex.isolation.signatures import described
 from agex.sandbox import KeptCode, Sandbox, Session
 from agex.sandbox.hostnames import name_of, named
+from agex.values.callable_builder import LIBRARY
 
 __all__ = ["OPERATORS", "Exports", "describe", "is_callable_kind"]
 
@@ -149,6 +150,8 @@ class Exports(KeptCode):
             return self.found(_description(name[2:]).get("id"))
         if name.startswith("m:"):
             return self._module(name[2:])
+        if name in LIBRARY:
+            return named(self.monitor, name)
         return self.found(name.removeprefix("n:"))
 
     def _module(self, name: str) -> types.ModuleType:
@@ -176,6 +179,13 @@ class Exports(KeptCode):
         if type(which) is str and which in self._granted:
             return self._granted[which]
         raise ProtocolError(f"the worker asks for {str(which)[:80]!r}, which it was not given")
+
+    def method_of(self, value: object) -> tuple[Any, str] | None:
+        """Name what is of a class: a method of an object of the host's stays with it, and is used here."""
+        return super().method_of(value) if type(value) in _OF_CLASSES else None
+
+    def method(self, owner: Any, name: str) -> Any:
+        raise KeyError(name)  # what a worker may call here, it asks for
 
     def rebuild(self, source: str, name: str, namespace: dict[str, Any]) -> Any:
         raise SandboxError("code of the guest is not run in this process")
@@ -210,6 +220,9 @@ class Exports(KeptCode):
         if what == "operator" and name in OPERATORS and _has_own(type(target), name):
             return functools.partial(getattr(type(target), name), target)
         raise ProtocolError(f"the worker asks for {str(what)[:80]!r}, which nothing can do")
+
+
+_OF_CLASSES = (types.MethodDescriptorType, types.ClassMethodDescriptorType)
 
 
 def _method_call(read: Callable[..., Any], target: Any, name: str, /, *args: Any, **kwargs: Any) -> Any:

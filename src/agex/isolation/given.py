@@ -53,6 +53,9 @@ class Given(KeptCode):
             return None if name is None else f"m:{name.removeprefix('module ')}"
         return None
 
+    def method_of(self, value: object) -> tuple[Any, str] | None:
+        return None  # what can be called goes by number
+
     def _described(self, function: Callable[..., Any]) -> dict[str, Any]:
         number = self._ids.get(id(function))
         if number is None:

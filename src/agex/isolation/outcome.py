@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NoReturn
 
 from agex.errors import EvalError
@@ -10,6 +10,7 @@ from agex.isolation.clock import Clock
 from agex.isolation.faults import Finder, OutOfMemory, ProtocolError, WorkerGone, WorkerLost, unpack_error
 from agex.isolation.frames import Frame
 from agex.sandbox import Enforcement, Result
+from agex.sandbox.names import is_bindable
 from agex.sandbox.output import Output
 
 __all__ = [
@@ -17,12 +18,15 @@ __all__ = [
     "listed",
     "lost_because",
     "lost_result",
+    "modules_of",
     "read_outcome",
     "refuse",
     "text_of",
     "timed_out",
 ]
 
+_MOST_NAME = 4096
+"""Characters of what is imported for one variable."""
 _MOST_TEXT = 4 << 20
 """Bytes of a text that are looked at: far more than any limit of output."""
 
@@ -132,3 +136,10 @@ def refuse(frame: Frame) -> NoReturn:
     if frame.kind == "fault":
         raise WorkerGone(str(frame.header.get("why"))[:2000])
     raise ProtocolError(f"a message of kind {frame.kind[:40]!r} came out of turn")
+
+
+def modules_of(header: object) -> Iterator[tuple[str, str]]:
+    """Give the variables that are modules, of what a worker may have sent: they are imported under grants."""
+    for name, text in header.items() if isinstance(header, dict) else ():
+        if type(name) is type(text) is str and is_bindable(name) and len(text) <= _MOST_NAME:
+            yield name, text

@@ -53,7 +53,7 @@ class Place:
     """The workspace of the guest."""
 
     def file_requests(self) -> FileRequests | None:
-        """Return what answers the requests of one session for files."""
+        """Return what answers the requests of one session for files; None where there is no workspace."""
         if self.files is None:
             return None
         from agex.isolation.files import FileRequests

@@ -31,6 +31,7 @@ from agex.isolation.outcome import (
     listed,
     lost_because,
     lost_result,
+    modules_of,
     read_outcome,
     refuse,
     text_of,
@@ -95,6 +96,7 @@ class RemoteSession:
         self._output = gathered(chars)
         self._names: dict[str, Any] = {}
         self._bound: dict[str, Any] = {}
+        self._modules: dict[str, str] = {}
         self._fresh: set[str] = set()  # names that the worker was not told of yet
         self._ran = False  # since the variables were last given back
         self._after: RemoteSession | None = None
@@ -134,6 +136,17 @@ class RemoteSession:
         """The guest's variables: those it changed as `agex.values.Packed`, the others as they were given."""
         self._give_back()
         return {name: value for name, value in self._names.items() if name not in self._bound}
+
+    @property
+    def modules(self) -> dict[str, str]:
+        """The variables that are modules, each with what to import for it."""
+        self._give_back()
+        return dict(self._modules)
+
+    def import_again(self, modules: Mapping[str, str]) -> None:
+        """Bind variables to modules as an earlier session had them, under the grants of this one."""
+        self._modules.update(modules)
+        self._fresh.update(modules)
 
     @property
     def kept(self) -> dict[str, Any]:
@@ -183,7 +196,7 @@ class RemoteSession:
                 raise SandboxError("this session is closed; open another one")
             if self._worker is None:
                 self._worker = self._place.start(self._exports.descriptions())
-                self._fresh = {*self._names, *self._bound}
+                self._fresh = {*self._names, *self._bound, *self._modules}
             if self._fresh:
                 self._put()
 
@@ -202,8 +215,9 @@ class RemoteSession:
 
     def _put(self) -> None:
         """Hand the worker what it does not have yet."""
-        given = {**self._names, **self._bound}
-        header, plain = described({name: given[name] for name in self._fresh}, self._bound)
+        given = {name: value for name, value in (self._names | self._bound).items() if name in self._fresh}
+        header, plain = described(given, self._bound)
+        header["modules"] = {name: self._modules[name] for name in self._fresh & self._modules.keys()}
         groups = encoded(plain, self._place.level, allow=self._allow, guest=self._exports)
         packed = pack_groups(groups)
         self._fresh = set()
@@ -560,6 +574,7 @@ class RemoteSession:
                     home[name] = values.Packed(own, name)
             there = {*names_of(listed(done.header.get("names")))}
             self._names = {name: value for name, value in self._names.items() if name in there}
+            self._modules = dict(modules_of(done.header.get("modules")))
 
     # -- functions of the guest ----------------------------------------------------
 

@@ -126,6 +126,8 @@ class Worker:
         self._kept: dict[str, Any] = {}
         self._sent: dict[tuple[str, ...], values.Fingerprint] = {}
         self._terminal: Terminal | None = None
+        self._is_given = False
+        """Whether variables are taken: code of the guest's that runs meanwhile is asked for by nobody."""
 
     def run(self) -> None:
         """Serve the host until it hangs up."""
@@ -139,7 +141,7 @@ class Worker:
     def ask(self, what: str, of: int | str, name: str | None, args: Any, kwargs: Any) -> Any:
         """Have the host do something for the guest, on the host's time."""
         session = self._session
-        if what != "file" and not session.is_running:
+        if what != "file" and (self._is_given or not session.is_running):
             raise AttributeError("objects of the host are used while code runs, and none does")
         with session.paused():
             asked = self._pack((tuple(args), dict(kwargs)), "an argument")
@@ -171,6 +173,7 @@ class Worker:
 
     def _put(self, frame: Frame) -> None:
         """Take variables, and what is bound beside them."""
+        self._is_given = True
         found: dict[str, Any] = {}
         for group in unpack_groups(frame.header["g"], frame.parts):
             own = replace(group, origin="")  # it came from a place of this level, or from the host
@@ -185,7 +188,9 @@ class Worker:
             record = {field: found[field] for field in fields}
             self._inputs.update(record)
             self._session.bind(name, Record(**record))
+        self._session.import_again(frame.header["modules"])
         self._note(found)
+        self._is_given = False
         self._link.hand_over({"k": "done"})
 
     def _run(self, frame: Frame) -> None:
@@ -281,15 +286,19 @@ class Worker:
         variables = self._variables()
         groups = list(self._changed(variables))
         packed = pack_groups(groups)
-        names = [*self._session.namespace]
-        self._link.hand_over({"k": "done", "g": packed.header, "names": names}, packed.parts)
+        modules = self._session.modules
+        names = [name for name in self._session.namespace if name not in modules]
+        header = {"k": "done", "g": packed.header, "names": names, "modules": modules}
+        self._link.hand_over(header, packed.parts)
 
     def _variables(self) -> dict[str, Any]:
         """Give what a state keeps: the inputs are the host's own until their names are bound anew."""
+        modules = self._session.modules
         found = {
             name: value
             for name, value in self._session.namespace.items()
-            if name not in self._kept and (name not in self._inputs or self._inputs[name] is not value)
+            if name not in self._kept and name not in modules
+            if name not in self._inputs or self._inputs[name] is not value
         }
         return {**found, **self._kept}
 

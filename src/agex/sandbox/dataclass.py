@@ -79,7 +79,7 @@ def _made(guards: Guards, cls: type, options: dict[str, bool]) -> type:
         if options.get("slots"):
             type.__setattr__(cls, rawmemory.NAMES[0], rawmemory.First(note))
         made = dataclasses.dataclass(cls, **options)
-        _say_again(made, preparation.texts)
+        _say_again(made, preparation)
     finally:
         preparation.undo(made)
         if options.get("slots"):
@@ -233,7 +233,9 @@ class _Preparation:
         self._guards = guards
         self._cls = cls
         self._before: dict[str, Any] = {}
-        self.texts: dict[str, str] = {}
+        self.is_documented = bool(namespace_of(cls).get("__doc__"))
+        self.texts: dict[str, tuple[str, Any]] = {}
+        """The texts in annotations, and what stands for each, by the names of fields."""
         names = _annotations(cls)
         _check_names(guards, cls, names)
         _check_metaclass(guards, type(cls), names)
@@ -243,8 +245,8 @@ class _Preparation:
         _check_post_init(guards, cls)
         fields = {name: field for name in names if (field := self._field(name)) is not None}
         if names or "__annotations__" in namespace_of(cls):
-            kinds = {name: kind for name, text in names.items() if (kind := _kind(cls, text))}
-            self.texts = {name: names[name] for name in kinds}
+            kinds = {name: _kind(cls, text) for name, text in names.items() if type(text) is str}
+            self.texts = {name: (names[name], kind) for name, kind in kinds.items()}
             self._put("__annotations__", _Annotations(names | kinds))
         for name, field in fields.items():
             self._put(name, field)
@@ -330,26 +332,29 @@ _KINDS: tuple[Any, ...] = (typing.ClassVar, dataclasses.InitVar, dataclasses.KW_
 _FIRST_NAME = re.compile(r"\s*(?:(\w+)\s*\.)?\s*(\w+)")
 
 
-def _kind(cls: type, text: Any) -> Any:
-    """Give what a text in an annotation makes of a field, if it is no plain one.
+def _kind(cls: type, text: str) -> Any:
+    """Give what stands for a text in an annotation: what it makes of a field, if that is no plain one.
 
-    The real ``dataclass`` looks for the names in a module of the host that is called as the guest's is.
-    Nothing is asked that could answer with code: the class has been looked at.
+    The real ``dataclass`` looks for the names in a module of the host that is called as the guest's is, and
+    fails where there is none. In a text that begins as no name does it looks for nothing.
     """
-    found = _FIRST_NAME.match(text) if type(text) is str else None
+    found = _FIRST_NAME.match(text)
     statement = origins.statement_of(cls)
-    if found is None or statement is None:
-        return None
-    module, name = found.groups()
-    value = statement.body.__globals__.get(module or name)
+    module, name = found.groups() if found is not None else ("", "")
+    value = None if statement is None else statement.body.__globals__.get(module or name)
     if module is not None:
         value = vars(value).get(name) if type(value) is types.ModuleType else None
-    return next((kind for kind in _KINDS if value is kind), None)
+    return next((kind for kind in _KINDS if value is kind), f"'{text}'")
 
 
-def _say_again(made: type, texts: dict[str, str]) -> None:
-    """Give fields that were known by their kind the texts that they were said with."""
-    for name, text in texts.items():
+def _say_again(made: type, preparation: _Preparation) -> None:
+    """Give fields the texts that they were said with, and the class a text of its own that has those."""
+    for name, (text, kind) in preparation.texts.items():
+        doc: Any = namespace_of(made).get("__doc__")
+        for before in "( " if type(doc) is str and not preparation.is_documented else "":
+            read = f"{before}{name}: {inspect.formatannotation(kind)}"
+            doc = doc.replace(read, f"{before}{name}: {text!r}")
+            type.__setattr__(made, "__doc__", doc)
         field = namespace_of(made)[_FIELDS].get(name)
         if field is not None:
             field.type = text

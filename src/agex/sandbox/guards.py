@@ -105,7 +105,7 @@ class Guards:
     ) -> None:
         self.policy = policy
         self.hooks = hooks
-        self._importer = Importer(policy, self)
+        self.importer = Importer(policy, self)
         self._spaces = Spaces()
         self._patterns: dict[tuple[Any, ...], tuple[Any, ...]] = {}
         self._verdicts = Verdicts()
@@ -171,7 +171,7 @@ class Guards:
         self.files = own
         self.builtins["open"] = plain_open(own)
         over_files = files.modules(own) if self.policy.is_standard else None
-        self._importer.use_files(Imports(self, own, compile_file), over_files)
+        self.importer.use_files(Imports(self, own, compile_file), over_files)
 
     def _shown(self, names: Mapping[str, Any]) -> dict[str, Any]:
         return {name: self.shown(value) for name, value in names.items()}
@@ -523,12 +523,12 @@ class Guards:
         self, name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0
     ) -> Any:
         """Do what the import statement does; guest code cannot call it."""
-        return self._importer(name, globals, fromlist, level)
+        return self.importer(name, globals, fromlist, level)
 
     @property
     def imports(self) -> Imports | None:
         """The guest's own modules, if it has a workspace."""
-        return self._importer.own
+        return self.importer.own
 
     # -- match ---------------------------------------------------------------------
 

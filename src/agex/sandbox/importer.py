@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import types
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from agex.errors import SandboxImportError
@@ -15,11 +15,13 @@ from agex.sandbox.modules import (
     blank,
     instead_of_member,
     instead_of_module,
+    is_for_guests,
     note,
     of_session,
 )
 from agex.sandbox.nodes import ITSELF
 from agex.sandbox.written import WrittenGrant
+from agex.typeslots import qualname_of
 
 if TYPE_CHECKING:
     from agex.sandbox.files import Modules
@@ -58,8 +60,12 @@ class Importer:
         self._apart: dict[str, types.ModuleType] = {}  # modules with a state of their own in each session
         self._bare: dict[str, types.ModuleType] = {}
         self._known: Known = {}
+        self.handed_out: dict[str, types.ModuleType] = {}
+        """The modules of the host that the guest has asked for, by the names that it imports them by."""
         self._over_files: Modules | None = None
         self._noted: set[str] = set()
+        self._dotted: dict[str, None] = {}
+        """The modules that ``import a.b`` has named, in order."""
 
     def use_files(self, own: Imports, over_files: Modules | None) -> None:
         """Give it a workspace: the guest's own modules, and those that work on files."""
@@ -83,7 +89,7 @@ class Importer:
             return _holding({ITSELF: self._found(name)})
         top = self._package(name, fromlist) if fromlist else self._module(name)
         if not fromlist:
-            return self._linked(name, top) if "." in name else top
+            return self._outermost(name, top) if "." in name else top
         for member in fromlist:
             if member != "*" and member not in vars(top):
                 full = f"{name}.{member}"
@@ -103,6 +109,55 @@ class Importer:
             return _holding(self.own.starred(name, top))
         return _holding({member: vars(top)[member] for member in fromlist})
 
+    def name_of(self, module: types.ModuleType) -> str | None:
+        """Return a name by which guest code of this session can import a module that a guest has.
+
+        It need not be this very one: each session has some of its own, and so had the one that left it.
+        """
+        if not is_for_guests(module):
+            return None
+        bare = next((name for name, each in self._bare.items() if each is module), None)
+        own = None if self.own is None else self.own.name_of(module)
+        return bare or own or next(filter(self._is_granted, self._names_of(module)), None)
+
+    def home_of(self, value: Any) -> str | None:
+        """Return where a function or class stands in a module of the guest's own, ``tools:Point``.
+
+        None where in none. A logger is kept with its handlers, so what makes loggers is kept with it as well.
+        """
+        name = value.__name__ if type(value) is types.FunctionType else qualname_of(value)
+        for home, module in ({} if self.own is None else self.own.modules()).items():
+            if vars(module).get(name) is value:
+                return f"{home}:{name}"
+        return None
+
+    def _names_of(self, module: types.ModuleType) -> Iterator[str]:
+        """Give the names that a module may have here: its own, and those that it is registered by."""
+        real = vars(module).get("__name__")
+        if type(real) is not str:
+            return
+        yield real
+        for name, grant in self._grants.items():
+            if f"{real}.".startswith(f"{grant.module_name}."):
+                yield name + real.removeprefix(grant.module_name)
+
+    def _is_granted(self, name: str) -> bool:
+        over_files = self._over_files is not None and name in self._over_files.names
+        if over_files or name in self._grants or (self.own is not None and self.own.file_of(name)):
+            return True
+        try:
+            return self._submodule(name) is not None
+        except ImportError:
+            return False
+
+    def modules_in(self, name: str) -> list[str]:
+        """Return the modules in a package that were imported by the names of both."""
+        return [each for each in self._dotted if each.startswith(f"{name}.")]
+
+    def _outermost(self, name: str, module: types.ModuleType) -> types.ModuleType:
+        self._dotted[name] = None
+        return self._linked(name, module)
+
     def _found(self, name: str) -> types.ModuleType:
         """Give the module of that name itself, reached by attributes from those around it."""
         module = self._module(name)
@@ -114,7 +169,8 @@ class Importer:
         try:
             return self._module(name)
         except SandboxImportError:
-            if not any(f"{name}.{member}" in self._grants for member in members):
+            is_bare = any(f"{name}.{member}" in self._grants for member in members)
+            if not is_bare and name not in self._bare:
                 raise
             return self._bare.setdefault(name, blank(name))
 
@@ -137,6 +193,12 @@ class Importer:
         return module
 
     def _module(self, name: str) -> types.ModuleType:
+        found = self._made(name)
+        if self.own is None or not self.own.owns(found):
+            self.handed_out[name] = found
+        return found
+
+    def _made(self, name: str) -> types.ModuleType:
         if name in self._apart:
             return self._apart[name]
         grant = self._grants.get(name)

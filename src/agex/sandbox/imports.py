@@ -58,7 +58,15 @@ class Imports:
 
     def owns(self, module: types.ModuleType) -> bool:
         """Tell whether a module is one of the guest's own."""
-        return any(each.module is module for each in self._loaded.values())
+        return self.name_of(module) is not None
+
+    def name_of(self, module: types.ModuleType) -> str | None:
+        """Return the name of a module of the guest's own; None for any other."""
+        return next((name for name, each in self._loaded.items() if each.module is module), None)
+
+    def modules(self) -> dict[str, types.ModuleType]:
+        """Return the modules that are loaded, by name."""
+        return {name: each.module for name, each in self._loaded.items()}
 
     def file_of(self, name: str) -> str | None:
         """Return the file that a module of that name is in; None where there is none."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from agex.sandbox import origins
 from agex.sandbox.hooks import written
-from agex.sandbox.hostnames import name_of, named
+from agex.sandbox.hostnames import method, method_of, name_of, named
 from agex.sandbox.sandbox import Sandbox
 from agex.sandbox.session import Session
 
@@ -48,6 +48,25 @@ class KeptCode:
         statement = origins.statement_of(value)
         return None if statement is None else (statement.bases, statement.keywords)
 
+    def class_number(self, value: type) -> int:
+        statement = origins.statement_of(value)
+        return -1 if statement is None else statement.number
+
+    def home_of(self, value: types.FunctionType | type) -> str | None:
+        return self._session.importer.home_of(value)
+
+    def at_home(self, home: str) -> Any:
+        name, _, member = home.partition(":")
+        try:
+            module = self._session.imported(name, run=True)
+        except ImportError:
+            return None
+        own = self._session.importer.own
+        is_own = own is not None and own.owns(module)
+        found = vars(module).get(member) if is_own or not member.startswith("_") else None
+        is_class = isinstance(found, type) and origins.is_guest_class(found)
+        return found if is_class or self.is_guest_function(found) else None
+
     def may_store(self, value: type, name: str) -> bool:
         return origins.may_store(value, name)
 
@@ -74,3 +93,9 @@ class KeptCode:
 
     def host_object(self, name: str) -> Any:
         return named(self._session, name, run=True)
+
+    def method_of(self, value: object) -> tuple[Any, str] | None:
+        return method_of(self._session, value)
+
+    def method(self, owner: Any, name: str) -> Any:
+        return method(self._session, owner, name)

@@ -186,6 +186,8 @@ _PARTS = frozenset({tuple, getattr(itertools, "_tee_dataobject", tuple)})
 
 BUILTINS: dict[str, Any] = {each.__name__: _guarded(each) for each in (enumerate, filter, map, reversed, zip)}
 """The builtins that are guarded."""
+_from_iterable.__module__, _from_iterable.__name__ = "itertools", "from_iterable"
+_from_iterable.__qualname__ = "chain.from_iterable"
 _OF_CHAIN = {"from_iterable": staticmethod(_from_iterable)}
 ITERTOOLS: dict[str, Any] = {"tee": _tee} | {
     each.__name__: _guarded(each, **(_OF_CHAIN if each is _CHAIN else {})) for each in _REAL

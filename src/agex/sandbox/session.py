@@ -24,6 +24,7 @@ from agex.sandbox.guards import Guards
 from agex.sandbox.hooks import Hooks
 from agex.sandbox.hosttime import host_works
 from agex.sandbox.limits import RUNNING, Deadline, Limits, Stop, require_limits
+from agex.sandbox.module_names import Modules
 from agex.sandbox.modules import explained, refused_member
 from agex.sandbox.names import defined_in, is_bindable
 from agex.sandbox.origins import session_in
@@ -40,6 +41,7 @@ from agex.typeslots import name_of
 
 if TYPE_CHECKING:
     from agex.sandbox.files import Files, GuestFiles
+    from agex.sandbox.importer import Importer
 
 __all__ = ["Session"]
 
@@ -78,6 +80,7 @@ class Session:
         self._ending: BaseException | None = None
         self._deadline: Deadline | None = None
         self._decimals: Any = None
+        self._modules = Modules(self, self._guards)
         self._thread = 0  # the one that runs
         self._base: types.FrameType | None = None  # where the outermost run begins
         self._stopped: list[Session] = []  # others that were stopped with this one
@@ -153,24 +156,22 @@ class Session:
         return self.namespace.get(name)
 
     def imported(self, name: str, *, run: bool = False) -> Any:
-        """Return a module as the guest gets it.
+        """Return a module as the guest gets it, see `Modules.imported`."""
+        return self._modules.imported(name, run=run)
 
-        With *run* a module of the guest's own that is not loaded yet is run for it, under limits.
+    @property
+    def modules(self) -> dict[str, str]:
+        """The variables that are modules, each with what to import for it."""
+        return self._modules.bound()
 
-        Raises:
-            ImportError: it is not granted.
-        """
-        asked = (name, None, None, ("*",), 0)
-        try:
-            return self._guards.import_(*asked)
-        except ImportError:
-            own = self._guards.imports
-            if not run or own is None or own.file_of(name) is None:
-                raise
-        result = self.call(self._guards.import_, *asked)
-        if result.error is not None:
-            raise ImportError(f"{name} cannot be imported: {result.error}") from result.error
-        return result.value
+    def import_again(self, modules: Mapping[str, str]) -> None:
+        """Bind variables to modules as an earlier session had them, under the grants of this one."""
+        self._modules.restore(modules)
+
+    @property
+    def importer(self) -> Importer:
+        """Finds the modules of the guest."""
+        return self._guards.importer
 
     def is_guest_function(self, value: object) -> bool:
         """Tell whether *value* is a function that the guest wrote."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import types
 from typing import Any
 
@@ -17,9 +18,12 @@ class Statement:
         keywords: beside them.
         dressed: names that a decorator of the statement set or deleted on the class.
         altered: those that were set or deleted since the statement ended.
+        number: counts the statements, in the order in which they began.
     """
 
-    __slots__ = ("altered", "bases", "body", "dressed", "keywords")
+    __slots__ = ("altered", "bases", "body", "dressed", "keywords", "number")
+
+    _numbers = itertools.count()
 
     def __init__(self, body: types.FunctionType, bases: tuple[Any, ...], keywords: dict[str, Any]) -> None:
         self.body = body
@@ -27,3 +31,4 @@ class Statement:
         self.keywords = keywords
         self.dressed: set[str] = set()
         self.altered: set[str] = set()
+        self.number = next(self._numbers)

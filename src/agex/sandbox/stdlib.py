@@ -290,7 +290,8 @@ class _attrgetter:  # noqa: N801 - it stands for operator.attrgetter
         for name in (attribute, *more):
             if not isinstance(name, str):
                 raise TypeError("attribute name must be a string")
-        self._paths = tuple(tuple(str.__str__(name).split(".")) for name in (attribute, *more))
+        self._names = tuple(str.__str__(name) for name in (attribute, *more))
+        self._paths = tuple(tuple(name.split(".")) for name in self._names)
 
     def __call__(self, subject: Any, /) -> Any:
         read = _guarded_getattr()
@@ -298,7 +299,10 @@ class _attrgetter:  # noqa: N801 - it stands for operator.attrgetter
         return values[0] if len(values) == 1 else values
 
     def __repr__(self) -> str:
-        return f"operator.attrgetter({', '.join(repr('.'.join(path)) for path in self._paths)})"
+        return f"operator.attrgetter({', '.join(map(repr, self._names))})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), self._names
 
 
 class _methodcaller:  # noqa: N801 - it stands for operator.methodcaller
@@ -315,3 +319,6 @@ class _methodcaller:  # noqa: N801 - it stands for operator.methodcaller
     def __repr__(self) -> str:
         given = [*map(repr, (self._name, *self._args)), *(f"{k}={v!r}" for k, v in self._kwargs.items())]
         return f"operator.methodcaller({', '.join(given)})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return functools.partial(type(self), self._name, **self._kwargs), self._args

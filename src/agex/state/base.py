@@ -24,7 +24,7 @@ class State(Shown, MutableMapping[str, Any]):
     then and, at the end of each of its actions, gives back the names that it bound or
     deleted; of two tasks that bind one name, the later wins. The inputs of a task are not
     kept unless its code binds their names anew. Whoever shares a state also shares what is
-    in it: a function or module that one agent left there can be used by the next.
+    in it: a function that one agent left there can be used by the next.
 
     Attributes:
         cache: the dict that agents see as ``cache``.
@@ -63,6 +63,18 @@ class State(Shown, MutableMapping[str, Any]):
         Names bound to another object are set, names that are gone are deleted, and every
         other name stays as it is here, whoever set it meanwhile.
         """
+
+    @property
+    @abc.abstractmethod
+    def imports(self) -> dict[str, str]:
+        """The names that import statements bound, each with the modules to import for it.
+
+        They are no variables of the state: each task imports them anew, under its own grants.
+        """
+
+    @abc.abstractmethod
+    def write_imports(self, before: Mapping[str, str], after: Mapping[str, str]) -> None:
+        """Take over what changed between the imports of two namespaces of a task."""
 
     def packed_cache(self) -> Any:
         """Return the cache for a worker: as `agex.values.Packed`, where a worker made it."""

@@ -29,6 +29,7 @@ class Live(State):
 
     def __init__(self, variables: Mapping[str, Any] | None = None) -> None:
         self._variables: dict[str, Any] = {}
+        self._imports: dict[str, str] = {}
         self._lock = threading.Lock()
         self._events: list[Any] = []
         self._cache: Any = {}
@@ -117,6 +118,17 @@ class Live(State):
                     self._variables[name] = value
             for name in before.keys() - after.keys():
                 self._variables.pop(name, None)
+
+    @property
+    def imports(self) -> dict[str, str]:
+        with self._lock:
+            return dict(self._imports)
+
+    def write_imports(self, before: Mapping[str, str], after: Mapping[str, str]) -> None:
+        with self._lock:
+            self._imports.update({name: text for name, text in after.items() if before.get(name) != text})
+            for name in before.keys() - after.keys():
+                self._imports.pop(name, None)
 
     def record(self, event: Any) -> None:
         self._events.append(event)

@@ -13,7 +13,7 @@ from agex.state.files import FileSpace, content_of, entry_of, path_of, same_cont
 from agex.state.history import Diff
 from agex.state.journal import Journal
 from agex.state.unreadable import Unreadable
-from agex.state.variables import CACHE, Codec, Stored, members, name_of
+from agex.state.variables import CACHE, Codec, Stored, is_import, members, name_of
 
 __all__ = ["difference", "files_to_take", "merge_base", "take_files", "to_take"]
 
@@ -26,7 +26,7 @@ def difference(journal: Journal, codec: Codec, old: str | None, new: str, *, tex
     touched = journal.diff(old, new)
     diff = Diff({}, {}, {}, _files(journal, touched, texts=texts))
     before, after = (None if one is None else Stored(journal, one, codec) for one in (old, new))
-    for name in sorted(_names(touched)):
+    for name in sorted(name for name in _names(touched) if not is_import(name)):
         was, now = _found(before, name), _found(after, name)
         part = diff.added if was is None else diff.removed if now is None else diff.changed
         if was is now is None:

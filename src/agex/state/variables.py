@@ -20,10 +20,16 @@ from agex.errors import StateCorrupt
 from agex.state.journal import Journal
 from agex.state.unreadable import Unreadable
 
-__all__ = ["CACHE", "Change", "Codec", "Stored", "Variables", "key_of", "members", "name_of", "variables_at"]
+__all__ = [
+    "CACHE", "Change", "Codec", "Stored", "Variables", "is_import", "key_of", "members", "name_of",
+    "variables_at",
+]  # fmt: skip
 
 CACHE = "cache"
 """The name of the state's ``cache`` among the variables."""
+
+_IMPORT = "import "
+"""How the name begins under which it is kept what to import for a variable: it is none by itself."""
 
 _PREFIX = "v/"
 _HERE, _ELSEWHERE = b"=", b">"
@@ -43,6 +49,11 @@ def name_of(key: str) -> str | None:
     return key.removeprefix(_PREFIX) if key.startswith(_PREFIX) else None
 
 
+def is_import(name: str) -> bool:
+    """Tell whether a name stands for an import, not for a variable."""
+    return name.startswith(_IMPORT)
+
+
 def members(payload: bytes | None) -> tuple[str, ...]:
     """Return the variables of the group that a payload holds; none where it holds no group."""
     if payload is None or payload[:1] != _HERE:
@@ -51,9 +62,14 @@ def members(payload: bytes | None) -> tuple[str, ...]:
 
 
 def variables_at(journal: Journal, commit: str | None) -> list[str]:
-    """Return the names of all variables at a commit, sorted; the cache is none."""
-    keys = [] if commit is None else journal.keys(commit, _PREFIX)
-    return [name for key in keys if (name := key.removeprefix(_PREFIX)) != CACHE]
+    """Return the names of all variables at a commit, sorted; the cache and imports are none."""
+    names = _names_at(journal, commit, _PREFIX)
+    return [name for name in names if name != CACHE and not is_import(name)]
+
+
+def _names_at(journal: Journal, commit: str | None, prefix: str) -> list[str]:
+    keys = [] if commit is None else journal.keys(commit, prefix)
+    return [key.removeprefix(prefix) for key in keys]
 
 
 @dataclass
@@ -139,7 +155,7 @@ class _Held:
     recipe: values.Recipe | None
     """None where what is stored is another encoding of the same: of a set in another order."""
     passing: bool
-    """Whether it is read anew once a task is over: something in it is not kept, or is the guest's code."""
+    """Whether it is read anew once a task is over: something in it is not kept, or is made by each task."""
 
 
 @dataclass
@@ -185,9 +201,24 @@ class Variables:
         return name not in self._gone and self._is_stored(name)
 
     def names(self) -> list[str]:
-        """Return all names, sorted, without the cache."""
+        """Return all names, sorted, without the cache and the imports."""
         stored = set(variables_at(self._journal, self.commit)) - self._gone
-        return sorted((stored | self._live.keys()) - {CACHE})
+        return sorted(stored | {name for name in self._live if name != CACHE and not is_import(name)})
+
+    def imports(self) -> dict[str, str]:
+        """Return what to import for the variables that are modules."""
+        stored = _names_at(self._journal, self.commit, key_of(_IMPORT))
+        names = {f"{_IMPORT}{name}" for name in stored} - self._gone | set(filter(is_import, self._live))
+        return {name.removeprefix(_IMPORT): self[name] for name in sorted(names)}
+
+    def write_imports(self, before: Mapping[str, str], after: Mapping[str, str]) -> None:
+        """Take over which variables are modules, where that changed between two namespaces of a task."""
+        for name, text in after.items():
+            if before.get(name) != text:
+                self[f"{_IMPORT}{name}"] = text
+        for name in before.keys() - after.keys():
+            if f"{_IMPORT}{name}" in self:
+                del self[f"{_IMPORT}{name}"]
 
     def __getitem__(self, name: str) -> Any:
         if name not in self._live:
@@ -455,4 +486,4 @@ class Variables:
 
 
 def _is_passing(group: values.Group) -> bool:
-    return bool(group.lost) or group.has_code
+    return bool(group.lost) or group.has_code or group.is_of_session

@@ -260,6 +260,15 @@ class Versioned(State):
                 if name in self._variables:
                     del self._variables[name]
 
+    @property
+    def imports(self) -> dict[str, str]:
+        with self._lock:
+            return self._variables.imports()
+
+    def write_imports(self, before: Mapping[str, str], after: Mapping[str, str]) -> None:
+        with self._lock:
+            self._variables.write_imports(before, after)
+
     def record(self, event: Any) -> None:
         with self._lock:
             self._pending.append(event)

@@ -5,7 +5,6 @@ Its methods are called by the unpickler with whatever is stored, so each checks 
 
 from __future__ import annotations
 
-import contextlib
 import enum
 import functools
 import operator
@@ -19,9 +18,10 @@ from agex.typeslots import bases_of, mro_of, name_of, qualname_of
 from agex.values import instances, members
 from agex.values.allow import Allow
 from agex.values.budget import CALL, current, spend
+from agex.values.callable_builder import CallableBuilder, exact, made_of, missing, missing_host
 from agex.values.guest import GuestCode
 from agex.values.handle import Handle, unwrapped
-from agex.values.kinship import is_class, is_function, type_name
+from agex.values.kinship import is_a, is_class, is_function, type_name
 from agex.values.lost import NotKept
 from agex.values.wrappers import MANAGERS, functions_of, plain_function
 
@@ -44,7 +44,7 @@ class Namespace:
         self.globals: dict[str, Any] = {}
 
 
-class Builder:
+class Builder(CallableBuilder):
     """The constructors of one load.
 
     Args:
@@ -73,6 +73,8 @@ class Builder:
         self._later = [] if later is None else later
         self._unhashed = unhashed
         self._makers: dict[Any, Callable[[], Any]] = {}
+        self._at_home: dict[int, Any] = {}
+        """Functions and classes of modules, by id: they have what those give them."""
         self._filled: dict[int, type] = {}
         self._dressed: dict[int, Any] = {}
         """The functions and classes made here, by id: nothing else is given attributes."""
@@ -90,11 +92,11 @@ class Builder:
     def host(self, name: str) -> Any:
         """Find an object of the host by the name it has for the guest."""
         if self._guest is None:
-            return _missing(name, "object of the host", "no guest code can be loaded here")
+            return missing(name, "object of the host", "no guest code can be loaded here")
         try:
             return Handle(self._guest.host_object(name))
         except KeyError:
-            return _missing(name, "object of the host", f"{name} is not registered now")
+            return missing_host(name)
 
     def named(self, name: str) -> Any:
         """Find a class by its name."""
@@ -113,10 +115,10 @@ class Builder:
         """Make a `functools.partial`, in a handle."""
         spend(_OBJECT + 8 * len(args) + _PLACE * (len(keywords) + len(attributes or ())))
         given = [unwrapped(each) for each in args]
-        named = {_exact(name): unwrapped(each) for name, each in keywords.items()}
-        made = _of(function, lambda f: functools.partial(f, *given, **named))
+        named = {exact(name): unwrapped(each) for name, each in keywords.items()}
+        made = made_of(function, lambda f: functools.partial(f, *given, **named))
         if attributes and type(made) is Handle:
-            own = {_exact(name): unwrapped(each) for name, each in attributes.items()}
+            own = {exact(name): unwrapped(each) for name, each in attributes.items()}
             vars(made.target).update(own)
         return made
 
@@ -131,7 +133,7 @@ class Builder:
             return lost
         given = dict(zip(("covariant", "contravariant"), map(bool, variance), strict=True))
         kind: Any = typing.TypeVar
-        made = kind(_exact(name), *constraints, bound=bound, **given)
+        made = kind(exact(name), *constraints, bound=bound, **given)
         made.__module__ = "__main__"
         return Handle(made)
 
@@ -141,24 +143,26 @@ class Builder:
             maxsize is None or type(maxsize) is int
         ):  # what can be called, `lru_cache` takes for the function
             raise StateCorrupt("a stored cache has a size that is none")
-        return _of(function, functools.lru_cache(maxsize, typed))
+        make = self._of_library("functools:lru_cache")
+        return make if type(make) is NotKept else made_of(function, make(maxsize, typed))
 
     def manager(self, name: str, function: Any) -> Any:
         """Make what ``contextlib.contextmanager`` or its asynchronous twin made of a function."""
         if name not in MANAGERS:
             raise StateCorrupt(f"no decorator of context managers is called {name}")
-        return _of(function, getattr(contextlib, name))
+        make = self._of_library(f"contextlib:{name}")
+        return make if type(make) is NotKept else made_of(function, make)
 
     def method(self, name: str, owner: Any) -> Any:
         """Bind a function that the class of *owner*, or *owner* as a class, has under that name."""
         owner = unwrapped(owner)
         if type(owner) is NotKept or not _is_guests(self._guest, owner):
-            return _missing(name, "method", "its object was not kept")
+            return missing(name, "method", "its object was not kept")
         found = next((vars(c)[name] for c in _mro(owner) if name in vars(c)), None)
         found = plain_function(found)
         if found is None:
-            return _missing(name, "method", "its class has none of that name")
-        return _of(found, lambda f: types.MethodType(f, owner))
+            return missing(name, "method", "its class has none of that name")
+        return made_of(found, lambda f: types.MethodType(f, owner))
 
     # -- instances ---------------------------------------------------------------------------
 
@@ -182,7 +186,7 @@ class Builder:
     def _blank(self, key: Any, cls: type, args: tuple[Any, ...]) -> Any:
         """Make an empty instance, and note how to make more, and that they may be filled."""
         if self._unhashed and instances.hashes_itself(cls):
-            return _missing("", name_of(cls), self._unhashed)
+            return missing("", name_of(cls), self._unhashed)
         made = instances.blank(cls, args)
         if not args and instances.has_only_attributes(cls):
             self._makers[key] = functools.partial(object.__new__, cls)
@@ -199,7 +203,7 @@ class Builder:
                 return made
             raise StateCorrupt(f"a stored value would call {name}, which does not say how it is pickled")
         if self._unhashed and instances.hashes_itself(cls):
-            return _missing("", name_of(cls), self._unhashed)
+            return missing("", name_of(cls), self._unhashed)
         return cls.__new__(cls, *args) if plainly else cls(*args)
 
     def member(self, cls: Any, names: tuple[str, ...]) -> Any:
@@ -227,8 +231,8 @@ class Builder:
         try:
             made = vars(enum.Flag)["_missing_"].__func__(cls, value)
         except Exception as error:  # noqa: BLE001 - what its own constructor says; else: no such flag by now
-            return _missing("", name_of(cls), f"{type_name(error)} when it was made from {value}")
-        return made if type(made) is cls else _missing("", name_of(cls), f"it has no flag {value} now")
+            return missing("", name_of(cls), f"{type_name(error)} when it was made from {value}")
+        return made if type(made) is cls else missing("", name_of(cls), f"it has no flag {value} now")
 
     def _enumeration(self, cls: Any) -> Any:
         """Give an enumeration that is known by name or in a handle, or what stands for one that is lost."""
@@ -299,22 +303,44 @@ class Builder:
         """Put a value into a cell."""
         _require_cell(cell).cell_contents = unwrapped(content)
 
-    def function(
-        self, source: str, name: str, names: tuple[str, ...], cells: tuple[Any, ...], namespace: Namespace
+    def _found_at(self, home: str, kind: type) -> Handle | None:
+        """Find a function or class in a module that the guest wrote, by where it stands there."""
+        found = None if not home or self._guest is None else self._guest.at_home(exact(home))
+        if not is_a(found, kind):
+            return None
+        self._at_home[id(found)] = found
+        return Handle(found)
+
+    def _is_at_home(self, handle: Any) -> bool:
+        return type(handle) is Handle and id(handle.target) in self._at_home
+
+    def function(  # noqa: PLR0917 - streams give arguments by position
+        self,
+        source: str,
+        name: str,
+        names: tuple[str, ...],
+        cells: tuple[Any, ...],
+        namespace: Namespace,
+        home: str = "",
     ) -> Any:
-        """Compile a function over its captured cells; its defaults come later."""
+        """Compile a function over its captured cells; its defaults come later.
+
+        With a *home* it is the one of that module, if there is one now.
+        """
+        if (at_home := self._found_at(home, types.FunctionType)) is not None:
+            return at_home
         made = self._rebuilt(source, name, "function", namespace, (None,) * len(names))
         if type(made) is NotKept:
             return made
         by_name = dict(zip(names, cells, strict=True))
         closure = tuple([by_name.get(free) or types.CellType() for free in made.__code__.co_freevars])
-        found = types.FunctionType(made.__code__, namespace.globals, _exact(name), None, closure or None)
+        found = types.FunctionType(made.__code__, namespace.globals, exact(name), None, closure or None)
         self._dressed[id(found)] = found
         return Handle(found)
 
     def fill_function(self, handle: Any, state: dict[str, Any]) -> None:
         """Give a function its defaults and attributes."""
-        if type(handle) is not NotKept:
+        if type(handle) is not NotKept and not self._is_at_home(handle):
             _dress(self._own(handle, types.FunctionType), state)
 
     def _own(self, handle: Any, kind: type) -> Any:
@@ -324,13 +350,14 @@ class Builder:
             raise StateCorrupt("a stored value changes a function or class that it does not make")
         return target
 
-    def class_(
+    def class_(  # noqa: PLR0917 - streams give arguments by position
         self,
         source: str,
         name: str,
         given: list[tuple[Any, ...]],
         captured: tuple[Any, ...],
         namespace: Namespace,
+        home: str = "",
     ) -> Any:
         """Run a class statement of the guest under its guards, over what it captured.
 
@@ -343,7 +370,10 @@ class Builder:
             captured: the names of the program's parameters; the names of captured variables and their
                 cells; values by name that are there before, see `Captures`.
             namespace: the globals.
+            home: where it stands in a module that the guest wrote: that class it is, if there is one now.
         """
+        if (found := self._found_at(home, type)) is not None:
+            return found
         for each in given:
             self.fill_namespace(*each)
         parameters, variables, cells, direct, *copied = captured
@@ -380,7 +410,7 @@ class Builder:
             raise StateCorrupt("a stored function is of something that is not a class")
         found = plain_function(vars(cls).get(name))
         if not (is_class(found) or is_function(found)):
-            return _missing(name, "function", f"the class {cls.__name__} has none of that name")
+            return missing(name, "function", f"the class {cls.__name__} has none of that name")
         return Handle(found)
 
     def fill_namespace(self, namespace: Namespace, direct: dict[str, Any], *copied: Any) -> None:
@@ -389,7 +419,7 @@ class Builder:
             raise StateCorrupt("a stored value fills something that is not a namespace")
         values = {**direct, **self._thaw(*copied)} if copied else direct
         spend(_PLACE * len(values))
-        namespace.globals.update({_exact(name): unwrapped(value) for name, value in values.items()})
+        namespace.globals.update({exact(name): unwrapped(value) for name, value in values.items()})
 
     def fillings(self) -> list[Any]:
         """Make the list of what is in the namespaces."""
@@ -397,7 +427,7 @@ class Builder:
 
     def _rebuilt(self, source: str, name: str, kind: str, namespace: Namespace, given: Any) -> Any:
         if self._guest is None:
-            return _missing(name, kind, "no guest code can be loaded here")
+            return missing(name, kind, "no guest code can be loaded here")
         budget = current()
         budget.spend(CALL + 4 * len(source))
         namespace.globals[GIVEN] = given
@@ -405,7 +435,7 @@ class Builder:
             with budget.stopped():
                 return self._guest.rebuild(source, MADE, namespace.globals)
         except Exception as error:  # noqa: BLE001 - code that cannot be loaded is lost, and only it
-            return _missing(name, kind, f"{type(error).__name__}: {error}")
+            return missing(name, kind, f"{type(error).__name__}: {error}")
         finally:
             for each in (MADE, GIVEN):
                 namespace.globals.pop(each, None)
@@ -415,19 +445,19 @@ class Builder:
         qualified, attributes, cells, *kept = state
         for cell, content in cells:  # of a class that is lost, too: functions share them
             _require_cell(cell).cell_contents = unwrapped(content)
-        if type(handle) is NotKept:
+        if type(handle) is NotKept or self._is_at_home(handle):
             return
         cls = self._own(handle, type)
-        self._rename(cls, _exact(qualified))
+        self._rename(cls, exact(qualified))
         for name, each in attributes.items():
             value = unwrapped(each)
-            if not may_store(self._guest, cls, _exact(name), value):
+            if not may_store(self._guest, cls, exact(name), value):
                 raise StateCorrupt(f"a stored class has an attribute {name} that none may be given")
             self._store(cls, name, value)
         if kept and issubclass(cls, enum.Enum):
             reason = members.restore(cls, kept[0])
             if reason:
-                handle.target = _missing(name_of(cls), "class", reason)
+                handle.target = missing(name_of(cls), "class", reason)
 
     def _store(self, cls: type, name: str, value: Any) -> None:
         """Give a class of the guest an attribute.
@@ -498,13 +528,6 @@ def may_store(guest: GuestCode | None, cls: type, name: str, value: Any) -> bool
     return not is_special or (is_function(value) and guest.is_guest_function(value))
 
 
-def _exact(name: Any) -> str:
-    """Give a name that is nothing but text: what a guest made of it would be asked by whoever reads it."""
-    if type(name) is not str:
-        raise StateCorrupt("a stored name is no plain text")
-    return name
-
-
 def _require_cell(cell: Any) -> types.CellType:
     if type(cell) is not types.CellType:
         raise StateCorrupt("a stored value fills something that is not a cell")
@@ -517,16 +540,11 @@ def _dress(function: types.FunctionType, state: dict[str, Any]) -> None:
     name, qualified, doc = state["names"]
     function.__defaults__ = None if defaults is None else tuple([unwrapped(each) for each in defaults])
     function.__kwdefaults__ = (
-        None if keywords is None else {_exact(name): unwrapped(each) for name, each in keywords.items()}
+        None if keywords is None else {exact(name): unwrapped(each) for name, each in keywords.items()}
     )
-    function.__name__, function.__qualname__ = _exact(name), _exact(qualified)
-    function.__doc__ = None if doc is None else _exact(doc)
-    function.__dict__.update({_exact(name): unwrapped(each) for name, each in state["attributes"].items()})
-
-
-def _of(handle: Any, make: Callable[[Any], Any]) -> Any:
-    target = unwrapped(handle)
-    return target if type(target) is NotKept else Handle(make(target))
+    function.__name__, function.__qualname__ = exact(name), exact(qualified)
+    function.__doc__ = None if doc is None else exact(doc)
+    function.__dict__.update({exact(name): unwrapped(each) for name, each in state["attributes"].items()})
 
 
 def _is_guests(guest: GuestCode | None, value: Any) -> bool:
@@ -535,10 +553,6 @@ def _is_guests(guest: GuestCode | None, value: Any) -> bool:
 
 def _mro(owner: Any) -> tuple[type, ...]:
     return mro_of(owner if is_class(owner) else type(owner))
-
-
-def _missing(name: str, kind: str, reason: str) -> NotKept:
-    return NotKept(name, kind, reason)
 
 
 def _refused(name: str) -> StateCorrupt:

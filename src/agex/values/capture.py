@@ -10,37 +10,34 @@ from __future__ import annotations
 
 import contextlib
 import enum
-import functools
-import gc
 import types
-import typing
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from agex.typeslots import bases_of, mro_of
-from agex.values import definitions, members, plain
+from agex.values import callables, definitions, members, plain
 from agex.values.allow import Allow, class_name
 from agex.values.builder import Builder, may_store
+from agex.values.callables import CannotKeep, exact_text, is_code, tops
+from agex.values.earlier import Earlier
 from agex.values.guest import GuestCode
 from agex.values.kinship import is_a, is_class, is_function, package_of
 from agex.values.sharing import ATOMS
-from agex.values.wrappers import MANAGERS, functions_of, plain_function
+from agex.values.wrappers import functions_of, plain_function
 
 __all__ = [
     "CannotKeep",
     "Captured",
     "Captures",
     "Early",
+    "Filled",
     "Filling",
     "Fillings",
+    "First",
     "Held",
     "is_code",
     "take_cell",
 ]
-
-
-class CannotKeep(Exception):
-    """An object has no form that can be stored; the text says why."""
 
 
 class Held:
@@ -60,6 +57,18 @@ class Early:
     """What is in the namespaces already when the first value is made: hashes of the guest read it."""
 
 
+class First:
+    """The classes of an encoder's code: they are made before all else, and then given what they have."""
+
+
+class Filled:
+    """What one of them is given: at last, or before the next one is made."""
+
+    def __init__(self, cls: type, *, early: bool = False) -> None:
+        self.cls = cls
+        self.early = early
+
+
 class Filling:
     """What is put into one of them."""
 
@@ -76,20 +85,9 @@ class Captured:
         self.done: set[str] = set()
 
 
-_CODE = (
-    type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType, types.MethodType,
-    functools.partial, type(functools.lru_cache(lambda: None)), typing.TypeVar,
-)  # fmt: skip
-
-
 _LEADING = frozenset(
-    {*plain.KINDS, *_CODE, types.CellType, dict, list, set, tuple, frozenset, bytearray, slice}
+    {*plain.KINDS, *callables.KINDS, types.CellType, dict, list, set, tuple, frozenset, bytearray, slice}
 )
-
-
-def is_code(value: Any) -> bool:
-    """Tell whether a value is one that must not lie on an unpickler's stack."""
-    return is_a(value, _CODE)
 
 
 class Captures:
@@ -104,10 +102,13 @@ class Captures:
         self._outer: dict[int, type] = {}
         """Classes by the ids of what their bodies made."""
         self._of_classes: set[int] = set()
+        self._first: dict[int, type] = {}
+        self._states: dict[int, tuple[Any, ...]] = {}
+        """What the classes that are made first are given, by their ids."""
 
     def is_own(self, value: Any) -> bool:
         """Tell whether a function or class is the guest's."""
-        return self._is_guests(value) or (is_class(value) and self.is_named_tuple(value))
+        return self.is_guests(value) or (is_class(value) and self.is_named_tuple(value))
 
     def leads_on(self, cls: type) -> bool:
         """Tell whether instances of a class are taken apart; the graph behind others is the host's."""
@@ -115,7 +116,7 @@ class Captures:
             return True
         return package_of(cls) in {"numpy", "pandas", "plotly", "polars"}
 
-    def _is_guests(self, value: Any) -> bool:
+    def is_guests(self, value: Any) -> bool:
         if self.guest is None:
             return False
         return self.guest.is_guest_class(value) if is_class(value) else self.guest.is_guest_function(value)
@@ -124,7 +125,7 @@ class Captures:
         """Tell whether ``collections.namedtuple`` made a class, and nobody says more of it."""
         if bases_of(cls) != (tuple,) or "_fields" not in vars(cls):
             return False
-        has_statement = self._is_guests(cls) and self._body(cls) is not None
+        has_statement = self.is_guests(cls) and self._body(cls) is not None
         return not has_statement and not self.allow.is_registered(cls)
 
     def successors(self, value: Any) -> Iterator[Any]:
@@ -160,10 +161,27 @@ class Captures:
         """Note what the code of a group captured of its globals."""
         self._open = {}
         self._of_classes = self._cells_of(code)
+        made = [each for each in code if is_class(each) and self._is_first(each)]
+        self._first = {id(each): each for each in sorted(made, key=self.number)}
+        self._states = {}
         for each in code:
             for function in self._functions_of(each) if is_class(each) else [each]:
                 if self.is_own(function):
                     self._captured(function)
+
+    @property
+    def has_classes(self) -> bool:
+        """Tell whether there are any that are made first."""
+        return bool(self._first)
+
+    def _is_first(self, cls: type) -> bool:
+        """Tell whether a class is made by a statement of its own, at the top of a program or in a call.
+
+        Not an enumeration: what its members are worth is restored at once.
+        """
+        if is_a(cls, enum.EnumMeta) or not self.is_own(cls) or self.is_named_tuple(cls):
+            return False
+        return self._body(cls) is not None and self._outer_of(cls) is None
 
     def _cells_of(self, code: list[Any]) -> set[int]:
         """Give the ids of the cells that classes captured: what is in them comes with the classes."""
@@ -206,6 +224,28 @@ class Captures:
                 captured.done |= captured.names
                 yield self._filling(encoder, captured, names)
 
+    def classes(self, encoder: Any) -> Iterator[Any]:
+        """Give the classes in the order in which they were made, then what they have got by now."""
+        for cls in self._first.values():
+            yield encoder.held(cls)
+            yield Filled(cls, early=True)
+        for cls in self._first.values():
+            yield Filled(cls)
+
+    def fill(self, encoder: Any, filled: Filled) -> Any:
+        """Take apart what a class is given; nothing for one that is lost."""
+        state = self._states.get(id(filled.cls))
+        if state is not None and filled.early:
+            state = self._early_state(encoder, filled.cls)
+        return (Builder.fill_class, (encoder.held(filled.cls), state)) if state else (Builder.fillings, ())
+
+    def _early_state(self, encoder: Any, cls: type) -> tuple[Any, ...]:
+        """Give what a class got after its statement and those of later ones may ask for; nothing if so."""
+        changed, altered = self._changed(cls), self._altered(cls, self._own_code(cls))
+        given = {name: value for name, value in changed.items() if name in altered}
+        found = Earlier(self, self.number(cls) + 1).of(given, apart=True)
+        return (str.__str__(cls.__qualname__), tops(encoder, found), []) if found else ()
+
     def early(self, encoder: Any) -> Iterator[Filling]:
         """Give what is in the namespaces, first that which hashes nothing when it is made."""
         copied: list[Filling] = []
@@ -245,55 +285,13 @@ class Captures:
             return self._take_class(encoder, value)
         if type(value) is types.FunctionType and self.is_own(value):
             return self._take_function(encoder, value)
-        return self._take_wrapper(encoder, value) or self._take_hosts(value)
+        return callables.take(self, encoder, value) or self._take_hosts(encoder, value)
 
-    def _take_wrapper(self, encoder: Any, value: Any) -> Any:
-        """Take apart what is a function by what it holds; None for anything else."""
-        if is_a(value, functools.partial):
-            is_plain = type(value) is functools.partial
-            if not is_plain and self._is_guests(type(value)):
-                raise CannotKeep("its class is over functools.partial")
-            args = tuple([encoder.top(each) for each in value.args])
-            attributes = (_tops(encoder, vars(value)),) if is_plain and vars(value) else ()
-            return Builder.partial, (
-                encoder.top(value.func),
-                args,
-                _tops(encoder, value.keywords),
-                *attributes,
-            )
-        if is_a(value, types.MethodType) and self._is_of_guest(value) and _is_its_own(value):
-            return Builder.method, (value.__func__.__name__, encoder.top(value.__self__))
-        if hasattr(value, "cache_parameters"):
-            parameters = value.cache_parameters()
-            function = encoder.top(value.__wrapped__)
-            return Builder.cached, (function, parameters["maxsize"], parameters["typed"])
-        if type(value) is typing.TypeVar:
-            return self._take_type_variable(encoder, value)
-        for name, code in MANAGERS.items():
-            if is_function(value) and value.__code__ is code:
-                return Builder.manager, (name, encoder.top(vars(value)["__wrapped__"]))
-        return None
-
-    def _take_type_variable(self, encoder: Any, value: typing.TypeVar) -> Any:
-        if self.guest is not None and self.guest.host_name(value) is not None:
-            return None  # typing.AnyStr
-        if getattr(value, "__infer_variance__", False):  # its bound is code, which runs when it is read
-            raise CannotKeep("it is a parameter of a class or function statement")
-        if getattr(value, "has_default", bool)():  # since Python 3.13
-            raise CannotKeep("it has a default")
-        bounds = tuple([encoder.top(each) for each in (value.__bound__, *value.__constraints__)])
-        variance = (value.__covariant__, value.__contravariant__)
-        return Builder.type_variable, (_plain(value.__name__), bounds, variance)
-
-    def _is_of_guest(self, method: types.MethodType) -> bool:
-        """Tell whether a method is bound to an object or a class of the guest."""
-        owner = method.__self__
-        return self._is_guests(owner if is_class(owner) else type(owner))
-
-    def _take_hosts(self, value: Any) -> Any:
+    def _take_hosts(self, encoder: Any, value: Any) -> Any:
         name = None if self.guest is None else self.guest.host_name(value)
         if name is None:
             raise CannotKeep("it belongs to the host and is not registered")
+        encoder.note_session()
         return Builder.host, (name,)
 
     def _take_function(self, encoder: Any, function: types.FunctionType) -> Any:
@@ -309,12 +307,18 @@ class Captures:
         cells = () if function.__closure__ is None else function.__closure__
         state = {
             "defaults": _top_items(encoder, function.__defaults__),
-            "keywords": None if function.__kwdefaults__ is None else _tops(encoder, function.__kwdefaults__),
-            "names": tuple(map(_plain, (function.__name__, function.__qualname__, function.__doc__))),
-            "attributes": _tops(encoder, function.__dict__),
+            "keywords": None if function.__kwdefaults__ is None else tops(encoder, function.__kwdefaults__),
+            "names": tuple(map(exact_text, (function.__name__, function.__qualname__, function.__doc__))),
+            "attributes": tops(encoder, function.__dict__),
         }
-        args = (program, function.__name__, code.co_freevars, cells, self._captured(function))
+        captured = self._captured(function)
+        args = (program, function.__name__, code.co_freevars, cells, captured, *self._home(function))
         return Builder.function, args, state, None, None, Builder.fill_function
+
+    def _home(self, value: Any) -> tuple[str, ...]:
+        """Give where a function or class stands in a module that the guest wrote; nothing for any other."""
+        home = None if self.guest is None else self.guest.home_of(value)
+        return () if home is None else (home,)
 
     # -- classes -----------------------------------------------------------------------------
 
@@ -325,7 +329,7 @@ class Captures:
         if self.guest is None or not self.guest.is_guest_class(cls):
             if self.allow.is_named(cls):
                 return Builder.named, (class_name(cls),)
-            return self._take_hosts(cls)
+            return self._take_hosts(encoder, cls)
         outer = self._outer_of(cls)
         if outer is not None:
             return Builder.attribute, (encoder.top(outer), cls.__name__)
@@ -334,22 +338,32 @@ class Captures:
         self._require_kept(cls, changed)
         variables = dict(zip(body.__code__.co_freevars, body.__closure__ or (), strict=True))
         contents = {name: each for name, cell in variables.items() for each in _content(cell)}
-        known = self._before(cls, contents | (self._header(cls) if statement.takes_header else {}))
+        earlier = Earlier(self, self.number(cls))
+        known = earlier.of(contents | (self._header(cls) if statement.takes_header else {}))
         given = [
-            self._filling(encoder, self._namespace(namespace), sorted(wanted))
-            for namespace, wanted in self._given(cls, body, statement, known)
+            (self._namespace(namespace), *self._parted(encoder, earlier.of(values)))
+            for namespace, values in self._given(body, statement, known)
         ]
         cells = (tuple(variables), tuple(variables.values()))
         captured = (statement.parameters, *cells, *self._parted(encoder, known))
         filled = [(variables[name], encoder.top(each)) for name, each in contents.items()]
-        state: tuple[Any, ...] = (str.__str__(cls.__qualname__), _tops(encoder, changed), filled)
+        state: tuple[Any, ...] = (str.__str__(cls.__qualname__), tops(encoder, changed), filled)
         if is_a(cls, enum.EnumMeta):
             state = (*state, members.take(cls, self.leads_on, encoder.top))
-        args = (statement.program, cls.__name__, given, captured, self._namespace(body.__globals__))
+        space = self._namespace(body.__globals__)
+        space.names |= statement.names & space.globals.keys()
+        args = (statement.program, cls.__name__, given, captured, space, *self._home(cls))
         for function in self._functions_of(cls):
             if self.is_own(function):
                 self._captured(function)
-        return Builder.class_, args, state, None, None, Builder.fill_class
+        if id(cls) not in self._first:
+            return Builder.class_, args, state, None, None, Builder.fill_class
+        self._states[id(cls)] = state
+        return Builder.class_, args
+
+    def number(self, cls: type) -> int:
+        """Return the place of a class in the order in which the guest made its classes."""
+        return -1 if self.guest is None else self.guest.class_number(cls)
 
     def _made_by(self, cls: type) -> tuple[types.FunctionType, definitions.Statement]:
         """Give the body and the statement that make a class again.
@@ -393,15 +407,6 @@ class Captures:
         bases, keywords = self.guest.class_header(cls) or ((), {})
         values = (*bases, *keywords.values())
         return dict(zip(definitions.header_parameters(len(values)), values, strict=True))
-
-    def _before(self, cls: type, values: dict[str, Any]) -> dict[str, Any]:
-        """Give those values that can be made before a class: its bases, and what does not need it."""
-        bases = [*bases_of(cls), type(cls)]
-        return {
-            name: value
-            for name, value in values.items()
-            if any(value is base for base in bases) or not self._reaches(value, cls)
-        }
 
     def _inner(self, cls: type) -> Iterator[type]:
         """Give the classes made in the body of a class, and note where they can be had from."""
@@ -483,22 +488,19 @@ class Captures:
         return body.__code__.co_consts if body and statement and statement.is_bare else None
 
     def _given(
-        self, cls: type, body: types.FunctionType, statement: definitions.Statement, known: dict[str, Any]
-    ) -> list[tuple[dict[str, Any], set[str]]]:
-        """Name the globals that must be there when a class statement runs: its own, and what runs with it."""
-        found: dict[int, tuple[dict[str, Any], set[str]]] = {}
+        self, body: types.FunctionType, statement: definitions.Statement, known: dict[str, Any]
+    ) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+        """Give the globals that must be there when a class statement runs: its own, and what runs with it."""
+        found: dict[int, tuple[dict[str, Any], dict[str, Any]]] = {}
         wanted: Iterable[str] = statement.names
         rest: list[tuple[dict[str, Any], Iterable[str]]] = [(body.__globals__, wanted)]
         rest += [each for value in known.values() for each in self._running_with(value)]
         while rest:
             namespace, wanted = rest.pop()
-            names = found.setdefault(id(namespace), (namespace, set()))[1]
-            for name in (namespace.keys() & wanted) - names:
-                value = namespace[name]
-                if self._reaches(value, cls):
-                    continue
-                names.add(name)
-                rest += self._running_with(value)
+            values = found.setdefault(id(namespace), (namespace, {}))[1]
+            for name in sorted((namespace.keys() & wanted) - values.keys()):
+                values[name] = namespace[name]
+                rest += self._running_with(namespace[name])
         return list(found.values())
 
     def _running_with(self, value: Any) -> list[tuple[dict[str, Any], Iterable[str]]]:
@@ -517,36 +519,7 @@ class Captures:
                 rest += [content for cell in each.__closure__ or () for content in _content(cell)]
         return found
 
-    def _reaches(self, value: Any, cls: type) -> bool:
-        """Tell whether encoding a value would need a class, so that it cannot come before it."""
-        seen: set[int] = set()
-        rest = [value]
-        while rest:
-            each = rest.pop()
-            if each is cls:
-                return True
-            if type(each) in ATOMS or id(each) in seen:
-                continue
-            seen.add(id(each))
-            if len(seen) > _MOST:
-                return True
-            if is_class(each) or is_function(each):
-                if self.is_own(each):
-                    rest += self._needed(each)
-            else:
-                rest += gc.get_referents(each)
-        return False
 
-    def _needed(self, value: Any) -> list[Any]:
-        """Give what a function or class refers to, apart from globals."""
-        if is_class(value):
-            code = [*bases_of(value), type(value), self._outer_of(value), *self._functions_of(value)]
-            return [*code, *self._changed(value).values(), *members.parts(value, self.leads_on)]
-        contents = [each for cell in value.__closure__ or () for each in _content(cell)]
-        return [value.__defaults__, value.__kwdefaults__, value.__dict__, self._outer_of(value), *contents]
-
-
-_MOST = 100_000  # objects looked at before a value is taken to need the class
 _CONSTANT = ATOMS
 
 
@@ -577,23 +550,6 @@ def _captured_by(function: types.FunctionType, names: Iterable[str]) -> Iterator
     for name in names:
         if name in function.__globals__:
             yield function.__globals__[name]
-
-
-def _plain(text: Any) -> str | None:
-    """Give a text without what a guest made of it; None for anything else."""
-    return str.__str__(text) if is_a(text, str) else None
-
-
-def _is_its_own(method: types.MethodType) -> bool:
-    owner = method.__self__
-    mro = mro_of(owner if is_class(owner) else type(owner))
-    name = getattr(method.__func__, "__name__", "")
-    found = next((vars(cls)[name] for cls in mro if name in vars(cls)), None)
-    return plain_function(found) is method.__func__
-
-
-def _tops(encoder: Any, values: dict[str, Any]) -> dict[str, Any]:
-    return {name: encoder.top(value) for name, value in values.items()}
 
 
 def _top_items(encoder: Any, values: tuple[Any, ...] | None) -> tuple[Any, ...] | None:

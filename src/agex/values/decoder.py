@@ -23,6 +23,7 @@ from agex.values.allow import Allow
 from agex.values.audit import audit, surplus
 from agex.values.budget import BYTES_A_BYTE, CALL, SMALL_CALL, Clock, current, enough_for, file_of, size_of
 from agex.values.builder import Builder
+from agex.values.callable_builder import CallableBuilder
 from agex.values.group import Group
 from agex.values.guest import CodeElsewhere, GuestCode
 from agex.values.handle import unwrapped
@@ -89,7 +90,12 @@ _CONSTRUCTORS: Mapping[tuple[str, str], Any] = {
 }
 _INERT = frozenset((cls.__module__, cls.__qualname__) for cls in plain.NATIVE)
 """Types whose instances can be neither called nor given items."""
-_METHODS = frozenset(name for name in vars(Builder) if not name.startswith("_"))
+_METHODS = frozenset(
+    (cls.__module__, f"{cls.__qualname__}.{name}")
+    for cls in (Builder, CallableBuilder)
+    for name in vars(cls)
+    if not name.startswith("_")
+)
 
 
 def decode(group: Group, *, allow: Allow, guest: GuestCode | None = None) -> dict[str, Any]:
@@ -187,9 +193,8 @@ def _constructor(module: str, name: str, builder: Builder) -> Any:
     found = _CONSTRUCTORS.get((module, name))
     if found is not None:
         return found
-    owner, _, method = name.rpartition(".")
-    if module == Builder.__module__ and owner == Builder.__name__ and method in _METHODS:
-        return getattr(builder, method)
+    if (module, name) in _METHODS:
+        return getattr(builder, name.rpartition(".")[2])
     raise StateCorrupt(
         f"a stored value would call {module}.{name}, which is not allowed; "
         "if it is a class of yours, register it and store the value again"

@@ -19,7 +19,8 @@ from agex.values import instances, kinds, plain
 from agex.values.allow import Allow, class_name
 from agex.values.audit import surplus
 from agex.values.budget import BYTES_A_BYTE, unpaid
-from agex.values.capture import CannotKeep, Captures, Early, Fillings, Held, is_code
+from agex.values.callables import CannotKeep, is_code
+from agex.values.capture import Captures, Early, Fillings, First, Held
 from agex.values.group import Group, Lost
 from agex.values.guest import GuestCode
 from agex.values.kinship import is_class
@@ -65,6 +66,7 @@ def _encode(cluster: Cluster, variables: Mapping[str, Any], captures: Captures) 
             buffers=tuple(encoder.buffers),
             lost=encoder.lost_by_name(),
             has_code=bool(cluster.code),
+            is_of_session=encoder.is_of_session,
         )
     )
 
@@ -127,6 +129,7 @@ def _last_resort(
         buffers=tuple(encoder.buffers),
         lost={**encoder.lost_by_name(), **lost},
         has_code=bool(cluster.code),
+        is_of_session=encoder.is_of_session,
     )
 
 
@@ -154,6 +157,8 @@ class Encoder(pickle.Pickler):
         self._lost: list[Lost] = [] if outer is None else outer._lost
         self._lost_ids: dict[int, Lost] = {} if outer is None else outer._lost_ids
         self._paths: Paths | None = None
+        self.is_of_session = False
+        """See `Group.is_of_session`."""
 
     # -- the whole ---------------------------------------------------------------------------
 
@@ -162,7 +167,9 @@ class Encoder(pickle.Pickler):
         self.captures.begin(self._cluster.code)
         code = self._cluster.code
         has_code = bool(code)
-        early = (Early(),) if any(is_class(each) and instances.hashes_itself(each) for each in code) else ()
+        early: list[Any] = [First()] if self.captures.has_classes else []
+        if any(is_class(each) and instances.hashes_itself(each) for each in code):
+            early.append(Early())
         self.dump((*early, tuple([self.top(value) for value in values]), Fillings() if has_code else ()))
         if self.captures.is_behind and not has_code:
             raise ValueError("code of the guest stands where it is not looked for")
@@ -210,6 +217,12 @@ class Encoder(pickle.Pickler):
         if found is None:
             found = self._held[id(value)] = Held(value) if self._outer is None else self._outer.held(value)
         return found
+
+    def note_session(self) -> None:
+        """Note that another session may make something else of what is kept."""
+        self.is_of_session = True
+        if self._outer is not None:
+            self._outer.note_session()
 
     def reference(self, held: Held) -> int | None:
         """Give the number by which a nested stream refers to code; None where this is the outer one."""

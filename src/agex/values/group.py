@@ -40,6 +40,9 @@ class Group:
     has_code: bool = False
     """Whether functions or classes of the guest are in it, which read their captured values anew (see
     `frozen`). Of a group that was read, it is known only where it has an origin."""
+    is_of_session: bool = False
+    """Whether objects of the host are in it by their names, or markers of what could not be made: another
+    session may make others of them. After `encode` only."""
     origin: str = ""
     """The level of isolation that the bytes come from; empty for this process. Functions and classes in
     bytes from elsewhere are made again only where code of that level may run, see `decode`."""

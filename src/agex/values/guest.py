@@ -38,6 +38,18 @@ class GuestCode(Protocol):
         """Return what ``__build_class__`` was given beside the body: bases and keywords; None if unknown."""
         ...
 
+    def class_number(self, value: type) -> int:
+        """Return the place of a class in the order in which class statements began; -1 for any other."""
+        ...
+
+    def home_of(self, value: FunctionType | type) -> str | None:
+        """Return where a function or class of the guest stands in a module; None where it stands in none."""
+        ...
+
+    def at_home(self, home: str) -> Any:
+        """Return what stands now where `home_of` said; None where that is nothing of the guest's."""
+        ...
+
     def may_store(self, value: type, name: str) -> bool:
         """Tell whether the guest's own code may give a class an attribute of that name."""
         ...
@@ -81,6 +93,18 @@ class GuestCode(Protocol):
         """
         ...
 
+    def method_of(self, value: object) -> tuple[Any, str] | None:
+        """Return of what and by which name guest code reads a method of the host; None for anything else."""
+        ...
+
+    def method(self, owner: Any, name: str) -> Any:
+        """Return the method that `method_of` named.
+
+        Raises:
+            KeyError: there is none now that guest code may read.
+        """
+        ...
+
 
 class CodeElsewhere:
     """Finds objects of the host, and makes no code: it may run only at the level it comes from.
@@ -109,6 +133,15 @@ class CodeElsewhere:
     def class_header(self, value: type) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
         return self._guest.class_header(value)
 
+    def class_number(self, value: type) -> int:
+        return self._guest.class_number(value)
+
+    def home_of(self, value: FunctionType | type) -> str | None:
+        return self._guest.home_of(value)
+
+    def at_home(self, home: str) -> Any:
+        return None
+
     def may_store(self, value: type, name: str) -> bool:
         return self._guest.may_store(value, name)
 
@@ -129,3 +162,9 @@ class CodeElsewhere:
 
     def host_object(self, name: str) -> Any:
         return self._guest.host_object(name)
+
+    def method_of(self, value: object) -> tuple[Any, str] | None:
+        return self._guest.method_of(value)
+
+    def method(self, owner: Any, name: str) -> Any:
+        return self._guest.method(owner, name)

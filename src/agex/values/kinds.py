@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import enum
-import functools
 import types
-import typing
 from collections.abc import Callable
 from typing import Any
 
 from agex.values import arrays, frames, instances, plain, scalars, tables
 from agex.values.allow import class_name
 from agex.values.builder import Builder
-from agex.values.capture import CannotKeep, Captured, Captures, Early, Filling, Fillings, Held, take_cell
+from agex.values.callable_builder import GETTERS, CallableBuilder
+from agex.values.callables import KINDS, CannotKeep
+from agex.values.capture import Captured, Captures, Early, Filled, Filling, Fillings, First, Held, take_cell
 from agex.values.kinship import package_of
 
 __all__ = ["Kind", "find", "native"]
@@ -49,7 +49,7 @@ def find(cls: type, captures: Captures) -> Kind:
             return _or_by_name(_take_constructed)
         is_plain = instances.has_only_attributes(cls)
         return _or_by_name(_of_attributes(cls, Builder.record, class_name(cls)) if is_plain else _take_record)
-    return _or_by_name(_refuse)
+    return _or_by_name(_take_getter)
 
 
 _LIBRARIES: dict[str, Callable[[type], Kind | None]] = {
@@ -73,6 +73,13 @@ def _or_by_name(kind: Kind) -> Kind:
         return kind(encoder, value)
 
     return take
+
+
+def _take_getter(encoder: Any, value: Any) -> Any:
+    guest = encoder.captures.guest
+    if guest is not None and guest.host_name(type(value)) in GETTERS:
+        return _take_code(encoder, value)
+    return _refuse(encoder, value)
 
 
 def _refuse(_encoder: Any, value: Any) -> Any:
@@ -169,8 +176,12 @@ _OURS = frozenset(
         *arrays.CONSTRUCTORS,
         *frames.CONSTRUCTORS,
         *tables.CONSTRUCTORS,
-        *(each for each in vars(Builder).values() if isinstance(each, types.FunctionType)),
-        *(each.__func__ for each in vars(Builder).values() if isinstance(each, staticmethod)),
+        *(
+            getattr(each, "__func__", each)
+            for cls in (Builder, CallableBuilder)
+            for each in vars(cls).values()
+            if isinstance(each, types.FunctionType | staticmethod)
+        ),
     )
 )
 
@@ -183,14 +194,9 @@ _TABLE: dict[type, Kind] = {
     Captured: lambda _, __: (Builder.namespace, ()),
     Fillings: lambda encoder, _: (Builder.fillings, (), None, encoder.captures.fillings(encoder)),
     Early: lambda encoder, _: (Builder.fillings, (), None, encoder.captures.early(encoder)),
+    First: lambda encoder, _: (Builder.fillings, (), None, encoder.captures.classes(encoder)),
+    Filled: lambda encoder, filled: encoder.captures.fill(encoder, filled),
     Filling: lambda _, filling: (Builder.fill_namespace, filling.content),
     types.CellType: take_cell,
-    types.FunctionType: _take_code,
-    types.BuiltinFunctionType: _take_code,
-    types.ModuleType: _take_code,
-    types.MethodType: _take_code,
-    functools.partial: _take_code,
-    type(functools.lru_cache(lambda: None)): _take_code,
-    typing.TypeVar: _take_code,
-    type: _take_code,
+    **dict.fromkeys(KINDS, _take_code),
 }

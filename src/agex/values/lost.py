@@ -6,7 +6,11 @@ from typing import Any, NoReturn
 
 from agex.errors import UnpicklableVariableError
 
-__all__ = ["NotKept", "make_not_kept", "not_kept_error", "stand_in", "take_not_kept"]
+__all__ = ["MODULE", "NotKept", "make_not_kept", "not_kept_error", "stand_in", "take_not_kept"]
+
+
+MODULE = "module"
+"""The type that is noted of a module which cannot be imported again."""
 
 
 def not_kept_error(lost: NotKept, name: str | None = None) -> UnpicklableVariableError:
@@ -18,6 +22,10 @@ def not_kept_error(lost: NotKept, name: str | None = None) -> UnpicklableVariabl
     """
     path, type_, reason = object.__getattribute__(lost, "noted")
     variable = name or path
+    if type_ == MODULE:
+        return UnpicklableVariableError(
+            f"{variable!r} was imported in an earlier task and cannot be imported now: {reason}"
+        )
     about = (
         f"Variable '{variable}' ({type_}) is not available."
         if variable.isidentifier()
@@ -103,6 +111,7 @@ def make_not_kept(path: str, type_: str, reason: str) -> NotKept:
     return NotKept(path, type_, reason)
 
 
-def take_not_kept(_encoder: Any, value: NotKept) -> Any:
+def take_not_kept(encoder: Any, value: NotKept) -> Any:
     """Keep a marker as it is."""
+    encoder.note_session()
     return make_not_kept, object.__getattribute__(value, "noted")

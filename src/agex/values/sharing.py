@@ -25,6 +25,7 @@ from typing import Any, Protocol
 
 from agex.typeslots import mro_of, name_of
 from agex.values.kinship import is_a, is_class, is_exactly, is_function, is_made_of, package_of
+from agex.values.wrappers import held_by
 
 __all__ = ["ATOMS", "Cluster", "Code", "array_root", "clusters"]
 
@@ -33,8 +34,9 @@ ATOMS: frozenset[type] = frozenset(
         type(None), bool, int, float, complex, str, bytes, range, type(...), type(NotImplemented),
         dt.date, dt.datetime, dt.time, dt.timedelta, dt.timezone,
         decimal.Decimal, fractions.Fraction, uuid.UUID, zoneinfo.ZoneInfo,
-        types.BuiltinFunctionType, types.ModuleType, types.CodeType, types.GetSetDescriptorType,
-        types.MemberDescriptorType, types.MethodDescriptorType, types.WrapperDescriptorType,
+        types.ModuleType, types.CodeType, types.GetSetDescriptorType,
+        types.MemberDescriptorType, types.MethodDescriptorType, types.ClassMethodDescriptorType,
+        types.WrapperDescriptorType,
         types.MappingProxyType, types.FrameType, types.GeneratorType, types.CoroutineType,
     }
 )  # fmt: skip
@@ -167,7 +169,14 @@ class _Walk:
     def _is_hosts(self, each: Any) -> bool:
         """Tell whether it is code or a constant of the host, which everything may share."""
         if is_class(each) or is_function(each):
-            return not self._guest.is_own(each)
+            return not (self._guest.is_own(each) or (is_function(each) and held_by(each)))
+        if is_a(each, types.BuiltinFunctionType):  # a method of an object leads to that
+            owner = each.__self__
+            return (
+                owner is None
+                or type(owner) is types.ModuleType
+                or (is_class(owner) and self._is_hosts(owner))
+            )
         return is_a(each, enum.Enum) and not self._guest.is_own(type(each))
 
     def _kinds_of(self, found: list[Any], i: int) -> set[type]:
@@ -181,6 +190,9 @@ class _Walk:
 
     def _children(self, each: Any, i: int) -> Iterable[Any]:
         kind = type(each)
+        held = held_by(each) if kind is types.FunctionType else []
+        if held:
+            return held
         if is_class(each) or is_function(each):
             self.code.append((i, each))
             return self._guest.successors(each)

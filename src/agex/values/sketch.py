@@ -12,6 +12,7 @@ import builtins
 import collections
 import dataclasses
 import enum
+import importlib
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from types import CodeType, FunctionType, ModuleType
@@ -20,6 +21,7 @@ from typing import Any
 from agex import parsing
 from agex.typeslots import mro_of
 from agex.values.builder import MADE, RUN
+from agex.values.callable_builder import LIBRARY
 
 __all__ = ["Sketch"]
 
@@ -70,6 +72,8 @@ class Sketch:
     def host_object(self, name: str) -> Any:
         """Make something that is shown as an object of the host, and is none."""
         module, _, last = name.rpartition(":")
+        if name in LIBRARY:
+            return getattr(importlib.import_module(module), last)
         if name.startswith("module "):
             return ModuleType(name.removeprefix("module "))
         if isinstance(vars(sys.modules.get(module) or builtins).get(last), type):
@@ -142,6 +146,15 @@ class Sketch:
     def class_header(self, value: type) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
         return None
 
+    def class_number(self, value: type) -> int:
+        return -1
+
+    def home_of(self, value: FunctionType | type) -> str | None:
+        return None
+
+    def at_home(self, home: str) -> Any:
+        return None
+
     def altered(self, value: type, *, dressed: bool) -> frozenset[str]:
         return frozenset()
 
@@ -150,6 +163,13 @@ class Sketch:
 
     def host_name(self, value: object) -> str | None:
         return None
+
+    def method_of(self, value: object) -> tuple[Any, str] | None:
+        return None
+
+    def method(self, owner: Any, name: str) -> Any:
+        """Make something that is shown as a method, and is none."""
+        return self._function(name)
 
 
 def _nothing() -> None:

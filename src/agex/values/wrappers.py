@@ -7,13 +7,30 @@ import functools
 import types
 from typing import Any
 
-__all__ = ["MANAGERS", "functions_of", "plain_function", "wraps"]
+__all__ = ["DISPATCHER", "MANAGERS", "functions_of", "held_by", "plain_function", "wraps"]
 
 MANAGERS: dict[str, types.CodeType] = {
     name: getattr(contextlib, name)(lambda: None).__code__
     for name in ("contextmanager", "asynccontextmanager")
 }
 """Decorators of the standard library that wrap a function of the guest in theirs, and the code of that."""
+
+DISPATCHER: types.CodeType = functools.singledispatch(lambda _: None).__code__  # type: ignore[attr-defined]
+"""The code of what ``functools.singledispatch`` makes of a function."""
+
+
+def held_by(function: types.FunctionType) -> list[Any]:
+    """Give the functions and classes in a function that the standard library made; nothing of any other."""
+    if not _is_wrapper(function):
+        return []
+    registry = vars(function).get("registry")
+    pairs = registry.items() if type(registry) is types.MappingProxyType else ()
+    return [vars(function)["__wrapped__"], *(each for pair in pairs for each in pair)]
+
+
+def _is_wrapper(function: types.FunctionType) -> bool:
+    code = function.__code__
+    return (code is DISPATCHER or code in MANAGERS.values()) and "__wrapped__" in vars(function)
 
 
 def functions_of(cls: type) -> list[types.FunctionType]:
