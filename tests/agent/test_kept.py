@@ -113,7 +113,7 @@ class Answering(Vault):
         *((os, "system"), (sys, "exit"), (len, "__call__"), (len, "__self__"), (str, b"upper"), (str, "")),
         *((types.FunctionType, "__code__"), (lambda: None, "__globals__"), (object, "__subclasses__")),
     ],
-    ids=str,
+    ids=lambda each: str(each).partition(" at 0x")[0],
 )
 def test_a_forged_method_of_the_host_is_not_read(owner, name):
     policy = Policy.default()
