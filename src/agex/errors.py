@@ -11,7 +11,7 @@
         │   └── WeightsCorrupt   host: local model weights do not match their digest
         ├── IsolationUnavailable host: this machine cannot hold the isolation asked for
         ├── StateError           host: the store refuses
-        │   ├── StateConflict        another writer moved the head
+        │   ├── StateConflict        another writer or task came first
         │   ├── StateCorrupt         stored bytes do not match their hash
         │   └── StateFull            the size limit would be passed
         ├── TaskError            a task ended without a value; carries ``.run``
@@ -146,7 +146,7 @@ class StateError(AgexError):
 
 
 class StateConflict(StateError):
-    """Another writer moved the head since this state was read."""
+    """Another writer moved the head, or another task changed the same variable, since this one began."""
 
 
 class StateCorrupt(StateError):

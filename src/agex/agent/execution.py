@@ -153,9 +153,9 @@ class Execution:
     # -- names -----------------------------------------------------------------------------
 
     def _bind(self) -> None:
-        state = self.call.state
-        if state is not None:
-            self._cache = state.packed_cache() if self.session.packs else state.cache
+        view = self.call.view
+        if view is not None:
+            self._cache = view.packed_cache() if self.session.packs else view.cache
         names: dict[str, Any] = {
             "inputs": self._inputs,
             "cache": self._cache,
@@ -219,6 +219,8 @@ class Execution:
     # -- what an action does ---------------------------------------------------------------
 
     def _act(self, action: Action, turn: int) -> Steps:
+        if self.call.view is not None:
+            self.call.view.act(self._known, self._cache)
         if not isinstance(action, PythonAction):
             return (yield from self._act_on_files(action))
         self._images.clear()
@@ -280,13 +282,14 @@ class Execution:
         )
 
     def _write_back(self) -> None:
-        if self.call.state is not None:
+        view = self.call.view
+        if view is not None:
             now = self.session.namespace
-            self.call.state.write_back(self._known, now)
+            view.write_back(self._known, now)
             self._known = now
             cache = self.session.kept.get("cache", self._cache)
             if cache is not self._cache:
-                self.call.state.write_cache(cache)
+                view.write_cache(cache)
                 self._cache = cache
 
     # -- ending the task by its own function -----------------------------------------------

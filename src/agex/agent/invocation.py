@@ -161,7 +161,9 @@ class Invocation:
             here = session if isinstance(session, Session) else None
             code = KeptCode(agent.sandbox(signature), here)
             self.state.admit(host_classes(self.registrations, signature), code)
-            self._variables = self.state.snapshot(packed=session.packs)
+        view = self.call.begin_view()
+        if view is not None:
+            self._variables = view.snapshot(packed=session.packs)
         session.add({**self._variables, **self.values})
         self.call.session = session
         self.execution = Execution(
@@ -174,7 +176,11 @@ class Invocation:
             sees=self.model.profile.images,
             files=files,
         )
-        session.open()
+        try:
+            session.open()
+        except BaseException:
+            self.call.leave()
+            raise
 
     def run(self) -> Run[Any]:
         """Carry it out in this thread."""
@@ -266,6 +272,7 @@ class Invocation:
         try:
             yield
         except StateError:
+            self.call.leave()
             raise  # what could not be committed is said already
         except BaseException as error:
             try:

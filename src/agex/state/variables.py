@@ -10,8 +10,9 @@ that are left, where some of its variables were deleted or bound anew: its names
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field, replace
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -89,6 +90,13 @@ class Stored:
             raise StateCorrupt(f"The payload of variable {name!r} is of no known kind")
         return name, payload[1:]
 
+    def holds(self, name: str) -> bool:
+        """Return whether anything is stored of a variable, be it damaged."""
+        try:
+            return self._read(name) is not None
+        except StateCorrupt:
+            return True
+
     def recipe(self, name: str) -> values.Recipe | None:
         """Return how the group is put together that a variable is in; None where there is none."""
         found = self.found(name)
@@ -141,6 +149,10 @@ class _Held:
     passing: bool
     """Whether it is read anew once a task is over: something in it is not kept, or is the guest's code."""
 
+    def beside(self) -> _Held:
+        """Return the same for a commit that may hold the group in another form."""
+        return replace(self, recipe=None)
+
 
 @dataclass
 class Change:
@@ -151,6 +163,11 @@ class Change:
     held: dict[str, _Held] = field(default_factory=dict)
     """What will be stored of the groups that changed, by name."""
     gone: set[str] = field(default_factory=set)
+
+    def names(self) -> set[str]:
+        """Return the variables that are written, and those that are stored together with them."""
+        names = {name for key in self.payloads if (name := name_of(key)) is not None}
+        return names.union(*(self.held[name].names for name in names if name in self.held))
 
 
 class Variables:
@@ -348,8 +365,8 @@ class Variables:
         suspects = {
             name: value
             for name, value in self._live.items()
-            if name in self._bound or name in self._held
-            if name != CACHE or value or self._is_stored(CACHE)
+            if name in self._bound or name in self._held or name == CACHE
+            if name != CACHE or self._is_cache_kept(value)
         }
         for group in self._encode(suspects):
             now = values.fingerprint(group)
@@ -367,6 +384,10 @@ class Variables:
                 change.gone.add(name)
         self._move(change)
         return change
+
+    def _is_cache_kept(self, cache: Any) -> bool:
+        """Return whether the cache is looked at: an empty one is written only over one that is stored."""
+        return bool(cache) or ((CACHE in self._bound or CACHE in self._held) and self._is_stored(CACHE))
 
     def _is_to_go(self, name: str) -> bool:
         """Tell whether something is stored of a variable that is given up, be it damaged."""
@@ -429,7 +450,7 @@ class Variables:
         """Decode those of some variables that workers packed."""
         return values.opened(variables, allow=self._codec.allow, guest=self._codec.guest)
 
-    def committed(self, commit: str, change: Change) -> None:
+    def committed(self, commit: str | None, change: Change) -> None:
         """Take note that a change was written."""
         self.commit = commit
         self._packed.clear()
@@ -445,6 +466,99 @@ class Variables:
             self._held.pop(name, None)
         self._bound.clear()
         self._gone.clear()
+
+    # -- beside other lines of work --------------------------------------------------------------
+
+    def at(self, commit: str | None) -> Variables:
+        """Return the variables of another commit, none of them live."""
+        return Variables(self._journal, self._codec, commit)
+
+    @property
+    def live(self) -> Mapping[str, Any]:
+        """The objects that are here."""
+        return self._live
+
+    @property
+    def bound(self) -> AbstractSet[str]:
+        """Names bound since the last commit."""
+        return self._bound
+
+    @property
+    def gone(self) -> AbstractSet[str]:
+        """Names deleted since the last commit."""
+        return self._gone
+
+    def is_changed(self, name: str, change: Change, commit: str | None) -> bool:
+        """Return whether a variable has another value than at a commit, not only another neighbour.
+
+        A group is stored as one. Where it is written anew, the variables in it may be what they were.
+        """
+        held = change.held.get(name)
+        stored = None if commit is None else Stored(self._journal, commit, self._codec)
+        if name in self._gone:
+            return stored is not None and stored.holds(name)
+        try:
+            found = None if stored is None else stored.found(name)
+            if held is None:
+                return False  # it was only moved, see `_move`
+            if stored is None or found is None:
+                return True
+            if len(held.names) == len(found[1].names) == 1 and commit == self.commit:
+                return True  # it is written because it differs
+            if type(self._live[name]) is values.Packed:
+                return name in self._bound
+            was = stored.group(name, found[1])[1][name]
+        except Unreadable:
+            return name in self._bound
+        return self.look_of(was) != self.look_of(self._live[name])
+
+    def is_touched(self, name: str) -> bool:
+        """Return whether a live object was changed in place since the commit."""
+        held = self._held.get(name)
+        if held is None or any(each not in self._live for each in held.names):
+            return False
+        groups = self._encode({each: self._live[each] for each in held.names})
+        return [values.fingerprint(group) for group in groups] != [held.fingerprint]
+
+    def look_of(self, value: Any) -> list[values.Fingerprint]:
+        """Return the fingerprint of a value by itself."""
+        return [values.fingerprint(group) for group in self._encode({"it": value})]
+
+    def forget(self, names: Iterable[str]) -> None:
+        """Let these variables be what the commit has, whatever was done to them here."""
+        for name in names:
+            self._live.pop(name, None)
+            self._held.pop(name, None)
+            self._bound.discard(name)
+            self._gone.discard(name)
+
+    def written(self, commit: str | None, change: Change, names: Collection[str]) -> None:
+        """Take note that these of the names of a change were written to a commit."""
+        self.commit = commit
+        self._bound -= set(names)
+        self._gone -= set(names)
+        for name in names:
+            self._held.pop(name, None)
+            held = change.held.get(name)
+            is_atom = type(self._live.get(name)) in _ATOMS
+            if held is not None and set(held.names) <= set(names) and not (is_atom and len(held.names) == 1):
+                self._held[name] = held
+
+    def follow(self, commit: str | None, changed: AbstractSet[str], written: AbstractSet[str]) -> None:
+        """Stand on a later commit; what was changed here stays so.
+
+        Args:
+            commit: the commit.
+            changed: variables that have other values there.
+            written: those that are stored otherwise, for instance with other variables.
+        """
+        affected = {*changed, *written}
+        for name in list(affected):
+            held = self._held.get(name)
+            affected |= set() if held is None else set(held.names)
+        self._bound |= {name for name in affected - changed if self.is_touched(name)}
+        self.commit = commit
+        self.forget(affected - self._bound - self._gone)
 
     def release(self) -> None:
         """Let go of objects that are to be read anew: a task is over, and what it could not keep with it."""
