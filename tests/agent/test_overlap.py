@@ -285,6 +285,26 @@ def test_a_caller_that_changes_what_the_called_task_bound_is_told(outer: str, in
         nested(outer, inner, x=[0], n=0)
 
 
+def test_a_called_task_may_be_called_again_and_its_caller_is_told() -> None:
+    state = seeded(n=0)
+    other, sub = work_of(always("n += 10\ntask_success(1)")), work_of(always("n += 1\ntask_success(1)"))
+    agent = always("again()\ntask_success(1)")
+
+    @agent.fn
+    def again() -> None:
+        """Call a task that another one comes before, and once more."""
+        beside = threading.Thread(target=other, kwargs={"state": state})
+        beside.start()
+        beside.join()
+        with contextlib.suppress(StateConflict):
+            sub(state=state)
+        sub(state=state)
+
+    with pytest.raises(StateConflict, match=r"came first: n\."):
+        work_of(agent)(state=state)
+    assert values(state) == {"n": 11}
+
+
 # -- many --------------------------------------------------------------------------------------
 
 

@@ -37,6 +37,7 @@ class Line:
         writes: who bound which name, where several share the line.
         pending: events that are not committed yet.
         side: the branch that holds what could not be merged.
+        lost: what that was, as it is shown.
     """
 
     def __init__(self, variables: Variables) -> None:
@@ -46,6 +47,7 @@ class Line:
         self.writes = Writes()
         self.pending: list[Any] = []
         self.side: str | None = None
+        self.lost: set[str] = set()
         self.is_merged = False
         """Whether it wrote onto a commit of another line: what is stored may be grouped otherwise."""
         self._given: dict[str, Any] = {}

@@ -294,9 +294,10 @@ class Versioned(State):
         for event in line.pending:
             outside.events().stamp(event, commit, start)
         line.pending, line.began = [], commit
-        names = sorted({*map(shown_mark, clash), *view.refused})
+        line.lost |= {*map(shown_mark, clash), *view.refused}
+        names = ", ".join(sorted(line.lost))
         raise StateConflict(
-            f"Changed at the same time by another task or the host, which came first: {', '.join(names)}. "
+            f"Changed at the same time by another task or the host, which came first: {names}. "
             f"The state has their change. This task's, {commit[:12]}, is on branch {line.side!r}; call "
             "the task again, it then begins with what is there now."
         )

@@ -167,12 +167,12 @@ class Tasks:
 
         Args:
             caller: the view of the task whose code calls it. They share a line, unless another task
-                that was called is at work on it already.
+                that was called is at work on it already, or it was refused.
         """
         line: Line | None = None
         if isinstance(caller, LineView) and caller.tasks is self and not caller.is_over:
             *_, innermost = self._on(caller.line)
-            line = caller.line if innermost is caller else None
+            line = caller.line if innermost is caller and caller.line.side is None else None
         if line is None:
             line = self.host
             if self._on(line):
