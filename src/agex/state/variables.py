@@ -363,11 +363,13 @@ class Variables:
         """Find what changed since the commit, in place or by name."""
         change = Change()
         suspects = {
-            name: value
-            for name, value in self._live.items()
-            if name in self._bound or name in self._held or name == CACHE
-            if name != CACHE or self._is_cache_kept(value)
+            name: value for name, value in self._live.items() if name in self._bound or name in self._held
         }
+        cache = self._live.get(CACHE)
+        if cache:
+            suspects[CACHE] = cache  # it may have been empty, and so not written, the last time
+        elif CACHE in suspects and not self._is_stored(CACHE):
+            del suspects[CACHE]  # an empty one is written only over one that is stored
         for group in self._encode(suspects):
             now = values.fingerprint(group)
             held = self._held.get(group.names[0])
@@ -384,10 +386,6 @@ class Variables:
                 change.gone.add(name)
         self._move(change)
         return change
-
-    def _is_cache_kept(self, cache: Any) -> bool:
-        """Return whether the cache is looked at: an empty one is written only over one that is stored."""
-        return bool(cache) or ((CACHE in self._bound or CACHE in self._held) and self._is_stored(CACHE))
 
     def _is_to_go(self, name: str) -> bool:
         """Tell whether something is stored of a variable that is given up, be it damaged."""

@@ -235,8 +235,8 @@ class Versioned(State):
             self._tasks.commit_of_host()
         change, files = line.variables.change(), self.files.change()
         is_alone = self._tasks.is_alone(line)
-        marks = set() if is_alone else line.marks(change)
-        clash = self._tasks.clash(line, marks)
+        marks: set[Mark] = set() if is_alone else line.marks(change)
+        clash: set[Mark] = set() if is_alone else self._tasks.clash(line, marks)
         if view is not None and (clash or view.refused or line.side is not None):
             self._refuse(view, message, clash)
         unchanged = not change.payloads and not files.payloads and not line.pending and merged is None
@@ -258,7 +258,8 @@ class Versioned(State):
             self._known_events += line.pending
         line.pending = []
         self._head = commit
-        self._tasks.tell(line, marks, written, commit)
+        if not is_alone:
+            self._tasks.tell(line, marks, written, commit)
         if moved is not None:
             raise self._was_moved(commit, moved)
         return commit
