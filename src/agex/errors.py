@@ -13,7 +13,7 @@
         ├── IsolationUnavailable host: this machine cannot hold the isolation asked for
         ├── WorkerLost           host: a worker of an executor died, and what it worked on with it
         ├── StateError           host: the store refuses
-        │   ├── StateConflict        another writer moved the head
+        │   ├── StateConflict        another writer or task came first
         │   ├── StateCorrupt         stored bytes do not match their hash
         │   └── StateFull            the size limit would be passed
         ├── TaskError            a task ended without a value; carries ``.run``
@@ -170,7 +170,7 @@ class StateError(AgexError):
 
 
 class StateConflict(StateError):
-    """Another writer moved the head since this state was read."""
+    """Another writer moved the head, or another task changed the same variable, since this one began."""
 
 
 class StateCorrupt(StateError):

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from agex.agent.agent import Agent
     from agex.isolation import GuestSession
     from agex.state import State
+    from agex.state.base import View
 
 __all__ = [
     "Call",
@@ -112,6 +113,7 @@ class Call:
         ledger: what they spend.
         agent: whose task it is.
         session: where this call's code runs, once there is such a place.
+        view: what it has of its state, from when it began.
         commit: the last commit of this call, where the state has commits.
         loop: the event loop of an async task.
         watchers: called after each event, in whatever thread it happens.
@@ -139,6 +141,7 @@ class Call:
         self.on_token = on_token
         self.loop = loop
         self.session: GuestSession | None = None
+        self.view: View | None = None
         self.watchers: list[Callable[[], object]] = []
         self.fault: Exception | None = None
         self.withdrawn = False
@@ -257,24 +260,36 @@ class Call:
 
     def _record(self, event: Event) -> list[Call]:
         """Append *event* to every run and state above; return the calls with a handler."""
-        states: list[State] = []
+        states: list[State | None] = []
         for call in self._chain():
             call.events.append(event)
             for tell in tuple(call.watchers):
                 tell()
-            if call.state is not None and not any(call.state is state for state in states):
-                call.state.record(event)
+            if call.view is not None and not any(call.state is state for state in states):
+                call.view.record(event)
                 states.append(call.state)
         return [call for call in self._chain() if call.on_event is not None]
 
+    def begin_view(self) -> View | None:
+        """Return what this call has of its state, from now on; the calls above it may have the same."""
+        if self.state is not None:
+            above = (call.view for call in self._chain() if call is not self and call.state is self.state)
+            self.view = self.state.view(next(above, None))
+        return self.view
+
     def settle(self, message: str, *, last: bool = False) -> None:
         """Let the state keep what was done and recorded until now."""
-        if self.state is not None:
-            self.commit = self.state.settle(message, last=last) or self.commit
+        if self.view is not None:
+            self.commit = self.view.settle(message, last=last) or self.commit
+
+    def leave(self) -> None:
+        """Let the state know that nothing more comes of this call."""
+        if self.view is not None:
+            self.view.leave()
 
     async def asettle(self, message: str, *, last: bool = False) -> None:
         """Like :meth:`settle`, without holding up the event loop."""
-        if self.state is not None:
+        if self.view is not None:
             await off_loop(lambda: self.settle(message, last=last))
 
     async def _handle_here(self, event: Event) -> None:

@@ -144,9 +144,9 @@ class Execution:
     # -- names -----------------------------------------------------------------------------
 
     def _bind(self) -> None:
-        state = self.call.state
-        if state is not None:
-            self._cache = state.packed_cache() if self.session.packs else state.cache
+        view = self.call.view
+        if view is not None:
+            self._cache = view.packed_cache() if self.session.packs else view.cache
         names: dict[str, Any] = {
             "inputs": self._inputs,
             "cache": self._cache,
@@ -208,6 +208,8 @@ class Execution:
     # -- what an action does ---------------------------------------------------------------
 
     def _act(self, action: Action, turn: int) -> Steps:
+        if self.call.view is not None:
+            self.call.view.act(self._known, self._cache)
         if not isinstance(action, PythonAction):
             return (yield from self._act_on_files(action))
         filename = self._filename(turn)
@@ -300,15 +302,16 @@ class Execution:
         return {name: value for name, value in self._names().items() if name not in left_out}
 
     def _write_back(self) -> None:
-        if self.call.state is not None:
+        view = self.call.view
+        if view is not None:
             before, self._imports = self._imports, self.session.modules
             now = self._variables()
-            self.call.state.write_back(self._known, now)
-            self.call.state.write_imports(before, self._imports)
+            view.write_back(self._known, now)
+            view.write_imports(before, self._imports)
             self._known = now
             cache = self.session.kept.get("cache", self._cache)
             if cache is not self._cache:
-                self.call.state.write_cache(cache)
+                view.write_cache(cache)
                 self._cache = cache
 
     # -- ending the task by its own function -----------------------------------------------

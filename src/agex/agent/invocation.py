@@ -177,10 +177,12 @@ class Invocation:
             here = session if isinstance(session, Session) else None
             code = KeptCode(agent.sandbox(signature), here)
             self.state.admit(host_classes(self.registrations, signature), code)
-            found = self.state.snapshot(packed=session.packs)
+        view = self.call.begin_view()
+        if view is not None:
+            found = view.snapshot(packed=session.packs)
             self._variables = {name: value for name, value in found.items() if name not in RESERVED}
             self._hidden = [name for name in found if name in RESERVED]
-            imports = self.state.imports
+            imports = view.imports
             session.import_again({name: imports[name] for name in imports.keys() - self.values.keys()})
         session.add({**self._variables, **self.values})
         self.call.session = session
@@ -194,7 +196,11 @@ class Invocation:
             sees=self.model.profile.images,
             files=files,
         )
-        session.open()
+        try:
+            session.open()
+        except BaseException:
+            self.call.leave()
+            raise
         self.ledger.begin()
 
     def run(self) -> Run[Any]:
@@ -289,6 +295,7 @@ class Invocation:
         try:
             yield
         except StateError:
+            self.call.leave()
             raise  # what could not be committed is said already
         except BaseException as error:
             try:

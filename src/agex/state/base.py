@@ -12,41 +12,19 @@ from agex.display import Shown
 from agex.errors import StateError
 from agex.state.files import FileSpace
 
-__all__ = ["Past", "State", "require_name"]
+__all__ = ["Past", "State", "View", "require_name"]
 
 
-class State(Shown, MutableMapping[str, Any]):
-    """An agent's variables, its ``cache`` and its events, kept from task to task.
-
-    It is also the host's view of them: ``state["x"] = 1`` gives the next task a variable ``x``.
-
-    Tasks may share one state at the same time. Each starts from the variables as they are
-    then and, at the end of each of its actions, gives back the names that it bound or
-    deleted; of two tasks that bind one name, the later wins. The inputs of a task are not
-    kept unless its code binds their names anew. Whoever shares a state also shares what is
-    in it: a function that one agent left there can be used by the next.
+class View(abc.ABC):
+    """What one task has of a state, from its beginning to its end.
 
     Attributes:
-        cache: the dict that agents see as ``cache``.
-        files: the files of the workspace, by path. They are shared as they are: what one task
-            writes, another that runs at the same time sees at once.
-        events: the events of all tasks that used this state, oldest first.
+        cache: the dict that the task's code sees as ``cache``.
+        files: the files of the workspace, by path.
     """
 
     cache: dict[str, Any]
     files: FileSpace
-
-    @property
-    @abc.abstractmethod
-    def events(self) -> Sequence[Any]: ...
-
-    def admit(self, classes: Iterable[type], guest: Any) -> None:
-        """Learn what a task brings: classes of the host whose instances are kept, and who makes its code.
-
-        Args:
-            classes: of the host.
-            guest: an `agex.values.GuestCode`.
-        """
 
     @abc.abstractmethod
     def snapshot(self, *, packed: bool = False) -> dict[str, Any]:
@@ -55,6 +33,9 @@ class State(Shown, MutableMapping[str, Any]):
         Args:
             packed: give variables that a worker made as `agex.values.Packed`, for another worker.
         """
+
+    def act(self, known: Mapping[str, Any], cache: Any) -> None:  # noqa: B027 - most states need not know
+        """Take note that the task's code begins to run, over these variables and this cache."""
 
     @abc.abstractmethod
     def write_back(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
@@ -84,21 +65,6 @@ class State(Shown, MutableMapping[str, Any]):
     def write_cache(self, cache: Any) -> None:
         """Take over the cache as a worker gave it back."""
 
-    def sketch(self, name: str) -> Any:
-        """Return a variable to be shown: nothing runs of the agent's code that is stored.
-
-        Its functions are empty, and its classes have names and fields only.
-
-        Raises:
-            KeyError: there is no such variable.
-            UnpicklableVariableError: it could not be kept, or cannot be read again.
-        """
-        return self[name]
-
-    def recent(self) -> list[str]:
-        """Return the variables that the last commit changed; all of them, where there are no commits."""
-        return list(self)
-
     @abc.abstractmethod
     def record(self, event: Any) -> None:
         """Take in an event of a task."""
@@ -113,7 +79,66 @@ class State(Shown, MutableMapping[str, Any]):
 
         Returns:
             The commit, where the state has commits.
+
+        Raises:
+            StateConflict: a task that ran at the same time changed the same variable before.
         """
+
+    def leave(self) -> None:  # noqa: B027 - most states need not know
+        """Take note that the task is over, and that nothing more is to be kept of it."""
+
+
+class State(Shown, View, MutableMapping[str, Any]):
+    """An agent's variables, its ``cache`` and its events, kept from task to task.
+
+    It is also the host's view of them: ``state["x"] = 1`` gives the next task a variable ``x``.
+
+    Tasks may share one state at the same time. Changes of different variables go together; of two
+    tasks that change the same variable, each since it began, the later one ends with
+    ``StateConflict``. The inputs of a task are not kept unless its code binds their names anew.
+    Whoever shares a state also shares what is in it: a function or module that one agent left there
+    can be used by the next.
+
+    Attributes:
+        files: the files of the workspace, by path. They are shared as they are: what one task
+            writes, another that runs at the same time sees at once.
+        events: the events of all tasks that used this state, oldest first.
+    """
+
+    @property
+    @abc.abstractmethod
+    def events(self) -> Sequence[Any]: ...
+
+    def admit(self, classes: Iterable[type], guest: Any) -> None:
+        """Learn what a task brings: classes of the host whose instances are kept, and who makes its code.
+
+        Args:
+            classes: of the host.
+            guest: an `agex.values.GuestCode`.
+        """
+
+    def view(self, caller: View | None = None) -> View:
+        """Return what a task has of this state that begins now.
+
+        Args:
+            caller: the view of the task whose code calls it, if that has one of this state.
+        """
+        return self
+
+    def sketch(self, name: str) -> Any:
+        """Return a variable to be shown: nothing runs of the agent's code that is stored.
+
+        Its functions are empty, and its classes have names and fields only.
+
+        Raises:
+            KeyError: there is no such variable.
+            UnpicklableVariableError: it could not be kept, or cannot be read again.
+        """
+        return self[name]
+
+    def recent(self) -> list[str]:
+        """Return the variables that the last commit changed; all of them, where there are no commits."""
+        return list(self)
 
 
 class Past(Shown, Mapping[str, Any]):

@@ -7,13 +7,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from agex import values
-from agex.state.base import State, require_name
+from agex.errors import StateConflict
+from agex.state.base import State, View, require_name
 from agex.state.files import FileSpace
+from agex.state.writes import Writes
 
 if TYPE_CHECKING:
     from agex.display import Page
 
-__all__ = ["Live"]
+__all__ = ["Live", "LiveView"]
 
 CACHE = "cache"
 """What a worker calls the cache."""
@@ -22,8 +24,10 @@ CACHE = "cache"
 class Live(State):
     """Keep an agent's variables in memory from task to task, whatever their type.
 
-    Nothing is copied, so what agents change in place is changed here too, and there is no
-    history to go back to. Of tasks whose code runs in a worker it keeps what they made as bytes,
+    Nothing is copied, so what agents change in place is changed here too, also for a task that
+    runs at the same time, and there is no history to go back to. A task that binds a name which
+    another bound since it began ends with ``StateConflict``; what it bound in that action is
+    dropped. Of tasks whose code runs in a worker it keeps what they made as bytes,
     which are decoded when the host or code in this process asks.
     """
 
@@ -31,6 +35,7 @@ class Live(State):
         self._variables: dict[str, Any] = {}
         self._imports: dict[str, str] = {}
         self._lock = threading.Lock()
+        self._writes = Writes()
         self._events: list[Any] = []
         self._cache: Any = {}
         self._classes: set[type] = set()
@@ -130,6 +135,22 @@ class Live(State):
             for name in before.keys() - after.keys():
                 self._imports.pop(name, None)
 
+    def view(self, caller: View | None = None) -> View:
+        return LiveView(self, self._writes)
+
+    def take(self, changes: Mapping[str, Any], gone: Iterable[str], party: object, since: int) -> list[str]:
+        """Take over what a task bound, and note it; return the names that it lost, then nothing is taken."""
+        with self._lock:
+            names = [*changes, *gone]
+            lost = [name for name in names if self._writes.is_lost(name, party, since)]
+            for name in () if lost else names:
+                self._writes.note(name, party)
+                if name in changes:
+                    self._variables[name] = changes[name]
+                else:
+                    self._variables.pop(name, None)
+            return lost
+
     def record(self, event: Any) -> None:
         self._events.append(event)
 
@@ -143,11 +164,13 @@ class Live(State):
     def __setitem__(self, name: str, value: Any) -> None:
         require_name(name)
         with self._lock:
+            self._writes.note(name, None)
             self._variables[name] = value
 
     def __delitem__(self, name: str) -> None:
         with self._lock:
             del self._variables[name]
+            self._writes.note(name, None)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.snapshot(packed=True))
@@ -163,3 +186,57 @@ class Live(State):
 
     def __repr__(self) -> str:
         return f"Live({', '.join(sorted(self.snapshot(packed=True)))})"
+
+
+class LiveView(View):
+    """A task on a live state: it has the objects themselves, and sees who bound a name since it began."""
+
+    def __init__(self, state: Live, writes: Writes) -> None:
+        self._state = state
+        self._writes = writes
+        self._since = writes.count
+        self._lost: set[str] = set()
+
+    @property
+    def files(self) -> FileSpace:  # type: ignore[override]  # it is the state's
+        return self._state.files
+
+    @property
+    def cache(self) -> dict[str, Any]:  # type: ignore[override]
+        return self._state.cache
+
+    def packed_cache(self) -> Any:
+        return self._state.packed_cache()
+
+    def write_cache(self, cache: Any) -> None:
+        if self._writes.is_lost(CACHE, self, self._since):
+            self._lost.add(CACHE)
+            return
+        self._writes.note(CACHE, self)
+        self._state.write_cache(cache)
+
+    def snapshot(self, *, packed: bool = False) -> dict[str, Any]:
+        return self._state.snapshot(packed=packed)
+
+    def write_back(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
+        changes = {name: value for name, value in after.items() if before.get(name, self) is not value}
+        self._lost.update(self._state.take(changes, before.keys() - after.keys(), self, self._since))
+
+    @property
+    def imports(self) -> dict[str, str]:
+        return self._state.imports
+
+    def write_imports(self, before: Mapping[str, str], after: Mapping[str, str]) -> None:
+        self._state.write_imports(before, after)
+
+    def record(self, event: Any) -> None:
+        self._state.record(event)
+
+    def settle(self, message: str, *, last: bool = False) -> None:
+        if self._lost:
+            names, self._lost = ", ".join(sorted(self._lost)), set()
+            raise StateConflict(
+                f"Changed at the same time by another task or the host, which came first: {names}. The state "
+                "has their change; what this action bound is dropped. Call the task again, it then begins "
+                "with what is there now."
+            )

@@ -12,10 +12,11 @@ from agex.errors import StateConflict
 from agex.state.files import FileSpace, content_of, entry_of, path_of, same_content
 from agex.state.history import Diff
 from agex.state.journal import Journal
+from agex.state.lines import Mark
+from agex.state.stored import CACHE, Codec, Stored, is_import, members, name_of
 from agex.state.unreadable import Unreadable
-from agex.state.variables import CACHE, Codec, Stored, is_import, members, name_of
 
-__all__ = ["difference", "files_to_take", "merge_base", "take_files", "to_take"]
+__all__ = ["difference", "files_to_take", "marks_between", "merge_base", "take_files", "to_take"]
 
 SMALL = 64 * 1024
 """Bytes of a value that is shown in a difference."""
@@ -79,6 +80,11 @@ def files_to_take(journal: Journal, base: str | None, mine: str, theirs: str) ->
             "side, commit, and merge again."
         )
     return sorted(differing)
+
+
+def marks_between(journal: Journal, old: str | None, new: str) -> set[Mark]:
+    """Return what differs of the variables and the cache, by its keys in the journal."""
+    return {(name,) for name in _touched(journal, old, new)}
 
 
 def take_files(mine: FileSpace, theirs: FileSpace, paths: list[str]) -> None:

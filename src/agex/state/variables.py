@@ -10,140 +10,34 @@ that are left, where some of its variables were deleted or bound anew: its names
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field, replace
 from typing import Any
 from weakref import WeakValueDictionary
 
 from agex import values
 from agex.errors import StateCorrupt
 from agex.state.journal import Journal
+from agex.state.stored import (
+    CACHE,
+    ELSEWHERE,
+    HERE,
+    IMPORT,
+    Codec,
+    Stored,
+    is_import,
+    key_of,
+    name_of,
+    names_at,
+    variables_at,
+)
 from agex.state.unreadable import Unreadable
 
-__all__ = [
-    "CACHE", "Change", "Codec", "Stored", "Variables", "is_import", "key_of", "members", "name_of",
-    "variables_at",
-]  # fmt: skip
-
-CACHE = "cache"
-"""The name of the state's ``cache`` among the variables."""
-
-_IMPORT = "import "
-"""How the name begins under which it is kept what to import for a variable: it is none by itself."""
-
-_PREFIX = "v/"
-_HERE, _ELSEWHERE = b"=", b">"
-"""How a payload begins that holds a group, and one that names the variable which does."""
+__all__ = ["Change", "Variables"]
 
 _ATOMS = frozenset({type(None), bool, int, float, complex, str, bytes})
 """Types whose objects nobody can change: they are looked at only when a name is bound anew."""
-
-
-def key_of(name: str) -> str:
-    """Return the key of a variable."""
-    return _PREFIX + name
-
-
-def name_of(key: str) -> str | None:
-    """Return the variable that a key is of; None for a key of something else."""
-    return key.removeprefix(_PREFIX) if key.startswith(_PREFIX) else None
-
-
-def is_import(name: str) -> bool:
-    """Tell whether a name stands for an import, not for a variable."""
-    return name.startswith(_IMPORT)
-
-
-def members(payload: bytes | None) -> tuple[str, ...]:
-    """Return the variables of the group that a payload holds; none where it holds no group."""
-    if payload is None or payload[:1] != _HERE:
-        return ()
-    return values.read_recipe(payload[1:]).names
-
-
-def variables_at(journal: Journal, commit: str | None) -> list[str]:
-    """Return the names of all variables at a commit, sorted; the cache and imports are none."""
-    names = _names_at(journal, commit, _PREFIX)
-    return [name for name in names if name != CACHE and not is_import(name)]
-
-
-def _names_at(journal: Journal, commit: str | None, prefix: str) -> list[str]:
-    keys = [] if commit is None else journal.keys(commit, prefix)
-    return [key.removeprefix(prefix) for key in keys]
-
-
-@dataclass
-class Codec:
-    """What encoding and decoding need from outside."""
-
-    allow: values.Allow
-    guest: values.GuestCode | None = None
-
-
-class Stored:
-    """The variables of one commit, decoded when they are asked for."""
-
-    def __init__(self, journal: Journal, commit: str, codec: Codec) -> None:
-        self.journal = journal
-        self.commit = commit
-        self.codec = codec
-
-    def home(self, name: str) -> tuple[str, bytes] | None:
-        """Return the variable whose key holds the group that *name* is in, and the payload.
-
-        None where there is no such variable.
-        """
-        payload = self._read(name)
-        if payload is not None and payload[:1] == _ELSEWHERE:
-            name = payload[1:].decode()
-            payload = self._read(name)
-            if payload is None:
-                raise StateCorrupt(f"What another variable is kept together with, {name!r}, is gone")
-        if payload is None:
-            return None
-        if payload[:1] != _HERE:
-            raise StateCorrupt(f"The payload of variable {name!r} is of no known kind")
-        return name, payload[1:]
-
-    def recipe(self, name: str) -> values.Recipe | None:
-        """Return how the group is put together that a variable is in; None where there is none."""
-        found = self.found(name)
-        return None if found is None else found[1]
-
-    def found(self, name: str) -> tuple[str, values.Recipe] | None:
-        """Return the variable whose key holds the group that *name* is in, and its recipe."""
-        found = self.home(name)
-        if found is None:
-            return None
-        home, recipe = found[0], values.read_recipe(found[1])
-        if name not in recipe.names:
-            raise StateCorrupt(f"The payload of variable {name!r} does not hold it")
-        return home, recipe
-
-    def belonging(self, home: str, recipe: values.Recipe) -> list[str]:
-        """Return the variables that a group, under the key of *home*, is read for.
-
-        It may hold more: of a group that could not be read, some were deleted or bound anew since.
-        """
-        here = _ELSEWHERE + home.encode()
-        return [one for one in recipe.names if one == home or self._read(one) == here]
-
-    def group(self, name: str, recipe: values.Recipe) -> tuple[values.Group, dict[str, Any]]:
-        """Return the group of a variable as it is stored, and as fresh objects by name.
-
-        Raises:
-            StateCorrupt: its bytes are damaged.
-            Unreadable: they are whole, for each chunk is checked, but no objects are made of them here.
-        """
-        group = values.put_together(recipe, self.journal.chunk)
-        try:
-            return group, values.decode(group, allow=self.codec.allow, guest=self.codec.guest)
-        except StateCorrupt as error:
-            home, _ = self.home(name) or (name, b"")
-            raise Unreadable(name, self.belonging(home, recipe), error) from error
-
-    def _read(self, name: str) -> bytes | None:
-        return self.journal.read(self.commit, key_of(name))
 
 
 @dataclass(frozen=True)
@@ -157,6 +51,10 @@ class _Held:
     passing: bool
     """Whether it is read anew once a task is over: something in it is not kept, or is made by each task."""
 
+    def beside(self) -> _Held:
+        """Return the same for a commit that may hold the group in another form."""
+        return replace(self, recipe=None)
+
 
 @dataclass
 class Change:
@@ -167,6 +65,11 @@ class Change:
     held: dict[str, _Held] = field(default_factory=dict)
     """What will be stored of the groups that changed, by name."""
     gone: set[str] = field(default_factory=set)
+
+    def names(self) -> set[str]:
+        """Return the variables that are written, and those that are stored together with them."""
+        names = {name for key in self.payloads if (name := name_of(key)) is not None}
+        return names.union(*(self.held[name].names for name in names if name in self.held))
 
 
 class Variables:
@@ -207,18 +110,18 @@ class Variables:
 
     def imports(self) -> dict[str, str]:
         """Return what to import for the variables that are modules."""
-        stored = _names_at(self._journal, self.commit, key_of(_IMPORT))
-        names = {f"{_IMPORT}{name}" for name in stored} - self._gone | set(filter(is_import, self._live))
-        return {name.removeprefix(_IMPORT): self[name] for name in sorted(names)}
+        stored = names_at(self._journal, self.commit, key_of(IMPORT))
+        names = {f"{IMPORT}{name}" for name in stored} - self._gone | set(filter(is_import, self._live))
+        return {name.removeprefix(IMPORT): self[name] for name in sorted(names)}
 
     def write_imports(self, before: Mapping[str, str], after: Mapping[str, str]) -> None:
         """Take over which variables are modules, where that changed between two namespaces of a task."""
         for name, text in after.items():
             if before.get(name) != text:
-                self[f"{_IMPORT}{name}"] = text
+                self[f"{IMPORT}{name}"] = text
         for name in before.keys() - after.keys():
-            if f"{_IMPORT}{name}" in self:
-                del self[f"{_IMPORT}{name}"]
+            if f"{IMPORT}{name}" in self:
+                del self[f"{IMPORT}{name}"]
 
     def __getitem__(self, name: str) -> Any:
         if name not in self._live:
@@ -377,11 +280,13 @@ class Variables:
         """Find what changed since the commit, in place or by name."""
         change = Change()
         suspects = {
-            name: value
-            for name, value in self._live.items()
-            if name in self._bound or name in self._held
-            if name != CACHE or value or self._is_stored(CACHE)
+            name: value for name, value in self._live.items() if name in self._bound or name in self._held
         }
+        cache = self._live.get(CACHE)
+        if cache:
+            suspects[CACHE] = cache  # it may have been empty, and so not written, the last time
+        elif CACHE in suspects and not self._is_stored(CACHE):
+            del suspects[CACHE]  # an empty one is written only over one that is stored
         for group in self._encode(suspects):
             now = values.fingerprint(group)
             held = self._held.get(group.names[0])
@@ -421,13 +326,13 @@ class Variables:
         stored = self._stored_at()
         for home in self._bound | self._gone if stored is not None else ():
             payload = self._given_up(home)
-            if stored is None or not payload or payload[:1] != _HERE:
+            if stored is None or not payload or payload[:1] != HERE:
                 continue
             with contextlib.suppress(StateCorrupt):
                 recipe = values.read_recipe(payload[1:])
                 others = [one for one in stored.belonging(home, recipe) if self._is_as_stored(one)]
                 for one in others:
-                    change.payloads[key_of(one)] = _ELSEWHERE + others[0].encode()
+                    change.payloads[key_of(one)] = ELSEWHERE + others[0].encode()
                 if others:
                     change.payloads[key_of(others[0])] = payload
 
@@ -436,7 +341,7 @@ class Variables:
 
     def _write(self, change: Change, group: values.Group, now: values.Fingerprint, cut: values.Cut) -> None:
         first, *others = group.names
-        payloads = {first: _HERE + cut.payload, **dict.fromkeys(others, _ELSEWHERE + first.encode())}
+        payloads = {first: HERE + cut.payload, **dict.fromkeys(others, ELSEWHERE + first.encode())}
         new = {name: payload for name, payload in payloads.items() if self._given_up(name) != payload}
         change.payloads.update({key_of(name): payload for name, payload in new.items()})
         if first in new:
@@ -460,7 +365,7 @@ class Variables:
         """Decode those of some variables that workers packed."""
         return values.opened(variables, allow=self._codec.allow, guest=self._codec.guest)
 
-    def committed(self, commit: str, change: Change) -> None:
+    def committed(self, commit: str | None, change: Change) -> None:
         """Take note that a change was written."""
         self.commit = commit
         self._packed.clear()
@@ -476,6 +381,99 @@ class Variables:
             self._held.pop(name, None)
         self._bound.clear()
         self._gone.clear()
+
+    # -- beside other lines of work --------------------------------------------------------------
+
+    def at(self, commit: str | None) -> Variables:
+        """Return the variables of another commit, none of them live."""
+        return Variables(self._journal, self._codec, commit)
+
+    @property
+    def live(self) -> Mapping[str, Any]:
+        """The objects that are here."""
+        return self._live
+
+    @property
+    def bound(self) -> AbstractSet[str]:
+        """Names bound since the last commit."""
+        return self._bound
+
+    @property
+    def gone(self) -> AbstractSet[str]:
+        """Names deleted since the last commit."""
+        return self._gone
+
+    def is_changed(self, name: str, change: Change, commit: str | None) -> bool:
+        """Return whether a variable has another value than at a commit, not only another neighbour.
+
+        A group is stored as one. Where it is written anew, the variables in it may be what they were.
+        """
+        held = change.held.get(name)
+        stored = None if commit is None else Stored(self._journal, commit, self._codec)
+        if name in self._gone:
+            return stored is not None and stored.holds(name)
+        try:
+            found = None if stored is None else stored.found(name)
+            if held is None:
+                return False  # it was only moved, see `_move`
+            if stored is None or found is None:
+                return True
+            if len(held.names) == len(found[1].names) == 1 and commit == self.commit:
+                return True  # it is written because it differs
+            if type(self._live[name]) is values.Packed:
+                return name in self._bound
+            was = stored.group(name, found[1])[1][name]
+        except Unreadable:
+            return name in self._bound
+        return self.look_of(was) != self.look_of(self._live[name])
+
+    def is_touched(self, name: str) -> bool:
+        """Return whether a live object was changed in place since the commit."""
+        held = self._held.get(name)
+        if held is None or any(each not in self._live for each in held.names):
+            return False
+        groups = self._encode({each: self._live[each] for each in held.names})
+        return [values.fingerprint(group) for group in groups] != [held.fingerprint]
+
+    def look_of(self, value: Any) -> list[values.Fingerprint]:
+        """Return the fingerprint of a value by itself."""
+        return [values.fingerprint(group) for group in self._encode({"it": value})]
+
+    def forget(self, names: Iterable[str]) -> None:
+        """Let these variables be what the commit has, whatever was done to them here."""
+        for name in names:
+            self._live.pop(name, None)
+            self._held.pop(name, None)
+            self._bound.discard(name)
+            self._gone.discard(name)
+
+    def written(self, commit: str | None, change: Change, names: Collection[str]) -> None:
+        """Take note that these of the names of a change were written to a commit."""
+        self.commit = commit
+        self._bound -= set(names)
+        self._gone -= set(names)
+        for name in names:
+            self._held.pop(name, None)
+            held = change.held.get(name)
+            is_atom = type(self._live.get(name)) in _ATOMS
+            if held is not None and set(held.names) <= set(names) and not (is_atom and len(held.names) == 1):
+                self._held[name] = held
+
+    def follow(self, commit: str | None, changed: AbstractSet[str], written: AbstractSet[str]) -> None:
+        """Stand on a later commit; what was changed here stays so.
+
+        Args:
+            commit: the commit.
+            changed: variables that have other values there.
+            written: those that are stored otherwise, for instance with other variables.
+        """
+        affected = {*changed, *written}
+        for name in list(affected):
+            held = self._held.get(name)
+            affected |= set() if held is None else set(held.names)
+        self._bound |= {name for name in affected - changed if self.is_touched(name)}
+        self.commit = commit
+        self.forget(affected - self._bound - self._gone)
 
     def release(self) -> None:
         """Let go of objects that are to be read anew: a task is over, and what it could not keep with it."""

@@ -10,95 +10,28 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from agex import values
 from agex.errors import StateConflict, StateError
 from agex.state import outside
-from agex.state.base import Past, State, require_name
+from agex.state.base import State, View, require_name
 from agex.state.branches import CONFLICTS, conflict_name, delete_branch, drop_conflicts, require_new
-from agex.state.files import Files, FileSpace
+from agex.state.files import FileChange, FileSpace
 from agex.state.history import Commit, Diff, History
-from agex.state.journal import Collected, Draft, HeadMoved, Journal, Record
+from agex.state.journal import Collected, Draft, HeadMoved, Record
 from agex.state.kv import KVStore
-from agex.state.merging import difference, files_to_take, merge_base, take_files, to_take
-from agex.state.variables import CACHE, Codec, Stored, Variables, variables_at
+from agex.state.lines import Line, Mark, shown_mark
+from agex.state.merging import difference, files_to_take, marks_between, merge_base, take_files, to_take
+from agex.state.snapshot import Snapshot, as_commit, events_until, readable
+from agex.state.stored import CACHE, Codec
+from agex.state.variables import Change, Variables
+from agex.state.views import LineView, Tasks
 
 if TYPE_CHECKING:
     from agex.display import Page
 
 __all__ = ["Snapshot", "Versioned"]
-
-
-class Snapshot(Past):
-    """The variables as they were at a commit; read-only, each read from the store once.
-
-    Attributes:
-        commit: the commit.
-    """
-
-    def __init__(self, journal: Journal, codec: Codec, commit: Commit) -> None:
-        self._variables = Variables(journal, codec, commit.hash)
-        self._names = variables_at(journal, commit.hash)
-        self._files = Files(journal, commit.hash)
-        self._journal = journal
-        self._codec = codec
-        self.commit = commit
-
-    @property
-    def cache(self) -> Mapping[str, Any]:
-        """The state's ``cache`` then."""
-        return MappingProxyType(self._variables.cache() if CACHE in self._variables else {})
-
-    @property
-    def files(self) -> Files:
-        """The files of the workspace then, by path; each read from the store when it is asked for."""
-        return self._files
-
-    @property
-    def events(self) -> tuple[Any, ...]:
-        """All events up to then, oldest first."""
-        return tuple(_events_until(self._journal, self.commit.hash))
-
-    def size(self, name: str) -> int:
-        """Return how many bytes a variable takes in the store, with those that share objects with it.
-
-        Raises:
-            KeyError: there is no such variable.
-        """
-        recipe = Stored(self._journal, self.commit.hash, self._codec).recipe(name)
-        if recipe is None or name == CACHE:
-            raise KeyError(name)
-        return recipe.size
-
-    def sketch(self, name: str) -> Any:
-        if name == CACHE:
-            raise KeyError(name)
-        return _readable(name, self._variables.sketch(name))
-
-    def recent(self) -> list[str]:
-        changed = difference(self._journal, self._codec, self.commit.parent, self.commit.hash, texts=False)
-        return [name for name in changed if name not in changed.removed]
-
-    def __getitem__(self, name: str) -> Any:
-        if name == CACHE:
-            raise KeyError(name)
-        return _readable(name, self._variables[name])
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
-
-    def __len__(self) -> int:
-        return len(self._names)
-
-    def page(self) -> Page:
-        from agex.state.pages import snapshot_page
-
-        return snapshot_page(self)
-
-    def __repr__(self) -> str:
-        return f"Snapshot({self.commit.hash[:12]}: {', '.join(self._names)})"
 
 
 class Versioned(State):
@@ -140,6 +73,13 @@ class Versioned(State):
         self._codec = Codec(values.Allow(self._classes), outside.guest_code())
         self._lock = threading.RLock()
         self.files = FileSpace(self._journal)
+        self._tasks = Tasks(
+            lock=self._lock,
+            files=self.files,
+            commit=lambda message, view: self._commit(message, view=view),
+            write=self._write_of_host,
+            touched=lambda old, new: marks_between(self._journal, old, new),
+        )
         branches = self._journal.branches()
         if branch not in branches:
             require_new(branch, branches, create=create)
@@ -153,10 +93,14 @@ class Versioned(State):
         """Stand on a commit, with nothing on top of it."""
         self._head = commit
         self._side: str | None = None
-        self._variables = Variables(self._journal, self._codec, commit)
+        self._tasks.host = Line(Variables(self._journal, self._codec, commit))
         self.files.reset(commit)
-        self._pending: list[Any] = []
         self._known_events: list[Any] | None = None
+
+    @property
+    def _variables(self) -> Variables:
+        """The variables as the host has them."""
+        return self._tasks.host.variables
 
     # -- as a mapping ------------------------------------------------------------------------
 
@@ -167,20 +111,28 @@ class Versioned(State):
             found = self._variables[name]
             if type(found) is values.Packed:  # not committed yet
                 found = self._variables.opened({name: found})[name]
-            return _readable(name, found)
+            return readable(name, found)
 
     def __setitem__(self, name: str, value: Any) -> None:
         require_name(name)
         if name == CACHE:
             raise StateError("'cache' names the state's own dict; write state.cache['key'] = value")
         with self._lock:
-            self._variables[name] = value
+            self._bind(name, value)
+
+    def _bind(self, name: str, value: Any) -> None:
+        self._tasks.note(self._tasks.host, name, None)
+        self._variables[name] = value
 
     def __delitem__(self, name: str) -> None:
         with self._lock:
             if name == CACHE:
                 raise KeyError(name)
-            del self._variables[name]
+            self._unbind(name)
+
+    def _unbind(self, name: str) -> None:
+        self._tasks.note(self._tasks.host, name, None)
+        del self._variables[name]
 
     def __contains__(self, name: object) -> bool:
         with self._lock:
@@ -205,28 +157,24 @@ class Versioned(State):
     @property
     def cache(self) -> dict[str, Any]:  # type: ignore[override]
         with self._lock:
-            if CACHE not in self._variables:
-                self._variables[CACHE] = {}
-            cache = self._variables.cache()
-            if type(cache) is values.Packed:  # not committed yet
-                cache = self._variables[CACHE] = self._variables.opened({CACHE: cache})[CACHE]
-            found: dict[str, Any] = cache
+            found: dict[str, Any] = self._tasks.host.cache()
             return found
 
     def packed_cache(self) -> Any:
         with self._lock:
-            return self._variables.cache(packed=True) if CACHE in self._variables else {}
+            return self._tasks.host.packed_cache()
 
     def write_cache(self, cache: Any) -> None:
         with self._lock:
-            self._variables[CACHE] = cache
+            self._bind(CACHE, cache)
 
     @property
     def events(self) -> list[Any]:
         with self._lock:
             if self._known_events is None:
-                self._known_events = [] if self._head is None else _events_until(self._journal, self._head)
-            return [*self._known_events, *self._pending]
+                self._known_events = [] if self._head is None else events_until(self._journal, self._head)
+            pending = [event for line in self._tasks.lines() for event in line.pending]
+            return [*self._known_events, *pending]
 
     def recent(self) -> list[str]:
         with self._lock:
@@ -241,6 +189,10 @@ class Versioned(State):
             self._codec.allow = values.Allow(self._classes)
             self._codec.guest = guest or self._codec.guest
 
+    def view(self, caller: View | None = None) -> View:
+        with self._lock:
+            return self._tasks.begin(caller)
+
     def snapshot(self, *, packed: bool = False) -> dict[str, Any]:
         with self._lock:
             return self._variables.all(packed=packed)
@@ -249,16 +201,16 @@ class Versioned(State):
         with self._lock:
             if name == CACHE:
                 raise KeyError(name)
-            return _readable(name, self._variables.sketch(name))
+            return readable(name, self._variables.sketch(name))
 
     def write_back(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
         with self._lock:
             for name, value in after.items():
                 if (name not in before or before[name] is not value) and name != CACHE:
-                    self._variables[name] = value
+                    self._bind(name, value)
             for name in before.keys() - after.keys():
                 if name in self._variables:
-                    del self._variables[name]
+                    self._unbind(name)
 
     @property
     def imports(self) -> dict[str, str]:
@@ -271,7 +223,7 @@ class Versioned(State):
 
     def record(self, event: Any) -> None:
         with self._lock:
-            self._pending.append(event)
+            self._tasks.host.pending.append(event)
 
     def settle(self, message: str, *, last: bool = False) -> str | None:
         with self._lock:
@@ -302,38 +254,83 @@ class Versioned(State):
         with self._lock:
             return self._commit(message or "")
 
-    def _commit(self, message: str, *, merged: str | None = None) -> str:
-        change, files = self._variables.change(), self.files.change()
-        payloads = {**change.payloads, **files.payloads}
-        unchanged = not payloads and not self._pending and merged is None
+    def _commit(self, message: str, *, merged: str | None = None, view: LineView | None = None) -> str:
+        line = self._tasks.host if view is None else view.line
+        if line is not self._tasks.host:
+            self._tasks.commit_of_host()
+        change, files = line.variables.change(), self.files.change()
+        is_alone = self._tasks.is_alone(line)
+        marks: set[Mark] = set() if is_alone else line.marks(change)
+        clash: set[Mark] = set() if is_alone else self._tasks.clash(line, marks)
+        if view is not None and (clash or view.refused or line.side is not None):
+            self._refuse(view, message, clash)
+        unchanged = not change.payloads and not files.payloads and not line.pending and merged is None
         if unchanged and self._head is not None and self._side is None:
             return self._head
+        is_behind = line.variables.commit != self._head or line.is_merged
+        written = line.onto(self._head, marks, change) if is_behind else change
         parents = tuple(one for one in (self._head, merged) if one is not None)
-        draft = Draft(
-            parents=parents,
-            changes=payloads,
-            chunks={**change.chunks, **files.chunks},
-            events=[outside.events().dump(event) for event in self._pending],
-            time=time.time(),
-            message=message,
-        )
-        commit, moved = self._write(draft)
-        self._variables.committed(commit, change)
+        commit, moved = self._write(_draft(parents, message, written, files, line.pending))
+        if is_behind:
+            line.merged(commit, change)
+        else:
+            line.variables.committed(commit, change)
+        line.given_up()
         self.files.committed(commit, files)
-        for event in self._pending:
+        for event in line.pending:
             outside.events().stamp(event, commit, self._head)
         if self._known_events is not None:
-            self._known_events += self._pending
-        self._pending = []
+            self._known_events += line.pending
+        line.pending = []
         self._head = commit
+        if not is_alone:
+            self._tasks.tell(line, marks, written, commit)
         if moved is not None:
-            there = "gone" if moved.head is None else f"at {moved.head[:12]}"
-            raise StateConflict(
-                f"Branch {self.branch!r} was moved by another writer: it is {there}. This commit, "
-                f"{commit[:12]}, is on branch {self._side!r}. Go on from the other's with "
-                f"reset({self.branch!r}), then change again or merge({self._side!r})."
-            )
+            raise self._was_moved(commit, moved)
         return commit
+
+    def _was_moved(self, commit: str, moved: HeadMoved) -> StateConflict:
+        there = "gone" if moved.head is None else f"at {moved.head[:12]}"
+        return StateConflict(
+            f"Branch {self.branch!r} was moved by another writer: it is {there}. This commit, "
+            f"{commit[:12]}, is on branch {self._side!r}. Go on from the other's with "
+            f"reset({self.branch!r}), then change again or merge({self._side!r})."
+        )
+
+    def _write_of_host(self, change: Change) -> str:
+        """Commit changes of the host before a second task begins."""
+        parents = () if self._head is None else (self._head,)
+        self._head, _ = self._write(_draft(parents, "changes of the host", change, FileChange(), ()))
+        return self._head  # where another writer moved the branch, the commit of the task says so
+
+    def _refuse(self, view: LineView, message: str, clash: set[Mark]) -> NoReturn:
+        """Commit what a task did beside the branch, for others changed the same."""
+        line = view.line
+        start = line.began
+        change, files = line.onto_side(start, view.refused), self.files.change()
+        if line is self._tasks.host:
+            self._tasks.commit_of_host()
+            self._tasks.part(self._head)
+        parents = () if start is None else (start,)
+        draft = _draft(parents, message, change, files, line.pending)
+        line.side, commit = self._commit_of_line(line, draft, start)
+        for event in line.pending:
+            outside.events().stamp(event, commit, start)
+        line.pending, line.began = [], commit
+        line.lost |= {*map(shown_mark, clash), *view.refused}
+        names = ", ".join(sorted(line.lost))
+        raise StateConflict(
+            f"Changed at the same time by another task or the host, which came first: {names}. "
+            f"The state has their change. This task's, {commit[:12]}, is on branch {line.side!r}; call "
+            "the task again, it then begins with what is there now."
+        )
+
+    def _commit_of_line(self, line: Line, draft: Draft, start: str | None) -> tuple[str, str]:
+        """Commit on the side branch of a line; return its name and the commit."""
+        if line.side is not None:
+            with contextlib.suppress(HeadMoved):  # it was deleted, or somebody goes on with it
+                return line.side, self._journal.commit(draft, branch=line.side, expect=start)
+        return self._commit_beside(draft, start)
 
     def _write(self, draft: Draft) -> tuple[str, HeadMoved | None]:
         """Commit to the branch; if another writer moved it, beside it."""
@@ -350,14 +347,15 @@ class Versioned(State):
         if self._side is not None:
             with contextlib.suppress(HeadMoved):  # it was deleted, or somebody goes on with it
                 return self._journal.commit(draft, branch=self._side, expect=self._head)
+        self._side, commit = self._commit_beside(draft, self._head)
+        return commit
+
+    def _commit_beside(self, draft: Draft, start: str | None) -> tuple[str, str]:
+        """Commit on a new side branch; return its name and the commit."""
         while True:
-            side = conflict_name(self.branch, self._head, self._journal.branches())
-            try:
-                commit = self._journal.commit(draft, branch=side, expect=None)
-            except HeadMoved:  # another state has taken the name meanwhile
-                continue
-            self._side = side
-            return commit
+            side = conflict_name(self.branch, start, self._journal.branches())
+            with contextlib.suppress(HeadMoved):  # another state has taken the name meanwhile
+                return side, self._journal.commit(draft, branch=side, expect=None)
 
     # -- history -----------------------------------------------------------------------------
 
@@ -368,7 +366,7 @@ class Versioned(State):
             StateError: there is no such commit.
         """
         commit = self._journal.resolve(str(ref))
-        return Snapshot(self._journal, self._codec, _as_commit(self._journal, self._journal.record(commit)))
+        return Snapshot(self._journal, self._codec, as_commit(self._journal, self._journal.record(commit)))
 
     def history(self, ref: str | Commit | None = None) -> History:
         """Return the commits up to the head, or to *ref*, newest first; each is read when it is asked for.
@@ -383,7 +381,7 @@ class Versioned(State):
         def begin() -> Iterator[Record]:
             return iter(()) if commit is None else self._journal.history(commit)
 
-        return History(begin, partial(_as_commit, self._journal), lambda: names_of(self))
+        return History(begin, partial(as_commit, self._journal), lambda: names_of(self))
 
     def diff(self, old: str | Commit | None, new: str | Commit | None = None, *, texts: bool = True) -> Diff:
         """Compare the variables and the files of two commits.
@@ -481,7 +479,9 @@ class Versioned(State):
                     raise StateConflict(
                         f"Branch {self.branch!r} was moved by another writer; reset({self.branch!r}) first."
                     ) from error
+            before = self._head
             self._point_at(commit)
+            self._tasks.moved(before, commit)
 
     def merge(self, other: Versioned | str | Commit) -> str:
         """Take over what another branch or commit changed since both were one.
@@ -507,10 +507,10 @@ class Versioned(State):
             source = Variables(self._journal, self._codec, theirs)
             found = {name: source[name] for name in taken}  # if one cannot be read, none is taken
             for name, value in found.items():
-                self._variables[name] = value
+                self._bind(name, value)
             for name in gone:
                 if name in self._variables:
-                    del self._variables[name]
+                    self._unbind(name)
             take_files(self.files, FileSpace(self._journal, theirs), files)
             return self._commit(f"merge {theirs[:12]}", merged=theirs)
 
@@ -555,33 +555,14 @@ def _opened(store: KVStore, branch: str, classes: tuple[type, ...], create: bool
     return Versioned(store, branch=branch, create=create, classes=classes)
 
 
-def _readable(name: str, value: Any) -> Any:
-    """Return a variable, or raise what there is to say of one that could not be kept."""
-    if issubclass(type(value), values.NotKept):  # isinstance() asks the value
-        raise values.not_kept_error(value, name)
-    return value
-
-
-def _as_commit(journal: Journal, record: Record) -> Commit:
-    parent = record.parents[0] if record.parents else None
-    return Commit(
-        hash=record.hash,
-        parent=parent,
-        time=record.time,
-        message=record.message,
-        events=tuple(_events_of(journal, record)) if record.events else (),
-        merged=record.parents[1:],
+def _draft(
+    parents: tuple[str, ...], message: str, change: Change, files: FileChange, events: Iterable[Any]
+) -> Draft:
+    return Draft(
+        parents=parents,
+        changes={**change.payloads, **files.payloads},
+        chunks={**change.chunks, **files.chunks},
+        events=[outside.events().dump(event) for event in events],
+        time=time.time(),
+        message=message,
     )
-
-
-def _events_of(journal: Journal, record: Record) -> Iterator[Any]:
-    parent = record.parents[0] if record.parents else None
-    for data in journal.events(record.hash):
-        event = outside.events().load(data)
-        outside.events().stamp(event, record.hash, parent)
-        yield event
-
-
-def _events_until(journal: Journal, commit: str) -> list[Any]:
-    records = [record for record in journal.history(commit) if record.events]
-    return [event for record in reversed(records) for event in _events_of(journal, record)]
