@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from agex import values
 from agex.errors import EvalError, SandboxError
+from agex.isolation import outcome
 from agex.isolation.base import names_of
 from agex.isolation.clock import Clock
 from agex.isolation.crossing import CannotCross, Packing, pack, pack_groups, unpack, unpack_groups
@@ -26,17 +27,6 @@ from agex.isolation.exports import Exports
 from agex.isolation.faults import OutOfMemory, ProtocolError, WorkerGone, WorkerLost, pack_error, unpack_error
 from agex.isolation.frames import Frame
 from agex.isolation.functions import Functions
-from agex.isolation.outcome import (
-    gathered,
-    listed,
-    lost_because,
-    lost_result,
-    modules_of,
-    read_outcome,
-    refuse,
-    text_of,
-    timed_out,
-)
 from agex.isolation.place import Place, StaysThere, Worker
 from agex.isolation.turn import Turn
 from agex.isolation.variables import described, encoded, is_kept
@@ -93,7 +83,7 @@ class RemoteSession:
         self._ending: BaseException | None = None
         self._runs = 0
         self._outermost: object | None = None  # stands for the run that is not in another
-        self._output = gathered(chars)
+        self._output = outcome.gathered(chars)
         self._names: dict[str, Any] = {}
         self._bound: dict[str, Any] = {}
         self._modules: dict[str, str] = {}
@@ -365,7 +355,7 @@ class RemoteSession:
     def _running(self) -> Iterator[bool]:
         """Mark a run. The clock of the outermost one counts for those in it, unless it stands still."""
         outermost = self._runs == 0
-        outer_output, self._output = self._output, gathered(self._place.limits.output_chars)
+        outer_output, self._output = self._output, outcome.gathered(self._place.limits.output_chars)
         outer_clock = self._clock
         if outermost:
             self._ending = None
@@ -391,7 +381,7 @@ class RemoteSession:
         if isinstance(ending, KeyboardInterrupt):
             raise ending
         if isinstance(ending, TimeoutError):
-            result.error, result.stopped = timed_out(ending), None
+            result.error, result.stopped = outcome.timed_out(ending), None
             result.traceback = result.traceback or f"EvalError: {result.error}"
         else:
             result.error, result.stopped, result.traceback = None, ending, ""
@@ -400,15 +390,15 @@ class RemoteSession:
     def _result(self, done: Frame) -> Result:
         if done.header.get("stopped") is True and self._ending is None:
             raise self._lose(ProtocolError("a run says that it was stopped, and nobody stopped it"))
-        self.defined = frozenset(names_of(listed(done.header.get("defined"))))
+        self.defined = frozenset(names_of(outcome.listed(done.header.get("defined"))))
         return self._checked(
-            lambda: read_outcome(done, self._output, self._unpack_in_time, self._allow.registered)
+            lambda: outcome.read_outcome(done, self._output, self._unpack_in_time, self._allow.registered)
         )
 
     def _lost_result(self, lost: WorkerLost) -> Result:
         ending = self._ending
         self._ending = None if isinstance(ending, TimeoutError) else ending
-        return lost_result(lost, ending, self._output.text())
+        return outcome.lost_result(lost, ending, self._output.text())
 
     # -- messages ------------------------------------------------------------------
 
@@ -443,7 +433,7 @@ class RemoteSession:
                     elif frame.kind == "ask" and (self._runs or _is_of_files(frame)):
                         self._answer(worker, frame)
                     else:
-                        refuse(frame)
+                        outcome.refuse(frame)
             except (WorkerGone, TimeoutError, ProtocolError) as error:
                 raise self._lose(error) from error
             except KeyboardInterrupt:
@@ -457,7 +447,7 @@ class RemoteSession:
 
     def _print(self, frame: Frame) -> None:
         for part in frame.parts[:1]:
-            self._output.write(text_of(part))
+            self._output.write(outcome.text_of(part))
 
     def _answer(self, worker: Worker, asked: Frame) -> None:
         """Do what the worker asks for, and tell it what came of it."""
@@ -551,7 +541,7 @@ class RemoteSession:
         worker, self._worker = self._worker, None
         self._ran = False
         ended = worker.kill() if worker is not None else "it was ended before"
-        lost = WorkerLost(lost_because(error, ended, self._clock))
+        lost = WorkerLost(outcome.lost_because(error, ended, self._clock))
         self._why = str(lost)
         if isinstance(ended, OutOfMemory):
             lost.memory = ended
@@ -572,9 +562,9 @@ class RemoteSession:
                 for name in own.names:
                     home = self._bound if name in self._bound else self._names
                     home[name] = values.Packed(own, name)
-            there = {*names_of(listed(done.header.get("names")))}
+            there = {*names_of(outcome.listed(done.header.get("names")))}
             self._names = {name: value for name, value in self._names.items() if name in there}
-            self._modules = dict(modules_of(done.header.get("modules")))
+            self._modules = dict(outcome.modules_of(done.header.get("modules")))
 
     # -- functions of the guest ----------------------------------------------------
 
