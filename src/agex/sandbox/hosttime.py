@@ -7,23 +7,21 @@ A function of Python's is known by its code; any other is handed out in one that
 
 from __future__ import annotations
 
-import contextlib
 import contextvars
 import functools
 import inspect
 import itertools
-import operator
-import sys
 import threading
 import types
 import weakref
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from agex import parsing, threads
+from agex import threads
 from agex.errors import DefinitionError
 from agex.sandbox.context import CURRENT
 from agex.sandbox.origins import session_in
+from agex.sandbox.stacks import frames_of
 
 __all__ = ["HOST_TIME", "host_works", "in_host_time", "methods_of_host", "of_host", "require_timeout"]
 
@@ -95,21 +93,9 @@ def require_timeout(timeout: float | None) -> None:
 
 
 def host_works(thread: int) -> bool:
-    """Return whether a registered function is at work in a thread, and not guest code that it called.
-
-    The frames are taken in one call into C: see `agex.sandbox.stacks`.
-    """
-    found: list[Any] = []
-
-    def walk() -> None:
-        frames: Any = sys._current_frames  # pyright: ignore[reportPrivateUsage] - not called yet
-        first = map(operator.itemgetter(thread), itertools.starmap(frames, [()]))
-        found.extend(itertools.accumulate(itertools.chain(first, itertools.repeat("f_back")), getattr))
-
+    """Return whether a registered function is at work in a thread, and not guest code that it called."""
+    found = frames_of(thread)
     try:
-        # The outermost frame has None behind it, which has no f_back; and the thread may be over.
-        with contextlib.suppress(AttributeError, KeyError):
-            parsing.undisturbed(walk)
         return any(map(_is_hosts, itertools.takewhile(_is_not_of_guest, found)))
     finally:
         found.clear()  # of this very thread, they hold this list

@@ -11,7 +11,7 @@ from typing import Any
 
 from agex import parsing
 
-__all__ = ["builtins_inside", "is_inside"]
+__all__ = ["builtins_inside", "frames_of", "is_inside"]
 
 
 def builtins_inside(thread: int, base: types.FrameType) -> list[dict[str, Any]]:
@@ -19,7 +19,7 @@ def builtins_inside(thread: int, base: types.FrameType) -> list[dict[str, Any]]:
 
     Nothing, where the thread is not in that frame: an event loop is at something else.
     """
-    found = _frames(thread)
+    found = frames_of(thread)
     try:
         return [frame.f_builtins for frame in found[: found.index(base)]] if base in found else []
     finally:
@@ -28,15 +28,15 @@ def builtins_inside(thread: int, base: types.FrameType) -> list[dict[str, Any]]:
 
 def is_inside(thread: int, builtins: dict[str, Any]) -> bool:
     """Return whether a thread is in a call of a function that has these builtins."""
-    found = _frames(thread)
+    found = frames_of(thread)
     try:
         return any(frame.f_builtins is builtins for frame in found if frame is not None)
     finally:
         found.clear()
 
 
-def _frames(thread: int) -> list[Any]:
-    """Return the frames that a thread is in, the innermost first.
+def frames_of(thread: int) -> list[Any]:
+    """Return the frames that a thread is in, the innermost first. The caller clears the list.
 
     Following ``f_back`` while the thread runs on ends the process now and then: seen on Python 3.11. So the
     whole walk is one call into C, with no collection in it that could let another thread run.
