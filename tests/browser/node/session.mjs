@@ -62,7 +62,7 @@ async function main() {
     assert.ok(written.includes("total = sum"));
     assert.deepEqual(events.map((event) => event.type), ["task_start", "action", "success"]);
     const { variables } = await call("snapshot");
-    assert.deepEqual(variables.map((each) => each.name), ["csv", "rows", "total"]);
+    assert.deepEqual(variables.map((each) => each.name), ["rows", "total"]);
     assert.ok(!JSON.stringify(await call("events")).includes("secret"));
   });
 
