@@ -32,7 +32,7 @@ OWN = "def double(n):\n    return n * 2"
 ENDINGS = {
     "under lru_cache": f"from functools import lru_cache\n@lru_cache\n{OWN}",
     "under lru_cache with a size": f"import functools\n@functools.lru_cache(maxsize=None)\n{OWN}",
-    "under cache": f"from functools import cache\n@cache\n{OWN}",
+    "under cache": f"import functools\n@functools.cache\n{OWN}",
     "under a decorator of its own": "def loud(f):\n    def wrapper(*args, **kwargs):\n"
     f"        return f(*args, **kwargs)\n    return wrapper\n@loud\n{OWN}",
     "under wraps": "import functools\ndef loud(f):\n    @functools.wraps(f)\n"

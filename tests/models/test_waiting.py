@@ -194,13 +194,17 @@ def test_a_wait_that_a_provider_asks_for_is_obeyed(openai: Any, server: Any, hea
 
 @pytest.mark.parametrize(
     "headers",
-    [{"Retry-After": "3600"}, {"Retry-After": date(3600)}, {"retry-after-ms": "3600000"}],
+    [
+        lambda: {"Retry-After": "3600"},
+        lambda: {"Retry-After": date(3600)},  # from when the test runs, not from when it was found
+        lambda: {"retry-after-ms": "3600000"},
+    ],
     ids=["seconds", "a date", "milliseconds"],
 )
 def test_a_longer_wait_than_the_limit_is_an_error_at_once(
-    openai: Any, server: Any, headers: dict[str, str]
+    openai: Any, server: Any, headers: Callable[[], dict[str, str]]
 ) -> None:
-    server.answers = [openai.failure(429, headers=headers)]
+    server.answers = [openai.failure(429, headers=headers())]
     with pytest.raises(LLMFail, match=r"asks to wait 3\d+(\.\d+)? s, which is longer than llm_timeout=120 s"):
         double(chat_model(server), llm_retries=3)(21)
     assert len(server.requests) == 1

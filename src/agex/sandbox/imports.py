@@ -62,7 +62,10 @@ class Imports:
 
     def name_of(self, module: types.ModuleType) -> str | None:
         """Return the name of a module of the guest's own; None for any other."""
-        return next((name for name, each in self._loaded.items() if each.module is module), None)
+        for name, each in self._loaded.items():  # no generator, which a limit that strikes in it would leave
+            if each.module is module:
+                return name
+        return None
 
     def modules(self) -> dict[str, types.ModuleType]:
         """Return the modules that are loaded, by name."""
