@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from fuzz import attack
 
-from agex.errors import SandboxError, SandboxTypeError
+from agex.errors import SandboxTypeError
 from agex.files import connect_fs
 from agex.sandbox import Limits, Policy, Sandbox
 
@@ -116,3 +116,198 @@ def test_hints_in_a_module_of_the_workspace_are_as_cpython_has_them(name: str, r
 def test_hints_in_a_program_are_as_cpython_has_them(name: str, real: dict[str, str]) -> None:
     result = Sandbox(Policy.default()).exec(f"{ALL[name]}\nprint(found)")
     assert (result.error, result.stdout.rstrip("\n")) == (None, real[name].replace(f"{name}.", "__main__."))
+
+
+class Said:
+    """A host class whose annotations are text, as those of all classes in this file."""
+
+    x: Said
+    y: subprocess.Popen  # type: ignore[type-arg]
+
+
+class Unsaid:
+    pass
+
+
+def said(x: Said) -> subprocess.Popen:  # type: ignore[type-arg]
+    raise AssertionError(x)
+
+
+def policy() -> Policy:
+    made = Policy.default()
+    made.cls(Said)
+    made.cls(Unsaid)
+    made.fn(said)
+    return made
+
+
+ATTACKS = [
+    "__import__('os')",
+    "().__class__.__base__.__subclasses__()",
+    "int.__subclasses__()",
+    "open('/etc/passwd').read()",
+    "exec('import os')",
+    "eval('__import__(\"os\")')",
+    "getattr(int, '__subclasses__')()",
+    "getattr(vault, '_secret')",
+    "vault._secret",
+    "f'{vault._secret}'",
+    "'{0._secret}'.format(vault)",
+    "(lambda: 0).__globals__",
+    "(lambda: 0).__code__",
+    "(lambda: 0).__builtins__",
+    "(i for i in ()).gi_frame.f_back",
+    "globals()['__builtins__']",
+    "vars()['check!']",
+    "guards",
+    "scope",
+    "self",
+    "compiled",
+    "sys",
+    "check",
+    "__builtins__",
+    "__loader__",
+    "(x := vault)._secret",
+    "[c.__subclasses__() for c in ().__class__.__mro__]",
+]
+TELLERS = {
+    "a function": "def f(x): ...\nf.__annotations__['x'] = TEXT\nhints = get_type_hints(f)",
+    "a class": "class P: ...\nP.__annotations__ = {'x': TEXT}\nhints = get_type_hints(P)",
+    "inside": "class P: ...\nP.__annotations__ = {'x': list[TEXT]}\nhints = get_type_hints(P)",
+    "a reference": "class P: ...\nP.__annotations__ = {'x': Optional[TEXT]}\nhints = get_type_hints(P)",
+    "text in text": "class P: ...\nP.__annotations__ = {'x': repr(TEXT)}\nhints = get_type_hints(P)",
+    "names that are given": "class P: ...\nP.__annotations__ = {'x': TEXT}\nhints = get_type_hints(P, {'vault': vault}, {'check!': lambda o, n: o})",
+    "a str of its own": "class S(str):\n  def __str__(self): return 'int'\n  def startswith(self, x): return True\n  def __hash__(self): return hash('int')\n"
+    "  def __eq__(self, o): return True\ndef f(x): ...\nf.__annotations__['x'] = S(TEXT)\nhints = get_type_hints(f)",
+    "a parameter that is a helper": "def f(x): ...\nf.__annotations__['x'] = TEXT\nf.__type_params__ = (TypeVar('check!'), TypeVar('own!'))\nhints = get_type_hints(f)",
+    "dispatch": "import functools\n@functools.singledispatch\ndef f(x): ...\ndef g(x): ...\ng.__annotations__['x'] = TEXT\nf.register(g)\nhints = list(f.registry)[1:]",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ATTACKS)
+@pytest.mark.parametrize("teller", TELLERS.values(), ids=TELLERS)
+def test_text_in_an_annotation_comes_by_nothing(teller: str, text: str) -> None:
+    done = attack.Attack(f"from typing import *\nTEXT = {text!r}\n{teller}\nleak = hints")
+    assert done.findings == []
+    assert done.result is not None
+    assert done.result.error is not None
+    assert done.result.namespace.get("leak") is None
+
+
+@pytest.mark.parametrize(
+    "source", ["class O(Said): ...", "class O(Said):\n  z: 'int'", "O = Said", "O = said"]
+)
+@pytest.mark.parametrize("names", ["", ", globals()", ", {}, {}", ", dict(Said=int, subprocess=vars())"])
+def test_text_of_the_host_is_not_evaluated(source: str, names: str) -> None:
+    result = Sandbox(policy()).exec(f"from typing import *\n{source}\nfound = get_type_hints(O{names})")
+    assert isinstance(result.error, SandboxTypeError)
+    assert "does not evaluate text of the host" in str(result.error)
+
+
+def test_a_class_over_a_host_class_has_the_hints_that_it_says_itself() -> None:
+    source = "from typing import *\nclass O(Unsaid):\n  class I: ...\n  x: 'list[O]'\n  y: 'I'\nfound = str(get_type_hints(O))"
+    result = Sandbox(policy()).exec(source)
+    assert result.error is None
+    assert result.namespace["found"] == "{'x': list[__main__.O], 'y': <class '__main__.O.I'>}"
+
+
+MADE = "class P:\n  x: 'P'\ndef f(x: 'P'): ...\nclass G:\n  def m(self, x: 'P'): ..."
+
+
+@pytest.mark.parametrize("name", ["P", "f", "m"])
+def test_text_of_another_session_is_the_hosts(name: str) -> None:
+    other = Sandbox(Policy.default()).session()
+    assert other.run(MADE + "\nm = G().m").error is None
+    given: Any = other.namespace[name]
+    session = Sandbox(Policy.default()).session({"given": given})
+    result = session.run("from typing import *\nP = 1\nfound = get_type_hints(given, globals())")
+    assert isinstance(result.error, SandboxTypeError)
+
+
+ENDLESS = {
+    "a loop": "def f(x: '[0 for _ in iter(int, 1)]'): ...\nget_type_hints(f)",
+    "a function": "def g():\n  while True: pass\ndef f(x: 'g()'): ...\nget_type_hints(f)",
+    "texts without end": "def g(n=[0]):\n  n[0] += 1\n  return f'g() or {n[0]}'\ndef f(x: 'g()'): ...\nwhile True:\n  try: get_type_hints(f)\n  except RecursionError: pass",
+    "hints of hints": "class P:\n  x: 'get_type_hints(P)'\nwhile True:\n  try: get_type_hints(P)\n  except RecursionError: pass",
+    "wrapped in a circle": "def f(x: 'int'): ...\nf.__wrapped__ = f\nassert get_type_hints(f) == {'x': int}\nwhile True: pass",
+    "wrapped in ever more": "class W:\n  __annotations__ = {'x': 'Missing'}\nW.__wrapped__ = property(lambda self: W())\nwhile True:\n  try: get_type_hints(W())\n  except NameError: pass",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("source", ENDLESS.values(), ids=ENDLESS)
+def test_text_is_within_the_limits(source: str) -> None:
+    result = Sandbox(Policy.default(), limits=Limits(seconds=0.3)).exec(f"from typing import *\n{source}")
+    assert "the code ran longer than" in str(result.error)
+
+
+def test_text_without_end_goes_as_deep_as_calls_do() -> None:
+    source = "from typing import *\nclass P:\n  x: 'get_type_hints(P)'\nget_type_hints(P)"
+    assert isinstance(Sandbox(Policy.default()).exec(source).error, RecursionError)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "D = type('D', (), {'__module__': 'subprocess', '__annotations__': {'x': 'Popen'}})",
+        "class D:\n  x: 'Popen'\nD.__module__ = 'subprocess'",
+        "D = TypedDict('D', {'x': 'Popen'})\nD.__module__ = 'subprocess'",
+        "class D(TypedDict):\n  x: 'Popen'\nD.__module__ = 'subprocess'",
+        "class D(NamedTuple):\n  x: 'Popen'\nD.__module__ = 'subprocess'",
+        "def D(x: 'Popen'): ...\nD.__module__ = 'subprocess'",
+    ],
+)
+def test_a_module_that_the_host_has_is_not_the_one_of_a_guests_text(source: str) -> None:
+    result = Sandbox(Policy.default()).exec(f"from typing import *\n{source}\nget_type_hints(D)")
+    assert (type(result.error), str(result.error)) == (NameError, "name 'Popen' is not defined")
+
+
+def test_text_of_an_imported_module_is_looked_up_there() -> None:
+    fs = connect_fs()
+    fs.write(
+        "a.py",
+        f"{FUTURE}from typing import *\nclass P:\n  x: Q\nclass Q: ...\nclass D(TypedDict):\n  x: Q\n".encode(),
+    )
+    fs.write(
+        "b.py",
+        f"{FUTURE}import a\nclass R(a.P):\n  y: R\nclass E(a.D):\n  y: R\ndef f(x: R): ...\nz: R\n".encode(),
+    )
+    source = (
+        "from typing import get_type_hints\nimport a, b\nQ = R = int\nS = type('S', (b.R,), {})\n"
+        "found = [str(get_type_hints(o)) for o in (a.P, b.R, b.E, b.f, b, S)]"
+    )
+    result = Sandbox(Policy.default(), fs=fs).exec(source)
+    assert result.error is None
+    q, r = "'x': <class 'workspace.a.Q'>", "'y': <class 'workspace.b.R'>"
+    assert result.namespace["found"] == [
+        f"{{{q}}}", f"{{{q}, {r}}}", f"{{{q}, {r}}}", "{'x': <class 'workspace.b.R'>}",
+        "{'z': <class 'workspace.b.R'>}", f"{{{q}, {r}}}",
+    ]  # fmt: skip
+
+
+def test_a_callable_with_text_is_written_with_its_parameters() -> None:
+    source = "from typing import *\nimport collections.abc as c\nclass P: x: c.Callable[['P'], 'int']\nfound = get_type_hints(P)['x'] == c.Callable[[P], int]"
+    assert Sandbox(Policy.default()).exec(source).namespace["found"] is True
+
+
+def test_a_function_in_text_finds_what_its_module_defines_later() -> None:
+    source = f"{FUTURE}from typing import *\ndef f(x: Annotated[int, lambda: later]): ...\nh = get_type_hints(f, include_extras=True)\nlater = 3\nfound = h['x'].__metadata__[0]()"
+    assert Sandbox(Policy.default()).exec(source).namespace["found"] == 3
+
+
+def test_an_alias_without_annotated_is_called_with_care() -> None:
+    source = (
+        "from typing import *\nclass G:\n  __class_getitem__ = classmethod(type(list[int]))\n  def __new__(cls): return held\n"
+        "class P: x: 'G[Annotated[int, 1]]'\nget_type_hints(P)['x']()"
+    )
+    held = Unsaid()
+    result = Sandbox(policy()).session({"held": held}).run(source)
+    assert (result.error, vars(held)) == (None, {})
+
+
+def test_a_reference_that_typing_shares_among_sessions_keeps_no_value() -> None:
+    shared: Any = typing.Optional
+    mine = shared["Shared"]  # the cache of typing gives guest code this very one
+    source = "from typing import *\nclass Shared: ...\nclass P: x: Optional['Shared']\nfound = str(get_type_hints(P))"
+    result = Sandbox(Policy.default()).exec(source)
+    assert result.namespace["found"] == "{'x': typing.Optional[__main__.Shared]}"
+    assert not getattr(typing.get_args(mine)[0], "__forward_evaluated__", False)

@@ -309,7 +309,7 @@ def _of_text(
     return _resolved(value, scope, within | {text})
 
 
-_ALIASES: tuple[type, ...] = (
+_ALIASES: Any = (
     typing._GenericAlias,  # type: ignore[attr-defined]
     types.GenericAlias,
     types.UnionType,
