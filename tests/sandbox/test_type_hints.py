@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from fuzz import attack
 
-from agex.errors import SandboxTypeError
+from agex.errors import SandboxError, SandboxTypeError
 from agex.files import connect_fs
 from agex.sandbox import Limits, Policy, Sandbox
 
@@ -209,6 +209,25 @@ def test_a_class_over_a_host_class_has_the_hints_that_it_says_itself() -> None:
     result = Sandbox(policy()).exec(source)
     assert result.error is None
     assert result.namespace["found"] == "{'x': list[__main__.O], 'y': <class '__main__.O.I'>}"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import logging\ndef O(x): ...\nO.__wrapped__ = logging.getLogger",
+        "import logging\nO = logging.getLogger",
+        "import logging\nO = logging.Handler",
+        "import weakref\nO = weakref.WeakSet.add",
+        "import xml.etree.ElementTree as e\nO = e.fromstring",
+    ],
+)
+def test_text_is_not_looked_up_in_a_module_that_is_run_for_the_guest(source: str) -> None:
+    text = "O.__annotations__ = {'x': 'list(globals())'}"
+    result = Sandbox(Policy.default()).exec(
+        f"from typing import *\n{source}\n{text}\nleak = get_type_hints(O)"
+    )
+    assert isinstance(result.error, SandboxError)
+    assert "leak" not in result.namespace
 
 
 MADE = "class P:\n  x: 'P'\ndef f(x: 'P'): ...\nclass G:\n  def m(self, x: 'P'): ..."

@@ -161,9 +161,10 @@ class _Scope(NamedTuple):
 
 def _scope_of_class(owner: type, globalns: _Namespace | None, localns: _Namespace | None) -> _Scope:
     guards = asking()
-    if guards is None or not guards.classes.is_guest(owner):
+    home = None if guards is None else _home_of_class(guards, owner)
+    if guards is None or home is None:
         raise _refusal(owner)
-    outer = _home_of_class(guards, owner) if globalns is None else globalns
+    outer = home if globalns is None else globalns
     inner = _names_in_class(guards, owner) if localns is None else localns
     if globalns is None and localns is None:  # the names of the module come first, in all versions
         outer, inner = inner, outer
@@ -197,12 +198,26 @@ _TYPE_PARAMS = (typing.TypeVar, typing.ParamSpec, typing.TypeVarTuple)
 _GLOBALS_OF: Callable[[Any], dict[str, Any]] = vars(types.FunctionType)["__globals__"].__get__
 
 
-def _home_of_class(guards: Guards, class_: type) -> _Namespace:
-    """Return the names of the module that defined a guest's class."""
+def _home_of_class(guards: Guards, class_: type) -> _Namespace | None:
+    """Return the names of the module that defined a guest's class; None for a class of the host."""
+    if not guards.classes.is_guest(class_):
+        return None
     statement = guards.classes.statement_of(class_)
-    if statement is not None and guards.is_guest_function(statement.body):
-        return _GLOBALS_OF(statement.body)
+    if statement is not None:
+        return _home_of_function(guards, statement.body)
     return _namespace_of_module(guards, module_of(class_)) or {}
+
+
+def _home_of_function(guards: Guards, function: Any) -> _Namespace | None:
+    """Return the names of the module that defined a guest's function; None for a function of the host.
+
+    The text of some modules that the host grants is run as guest code. Their names are not the guest's.
+    """
+    if not guards.is_guest_function(function):
+        return None
+    names = _GLOBALS_OF(function)
+    is_granted = any(vars(module) is names for module in list(guards.importer.handed_out.values()))
+    return None if is_granted else names
 
 
 def _namespace_of_module(guards: Guards, name: Any) -> _Namespace | None:
@@ -239,7 +254,7 @@ def _home_of_object(guards: Guards, obj: Any) -> _Namespace | None:
         innermost = innermost.__wrapped__
     function = innermost.__func__ if type(innermost) is types.MethodType else innermost
     if guards.is_guest_function(function):
-        return _GLOBALS_OF(function)
+        return _home_of_function(guards, function)
     if (class_ := _class_initialized_by(guards, function)) is not None:
         return _home_of_class(guards, class_)
     return {} if guards.is_own(obj) else None
