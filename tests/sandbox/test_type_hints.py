@@ -303,6 +303,23 @@ def test_text_of_an_imported_module_is_looked_up_there() -> None:
     ]  # fmt: skip
 
 
+def test_text_of_kept_code_is_looked_up_among_its_names_and_those_of_the_program() -> None:
+    session = Sandbox(Policy.default()).session()
+    names: dict[str, Any] = {"R": int}
+    assert (
+        session.define("class P:\n  x: 'P | Q'\n  y: 'R'\ndef f(x: 'Q'): ...", "<kept 1>", names).error
+        is None
+    )
+    session.globals.update(P=names["P"], f=names["f"])
+    source = (
+        "from typing import *\nclass Q: ...\nR = str\nfound = str(get_type_hints(P)), str(get_type_hints(f))"
+    )
+    assert session.run(source).namespace["found"] == (
+        "{'x': __main__.P | __main__.Q, 'y': <class 'int'>}",
+        "{'x': <class '__main__.Q'>}",
+    )
+
+
 def test_a_callable_with_text_is_written_with_its_parameters() -> None:
     source = "from typing import *\nimport collections.abc as c\nclass P: x: c.Callable[['P'], 'int']\nfound = get_type_hints(P)['x'] == c.Callable[[P], int]"
     assert Sandbox(Policy.default()).exec(source).namespace["found"] is True

@@ -217,7 +217,16 @@ def _home_of_function(guards: Guards, function: Any) -> _Namespace | None:
         return None
     names = _GLOBALS_OF(function)
     is_granted = any(vars(module) is names for module in list(guards.importer.handed_out.values()))
-    return None if is_granted else names
+    return None if is_granted else _with_names_of_program(guards, names)
+
+
+def _with_names_of_program(guards: Guards, names: dict[str, Any]) -> _Namespace:
+    """Return the names of kept code, and those of the program: a name that only text says is not kept."""
+    program = _namespace_of_module(guards, guards.classes.module_name)
+    is_of_program = names.get("__name__") == guards.classes.module_name and "pull!" not in names
+    if program is None or names is program or not is_of_program:
+        return names
+    return own_names(program) | own_names(names)
 
 
 def _namespace_of_module(guards: Guards, name: Any) -> _Namespace | None:
