@@ -86,7 +86,7 @@ ATTACKS = {
     "asdict with a factory": "import dataclasses\nleak = dataclasses.asdict(record, dict_factory=lambda p: vault._secret)",
     "singledispatch on text": "import functools\n@functools.singledispatch\ndef f(x): pass\n@f.register\ndef g(x: 'exec'): pass\nleak = f.registry['exec']",
     "get_type_hints of text": "import typing\ndef f(x: '__import__(\"os\")'): pass\nleak = typing.get_type_hints(f)",
-    "get_type_hints of nested text": "import typing\ndef f(x: list[typing.Optional['print']]): pass\nleak = typing.get_type_hints(f)",
+    "get_type_hints of nested text": "import typing\ndef f(x: list[typing.Optional['vault._secret']]): pass\nleak = typing.get_type_hints(f)",
     "newtype over the host": "import typing\nleak = typing.NewType('N', vault).__supertype__._secret",
     "protocol that asks for private members": "import typing\n@typing.runtime_checkable\nclass P(typing.Protocol): _secret: str\nmatch vault:\n  case P(_secret=x): leak = x",
     "contextmanager's generator": "import contextlib\n@contextlib.contextmanager\ndef f(): yield\nleak = f().gen.gi_frame",

@@ -607,24 +607,26 @@ def test_the_order_of_a_metaclass_is_not_stored_later() -> None:
     assert isinstance(result.error, SandboxAttributeError)
 
 
-def test_text_in_annotations_is_never_evaluated_by_single_dispatch() -> None:
+def test_text_in_annotations_is_guest_code_for_single_dispatch() -> None:
     source = """
         from functools import singledispatch, singledispatchmethod
         seen = []
         class Spy(singledispatchmethod):
             def __setattr__(self, name, value): seen.append(value)
         def f(x): pass
-        def text(x: "[].append"): pass
+        def no_class(x: "[].append"): pass
+        def refused(x: "int.__subclasses__"): pass
         both = singledispatch(f), Spy(f), Spy(f).dispatcher
         for dispatcher in both:
-            try: dispatcher.register(text)
-            except TypeError as error: print(type(error).__name__)
+            for function in (no_class, refused):
+                try: dispatcher.register(function)
+                except (TypeError, SyntaxError) as error: print(type(error).__name__)
         print(seen)
         """
 
     result = SANDBOX.exec(textwrap.dedent(source))
 
-    assert result.stdout == "SandboxTypeError\n" * 3 + "[]\n"
+    assert result.stdout == "TypeError\nSandboxSyntaxError\n" * 3 + "[]\n"
 
 
 def test_a_class_over_a_model_of_pydantic_is_a_model() -> None:

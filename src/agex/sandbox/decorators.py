@@ -1,7 +1,7 @@
 """The decorators of the standard library that write to what they are given, or read its annotations.
 
 They do what the real ones do, reading and writing as guest code may: onto functions and
-classes of the guest, and never by evaluating an annotation that is text.
+classes of the guest. An annotation that is text is evaluated as guest code.
 """
 
 from __future__ import annotations
@@ -9,26 +9,24 @@ from __future__ import annotations
 import abc
 import contextlib
 import functools
-import inspect
-import sys
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from agex.errors import SandboxError, SandboxTypeError
-from agex.sandbox import classes, instead, memoized
+from agex.sandbox import instead, memoized
 from agex.sandbox.builtin import print_
 from agex.sandbox.cached import CachedProperty
 from agex.sandbox.context import asking
 from agex.sandbox.names import is_bindable
 from agex.sandbox.refusals import exact_name
-from agex.typeslots import mro_of
+from agex.sandbox.type_hints import get_type_hints
 
 if typing.TYPE_CHECKING:
     from agex.sandbox.guards import Guards
 
-__all__ = ["ABC", "CONTEXTLIB", "FUNCTOOLS", "get_type_hints", "typing_marks", "writing"]
+__all__ = ["ABC", "CONTEXTLIB", "FUNCTOOLS", "typing_marks", "writing"]
 
 
 def writing(decorator: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -148,12 +146,12 @@ def asynccontextmanager(func: Any) -> Any:
 
 
 def singledispatch(func: Any) -> Any:
-    """Do what ``functools.singledispatch`` does; an annotation that is text is not evaluated."""
+    """Do what ``functools.singledispatch`` does; an annotation that is text is evaluated as guest code."""
     return _guarded(functools.singledispatch(bare(func)))
 
 
 def _guarded(dispatcher: Any) -> Any:
-    """Let a dispatcher read the annotations of what it is given without evaluating them."""
+    """Let a dispatcher read the annotations of what it is given as guest code may."""
     real = dispatcher.register
 
     def register(cls: Any, func: Any = None) -> Any:
@@ -259,7 +257,7 @@ _OF_METHOD = {"__isabstractmethod__", "__wrapped__", "register"}
 
 
 # Made of the functions of the real one, not derived from it: with a base's ``__init__`` a subclass of the
-# guest's would have the real dispatcher, which evaluates annotations as they stand.
+# guest's would have the real dispatcher, which evaluates annotations unguarded.
 singledispatchmethod = instead.stands_for(
     functools.singledispatchmethod,
     type(
@@ -276,7 +274,7 @@ singledispatchmethod = instead.stands_for(
         },
     ),
 )
-"""``functools.singledispatchmethod``; an annotation that is text is not evaluated."""
+"""``functools.singledispatchmethod``; an annotation that is text is evaluated as guest code."""
 
 
 def _init_partial(self: Any, func: Any, /, *args: Any, **keywords: Any) -> None:
@@ -307,57 +305,6 @@ partialmethod: Any = instead.stands_for(
     ),
 )
 """``functools.partialmethod``, of functions."""
-
-
-# -- annotations
-
-
-def get_type_hints(obj: Any, globalns: Any = None, localns: Any = None, include_extras: bool = False) -> Any:
-    """Do what ``typing.get_type_hints`` does, where no annotation is text."""
-    hints: dict[str, Any] = {}
-    if isinstance(obj, type):
-        for owner in reversed(mro_of(obj)):
-            hints |= getattr(owner, "__annotations__", {}) if owner is obj else inspect.get_annotations(owner)
-    else:
-        hints = _hints_of_object(obj)
-    if any(map(_says_text, hints.values())):
-        raise SandboxTypeError("get_type_hints() does not evaluate text; write annotations without quotes")
-    strip = typing._strip_annotations  # type: ignore[attr-defined]  # what the real one uses
-    whole = {name: type(None) if hint is None else _spelled_out(hint) for name, hint in hints.items()}
-    found = whole if include_extras else {name: strip(hint) for name, hint in whole.items()}
-    return {name: classes.as_shown(hint) for name, hint in found.items()}
-
-
-def _hints_of_object(obj: Any) -> dict[str, Any]:
-    hints = getattr(obj, "__annotations__", None)
-    if hints is None and sys.version_info >= (3, 14):
-        if not (callable(obj) or isinstance(obj, types.ModuleType)):
-            raise TypeError(f"{obj!r} does not have annotations")
-    elif hints is None and not isinstance(obj, typing._allowed_types):  # type: ignore[attr-defined]
-        raise TypeError(f"{obj!r} is not a module, class, method, or function.")
-    return dict(hints or {})
-
-
-def _spelled_out(hint: Any) -> Any:
-    """Write ``*tuple[int, str]`` as ``Unpack[tuple[int, str]]``."""
-    if not isinstance(hint, types.GenericAlias):
-        return hint
-    args = tuple(map(_spelled_out, hint.__args__))
-    origin: Any = hint.__origin__
-    plain = origin[args] if args != hint.__args__ or hint.__unpacked__ else hint
-    return typing.Unpack[plain] if hint.__unpacked__ else plain
-
-
-def _says_text(hint: Any) -> bool:
-    """Tell whether an annotation holds a forward reference, at any depth."""
-    if isinstance(hint, list):
-        return any(map(_says_text, hint))
-    if typing.get_origin(hint) is typing.Literal:
-        return False
-    args = typing.get_args(hint)
-    if typing.get_origin(hint) is typing.Annotated:
-        args = args[:1]  # the rest is anything
-    return isinstance(hint, (str, typing.ForwardRef)) or any(map(_says_text, args))
 
 
 # -- what stands in which module

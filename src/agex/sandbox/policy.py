@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 from agex.errors import DefinitionError
 from agex.sandbox import (
     doors,
-    enums,
     foreign_threads,
     hostclass,
     ledger,
@@ -34,13 +33,14 @@ from agex.sandbox import (
     page,
     signatures,
 )
+from agex.sandbox.class_rules import ClassRules, of_hosts
 from agex.sandbox.dotted import Dotted
 from agex.sandbox.hosttime import HOST_TIME, methods_of_host, of_host, require_timeout
 from agex.sandbox.libraries.evaluators import without_evaluators
 from agex.sandbox.libraries.homes import Guard, homes
 from agex.sandbox.libraries.lookup import DENIED, Shelf, member_door, named, open_guard, unsealed
 from agex.sandbox.libraries.native import UnknownPackages, inert_reason, opens_unseen, unseen
-from agex.sandbox.modules import FUNCTIONS, ModuleGrant, Pattern, matches, open_while, telling
+from agex.sandbox.modules import FUNCTIONS, ModuleGrant, Pattern, open_while, telling
 from agex.sandbox.rules import Rules
 from agex.sandbox.written import WrittenGrant
 from agex.typeslots import module_of, mro_of
@@ -72,24 +72,6 @@ class Grant(NamedTuple):
     settings: Mapping[str, Any]
 
 
-class _ClassRule:
-    """Which public members of a class and its subclasses are denied."""
-
-    def __init__(self, include: Pattern, exclude: Pattern, configured: frozenset[str]) -> None:
-        self.include = include
-        self.exclude = exclude
-        self.configured = configured
-
-    def denies(self, name: str) -> bool:
-        if name in self.configured or ledger.is_dunder(name):
-            return False
-        if not matches(self.include, name):
-            return True
-        if name in ledger.PUBLIC_UNDERSCORE and not callable(self.exclude):
-            return name in named(self.exclude)  # public by its documentation: "_*" does not mean it
-        return matches(self.exclude, name)
-
-
 class Policy:
     """The grants of a sandbox.
 
@@ -114,8 +96,7 @@ class Policy:
         self.grants: list[Grant] = []
         self.is_standard = False
         self.notes: dict[str, Any] = {}
-        self._rules: dict[type, dict[str, _ClassRule]] = {}  # by the name that it was registered under
-        self._dotted: dict[str, Dotted] = {}  # likewise
+        self._rules = ClassRules()
         self._sealed: set[type] = set()
         self._unloaded: dict[
             str, tuple[str, ...]
@@ -302,8 +283,8 @@ class Policy:
             self.modules.setdefault(other, libraries.LibraryGrant(_known(other), other))
         if patterns := grant.dotted():
             by = name or module.__name__
-            self._dotted[by] = Dotted(module.__name__, patterns, frozenset(configure or ()))
-            self._contest(self._dotted[by].names())
+            dotted = Dotted(module.__name__, patterns, frozenset(configure or ()))
+            self._contest(self._rules.add_dotted(by, dotted))
         for owner, members in grant.class_exclusions():
             self._rule(unsealed(owner), name or module.__name__, "*", members, configure or {})
         vars(self).pop("text", None)
@@ -419,17 +400,9 @@ class Policy:
         held: Iterable[str] = (),
     ) -> None:
         """Note which members a registration, of that name, leaves out; *held* are an object's own."""
-        rule = _ClassRule(include, exclude, frozenset(configure))
-        enums.note(class_, rule.denies)
-        self._rules.setdefault(class_, {})[by] = rule
-        said = {name for name in named(exclude) if not ledger.is_private(name)}  # the class may not show it
-        public = hostclass.public_names(class_).union(name for name in held if not name.startswith("_"))
-        self._contest_of(class_, said | {name for name in public if rule.denies(name)})
+        known = self._rules.add(class_, by, include, exclude, configured=configure.keys(), held=held)
+        self._contest_of(class_, known)
         vars(self).pop("text", None)
-
-    def _rules_of(self, class_: type) -> Iterable[_ClassRule]:
-        """Give what registrations say of one class: what one of them leaves out, no other brings back."""
-        return self._rules.get(class_, {}).values()
 
     # -- deciding ------------------------------------------------------------------
 
@@ -453,12 +426,7 @@ class Policy:
             return True
         if self.unknown.owner(class_, name) is not None:
             return True
-        hosts = _of_hosts(class_)
-        if any(rule.denies(name) for base in hosts for rule in self._rules_of(base)):
-            return True
-        if self._dotted and any(each.denies(base, name) for base in hosts for each in self._dotted.values()):
-            return True
-        return self._shelf.verdict(class_, name) is DENIED
+        return self._rules.denies(class_, name) or self._shelf.verdict(class_, name) is DENIED
 
     def guard(self, class_: type, name: str) -> Guard | None:
         """Give the guarded form in which objects of *class_* answer *name*; None for the plain one."""
@@ -466,7 +434,7 @@ class Policy:
         said = self._shelf.verdict(class_, name)
         if said is not None:
             return said
-        opened = next((self._open[base] for base in _of_hosts(class_) if base in self._open), ())
+        opened = next((self._open[base] for base in of_hosts(class_) if base in self._open), ())
         return open_guard(opened)
 
     def imports(self, name: str, value: Any) -> bool:
@@ -480,8 +448,7 @@ class Policy:
         """Tell whether a registration, or a library in force, says something of a class's own members."""
         if origins.is_guest_class(class_):
             return False
-        said = class_ in self._rules or class_ in self._open or self.is_sealed(class_)
-        said |= any(each.speaks_of(class_) for each in self._dotted.values())
+        said = class_ in self._open or self.is_sealed(class_) or self._rules.speaks_of(class_)
         return said or self._shelf.restricts(class_)
 
     def leaves_out(self, class_: type, name: str) -> bool:
@@ -495,14 +462,7 @@ class Policy:
             return True
         if name.startswith("_"):
             return False
-        for base in _of_hosts(unsealed(class_)):
-            for rule in self._rules_of(base):
-                is_known = name in hostclass.public_names(base) or name in named(rule.exclude)
-                if is_known and rule.denies(name):
-                    return True
-            if any(each.denies(base, name) for each in self._dotted.values()):
-                return True
-        return False
+        return self._rules.leaves_out(unsealed(class_), name)
 
     def is_sealed(self, class_: type) -> bool:
         """Tell whether guest code may not make instances of *class_*."""
@@ -522,7 +482,7 @@ class Policy:
             return said
         if issubclass(type(class_), enum.EnumType):  # a member is the only one of its kind
             return False
-        for base in _of_hosts(class_):
+        for base in of_hosts(class_):
             if base in self._writable:
                 return True
             root = str(getattr(base, "__module__", "")).partition(".")[0]
@@ -540,11 +500,6 @@ class Policy:
     def covers(self, root: str) -> bool:
         """Return whether guest code may have something of a package."""
         return root in self._used or self._covers(root) or root in libraries.OPEN_UNSEEN
-
-
-def _of_hosts(class_: type) -> list[type]:
-    """Give a class and its bases, less those of guests: what is looked up by them they would answer for."""
-    return [part for part in mro_of(class_) if not origins.is_guest_class(part)]
 
 
 _MAKING = frozenset({"_make", "_replace"})

@@ -17,7 +17,7 @@ from typing import Any
 from agex.sandbox.names import Names, own_names, replace_names
 from agex.sandbox.nodes import at, is_docstring, parameters
 
-__all__ = ["Spaces", "keep_equal", "runs_apart"]
+__all__ = ["Spaces", "keep_equal", "renew", "runs_apart"]
 
 _NOTHING = object()
 _SPACES = 32
@@ -91,6 +91,14 @@ class Spaces:
     def leave(self, names: dict[str, Any]) -> None:
         """Carry what was bound over to the dict."""
         names["pull!"].__self__.leave()
+
+
+def renew(names: Mapping[str, Any]) -> bool:
+    """Take over what was assigned to the dict of these globals; return whether they are those of one."""
+    if "pull!" not in names:
+        return False
+    names["pull!"].__self__.enter()
+    return True
 
 
 def runs_apart(given: Any, around: Mapping[str, Any]) -> bool:

@@ -34,6 +34,7 @@ from agex.sandbox import (
     plain_values,
     queues,
     rawmemory,
+    type_hints,
     typed,
     wall,
 )
@@ -206,7 +207,7 @@ def _replacements() -> dict[str, dict[str, Any]]:
             "coroutine": decorators.writing(types.coroutine),
         },
         "typing": {
-            "get_type_hints": decorators.get_type_hints,
+            "get_type_hints": type_hints.get_type_hints,
             **decorators.typing_marks(),
             **aliases.TYPING,
         },
