@@ -16,12 +16,15 @@ from typing import TYPE_CHECKING
 
 from agex.agent.call import Call, current_call, host_time
 from agex.agent.event import ErrorEvent, Event
+from agex.contract import holds_guests
+from agex.contract.realtype import class_name
 from agex.errors import CheckError, InputError, TaskError
+from agex.hosttexts import HostTexts
 
 if TYPE_CHECKING:
     from agex.agent.loop import Plan
 
-__all__ = ["LOGGER", "fault_events", "is_of_guest", "note_fault", "noting", "tell_host"]
+__all__ = ["LOGGER", "fault_events", "is_of_guest", "message_of", "note_fault", "noting", "tell_host"]
 
 LOGGER = logging.getLogger("agex")
 
@@ -52,22 +55,43 @@ def note_fault(name: str, error: Exception, call: Call | None = None) -> None:
 def tell_host(who: str, error: BaseException) -> None:
     """Write an error to the log, with its traceback."""
     with host_time(current_call()):
-        LOGGER.warning("%s raised %s: %s", who, type(error).__name__, error, exc_info=error)
+        message, shown = message_of(error), _traceback_of(error)
+        exc_info = None if shown is None else error  # else the log would ask for the text again
+        LOGGER.warning("%s raised %s: %s", who, type(error).__name__, message, exc_info=exc_info)
 
 
 def fault_events(plan: Plan, call: Call, turn: int) -> Iterator[Event]:
     """Return the events of what went wrong in the host's code during an action."""
     for name, error in call.take_faults():
         is_last = isinstance(error, CheckError)
-        shown = error.__cause__ if is_last else error
+        message = str(error) if is_last else f"{name} raised {type(error).__name__}: {message_of(error)}"
         yield plan.event(
             ErrorEvent,
             turn,
-            message=str(error) if is_last else f"{name} raised {type(error).__name__}: {error}",
+            message=message,
             error=type(error).__name__,
             recoverable=not is_last,
-            traceback="".join(traceback.format_exception(shown)),
+            traceback=_traceback_of(error.__cause__ if is_last else error) or message,
         ).event
+
+
+def message_of(error: BaseException) -> str:
+    """Return what an error says; of one that takes too long to say it, fails or is the agent's, its class."""
+    text = None if holds_guests(error) else HostTexts().of(error, str)
+    return f"<{class_name(type(error))}>" if text is None else text
+
+
+def _traceback_of(error: BaseException | None) -> str | None:
+    """Return an error with its frames and those it came from; None where one of them does not say what it is."""
+    texts = HostTexts()
+    if error is None or holds_guests(error):
+        return None
+    text = texts.of(error, _formatted)
+    return None if texts.failures else text
+
+
+def _formatted(error: BaseException) -> str:
+    return "".join(traceback.format_exception(error))
 
 
 def is_of_guest(error: BaseException) -> bool:

@@ -7,6 +7,7 @@ in a while, see ``shortening``.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
@@ -21,6 +22,7 @@ from agex.agent.registration import Registration
 from agex.agent.shortening import shortened
 from agex.contract import preview
 from agex.contract.realtype import class_name
+from agex.hosttexts import HostTexts
 from agex.models.base import Message, Profile, Reply, Request
 
 __all__ = ["Brief", "FullConversation", "system_prompt", "task_prompt"]
@@ -147,14 +149,15 @@ def task_prompt(brief: Brief) -> str:
     """Return the first message: the task, its inputs in short, and what is there already."""
     signature = brief.terms.signature
     given = [one for one in brief.terms.examples if not one.is_doctest]
+    texts = HostTexts()
     parts = [
         (brief.task_primer or "").strip(),
         f"The task:\n{printable.block(signature.render(doc=True), 'python')}",
-        _named("Its inputs, already bound as variables (shown in short)", brief.inputs),
+        _named("Its inputs, already bound as variables (shown in short)", brief.inputs, texts),
         "\n".join(["Examples that must hold:", *(f"{one.source} == {one.expected_text}" for one in given)])
         if given
         else "",
-        _named("Variables kept from earlier tasks (shown in short)", brief.variables),
+        _named("Variables kept from earlier tasks (shown in short)", brief.variables, texts),
         f"What is in the workspace:\n{brief.recap}" if brief.recap else "",
         _setup(brief),
         _async_note(brief),
@@ -162,28 +165,27 @@ def task_prompt(brief: Brief) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def _named(heading: str, values: Mapping[str, Any]) -> str:
+def _named(heading: str, values: Mapping[str, Any], texts: HostTexts) -> str:
     if not values:
         return ""
     names = list(values)[:MOST_VARIABLES]
     share = max(LEAST_PREVIEW, PREVIEW_CHARS // len(names))
-    lines = [_shown(name, values[name], share) for name in names]
+    lines = [_shown(name, values[name], share, texts) for name in names]
     if len(values) > len(names):
         lines.append(f"... and {len(values) - len(names)} more; dir() lists them")
     return "\n".join([f"{heading}:", *lines])
 
 
-def _shown(name: str, value: Any, share: int) -> str:
-    """Return a value by name; what a table says on lines of its own is indented, and so begins no section."""
-    first, *rest = preview(value, share).split("\n")
-    head = f"{printable.line(name)}: {printable.line(class_name(type(value)))} = {printable.line(first)}"
-    return "\n".join([head, *(f"    {printable.line(each)}" for each in rest)])
+def _shown(name: str, value: Any, share: int, texts: HostTexts) -> str:
+    """Return a value by name; the further lines of a table are indented, and so begin no section."""
+    shown = printable.hanging(preview(value, share, texts))
+    return f"{printable.line(name)}: {printable.line(class_name(type(value)))} = {shown}"
 
 
 def _setup(brief: Brief) -> str:
     if not brief.setup:
         return ""
-    shown = f"\nIt showed:\n{brief.setup_shown}" if brief.setup_shown else ""
+    shown = f"\nIt showed:\n{_quoted(brief.setup_shown)}" if brief.setup_shown else ""
     return f"This code has been run already:\n{printable.block(brief.setup.strip(), 'python')}{shown}"
 
 
@@ -227,13 +229,29 @@ class FullConversation:
         """Append an answer and what came of it."""
         self._messages.append(Message(role="assistant", content=reply.text or "(no text)", reply=reply))
         text = "\n\n".join(
-            [seen.text, *([f"What is in the workspace now:\n{seen.recap}"] if seen.recap else [])]
+            [_quoted(seen.text), *([f"What is in the workspace now:\n{seen.recap}"] if seen.recap else [])]
         )
         self._messages.append(Message(role="user", content=text, images=seen.images))
 
     def answered(self, text: str) -> None:
         """Add the caller's answer to what is shown of the turn that asked."""
-        self._messages[-1] = _with_text(self._messages[-1], f"The caller answers your question: {text}")
+        self._messages[-1] = _with_text(
+            self._messages[-1], f"The caller answers your question: {printable.hanging(text)}"
+        )
+
+
+_ENDS = r"\n\r\v\f\x1c-\x1e\x85\u2028\u2029"
+_HEADING = re.compile(
+    rf"(^|[{_ENDS}])([^\S{_ENDS}]*)(?=What is in the workspace|The caller answers your question:|"
+    r"This is your last turn|The task:|Its inputs, already bound|Examples that must hold:|"
+    r"Variables kept from earlier tasks|This code has been run already:|It showed:|Shown here:)"
+)
+"""Where a line begins as a section of the prompt does."""
+
+
+def _quoted(text: str) -> str:
+    """Return what code printed, with a mark before each line that reads as the heading of a section."""
+    return _HEADING.sub(r"\1\2> ", text)
 
 
 def _with_text(message: Message, text: str) -> Message:
