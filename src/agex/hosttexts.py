@@ -22,7 +22,7 @@ _MOST_CHARS = 100_000
 """Of a text; where it is shown, it is cut further."""
 
 _late: dict[int, threading.Thread] = {}
-"""By the id of a class, the thread in which a text of it is still being written. The thread keeps the class."""
+"""By the id of a class, the thread that still writes a text of it. The thread keeps the class."""
 
 
 class HostTexts:

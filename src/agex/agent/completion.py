@@ -14,7 +14,7 @@ from dataclasses import replace
 from agex import parsing, printable
 from agex.agent.listing import signature_text
 from agex.agent.loop import Observation
-from agex.agent.observation import cut_middle
+from agex.agent.observation import cut_middle, quoted
 from agex.agent.prompt import Brief
 from agex.contract import preview
 from agex.hosttexts import HostTexts
@@ -79,7 +79,8 @@ class CompletionConversation:
         code = "\n\n".join(one.code for one in reply.actions if isinstance(one, PythonAction))
         self._code = _without_docstrings(code).strip()
         lines = (seen.brief or seen.text).strip("\n").split("\n")[-PROBLEM_LINES:]
-        self._problem = cut_middle("\n".join(printable.line(each.rstrip()) for each in lines), PROBLEM_CHARS)
+        told = "\n".join(printable.line(each.rstrip()) for each in lines)
+        self._problem = quoted(cut_middle(told, PROBLEM_CHARS))
 
     def answered(self, text: str) -> None:
         """Say the caller's answer with the task from now on; the question is no mistake to correct."""

@@ -82,7 +82,7 @@ def message_of(error: BaseException) -> str:
 
 
 def _traceback_of(error: BaseException | None) -> str | None:
-    """Return an error with its frames and those it came from; None where one of them does not say what it is."""
+    """Return an error with its frames and its causes; None where one of them does not say what it is."""
     texts = HostTexts()
     if error is None or holds_guests(error):
         return None

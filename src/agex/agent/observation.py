@@ -11,7 +11,7 @@ from agex.models.surrogates import encodable
 if TYPE_CHECKING:
     from agex.sandbox import Result
 
-__all__ = ["cut_middle", "encodable", "error_text", "exact", "last_lines", "result_text"]
+__all__ = ["cut_middle", "encodable", "error_text", "exact", "last_lines", "quoted", "result_text"]
 
 _HEADS = frozenset({
     "Traceback (most recent call last):",
@@ -71,3 +71,19 @@ def error_text(traceback: str) -> str:
 def exact(text: str) -> str:
     """Return a plain ``str``: a subclass of the agent's own may have methods of any kind."""
     return str.__str__(text)
+
+
+_ENDS = r"\n\r\v\f\x1c-\x1e\x85\u2028\u2029"
+_HEADING = re.compile(
+    rf"(^|[{_ENDS}])([^\S{_ENDS}]*)(?=What is in the workspace|The caller answers your question:|"
+    r"This is your last turn|The task:|Its inputs, already bound|Examples that must hold:|"
+    r"Variables kept from earlier tasks|This code has been run already:|It showed:|Shown here:|"
+    r"Complete this Python function|It will be called with:|You may use:|An earlier answer was wrong:|"
+    r"Write the corrected function)"
+)
+"""Where a line begins as a section of a prompt does."""
+
+
+def quoted(text: str) -> str:
+    """Return what code printed, with a mark before each line that reads as the heading of a section."""
+    return _HEADING.sub(r"\1\2> ", text)

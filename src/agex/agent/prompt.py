@@ -7,7 +7,6 @@ in a while, see ``shortening``.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
@@ -17,6 +16,7 @@ from agex import printable
 from agex.agent.acceptance import Terms
 from agex.agent.listing import listing
 from agex.agent.loop import Observation
+from agex.agent.observation import quoted
 from agex.agent.pictures import pictures_of
 from agex.agent.registration import Registration
 from agex.agent.shortening import shortened
@@ -185,7 +185,7 @@ def _shown(name: str, value: Any, share: int, texts: HostTexts) -> str:
 def _setup(brief: Brief) -> str:
     if not brief.setup:
         return ""
-    shown = f"\nIt showed:\n{_quoted(brief.setup_shown)}" if brief.setup_shown else ""
+    shown = f"\nIt showed:\n{quoted(brief.setup_shown)}" if brief.setup_shown else ""
     return f"This code has been run already:\n{printable.block(brief.setup.strip(), 'python')}{shown}"
 
 
@@ -229,7 +229,7 @@ class FullConversation:
         """Append an answer and what came of it."""
         self._messages.append(Message(role="assistant", content=reply.text or "(no text)", reply=reply))
         text = "\n\n".join(
-            [_quoted(seen.text), *([f"What is in the workspace now:\n{seen.recap}"] if seen.recap else [])]
+            [quoted(seen.text), *([f"What is in the workspace now:\n{seen.recap}"] if seen.recap else [])]
         )
         self._messages.append(Message(role="user", content=text, images=seen.images))
 
@@ -238,20 +238,6 @@ class FullConversation:
         self._messages[-1] = _with_text(
             self._messages[-1], f"The caller answers your question: {printable.hanging(text)}"
         )
-
-
-_ENDS = r"\n\r\v\f\x1c-\x1e\x85\u2028\u2029"
-_HEADING = re.compile(
-    rf"(^|[{_ENDS}])([^\S{_ENDS}]*)(?=What is in the workspace|The caller answers your question:|"
-    r"This is your last turn|The task:|Its inputs, already bound|Examples that must hold:|"
-    r"Variables kept from earlier tasks|This code has been run already:|It showed:|Shown here:)"
-)
-"""Where a line begins as a section of the prompt does."""
-
-
-def _quoted(text: str) -> str:
-    """Return what code printed, with a mark before each line that reads as the heading of a section."""
-    return _HEADING.sub(r"\1\2> ", text)
 
 
 def _with_text(message: Message, text: str) -> Message:

@@ -6,7 +6,6 @@ import ast
 import builtins
 import copy
 import re
-import textwrap
 import traceback
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field

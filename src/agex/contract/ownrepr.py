@@ -41,7 +41,7 @@ def own_repr(value: Any, texts: HostTexts) -> str | None:
 
 
 def holds_guests(value: Any) -> bool:
-    """Tell whether an object is of a guest's making or leads to one that is; also of one with too many parts."""
+    """Return whether an object is guest-made or leads to one; True also where it has too many parts."""
     seen: set[int] = set()
     level = [value]
     for _ in range(_LEVELS):

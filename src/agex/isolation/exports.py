@@ -145,7 +145,7 @@ class Exports(KeptCode):
         return found
 
     def _short(self, value: Any) -> str:
-        """Return the text of a default or an annotation; any object can be one, so there is a limit of time."""
+        """Return the text of a default or an annotation, under a limit of time: any object can be one."""
         if isinstance(value, type):
             return value.__name__
         text = repr(value) if _is_plain(value) else self._texts.of(value)
