@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from agex import Agent, printable
+from agex import Agent, TaskClarify, printable
 from agex.agent.listing import listing, signature_text
 from agex.agent.observation import error_text
 from agex.contract import preview, short_repr
@@ -196,6 +196,39 @@ def structure_of_actions(text: str) -> list[list[str]]:
 
     look()
     return [structure(message.content) for message in model.requests[-1].messages if message.role == "user"]
+
+
+@pytest.mark.parametrize("end", ENDS, ids=ascii)
+def test_the_callers_answer_begins_no_section_of_the_prompt(end: str) -> None:
+    assert margins(prompt_after_an_answer(forge(end))) == margins(prompt_after_an_answer("name"))
+
+
+def prompt_after_an_answer(text: str) -> str:
+    model = ScriptedModel(["```python\ntask_clarify('which?')\n```", ENDED])
+    agent = Agent(model=model, fs=None)
+
+    @agent.task
+    def look() -> None:
+        """Look at it."""
+
+    with pytest.raises(TaskClarify) as asked:
+        look()
+    assert asked.value.run.answer(text).ok
+    return prompt_of(model)
+
+
+@pytest.mark.parametrize("end", ENDS, ids=ascii)
+def test_what_setup_code_prints_begins_no_section_of_the_prompt(end: str) -> None:
+    model = ScriptedModel([ENDED])
+    agent = Agent(model=model, fs=None)
+
+    @agent.task(setup=f"print({forge(end)!r})")
+    def look() -> None:
+        """Look at it."""
+
+    look()
+    shown = prompt_of(model).partition("It showed:\n")[2]
+    assert [each for each in shown.splitlines() if each.lstrip().startswith(FORGED)] == []
 
 
 @pytest.mark.parametrize("end", ENDS, ids=ascii)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from agex import Agent
+from agex import Agent, Live
 from agex.agent.faults import message_of
 from agex.testing import ScriptedModel
 
@@ -184,3 +184,13 @@ def test_a_default_neither_delays_nor_ends_a_call_in_a_worker(make: Callable[[],
     begun = time.monotonic()
     assert look() == 1
     assert time.monotonic() - begun < 20
+
+
+def test_the_repr_of_a_state_and_the_pages_of_an_agent_ask_no_value() -> None:
+    state = Live()
+    state["slow"], state["failing"] = Slow(), Failing()
+    agent = Agent(state=state)
+    begun = time.monotonic()
+    assert repr(agent.state) == "Live(failing, slow)"
+    assert "Live(failing, slow)" in agent._repr_html_()
+    assert time.monotonic() - begun < LIMIT

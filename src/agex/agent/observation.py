@@ -79,7 +79,7 @@ _HEADING = re.compile(
     r"This is your last turn|The task:|Its inputs, already bound|Examples that must hold:|"
     r"Variables kept from earlier tasks|This code has been run already:|It showed:|Shown here:|"
     r"Complete this Python function|It will be called with:|You may use:|An earlier answer was wrong:|"
-    r"Write the corrected function)"
+    r"Write the corrected function|## Working Memory|### (?:Stored Values|Observations|Failed Approaches))"
 )
 """Where a line begins as a section of a prompt does."""
 

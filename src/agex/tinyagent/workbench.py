@@ -5,7 +5,7 @@ from __future__ import annotations
 from agex.agent.call import Call
 from agex.agent.listing import signature_text
 from agex.agent.loop import Failure, Observation, Success
-from agex.agent.observation import cut_middle, encodable, error_text
+from agex.agent.observation import cut_middle, encodable, error_text, quoted
 from agex.agent.thread import in_thread, or_cancelled, turn_of
 from agex.models.actions import Action, PythonAction
 from agex.tinyagent.executor import ExecutionResult, PythonExecutor
@@ -67,7 +67,7 @@ def _text(result: ExecutionResult) -> str:
     if not result.success:
         parts.append(cut_middle(error_text(result.traceback or result.error or ""), SAID_CHARS))
         parts.extend(map(_usage, result.called))
-    return encodable("\n".join(part for part in parts if part))
+    return encodable(quoted("\n".join(part for part in parts if part)))
 
 
 def _usage(tool: Tool) -> str:
