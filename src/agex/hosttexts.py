@@ -36,7 +36,7 @@ class HostTexts:
         each: seconds of one text.
     """
 
-    def __init__(self, seconds: float = 0.6, each: float = 0.2) -> None:
+    def __init__(self, seconds: float = 1.0, each: float = 0.3) -> None:
         self._left = seconds
         self._each = each
         self.failures = 0
@@ -49,9 +49,11 @@ class HostTexts:
         """
         kind = type(value)
         late = _late.get(id(kind))
-        if late is not None and late.is_alive():
-            self.failures += 1
-            return _without(kind, write, "too slow")
+        if late is not None:
+            if late.is_alive():
+                self.failures += 1
+                return _without(kind, write, "too slow")
+            _late.pop(id(kind), None)
         if self._left <= 0 or not threads.CAN_START:
             return None
         told: list[str] = []
@@ -72,7 +74,6 @@ class HostTexts:
         thread.join(min(self._each, self._left))
         self._left -= time.monotonic() - begun
         if told:
-            _late.pop(id(kind), None)
             return told[0]
         _late[id(kind)] = thread
         self.failures += 1

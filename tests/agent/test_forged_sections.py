@@ -199,12 +199,17 @@ def structure_of_actions(text: str) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("end", ENDS, ids=ascii)
-def test_the_callers_answer_begins_no_section_of_the_prompt(end: str) -> None:
-    assert margins(prompt_after_an_answer(forge(end))) == margins(prompt_after_an_answer("name"))
+@pytest.mark.parametrize("style", ["full", "completion"])
+def test_the_callers_answer_begins_no_section_of_the_prompt(
+    end: str, style: Literal["full", "completion"]
+) -> None:
+    assert margins(prompt_after_an_answer(forge(end), style)) == margins(
+        prompt_after_an_answer("name", style)
+    )
 
 
-def prompt_after_an_answer(text: str) -> str:
-    model = ScriptedModel(["```python\ntask_clarify('which?')\n```", ENDED])
+def prompt_after_an_answer(text: str, style: Literal["full", "completion"]) -> str:
+    model = ScriptedModel(["```python\ntask_clarify('which?')\n```", ENDED], style=style)
     agent = Agent(model=model, fs=None)
 
     @agent.task

@@ -165,6 +165,38 @@ def test_an_error_says_what_it_is_in_time_or_that_it_does_not(error: BaseExcepti
     assert message_of(error) == text
 
 
+LOOPING = """
+class Evil(Exception):
+    def __str__(self):
+        while True: pass
+"""
+
+
+@pytest.mark.parametrize(
+    "code", ["fail(Evil())", "try:\n    raise Evil\nexcept Evil:\n    fail(LookupError('a'))"]
+)
+def test_no_error_of_the_agents_is_asked_for_its_text_outside_of_its_run(
+    code: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    model = ScriptedModel([f"```python\n{LOOPING}\n{code}\n```", ENDED])
+    agent = Agent(model=model, timeout_seconds=0.3)
+
+    @agent.fn
+    def fail(error: Exception) -> None:
+        raise error
+
+    @agent.task
+    def look() -> None:
+        """Look at it."""
+
+    begun = time.monotonic()
+    look()
+    assert time.monotonic() - begun < LIMIT
+    assert "agex text" not in {thread.name for thread in threading.enumerate()}
+    [told] = [record.getMessage() for record in caplog.records if record.name == "agex"]
+    assert "raised Evil: <Evil>" in told or "raised LookupError: a\nTraceback" in told
+
+
 DEFAULTS: list[Callable[[], object]] = [Slow, Failing]
 
 

@@ -84,7 +84,7 @@ class CompletionConversation:
 
     def answered(self, text: str) -> None:
         """Say the caller's answer with the task from now on; the question is no mistake to correct."""
-        primer = "\n".join(part for part in (self._brief.task_primer, text) if part)
+        primer = "\n".join(part for part in (self._brief.task_primer, printable.hanging(text)) if part)
         self._brief = replace(self._brief, task_primer=primer)
         self._problem = ""
 

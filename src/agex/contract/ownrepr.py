@@ -7,12 +7,12 @@ are objects of the agent's classes and those that hold one: its code runs under 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from types import FunctionType, MemberDescriptorType, MethodType, ModuleType
 from typing import Any
 
-from agex.contract.realtype import class_attribute, is_subclass, own_attributes, real_iter
+from agex.contract.realtype import class_attribute, is_subclass, own_attributes, real_iter, real_len
 from agex.hosttexts import HostTexts
 from agex.typeslots import mro_of, namespace_of
 
@@ -23,6 +23,8 @@ _SHOWN_OTHERWISE = sys.stdlib_module_names | {"numpy", "pandas", "pydantic"}
 _LEVELS = 4
 """A repr seldom shows more levels of what an object holds."""
 _MOST_PARTS = 5_000
+_MOST_ITEMS = 200_000
+"""Of one collection, which are looked at in some milliseconds; a larger one counts as too many parts."""
 _ATOMS = (int, str, float, bool, bytes, type(None))
 _ARGS = vars(BaseException)["args"].__get__
 _CONTAINERS = (dict, list, tuple, set, frozenset)
@@ -73,18 +75,25 @@ def _parts(value: Any) -> Iterator[Any]:
     kind = type(value)
     if kind in _ATOMS or kind is FunctionType or kind is ModuleType or is_subclass(kind, type):
         return
-    held = list(own_attributes(value).values())
+    held: list[Any] = list(own_attributes(value).values())
     for cls in mro_of(kind):
         for name, slot in namespace_of(cls).items():
             if type(slot) is MemberDescriptorType:
                 held += _slot(slot, value, name)
     if is_subclass(kind, BaseException):
         held.append(_ARGS(value))
-    if is_subclass(kind, dict):
-        held += dict.values(value)
+    yield from _not_atoms(held)
     if any(is_subclass(kind, each) for each in _CONTAINERS):
-        held += real_iter(value)
-    yield from (each for each in held if type(each) not in _ATOMS)
+        if real_len(value) > _MOST_ITEMS:
+            yield from range(_MOST_PARTS + 1)
+            return
+        yield from _not_atoms(real_iter(value))
+        if is_subclass(kind, dict):
+            yield from _not_atoms(dict.values(value))
+
+
+def _not_atoms(values: Iterable[Any]) -> Iterator[Any]:
+    return (each for each in values if type(each) not in _ATOMS)
 
 
 def _slot(slot: MemberDescriptorType, value: Any, name: str) -> list[Any]:
