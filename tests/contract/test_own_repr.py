@@ -263,6 +263,21 @@ HOLDING: dict[str, Callable[[dict[str, Any]], Any]] = {
 }
 
 
+@pytest.mark.parametrize("held", [[None] * 1_000_000, [[] for _ in range(10_000)]], ids=["items", "parts"])
+def test_an_object_with_too_many_parts_to_look_through_is_not_asked(held: list[Any]) -> None:
+    texts = Counted()
+    begun = time.monotonic()
+    assert preview(Open(held), texts=texts) == preview(Open(held))
+    assert texts.count == 0
+    assert time.monotonic() - begun < LIMIT
+
+
+def test_an_object_with_many_plain_items_is_asked() -> None:
+    texts = Counted()
+    preview(Open([0] * 100_000), texts=texts)
+    assert texts.count == 1
+
+
 @pytest.mark.parametrize("name", HOLDING)
 def test_no_object_is_asked_that_is_or_holds_one_of_the_agents(name: str) -> None:
     sandbox = Sandbox()

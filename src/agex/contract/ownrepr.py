@@ -85,7 +85,7 @@ def _parts(value: Any) -> Iterator[Any]:
     yield from _not_atoms(held)
     if any(is_subclass(kind, each) for each in _CONTAINERS):
         if real_len(value) > _MOST_ITEMS:
-            yield from range(_MOST_PARTS + 1)
+            yield from range(_MOST_PARTS + 1)  # too many parts, without a look at them
             return
         yield from _not_atoms(real_iter(value))
         if is_subclass(kind, dict):
