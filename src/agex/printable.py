@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["block", "line"]
+__all__ = ["block", "fence", "hanging", "line"]
 
 _FENCE = re.compile(r"`{3,}|~{3,}")
 
@@ -23,8 +23,19 @@ def line(text: str) -> str:
     return _FENCE.sub(lambda found: "'" * len(found[0]), exact) if "```" in exact or "~~~" in exact else exact
 
 
+def hanging(text: str) -> str:
+    """Return text of which the first line alone begins at the margin, each line as `line` writes it."""
+    first, *rest = str.__str__(text).split("\n")
+    return "\n".join([line(first), *(f"    {line(each)}" if each.strip() else "" for each in rest)])
+
+
+def fence(text: str) -> str:
+    """Return as many backticks as open and close a block of *text*: more than stand together in it."""
+    longest = max((len(found[0]) for found in re.finditer(r"`{3,}", text)), default=2)
+    return "`" * (longest + 1)
+
+
 def block(text: str, info: str = "") -> str:
     """Return text as a fenced block that nothing in it closes."""
-    longest = max((len(found[0]) for found in re.finditer(r"`{3,}", text)), default=2)
-    fence = "`" * (longest + 1)
-    return f"{fence}{info}\n{text}\n{fence}"
+    quotes = fence(text)
+    return f"{quotes}{info}\n{text}\n{quotes}"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from agex.agent.call import current_call
-from agex.agent.faults import is_of_guest, tell_host
+from agex.agent.faults import is_of_guest, message_of, tell_host
 from agex.agent.inputs import Inputs
 from agex.agent.observation import cut_middle
 from agex.contract import ContractError, Example, TaskSignature, describe_failure, got_instead, same_value
@@ -88,7 +88,7 @@ class Acceptance:
         except (Exception, SystemExit) as error:
             if is_of_guest(error):
                 raise
-            failed = CheckError(f"{judge} raised {type(error).__name__}: {error}")
+            failed = CheckError(f"{judge} raised {type(error).__name__}: {message_of(error)}")
             failed.__cause__ = error
             tell_host(f"{judge} of a task", error)
         if (call := current_call()) is not None:

@@ -11,12 +11,13 @@ import ast
 import re
 from dataclasses import replace
 
-from agex import parsing
+from agex import parsing, printable
 from agex.agent.listing import signature_text
 from agex.agent.loop import Observation
-from agex.agent.observation import cut_middle
+from agex.agent.observation import cut_middle, quoted
 from agex.agent.prompt import Brief
 from agex.contract import preview
+from agex.hosttexts import HostTexts
 from agex.models.actions import PythonAction
 from agex.models.base import Message, Reply, Request
 
@@ -55,6 +56,7 @@ class CompletionConversation:
         self._brief = brief
         self._code = ""
         self._problem = ""
+        self._inputs = _inputs(brief)
         head = f"{_FENCE}{brief.terms.signature.render()}\n"
         self._head = head if len(head) <= HEAD_CHARS else ""
 
@@ -76,12 +78,13 @@ class CompletionConversation:
         """Remember the last code and what was wrong with it; forget those before."""
         code = "\n\n".join(one.code for one in reply.actions if isinstance(one, PythonAction))
         self._code = _without_docstrings(code).strip()
-        lines = (seen.brief or seen.text).strip().splitlines()[-PROBLEM_LINES:]
-        self._problem = cut_middle("\n".join(lines), PROBLEM_CHARS)
+        lines = (seen.brief or seen.text).strip("\n").split("\n")[-PROBLEM_LINES:]
+        told = "\n".join(printable.line(each.rstrip()) for each in lines)
+        self._problem = quoted(cut_middle(told, PROBLEM_CHARS))
 
     def answered(self, text: str) -> None:
         """Say the caller's answer with the task from now on; the question is no mistake to correct."""
-        primer = "\n".join(part for part in (self._brief.task_primer, text) if part)
+        primer = "\n".join(part for part in (self._brief.task_primer, printable.hanging(text)) if part)
         self._brief = replace(self._brief, task_primer=primer)
         self._problem = ""
 
@@ -104,7 +107,7 @@ class CompletionConversation:
         if not self._problem:
             return (_user(task),)
         wrong = f"{self._problem}\n{_CORRECT}"
-        said = f"{_FENCE}{self._code}\n```"
+        said = printable.block(self._code, "python")
         if self._corrects(turn) and self._code and len(task) + len(said) + len(wrong) <= limit:
             return (_user(task), Message(role="assistant", content=said), _user(wrong))
         if turn > _CORRECTION and self._brief.terms.examples:
@@ -119,22 +122,14 @@ class CompletionConversation:
         function = self._brief.terms.signature.render(doc=True)
         if setup and len(_ASK) + len(setup) + len(function) + SETUP_MARGIN <= limit:
             function = f"{setup}\n\n\n{function}"
-        extras = [part for part in (primer, self._inputs(), self._examples(), self._names()) if part]
+        extras = [part for part in (primer, self._inputs, self._examples(), self._names()) if part]
+        quotes = printable.fence(function)
         while True:
-            fixed = "\n".join([_ASK, "```python", "```", *extras])
+            fixed = "\n".join([_ASK, f"{quotes}python", quotes, *extras])
             room = limit - len(fixed) - 2
             if len(function) <= room or not extras:
-                return "\n".join([_ASK, "```python", _cut(function, room), "```", *extras])[:limit]
+                return "\n".join([_ASK, f"{quotes}python", _cut(function, room), quotes, *extras])[:limit]
             extras.pop()
-
-    def _inputs(self) -> str:
-        if self._brief.terms.examples:
-            return ""  # they show what it is called with
-        shown = [
-            f"# {name} = {_one_line(preview(value, PREVIEW_CHARS))}"
-            for name, value in self._brief.inputs.items()
-        ]
-        return "\n".join(["It will be called with:", *shown]) if shown else ""
 
     def _examples(self) -> str:
         given = [one for one in self._brief.terms.examples if not one.is_doctest]
@@ -146,6 +141,17 @@ class CompletionConversation:
             one.name + (signature_text(one.target) if one.kind == "function" else "") for one in functions
         ]
         return f"You may use: {'; '.join(calls)}"[:NAMES_CHARS] if calls else ""
+
+
+def _inputs(brief: Brief) -> str:
+    if brief.terms.examples:
+        return ""  # they show what it is called with
+    texts = HostTexts()
+    shown = [
+        f"# {name} = {_commented(preview(value, PREVIEW_CHARS, texts))}"
+        for name, value in brief.inputs.items()
+    ]
+    return "\n".join(["It will be called with:", *shown]) if shown else ""
 
 
 _PIECES = re.compile(r"[A-Za-z]+|\d|[^\sA-Za-z\d]+|\n[ \t]*|[ \t]{2,}")
@@ -182,8 +188,8 @@ def _user(content: str) -> Message:
     return Message(role="user", content=content)
 
 
-def _one_line(text: str) -> str:
-    return text.replace("\n", "\n#   ")
+def _commented(text: str) -> str:
+    return "\n#   ".join(map(printable.line, text.split("\n")))
 
 
 def _cut(function: str, room: int) -> str:

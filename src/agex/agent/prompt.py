@@ -16,11 +16,13 @@ from agex import printable
 from agex.agent.acceptance import Terms
 from agex.agent.listing import listing
 from agex.agent.loop import Observation
+from agex.agent.observation import quoted
 from agex.agent.pictures import pictures_of
 from agex.agent.registration import Registration
 from agex.agent.shortening import shortened
 from agex.contract import preview
 from agex.contract.realtype import class_name
+from agex.hosttexts import HostTexts
 from agex.models.base import Message, Profile, Reply, Request
 
 __all__ = ["Brief", "FullConversation", "system_prompt", "task_prompt"]
@@ -147,14 +149,15 @@ def task_prompt(brief: Brief) -> str:
     """Return the first message: the task, its inputs in short, and what is there already."""
     signature = brief.terms.signature
     given = [one for one in brief.terms.examples if not one.is_doctest]
+    texts = HostTexts()
     parts = [
         (brief.task_primer or "").strip(),
         f"The task:\n{printable.block(signature.render(doc=True), 'python')}",
-        _named("Its inputs, already bound as variables (shown in short)", brief.inputs),
+        _named("Its inputs, already bound as variables (shown in short)", brief.inputs, texts),
         "\n".join(["Examples that must hold:", *(f"{one.source} == {one.expected_text}" for one in given)])
         if given
         else "",
-        _named("Variables kept from earlier tasks (shown in short)", brief.variables),
+        _named("Variables kept from earlier tasks (shown in short)", brief.variables, texts),
         f"What is in the workspace:\n{brief.recap}" if brief.recap else "",
         _setup(brief),
         _async_note(brief),
@@ -162,28 +165,27 @@ def task_prompt(brief: Brief) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def _named(heading: str, values: Mapping[str, Any]) -> str:
+def _named(heading: str, values: Mapping[str, Any], texts: HostTexts) -> str:
     if not values:
         return ""
     names = list(values)[:MOST_VARIABLES]
     share = max(LEAST_PREVIEW, PREVIEW_CHARS // len(names))
-    lines = [_shown(name, values[name], share) for name in names]
+    lines = [_shown(name, values[name], share, texts) for name in names]
     if len(values) > len(names):
         lines.append(f"... and {len(values) - len(names)} more; dir() lists them")
     return "\n".join([f"{heading}:", *lines])
 
 
-def _shown(name: str, value: Any, share: int) -> str:
-    """Return a value by name; what a table says on lines of its own is indented, and so begins no section."""
-    first, *rest = preview(value, share).split("\n")
-    head = f"{printable.line(name)}: {printable.line(class_name(type(value)))} = {printable.line(first)}"
-    return "\n".join([head, *(f"    {printable.line(each)}" for each in rest)])
+def _shown(name: str, value: Any, share: int, texts: HostTexts) -> str:
+    """Return a value by name; the further lines of a table are indented, and so begin no section."""
+    shown = printable.hanging(preview(value, share, texts))
+    return f"{printable.line(name)}: {printable.line(class_name(type(value)))} = {shown}"
 
 
 def _setup(brief: Brief) -> str:
     if not brief.setup:
         return ""
-    shown = f"\nIt showed:\n{brief.setup_shown}" if brief.setup_shown else ""
+    shown = f"\nIt showed:\n{quoted(brief.setup_shown)}" if brief.setup_shown else ""
     return f"This code has been run already:\n{printable.block(brief.setup.strip(), 'python')}{shown}"
 
 
@@ -227,13 +229,15 @@ class FullConversation:
         """Append an answer and what came of it."""
         self._messages.append(Message(role="assistant", content=reply.text or "(no text)", reply=reply))
         text = "\n\n".join(
-            [seen.text, *([f"What is in the workspace now:\n{seen.recap}"] if seen.recap else [])]
+            [quoted(seen.text), *([f"What is in the workspace now:\n{seen.recap}"] if seen.recap else [])]
         )
         self._messages.append(Message(role="user", content=text, images=seen.images))
 
     def answered(self, text: str) -> None:
         """Add the caller's answer to what is shown of the turn that asked."""
-        self._messages[-1] = _with_text(self._messages[-1], f"The caller answers your question: {text}")
+        self._messages[-1] = _with_text(
+            self._messages[-1], f"The caller answers your question: {printable.hanging(text)}"
+        )
 
 
 def _with_text(message: Message, text: str) -> Message:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
-from agex import parsing
+from agex import parsing, printable
 from agex.agent.loop import Observation
 from agex.agent.observation import cut_middle, encodable, last_lines
 from agex.errors import SandboxError
@@ -73,8 +73,9 @@ class TaskFiles:
             text = self.write(action) if isinstance(action, WriteFileAction) else self.edit(action)
         except (OSError, ValueError) as error:
             text = f"{action.path}: {error}" if isinstance(error, PassageError) else str(error)
+            text = printable.hanging(text)
             return Observation(text=text, failed=True, brief=text)
-        return Observation(text=text)
+        return Observation(text=printable.line(text))
 
     def write(self, action: WriteFileAction) -> str:
         """Write a file, whole; return what to say of it.
@@ -129,7 +130,7 @@ class TaskFiles:
             return Observation(text=text, failed=True, brief=text, seconds=result.duration)
         transcript: Transcript = result.value
         text = encodable(cut_middle(transcript.text.rstrip("\n"), limit)) or _SILENT
-        brief = "\n".join(text.splitlines()[-3:]) if transcript.failed else ""
+        brief = "\n".join(map(printable.line, text.split("\n")[-3:])) if transcript.failed else ""
         return Observation(text=text, failed=transcript.failed, brief=brief, seconds=result.duration)
 
     def _new_terminal(self, session: Session) -> Callable[[str], Transcript]:

@@ -20,6 +20,7 @@ from agex.contract.examples import (
 )
 from agex.contract.mismatch import ContractError
 from agex.contract.names import annotation_names, is_record
+from agex.contract.ownrepr import holds_guests
 from agex.contract.preview import preview, short_repr
 from agex.contract.signature import TaskSignature
 
@@ -34,6 +35,7 @@ __all__ = [
     "doc_examples",
     "given_examples",
     "got_instead",
+    "holds_guests",
     "is_record",
     "outcome_matches",
     "preview",

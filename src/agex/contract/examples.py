@@ -6,7 +6,6 @@ import ast
 import builtins
 import copy
 import re
-import textwrap
 import traceback
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ from agex.contract.barevalue import bare, holds_guest_made, shown_as
 from agex.contract.equality import same_value
 from agex.contract.preview import short_repr
 from agex.errors import DefinitionError
+from agex.printable import line
 from agex.typeslots import name_of
 
 if TYPE_CHECKING:
@@ -314,5 +314,9 @@ def describe_failure(example: Example, got: str) -> str:
         got: the repr of the value, or ``ValueError: message`` for an error.
     """
     lines = {"call": example.source, "expected": example.expected_text, "got": got}
-    told = [f"  {name + ':':<10}{textwrap.indent(text, ' ' * 12).strip()}" for name, text in lines.items()]
+    told = [f"  {name + ':':<10}{_indented(text)}" for name, text in lines.items()]
     return "\n".join(["example failed", *told])
+
+
+def _indented(text: str) -> str:
+    return f"\n{' ' * 12}".join(map(line, text.strip().split("\n")))

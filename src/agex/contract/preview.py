@@ -1,6 +1,7 @@
 """Bounded text for any value, without running the hooks of its class.
 
-``short_repr`` is for error messages, ``preview`` for showing inputs in a prompt.
+``short_repr`` is for error messages, ``preview`` for showing inputs in a prompt. Where a preview is given a
+limit of time for it, objects of the host are asked for their own repr, see `agex.contract.ownrepr`.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from itertools import islice
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
+from agex.contract.ownrepr import HostTexts, own_repr
 from agex.contract.realtype import (
     class_attribute,
     class_name,
@@ -44,21 +46,26 @@ def short_repr(value: object, limit: int = 80) -> str:
     return _cut(line(" ".join(_safely(_Room(limit=limit).text, value).split("\n"))), limit)
 
 
-def preview(value: object, limit: int = 1000) -> str:
+def preview(value: object, limit: int = 1000, texts: HostTexts | None = None) -> str:
     """Write what a reader needs to know of *value*, in at most *limit* characters.
 
     Tables and arrays show shape, types and their first rows; long collections their first and
     last items and their length; other objects their class and public attributes.
+
+    Args:
+        value: any object.
+        limit: characters.
+        texts: asks objects of the host for the repr of their class; without it, none is asked.
     """
-    return _cut(_safely(partial(_preview, limit=limit), value), limit)
+    return _cut(_safely(partial(_preview, limit=limit, texts=texts), value), limit)
 
 
-def _preview(value: object, limit: int) -> str:
+def _preview(value: object, limit: int, texts: HostTexts | None) -> str:
     for show in (_table, _array):
         text = show(value, limit)
         if text:
             return text
-    return line(_Room(limit=limit).text(value))
+    return line(_Room(limit=limit, texts=texts).text(value))
 
 
 def _safely(write: Callable[[Any], str], value: object) -> str:
@@ -86,6 +93,7 @@ class _Room:
     limit: int
     depth: int = _DEPTH
     above: frozenset[int] = frozenset()
+    texts: HostTexts | None = None
 
     def text(self, value: Any) -> str:
         """Write *value*, in about ``limit`` characters."""
@@ -153,6 +161,9 @@ def _structure(value: Any, room: _Room) -> str:
     shaped = _library_value(value)
     if shaped:
         return shaped
+    own = own_repr(value, room.texts) if room.texts is not None else None
+    if own is not None:
+        return _cut(own, room.limit)
     names = _field_names(kind)
     if names:
         return f"{class_name(kind)}({', '.join(_attributes(value, names, room))})"

@@ -16,6 +16,7 @@ from typing import Any
 
 from agex import values
 from agex.errors import SandboxError
+from agex.hosttexts import HostTexts
 from agex.isolation.faults import ProtocolError
 from agex.isolation.signatures import described
 from agex.sandbox import KeptCode, Sandbox, Session
@@ -110,6 +111,7 @@ class Exports(KeptCode):
         self._granted = dict(granted)
         self._take = take
         self._give = give
+        self._texts = HostTexts()
         self._objects: list[Any] = []
         self._ids: dict[int, int] = {}
 
@@ -132,15 +134,22 @@ class Exports(KeptCode):
         if number is None:
             number = self._ids[id(value)] = len(self._objects)
             self._objects.append(value)
-        return {"id": number, **describe(value, self._dir, _short)}
+        return {"id": number, **describe(value, self._dir, self._short)}
 
     def descriptions(self) -> dict[str, Any]:
         """Describe what the policy grants by name."""
-        return {name: describe(value, self._dir, _short) for name, value in self._granted.items()}
+        return {name: describe(value, self._dir, self._short) for name, value in self._granted.items()}
 
     def _dir(self, value: Any) -> list[str]:
         found: list[str] = self.monitor.builtins["dir"](value)
         return found
+
+    def _short(self, value: Any) -> str:
+        """Return the text of a default or an annotation, under a limit of time: any object can be one."""
+        if isinstance(value, type):
+            return value.__name__
+        text = repr(value) if _is_plain(value) else self._texts.of(value)
+        return f"<{type(value).__name__}>" if text is None else text[:_REPR_CHARS]
 
     def host_object(self, name: str) -> Any:
         """Find what a worker named: it can name what it was given, and its own functions."""
@@ -239,7 +248,13 @@ def _description(text: str) -> Mapping[str, Any]:
     return found
 
 
-def _short(value: Any) -> str:
-    if isinstance(value, type):
-        return value.__name__
-    return repr(value)[:_REPR_CHARS]
+_ATOMS = (int, float, complex, bool, str, bytes, type(None), type(...))
+
+
+def _is_plain(value: Any) -> bool:
+    """Tell whether the repr of a value runs no code but the interpreter's."""
+    if type(value) is tuple:
+        return all(map(_is_plain, value))
+    if type(value).__module__ in ("types", "typing") and not hasattr(value, "__metadata__"):
+        return all(map(_is_plain, getattr(value, "__args__", ())))
+    return type(value) in _ATOMS or isinstance(value, type)

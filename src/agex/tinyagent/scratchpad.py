@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from agex import printable
 from agex.contract import preview
 
 __all__ = ["AgentMemory", "functions_of"]
@@ -94,7 +95,7 @@ def _entries(entries: list[str]) -> Iterator[str]:
     if hidden > 0:
         yield f"- ({hidden} earlier ones are not shown)"
     for entry in entries[-SHOWN:]:
-        yield f"- {entry[:NOTE_CHARS]}{'...' if len(entry) > NOTE_CHARS else ''}"
+        yield f"- {printable.hanging(entry[:NOTE_CHARS])}{'...' if len(entry) > NOTE_CHARS else ''}"
 
 
 def _text(value: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from agex.agent.call import Call
 from agex.agent.listing import signature_text
 from agex.agent.loop import Failure, Observation, Success
-from agex.agent.observation import cut_middle, encodable
+from agex.agent.observation import cut_middle, encodable, error_text, quoted
 from agex.agent.thread import in_thread, or_cancelled, turn_of
 from agex.models.actions import Action, PythonAction
 from agex.tinyagent.executor import ExecutionResult, PythonExecutor
@@ -45,7 +45,7 @@ class Workbench:
         return Observation(
             text=text or SILENT,
             failed=not result.success,
-            brief=encodable(result.error or ""),
+            brief=error_text(encodable(result.error or "")),
             seconds=result.duration_ms / 1000,
         )
 
@@ -65,9 +65,9 @@ def _text(result: ExecutionResult) -> str:
     said = "\n".join(str(signal) for signal in result.signals)
     parts = [result.output, cut_middle(said, SAID_CHARS)]
     if not result.success:
-        parts.append(cut_middle(result.traceback.strip() or result.error or "", SAID_CHARS))
+        parts.append(cut_middle(error_text(result.traceback or result.error or ""), SAID_CHARS))
         parts.extend(map(_usage, result.called))
-    return encodable("\n".join(part for part in parts if part))
+    return encodable(quoted("\n".join(part for part in parts if part)))
 
 
 def _usage(tool: Tool) -> str:
