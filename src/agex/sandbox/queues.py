@@ -79,6 +79,7 @@ def _in_slices(wait: Callable[[float], bool], timeout: float | None) -> bool:
 
 
 _sleep = time.sleep
+_NO_NUMBERS = frozenset({type(None), str, bytes, list, tuple, dict, set})
 
 
 def sleep(seconds: Any, /) -> None:
@@ -86,6 +87,8 @@ def sleep(seconds: Any, /) -> None:
     if isinstance(seconds, float):
         length: float = float.__float__(seconds)
     else:
+        if type(seconds) in _NO_NUMBERS:
+            _sleep(seconds)  # which says so in the words of this Python
         length = operator.index(seconds)
     if not _SLICE < length < threading.TIMEOUT_MAX:
         check_stop()

@@ -26,6 +26,9 @@ _NEEDS: dict[str, str] = {
 _AWAITED = "an async function is awaited there: no thread can wait for it (tests/browser/test_no_threads.py)"
 _WAITS = "the test waits for a task without an event loop"
 
+_NO_WATCH = (
+    "no thread looks at the clock: the time of a registered function is the agent's (docs/security.md)"
+)
 _NO_ZONES = "there are no time zones until a page loads tzdata"
 
 _TESTS: dict[str, str] = {
@@ -36,6 +39,7 @@ _TESTS: dict[str, str] = {
     "tests/agent/test_async.py::test_an_async_sub_task": _AWAITED,
     "tests/agent/test_async.py::test_more_tasks_than_a_pool": _AWAITED,
     "tests/agent/test_concurrency.py::test_more_actions_than_places": _AWAITED,
+    "tests/agent/test_nesting.py::test_tasks_that_are_nested_too_deep": _AWAITED,
     "tests/agent/test_pages.py::test_a_run_that_goes_on": _WAITS,
     "tests/agent/test_registration.py::test_an_async_function_reaches_files": _AWAITED,
     "tests/agent/test_run.py::test_a_started_run_gives": _WAITS,
@@ -66,6 +70,8 @@ _TESTS: dict[str, str] = {
     "[an own time zone": _NO_ZONES,
     "tests/sandbox/test_ways_round.py::test_private_state_of_the_host_is_not_read"
     "[a time zone of made up data, by a zone": _NO_ZONES,
+    "tests/sandbox/test_host_time.py::test_a_function_of_the_host_is_not_interrupted": _NO_WATCH,
+    "tests/sandbox/test_host_time.py::test_guest_code_ends_at_its_limit_also_in_a_callback": _NO_WATCH,
     "tests/files/test_escapes.py::test_a_root_that_is_replaced": "a directory is not held open there",
 }
 """Tests and files, by the start of their ids."""
@@ -79,6 +85,9 @@ _FILES: dict[str, str] = {
     "tests/state/test_crash_power.py": "processes are traced in it",
     "tests/state/test_disk.py": "a state on disk is not for a tab",
     "tests/state/test_tamper.py": "a state on disk is not for a tab",
+    "tests/state/test_store_readonly.py": "a state on disk is not for a tab",
+    "tests/files/test_given_by_others.py": "a tab has no pipes, sockets and devices among its files",
+    "tests/agent/test_overlap.py": "tasks overlap in threads there; test_overlap_machine.py runs",
     "tests/state/test_redis.py": "a server is started in it",
     "tests/state/test_postgres.py": "a server is started in it",
     "tests/browser/test_model.py": "a server is started in it; node/session.mjs asks one",
