@@ -27,7 +27,7 @@ _AWAITED = "an async function is awaited there: no thread can wait for it (tests
 _WAITS = "the test waits for a task without an event loop"
 
 _NO_WATCH = (
-    "no thread looks at the clock: the time of a registered function is the agent's (docs/security.md)"
+    "no thread looks at the clock: what a registered function takes is the agent's time (docs/security.md)"
 )
 _NO_ZONES = "there are no time zones until a page loads tzdata"
 
