@@ -20,12 +20,13 @@ import sys
 import threading
 import types
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from importlib.machinery import ModuleSpec
 from typing import TYPE_CHECKING, Any
 
 from agex.sandbox.hosttime import of_host
+from agex.typeslots import module_of
 
 if TYPE_CHECKING:
     from agex.sandbox.libraries.settings import Setting
@@ -70,23 +71,45 @@ class _Noted:
         self.tables: dict[int, tuple[Any, Any]] = {}
         self.seeds: dict[str, tuple[Callable[[Any], object], Any]] = {}
         """Generators that were seeded since: what puts their state back, and the state."""
+        self._count = 0
 
-    def note(self, settings: Iterator[Setting]) -> None:
+    def note(self, settings: Sequence[Setting]) -> None:
         """Note settings as they are now."""
+        self._count = len(settings)
         for setting in settings:
             with contextlib.suppress(AttributeError):  # of another version; or another thread is loading it
                 values = self.values[setting] = setting.read()
-                for each in values.values() if setting.holds_tables else ():
-                    self._note_table(each, deep=setting.deep)
+                if setting.holds_tables:
+                    self._note_tables(values.values(), deep=setting.deep)
 
-    def _note_table(self, table: Any, *, deep: bool) -> None:
-        kind = _kind(table)
-        if kind is None or id(table) in self.tables:
+    def _note_tables(self, values: Collection[Any], *, deep: bool) -> None:
+        kinds = {type(each) for each in values}
+        if not (kinds := {each for each in kinds if _is_table(each)}):
             return
-        copied = kind(table) if kind is not dict else dict.copy(table)
-        self.tables[id(table)] = table, copied
-        for each in (copied.values() if kind is dict else copied) if deep else ():
-            self._note_table(each, deep=True)
+        for table in values:
+            if type(table) in kinds and id(table) not in self.tables:
+                copied = _copied(table)
+                self.tables[id(table)] = table, copied
+                if deep:
+                    self._note_tables(copied.values() if type(copied) is dict else copied, deep=True)
+
+    def copied(self) -> _Noted:
+        """Return a note of one's own, which takes over what the host changes."""
+        own = _Noted()
+        own._count = self._count
+        own.values = {setting: dict(values) for setting, values in self.values.items()}
+        own.tables = dict(self.tables)
+        return own
+
+    def is_current(self, settings: Sequence[Setting]) -> bool:
+        """Return whether the settings are as they were noted. It takes less than to note them."""
+        if len(settings) != self._count:
+            return False
+        for setting, was in self.values.items():
+            now = setting.read()
+            if not _is_same(now, was) and (len(now) != len(was) or _changed(now, was)):
+                return False
+        return all(_is_same(table, was) for table, was in self.tables.values())
 
     def adopt(self, before: _Noted, after: _Noted) -> None:
         """Take over what changed between two notes: the host changed it."""
@@ -100,25 +123,18 @@ class _Noted:
             if key not in self.tables or key not in before.tables:
                 self.tables[key] = table, now
             elif not _is_same(before.tables[key][1], now):
-                mine = self.tables[key][1]
-                if type(now) is dict:
+                mine = dict(self.tables[key][1]) if type(now) is dict else now
+                if mine is not now:
                     _merge(mine, before.tables[key][1], now)
-                else:
-                    self.tables[key] = table, now
+                self.tables[key] = table, mine
 
     def put_back(self) -> None:
         """Have the settings be as they were noted."""
-        changed = {id(table) for table, was in self.tables.values() if _restore(table, was)}
+        written = [setting for setting, was in self.values.items() if _write(setting, was)]
+        restored = {id(table) for table, was in self.tables.values() if _restore(table, was)}
         for setting, was in self.values.items():
-            with contextlib.suppress(AttributeError):
-                now = setting.read()
-                names = [
-                    name for name in {**now, **was} if _differs(now.get(name, _NONE), was.get(name, _NONE))
-                ]
-                for name in names:
-                    setting.write(name, was.get(name, setting.NONE))
-                if names or not changed.isdisjoint(map(id, was.values())):
-                    setting.after()
+            if setting in written or not restored.isdisjoint(map(id, was.values())):
+                setting.after()
         while self.seeds:
             put, state = self.seeds.popitem()[1]
             put(state)
@@ -135,32 +151,49 @@ def _differs(one: Any, other: Any) -> bool:
 _PLAIN = frozenset({bool, float, int, str})
 
 
+def _changed(one: Mapping[Any, Any], other: Mapping[Any, Any]) -> list[Any]:
+    return [name for name in {**one, **other} if _differs(one.get(name, _NONE), other.get(name, _NONE))]
+
+
 def _merge(mine: dict[Any, Any], before: Mapping[Any, Any], after: Mapping[Any, Any]) -> None:
-    for name, value in after.items():
-        if _differs(before.get(name, _NONE), value):
-            mine[name] = value
+    changed = {name: each for name, each in after.items() if _differs(before.get(name, _NONE), each)}
+    mine.update(changed)
     for name in before.keys() - after.keys():
         mine.pop(name, None)
 
 
-def _kind(value: Any) -> Any:
-    """Return the builtin class of a table; None for any other value."""
-    if type(value) in _TABLES:
-        return type(value)
-    # Those of libraries check what is written to them; a class of a guest's may not be among them.
-    is_librarys = isinstance(type(value), type) and type(value).__module__.partition(".")[0] in _WITH_TABLES
-    return dict if is_librarys and issubclass(type(value), dict) else None
+def _write(setting: Setting, was: dict[Any, Any]) -> bool:
+    """Write what is not as it was; return whether there is such."""
+    now = setting.read()
+    names = [] if _is_same(now, was) else _changed(now, was)
+    for name in names:
+        setting.write(name, was.get(name, setting.NONE))
+    return bool(names)
+
+
+def _is_table(kind: type) -> bool:
+    """Return whether objects of a class are tables. A dict of a library's checks what is written to it."""
+    if kind in _TABLES:
+        return True
+    return issubclass(kind, dict) and module_of(kind).partition(".")[0] in _WITH_TABLES
 
 
 _TABLES = frozenset({dict, list, set})
 _WITH_TABLES = frozenset({"matplotlib", "seaborn"})
 
 
+def _copied(table: Any) -> Any:
+    return dict(dict.items(table)) if isinstance(table, dict) else table.copy()
+
+
 def _is_same(one: Any, other: Any) -> bool:
     """Return whether two tables hold the same objects. None is asked what it equals: it may be a guest's."""
-    if len(one) != len(other) or not all(map(operator.is_, one, other)):
-        return False
-    return type(other) is not dict or all(map(operator.is_, dict.values(one), dict.values(other)))
+    if type(other) is not dict:
+        return len(one) == len(other) and all(map(operator.is_, one, other))
+    return dict.__len__(one) == len(other) and (
+        all(map(operator.is_, dict.values(one), other.values()))
+        and all(map(operator.is_, dict.keys(one), other))
+    )
 
 
 def _restore(table: Any, was: Any) -> bool:
@@ -168,7 +201,7 @@ def _restore(table: Any, was: Any) -> bool:
     if _is_same(table, was):
         return False
     if type(was) is dict:
-        if not (len(table) == len(was) and all(map(operator.is_, table, was))):
+        if not (dict.__len__(table) == len(was) and all(map(operator.is_, dict.keys(table), was))):
             dict.clear(table)  # at first, so that no key of a guest's is asked what it equals
         dict.update(table, was)
     elif type(was) is list:
@@ -200,6 +233,8 @@ class Held:
             _WORKING.reset(self._tokens[1])
             _AROUND.reset(self._tokens[0])
         self.noted.put_back()
+        if not _HELD:
+            _LAST["noted"] = self.noted
 
 
 _HELD: list[Held] = []
@@ -217,10 +252,7 @@ def hold() -> Held:
     with _LOCK:
         first = next((each for each in _HELD if each.shares), None)
         is_within = around is not None and around in _HELD
-        if first is None or is_within:
-            noted = _now()
-        else:
-            noted = first.noted
+        noted = _now().copied() if first is None or is_within else first.noted
         held = Held(noted, shares=not is_within)
         if not _HELD:
             sys.meta_path.insert(0, _LOADING)
@@ -230,11 +262,19 @@ def hold() -> Held:
 
 
 def _now() -> _Noted:
+    """Return the settings as they are, which nobody changes: what was noted last, where it holds."""
     from agex.sandbox.libraries import settings
 
-    noted = _Noted()
-    noted.note(settings.loaded())
-    return noted
+    found = settings.loaded()
+    last = _LAST.get("noted")
+    if last is None or not last.is_current(found):
+        last = _LAST["noted"] = _Noted()
+        last.note(found)
+    return last
+
+
+_LAST: dict[str, _Noted] = {}
+"""What was noted last, by all threads. Between runs, it is what the host has."""
 
 
 def _note_seed(name: str, put: Callable[[Any], object], state: Any) -> None:
@@ -259,9 +299,10 @@ def staying() -> Iterator[None]:
     finally:
         _WORKING.reset(token)
         after = _now()
-        with _LOCK:
-            for noted in {id(each.noted): each.noted for each in _HELD}.values():
-                noted.adopt(before, after)
+        if after is not before:
+            with _LOCK:
+                for noted in {id(each.noted): each.noted for each in _HELD}.values():
+                    noted.adopt(before, after)
 
 
 def keep_functions(policy: Policy) -> None:

@@ -8,10 +8,10 @@ for among those that are loaded, and none is imported.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, Final
 
-from agex.sandbox.standins import is_stand_in, replace
+from agex.sandbox.standins import replace
 
 __all__ = ["Setting", "loaded", "watch_seeds"]
 
@@ -36,7 +36,7 @@ class Setting:
     def __init__(
         self,
         read: Callable[[], dict[Any, Any]],
-        write: Callable[[Any, Any], None],
+        write: Callable[[Any, Any], object],
         *,
         holds_tables: bool = False,
         deep: bool = False,
@@ -46,11 +46,9 @@ class Setting:
         self.holds_tables, self.deep = holds_tables, deep
 
 
-def loaded() -> Iterator[Setting]:
-    """Yield the settings of the modules that are there."""
-    for name, settings in _SETTINGS.items():
-        if name in sys.modules:
-            yield from settings
+def loaded() -> list[Setting]:
+    """Return the settings of the modules that are there."""
+    return [each for name, settings in _SETTINGS.items() if name in sys.modules for each in settings]
 
 
 def _at(module: str, path: str) -> Any:
@@ -58,6 +56,23 @@ def _at(module: str, path: str) -> Any:
     for part in path.split(".") if path else ():
         found = getattr(found, part)
     return found
+
+
+def _accessors(module: str, path: str) -> list[Setting]:
+    """Return the accessors that a class of pandas or polars was given: their names, and they themselves."""
+
+    def read() -> dict[Any, Any]:
+        class_ = _at(module, path)
+        return {name: vars(class_).get(name) for name in tuple(class_._accessors)}
+
+    def write(name: str, value: Any) -> None:
+        if value is Setting.NONE:
+            delattr(_at(module, path), name)
+        else:
+            setattr(_at(module, path), name, value)
+
+    # The members at first: which are new, the names say.
+    return [Setting(read, write), _named(module, f"{path}._accessors")]
 
 
 def _named(module: str, path: str, *, deep: bool = False, after: Callable[[], None] = _nothing) -> Setting:
@@ -78,25 +93,22 @@ def _all_named(module: str, *paths: str) -> list[Setting]:
 
 
 def _members(module: str, path: str) -> Setting:
-    """Return the public members of a class, to which a library lets its users add some."""
+    """Return the public tables of a class, which a class below has for itself once it adds to one."""
 
     def read() -> dict[Any, Any]:
-        return {n: v for n, v in vars(_at(module, path)).items() if not (n.startswith("_") or _is_ours(v))}
+        return {
+            n: v
+            for n, v in dict(vars(_at(module, path))).items()
+            if type(v) is dict and not n.startswith("_")
+        }
 
-    def write(name: Any, value: Any) -> None:
+    def write(name: str, value: Any) -> None:
         if value is Setting.NONE:
             delattr(_at(module, path), name)
         else:
             setattr(_at(module, path), name, value)
 
     return Setting(read, write, holds_tables=True, deep=True)
-
-
-def _is_ours(value: Any) -> bool:
-    try:
-        return is_stand_in(value)
-    except TypeError:  # no weak reference to it: none of ours
-        return False
 
 
 def _called(module: str, get: str, put: str) -> Setting:
@@ -126,55 +138,46 @@ def _locale() -> Setting:
     return Setting(read, lambda _, value: locale.setlocale(locale.LC_ALL, value))
 
 
-_DECIMALS = ("DefaultContext", "BasicContext", "ExtendedContext")
 _OF_DECIMALS = ("prec", "rounding", "Emin", "Emax", "capitals", "clamp")
 
 
 def _decimals() -> Setting:
-    def read() -> dict[Any, Any]:
-        found: dict[Any, Any] = {}
-        for each in _DECIMALS:
-            context = _at("decimal", each)
-            found.update(((each, name), getattr(context, name)) for name in _OF_DECIMALS)
-            for name in ("traps", "flags"):
-                found.update(((each, name, signal), on) for signal, on in getattr(context, name).items())
-        return found
+    """Return the context that those of new threads are made of."""
 
-    def write(where: Any, value: Any) -> None:
-        context = _at("decimal", where[0])
-        if len(where) > 2:
-            getattr(context, where[1])[where[2]] = value
+    def read() -> dict[Any, Any]:
+        context = _at("decimal", "DefaultContext")
+        return {**{name: getattr(context, name) for name in _OF_DECIMALS}, **context.traps}
+
+    def write(name: Any, value: Any) -> None:
+        context = _at("decimal", "DefaultContext")
+        if name in _OF_DECIMALS:
+            setattr(context, name, value)
         else:
-            setattr(context, where[1], value)
+            context.traps[name] = value
 
     return Setting(read, write)
 
 
 def _loggers() -> list[Setting]:
-    """Return what loggers are told to leave out, and to whom they hand on. A new logger stays as it is."""
+    """Return what loggers are told to leave out. One that is new stays as it is."""
 
     def known() -> list[Any]:
-        logging: Any = sys.modules["logging"]
-        found = list(logging.root.manager.loggerDict.values())
-        return [logging.root, *(each for each in found if isinstance(each, logging.Logger))]
+        root = _at("logging", "root")
+        return [root, *(each for each in list(root.manager.loggerDict.values()) if hasattr(each, "level"))]
 
-    def read() -> dict[Any, Any]:
-        return {(each, name): vars(each)[name] for each in known() for name in _OF_LOGGERS}
+    def write(logger: Any, level: Any) -> None:
+        if level is not Setting.NONE:
+            logger.setLevel(level)  # loggers remember what they may leave out
 
-    def write(where: Any, value: Any) -> None:
-        logger, name = where
-        if value is Setting.NONE:  # it was made since
-            return
-        if name == "level":
-            logger.setLevel(value)  # loggers remember what they may leave out
-        else:
-            setattr(logger, name, value)
+    def add_or_remove(logger: Any, handlers: Any) -> None:
+        if handlers is not Setting.NONE:
+            logger.handlers = handlers
 
-    of_loggers = Setting(read, write, holds_tables=True)
-    return [of_loggers, Setting(lambda: {"": _at("logging", "root.manager.disable")}, _disable)]
-
-
-_OF_LOGGERS = ("level", "propagate", "disabled", "handlers", "filters")
+    return [
+        Setting(lambda: {each: each.level for each in known()}, write),
+        Setting(lambda: {each: each.handlers for each in known()}, add_or_remove, holds_tables=True),
+        Setting(lambda: {"": _at("logging", "root.manager.disable")}, _disable),
+    ]
 
 
 def _disable(_: Any, level: Any) -> None:
@@ -184,9 +187,9 @@ def _disable(_: Any, level: Any) -> None:
 def _forget_filters() -> None:
     forget = getattr(sys.modules["warnings"], "_filters_mutated_lock_held", None)
     if forget is None:
-        sys.modules["warnings"]._filters_mutated()  # type: ignore[attr-defined]
+        sys.modules["warnings"]._filters_mutated()
         return
-    with sys.modules["warnings"]._lock:  # type: ignore[attr-defined]
+    with sys.modules["warnings"]._lock:
         forget()
 
 
@@ -239,8 +242,7 @@ _SETTINGS: dict[str, list[Setting]] = {
     # matplotlib
     "matplotlib": [
         _named("matplotlib", "rcParams", deep=True),
-        _named("matplotlib", "rcParamsDefault", deep=True),
-        *_all_named("matplotlib", "colormaps._cmaps", "color_sequences._color_sequences"),
+        *_all_named("matplotlib", "rcParamsDefault", "colormaps._cmaps", "color_sequences._color_sequences"),
     ],
     "matplotlib.colors": [_named("matplotlib.colors", "_colors_full_map", after=_forget_colors)],
     "matplotlib.dates": _all_named("matplotlib.dates", "_epoch"),
@@ -251,10 +253,7 @@ _SETTINGS: dict[str, list[Setting]] = {
     ),
     "matplotlib.pyplot": _all_named("matplotlib.pyplot", "_backend_mod"),
     "matplotlib.scale": _all_named("matplotlib.scale", "_scale_mapping"),
-    "matplotlib.style": [
-        _named("matplotlib.style", "library", deep=True),
-        *_all_named("matplotlib.style", "available"),
-    ],
+    "matplotlib.style": _all_named("matplotlib.style", "library", "available"),
     "matplotlib.units": _all_named("matplotlib.units", "registry"),
     "seaborn._core.plot": _all_named("seaborn._core.plot", "Plot.config._theme", "Plot.config._display"),
     "seaborn.palettes": [_named("seaborn.palettes", "SEABORN_PALETTES", deep=True)],
@@ -265,18 +264,9 @@ _SETTINGS: dict[str, list[Setting]] = {
         _named("pandas._config.config", "_global_config", deep=True, after=_tell_of_options)
     ],
     "pandas.core.dtypes.base": _all_named("pandas.core.dtypes.base", "_registry.dtypes", "registry.dtypes"),
-    "pandas.core.frame": [
-        *_all_named("pandas.core.frame", "DataFrame._accessors"),
-        _members("pandas.core.frame", "DataFrame"),
-    ],
-    "pandas.core.indexes.base": [
-        *_all_named("pandas.core.indexes.base", "Index._accessors"),
-        _members("pandas.core.indexes.base", "Index"),
-    ],
-    "pandas.core.series": [
-        *_all_named("pandas.core.series", "Series._accessors"),
-        _members("pandas.core.series", "Series"),
-    ],
+    "pandas.core.frame": _accessors("pandas.core.frame", "DataFrame"),
+    "pandas.core.indexes.base": _accessors("pandas.core.indexes.base", "Index"),
+    "pandas.core.series": _accessors("pandas.core.series", "Series"),
     "pandas.plotting._core": _all_named("pandas.plotting._core", "_backends"),
     # others
     "plotly.express._core": [_slots("plotly.express._core", "defaults")],
@@ -289,6 +279,10 @@ _SETTINGS: dict[str, list[Setting]] = {
     ),
     "plotly.io._templates": _all_named("plotly.io._templates", "templates._templates", "templates._default"),
     "polars.config": [_polars()],
+    "polars.dataframe.frame": _accessors("polars.dataframe.frame", "DataFrame"),
+    "polars.expr.expr": _accessors("polars.expr.expr", "Expr"),
+    "polars.lazyframe.frame": _accessors("polars.lazyframe.frame", "LazyFrame"),
+    "polars.series.series": _accessors("polars.series.series", "Series"),
     "sklearn._config": [
         Setting(
             lambda: {"": _at("sklearn._config", "_get_threadlocal_config")()},
