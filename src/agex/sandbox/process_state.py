@@ -15,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
+import itertools
 import operator
 import sys
 import threading
@@ -72,6 +73,7 @@ class _Noted:
         self.seeds: dict[str, tuple[Callable[[Any], object], Any]] = {}
         """Generators that were seeded since: what puts their state back, and the state."""
         self._count = 0
+        self._seen: _Seen | None = None
 
     def note(self, settings: Sequence[Setting]) -> None:
         """Note settings as they are now."""
@@ -109,10 +111,13 @@ class _Noted:
             now = setting.read()
             if not _is_same(now, was) and (len(now) != len(was) or _changed(now, was)):
                 return False
-        return all(_is_same(table, was) for table, was in self.tables.values())
+        if self._seen is None:
+            self._seen = _Seen(self.tables.values())
+        return self._seen.is_current()
 
     def adopt(self, before: _Noted, after: _Noted) -> None:
         """Take over what changed between two notes: the host changed it."""
+        self._seen = None
         for setting, values in after.values.items():
             was = before.values.get(setting)
             if was is None:
@@ -130,14 +135,51 @@ class _Noted:
 
     def put_back(self) -> None:
         """Have the settings be as they were noted."""
-        written = [setting for setting, was in self.values.items() if _write(setting, was)]
+        written: list[Setting] = []
+        with contextlib.ExitStack() as steps:  # each is made, also where one fails
+            steps.callback(self._put_seeds_back)
+            steps.callback(self._put_tables_back, written)
+            for setting, was in self.values.items():
+                steps.callback(_write, setting, was, written)
+
+    def _put_tables_back(self, written: list[Setting]) -> None:
         restored = {id(table) for table, was in self.tables.values() if _restore(table, was)}
         for setting, was in self.values.items():
             if setting in written or not restored.isdisjoint(map(id, was.values())):
                 setting.after()
+
+    def _put_seeds_back(self) -> None:
         while self.seeds:
             put, state = self.seeds.popitem()[1]
             put(state)
+
+
+class _Seen:
+    """The objects in tables, in one row: to look at them is one call into C. It is done at each function."""
+
+    def __init__(self, tables: Collection[tuple[Any, Any]]) -> None:
+        self._dicts = [table for table, was in tables if type(was) is dict]
+        self._lists = [table for table, was in tables if type(was) is list]
+        self._sets = [pair for pair in tables if type(pair[1]) is set]
+        copies = [was for _, was in tables if type(was) is not set]
+        dicts, lists = ([each for each in copies if type(each) is kind] for kind in (dict, list))
+        self._sizes = [len(each) for each in (*dicts, *lists)]
+        self._row = list(_row(dicts, lists))
+
+    def is_current(self) -> bool:
+        """Return whether the tables hold the same objects."""
+        sizes = [*map(dict.__len__, self._dicts), *map(len, self._lists)]
+        return (
+            sizes == self._sizes
+            and all(map(operator.is_, _row(self._dicts, self._lists), self._row))
+            and all(_is_same(table, was) for table, was in self._sets)
+        )
+
+
+def _row(dicts: list[Any], lists: list[Any]) -> Iterator[Any]:
+    """Return the values of dicts and their last keys: a new one stands last."""
+    lasts = (next(dict.__reversed__(each), None) for each in dicts)
+    return itertools.chain(itertools.chain.from_iterable((*map(dict.values, dicts), *lists)), lasts)
 
 
 _NONE: Any = object()
@@ -162,13 +204,14 @@ def _merge(mine: dict[Any, Any], before: Mapping[Any, Any], after: Mapping[Any, 
         mine.pop(name, None)
 
 
-def _write(setting: Setting, was: dict[Any, Any]) -> bool:
-    """Write what is not as it was; return whether there is such."""
+def _write(setting: Setting, was: dict[Any, Any], written: list[Setting]) -> None:
+    """Write what is not as it was, and note a setting of which there is such."""
     now = setting.read()
     names = [] if _is_same(now, was) else _changed(now, was)
     for name in names:
         setting.write(name, was.get(name, setting.NONE))
-    return bool(names)
+    if names:
+        written.append(setting)
 
 
 def _is_table(kind: type) -> bool:
@@ -188,6 +231,8 @@ def _copied(table: Any) -> Any:
 
 def _is_same(one: Any, other: Any) -> bool:
     """Return whether two tables hold the same objects. None is asked what it equals: it may be a guest's."""
+    if type(other) is set:  # a copy may have another order
+        return sorted(map(id, one)) == sorted(map(id, other))
     if type(other) is not dict:
         return len(one) == len(other) and all(map(operator.is_, one, other))
     return dict.__len__(one) == len(other) and (

@@ -64,8 +64,16 @@ def _units():
     matplotlib.units.registry[complex] = matplotlib.units.ConversionInterface()
 
 
+def _made_of(self, of):
+    """Do nothing."""
+
+
+def _numpy_state():
+    return np.random.get_state()[1].tobytes()
+
+
 def _accessor():
-    pd.api.extensions.register_series_accessor("mine")(type("Mine", (), {"__init__": lambda self, of: None}))
+    pd.api.extensions.register_series_accessor("mine")(type("Mine", (), {"__init__": _made_of}))
 
 
 def _dtype():
@@ -143,10 +151,10 @@ OWN = {
     "errors of numpy": (lambda: np.seterr(all="raise"), np.geterr),
     "printing of numpy": (lambda: np.set_printoptions(precision=2), lambda: np.get_printoptions()["precision"]),
     "the buffer of numpy": (lambda: np.setbufsize(4096), np.getbufsize),
-    "the generator of numpy": (lambda: np.random.seed(1), lambda: np.random.get_state()[1].tobytes()),
+    "the generator of numpy": (lambda: np.random.seed(1), _numpy_state),
     "the state of numpy's generator": (
         lambda: np.random.set_state(np.random.RandomState(1).get_state()),
-        lambda: np.random.get_state()[1].tobytes(),
+        _numpy_state,
     ),
     "Python's generator": (lambda: random.seed(1), random.getstate),
     "the state of Python's generator": (lambda: random.setstate(random.Random(2).getstate()), random.getstate),
@@ -157,7 +165,7 @@ OWN = {
     "the config of sklearn": (lambda: sklearn.set_config(transform_output="pandas"), sklearn.get_config),
     "the config of polars": (lambda: pl.Config.set_fmt_float("full"), lambda: pl.Config.state()["set_fmt_float"]),
     "a namespace of polars": (
-        lambda: pl.api.register_series_namespace("mine")(type("Mine", (), {"__init__": lambda s, of: None})),
+        lambda: pl.api.register_series_namespace("mine")(type("Mine", (), {"__init__": _made_of})),
         lambda: hasattr(pl.Series, "mine"),
     ),
     "the template of plotly": (lambda: setattr(pio.templates, "default", "ggplot2"), lambda: pio.templates.default),
