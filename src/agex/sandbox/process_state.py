@@ -52,6 +52,7 @@ _NOTE = "process state"
 
 
 def _may_change(policy: Policy) -> bool:
+    from agex.sandbox import stdlib
     from agex.sandbox.libraries import LibraryGrant  # loads no library
 
     for grant in policy.grants:
@@ -59,7 +60,11 @@ def _may_change(policy: Policy) -> bool:
             return True
         if grant.kind == "module" and isinstance(grant.target, types.ModuleType):
             made = policy.modules.get(grant.settings["name"] or grant.target.__name__)
-            if not isinstance(made, LibraryGrant) or made.lifted:
+            if isinstance(made, LibraryGrant):
+                is_curated = not made.lifted
+            else:
+                is_curated = made is not None and made is stdlib.grants().get(grant.target.__name__)
+            if not is_curated:
                 return True
     return False
 
@@ -107,10 +112,13 @@ class _Noted:
         """Return whether the settings are as they were noted. It takes less than to note them."""
         if len(settings) != self._count:
             return False
-        for setting, was in self.values.items():
-            now = setting.read()
-            if not _is_same(now, was) and (len(now) != len(was) or _changed(now, was)):
-                return False
+        try:
+            for setting, was in self.values.items():
+                now = setting.read()
+                if not _is_same(now, was) and (len(now) != len(was) or _changed(now, was)):
+                    return False
+        except AttributeError:  # it is there no more
+            return False
         if self._seen is None:
             self._seen = _Seen(self.tables.values())
         return self._seen.is_current()
@@ -206,7 +214,10 @@ def _merge(mine: dict[Any, Any], before: Mapping[Any, Any], after: Mapping[Any, 
 
 def _write(setting: Setting, was: dict[Any, Any], written: list[Setting]) -> None:
     """Write what is not as it was, and note a setting of which there is such."""
-    now = setting.read()
+    try:
+        now = setting.read()
+    except AttributeError:  # what held it was changed for something else
+        return
     names = [] if _is_same(now, was) else _changed(now, was)
     for name in names:
         setting.write(name, was.get(name, setting.NONE))

@@ -7,6 +7,7 @@ import decimal
 import gc
 import locale
 import logging
+import math
 import random
 import socket
 import sys
@@ -30,6 +31,7 @@ import sklearn
 import yaml
 
 from agex.sandbox import Limits, Policy, Sandbox
+from agex.sandbox.process_state import may_change
 
 SNS = "import seaborn as sns\n"
 YAML = "import yaml\n"
@@ -305,6 +307,43 @@ def test_what_a_registered_coroutine_changes_stays():
 def test_where_functions_alone_are_registered_nothing_is_put_back():
     exec_with("host()", host=lambda: mpl.rcParams.update({"lines.linewidth": 5}))
     assert rc() == 5
+
+
+def _granting(*modules):
+    policy = Policy.default()
+    for module in modules:
+        policy.module(module)
+    policy.fn(rc, name="f")
+    return policy
+
+
+def test_only_what_may_change_settings_has_them_looked_at():
+    lifted = Policy.default()
+    lifted.module(pd, include=("*", "set_option"))
+    assert may_change(lifted)
+    assert may_change(_granting(sns))
+    assert not may_change(_granting())
+    assert not may_change(_granting(np, pd, mpl, math))
+
+
+def test_a_member_that_the_host_gave_back_is_put_back_too():
+    policy = Policy.default()
+    policy.module(sklearn, include=("*", "set_config"))
+    before = sklearn.get_config()
+    Sandbox(policy).exec("import sklearn\nsklearn.set_config(transform_output='pandas')")
+    assert sklearn.get_config() == before
+
+
+def test_a_registered_class_is_put_back_as_a_module_is():
+    class Report:
+        def draw(self):
+            mpl.rcParams["lines.linewidth"] = 7
+
+    policy = Policy.default()
+    policy.cls(Report)
+    before = rc()
+    assert Sandbox(policy).exec("Report().draw()").error is None
+    assert rc() == before
 
 
 def test_a_seed_of_the_hosts_stays():
