@@ -13,6 +13,7 @@ from agex.sandbox.context import CURRENT
 from agex.sandbox.foreign_threads import THREADED
 from agex.sandbox.limits import Deadline, Limits
 from agex.sandbox.output import CAPTURE, Output
+from agex.sandbox.process_state import Held
 from agex.sandbox.resource_limits import resource_limits
 from agex.sandbox.result import Result
 
@@ -28,6 +29,8 @@ class Run:
     """The one of the two that is not in force."""
     tokens: tuple[Token[Any], Token[Any], Token[Any]] | None = None
     """What sets the variables of the context back."""
+    process: Held | None = None
+    """The settings of the process that it puts back, where its policy grants what may change them."""
     outer: Deadline | None = None
     """That of the run around this one."""
     _watch: Deadline | None = None

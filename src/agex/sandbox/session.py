@@ -12,7 +12,7 @@ from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from agex.errors import EvalError, SandboxError
-from agex.sandbox import floating, members, wall
+from agex.sandbox import floating, members, process_state, wall
 from agex.sandbox.callbacks import end_callbacks
 from agex.sandbox.closing import watch_generators
 from agex.sandbox.collecting import release_callbacks
@@ -73,6 +73,7 @@ class Session:
         self._output = output
         self.files = files
         """The workspace, as the host gave it."""
+        process_state.keep_functions(policy)
         self._hooks = Hooks(self._answer)
         self._guards = Guards(policy, self._hooks, self._trip, self._caught)
         self._builtins, self._switch = self._guards.builtins, self._guards.switch
@@ -230,7 +231,12 @@ class Session:
                 deadline.pause()
             capture = CAPTURE.set(None)
             try:
-                with as_host(), wall.without_workspace(), self._hooks.paused(self._guards.classes.made()):
+                with (
+                    process_state.staying(),
+                    as_host(),
+                    wall.without_workspace(),
+                    self._hooks.paused(self._guards.classes.made()),
+                ):
                     yield
             finally:
                 CAPTURE.reset(capture)
@@ -396,6 +402,8 @@ class Session:
             self._thread = threading.get_ident()
             # Past this method: `_guarded`, or another that runs begin in.
             self._base = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+            if process_state.may_change(self._policy):
+                run.process = process_state.hold()
         run.held.begin()
         # This context is the guest's from here: output is caught, the second wall stands, shut.
         run.decimals = floating.take_decimals(self._decimals)
@@ -418,6 +426,8 @@ class Session:
                 release_stdout()
                 self._switch.turn_off()
                 self._release_others()
+                if run.process is not None:
+                    run.process.put_back()
             result.duration = time.perf_counter() - run.start
             result.stdout = run.output.text()
             result.namespace = self.namespace
