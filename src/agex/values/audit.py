@@ -1,15 +1,17 @@
 """A look at a stream before it is loaded: its opcodes, its lengths, how deep its tuples are.
 
-A regular expression goes over runs of opcodes whose length it knows, so that reading a stream costs a
-fraction of loading it.
+A regular expression goes over runs of opcodes whose length it knows (see `grammar`), so that reading a stream
+costs a fraction of loading it.
 """
 
 from __future__ import annotations
 
 import math
 import re
+from functools import cache
 
 from agex.errors import StateCorrupt
+from agex.values.grammar import MANY, runs, safe_runs, shallow_runs
 
 __all__ = [
     "DOES",
@@ -22,8 +24,6 @@ __all__ = [
     "PAIR",
     "POP",
     "PUSH",
-    "SHORT",
-    "SIZED",
     "SIZES",
     "TAKES",
     "after",
@@ -35,14 +35,7 @@ __all__ = [
 ]
 
 _TUPLES = b"t\x85\x86\x87\x91R"  # the last two: a frozenset, a call, whose result may be a kind of tuple
-_TUPLE = rb"[tR\x85\x86\x87\x91]"
-_PLAIN = rb"[.()01Naesu}\]\x88\x89\x8f\x90\x93\x94\x97\x98]"
-_FIXED = rb"|[Kh][\s\S]|M[\s\S]{2}|[Jj][\s\S]{4}|[G\x95][\s\S]{8}|\x80\x05"
-SIZED = b"|".join(re.escape(bytes((n,))) + rb"[\s\S]{%d}" % n for n in range(33))
-SHORT = rb"[\x8cC](?:" + SIZED + b")"
-_SHORT = b"|" + SHORT
-_RUN = re.compile(b"(?:" + _PLAIN + b"|" + _TUPLE + _FIXED + _SHORT + b")*+")
-_FLAT_RUN = re.compile(b"(?:" + _PLAIN + _FIXED + _SHORT + b")*+")
+_RUN = runs()
 _LENGTHS = {0x8C: 1, 0x58: 4, 0x8D: 8, 0x43: 1, 0x42: 4, 0x8E: 8, 0x96: 8, 0x8A: 1, 0x8B: 4}
 """Opcodes with an argument of some length, and how many bytes say which."""
 
@@ -51,32 +44,59 @@ _DEEPEST = 50_000
 for each, of which a thread has 8 MB. The pickler itself gives up long before."""
 
 
-def audit(stream: bytes) -> None:
+def audit(stream: bytes) -> bool:
     """Check that a stream is made of the opcodes that the encoder writes.
 
     There is none that builds an object by its class, sets its state, or names a global as text; all
     calls are REDUCE. And no length says more than there is, so that none makes the unpickler reserve
     memory for it.
 
+    Args:
+        stream: opcodes without frames, which may hide where others begin.
+
+    Returns:
+        Whether it may put many keys somewhere that have one hash.
+
     Raises:
         StateCorrupt: it is not, or it nests more deeply than any value does.
     """
-    may_be_deep = at_most(stream, _TUPLES) > _DEEPEST
-    found = count(stream, _FLAT_RUN if may_be_deep else _RUN, _TUPLES)
     if stream[-1:] != b".":
         raise StateCorrupt("a stored value is cut short")
-    if found > _DEEPEST and _depth(stream) > _DEEPEST:
-        raise StateCorrupt("a stored value is nested more deeply than any value is")
+    if len(stream) <= _FEW_BYTES:
+        count(stream, _RUN, b"")
+        return False
+    if len(stream) > _DEEPEST and at_most(stream, _TUPLES) > _DEEPEST:
+        found = count(stream, shallow_runs(), _TUPLES)
+        if found > _DEEPEST and _depth(stream) > _DEEPEST:
+            raise StateCorrupt("a stored value is nested more deeply than any value is")
+    at = _end_of_safe(stream)
+    count(stream, _RUN, b"", at=at)
+    return at < len(stream)
+
+
+_FEW_BYTES = 2 * MANY
+"""What is shorter has fewer keys that may have one hash."""
+
+
+def _end_of_safe(stream: bytes) -> int:
+    at, size, run = 0, len(stream), safe_runs().match
+    while True:
+        found = run(stream, at)
+        assert found is not None  # it matches nothing, too
+        at = found.end()
+        if at >= size or SIZES[stream[at]]:
+            return at
+        at = after(stream, at)
 
 
 def at_most(stream: bytes, opcodes: bytes) -> int:
     """Return how many of some opcodes there may be: they may be bytes of a text as well."""
-    return len(stream) - len(stream.translate(None, opcodes))
+    return sum([stream.count(opcode) for opcode in opcodes])
 
 
-def count(stream: bytes, runs: re.Pattern[bytes], counted: bytes, most: float = math.inf) -> int:
+def count(stream: bytes, runs: re.Pattern[bytes], counted: bytes, most: float = math.inf, at: int = 0) -> int:
     """Check the opcodes; give how many of those to be counted the runs left out, or more than *most*."""
-    at, size, many, run = 0, len(stream), 0, runs.match
+    size, many, run = len(stream), 0, runs.match
     while True:
         found = run(stream, at)
         assert found is not None  # it matches nothing, too
@@ -91,12 +111,16 @@ def count(stream: bytes, runs: re.Pattern[bytes], counted: bytes, most: float = 
 
 
 _SET, _FEWER, _SETS, _LISTS = 240, 88, b"\x8f\x91", b"]}"
-_NO_SET = re.compile(
-    b"(?:" + _PLAIN.replace(rb"\x8f", b"") + rb"|[tR\x85\x86\x87]" + _FIXED + _SHORT + b")*+"
-)
-_NO_LIST = re.compile(
-    b"(?:" + _PLAIN.replace(rb"}\]", b"") + rb"|[\]}]\x94|[tR\x85\x86\x87\x91]" + _FIXED + _SHORT + b")*+"
-)
+
+
+@cache
+def _no_sets() -> re.Pattern[bytes]:
+    return runs(_SETS)
+
+
+@cache
+def _no_lists() -> re.Pattern[bytes]:
+    return runs(_LISTS, rb"[\]}]\x94|")
 
 
 def surplus(stream: bytes, enough: float = math.inf) -> int:
@@ -106,12 +130,12 @@ def surplus(stream: bytes, enough: float = math.inf) -> int:
     writes none. Beyond what is enough to know it is not counted any more.
     """
     found = 0
-    for opcodes, runs, each in ((_SETS, _NO_SET, _SET), (_LISTS, _NO_LIST, _FEWER)):
+    for opcodes, passed, each in ((_SETS, _no_sets, _SET), (_LISTS, _no_lists, _FEWER)):
         most = at_most(stream, opcodes)
         if opcodes == _LISTS:
             most -= stream.count(b"]\x94") + stream.count(b"}\x94")
         if most * each > len(stream) * _TOLERATED:  # else they may be bytes of a text as well
-            found += each * count(stream, runs, opcodes, enough / each)
+            found += each * count(stream, passed(), opcodes, enough / each)
     return found
 
 
@@ -132,9 +156,13 @@ def after(stream: bytes, at: int) -> int:
 
 def unframed(stream: bytes) -> bytes:
     """Return a stream without the frames that the pickler writes one after the other."""
+    if stream[2:3] == b"\x95" and int.from_bytes(stream[3:11], "little") == len(stream) - 11:
+        return stream[:2] + stream[11:]
     pieces, at = [stream[:2]], 2
     while stream[at : at + 1] == b"\x95":
         end = at + 9 + int.from_bytes(stream[at + 1 : at + 9], "little")
+        if end > len(stream):
+            raise StateCorrupt("a stored value is cut short")
         pieces.append(stream[at + 9 : end])
         at = end
         if at < len(stream) and not SIZES[stream[at]]:  # what is larger than a frame stands between two

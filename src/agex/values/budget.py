@@ -118,8 +118,10 @@ class Metered:
 
 
 def file_of(stream: bytes, clock: Clock | None) -> Any:
-    """Return the file that a stream is loaded from: all at once, or by a clock."""
-    return io.BytesIO(stream) if clock is None else Metered(stream, clock)
+    """Return the file that a stream without frames is loaded from: in one frame, or by a clock."""
+    if clock is not None:
+        return Metered(stream, clock)
+    return io.BytesIO(b"%b\x95%b%b" % (stream[:2], (len(stream) - 2).to_bytes(8, "little"), stream[2:]))
 
 
 _PIECE = 1024

@@ -9,10 +9,13 @@ regular expression.
 
 from __future__ import annotations
 
+import math
 import re
+from functools import cache
 
 from agex.errors import StateCorrupt
 from agex.values import audit, plain
+from agex.values.grammar import ATOM, GET, MANY, NUMBER, SHORT, many_unlike, runs
 
 __all__ = ["Weighed", "weigh"]
 
@@ -24,44 +27,71 @@ _LIGHT = 64
 _BATCH = 1000
 """Keys that the pickler puts in at once, and nobody more."""
 _APPENDS, _SET, _SETS, _ADDS, _FREEZES, _CALLS, _DISCARD, _FRAME = b"esu\x90\x91R0\x95"
-_MANY = 2000
-"""Keys that may have one hash: a tenth of a second."""
+
+_A = b"(?:" + ATOM + rb")\x94?+"
+_ONE = rb"(?:(?:[\]}\x8f\x97\x98]|" + SHORT + b"|" + NUMBER + rb")\x94?+|" + GET + b")"
+_TUPLE = rb"(?:" + _ONE + rb"{1,3}+[\x85\x86\x87]\x94?+|" + _ONE + b")"
+def _batches(token: bytes) -> re.Pattern[bytes]:
+    """Match a batch of tokens and of small containers of them."""
+    small = rb"[\]}\x8f]\x94?+\(" + token + rb"{0,200}+[eu\x90]"
+    return re.compile(rb"\((?:" + small + b"|" + token + rb")*+[eu\x90]", re.DOTALL)
+
+
+@cache
+def _without_tuples() -> re.Pattern[bytes]:
+    return _batches(rb"(?:\x94|" + ATOM + rb"|h.(?!\x94)|j.{4}+(?!\x94))")
+
+
+@cache
+def _without_references() -> re.Pattern[bytes]:
+    return _batches(rb"(?:[\x94\x85\x86\x87]|" + ATOM + b")")
+
+
+@cache
+def _list() -> re.Pattern[bytes]:
+    return re.compile(rb"\((?:" + _A + b"|" + GET + b")*+e", re.DOTALL)
+
+
+@cache
+def _few_keys(item: bytes) -> re.Pattern[bytes]:
+    """Match a batch of no more keys than the pickler puts in."""
+    pair, key = (b"(?:%s){0,%d}+" % (item * count, _BATCH) for count in (2, 1))
+    return re.compile(rb"\((?:" + pair + b"u|" + key + rb"\x90)", re.DOTALL)
+
+
+@cache
+def _frozen() -> re.Pattern[bytes]:
+    """Match a frozenset of what is neither a tuple nor referred to."""
+    return re.compile(rb"\((?:" + _A + rb")*+\x91", re.DOTALL)
+
+
+@cache
+def _noted() -> re.Pattern[bytes]:
+    return re.compile(b"(?:" + ATOM + b"|" + GET + rb"|[(eu\x90\x85\x86\x87])*+\x94", re.DOTALL)
+
 
 _UNLIKE = b"G\x8a\x8bt\x85\x86\x87\x91R"
 """Opcodes of what can be made to have one hash: long integers, floats, tuples, whatever is called."""
-
-_ATOM = (
-    rb"[)N\x88\x89\x8f}\]\x97\x98]|" + audit.SHORT + rb"|K[\s\S]|(?:G[\s\S]{8})++|M[\s\S]{2}|J[\s\S]{4}|"
-    rb"\x8a(?:" + audit.SIZED + rb")"
-)
-_A = rb"(?:" + _ATOM + rb")\x94?"
-_GET = rb"h[\s\S]|j[\s\S]{4}"
-_REFERRED = rb"(?:" + _A + rb"|" + _GET + rb")"
-_ITEM = rb"(?:(?:" + _A + rb"){1,3}[\x85\x86\x87]\x94?|" + _A + rb")"
+_JOINS, _GETS, _KEYED = b"tR\x85\x86\x87\x91", b"hj", b"su\x90\x91R"
 
 
-def _batches(token: bytes) -> re.Pattern[bytes]:
-    """Match a batch of tokens and of small containers of them."""
-    small = rb"[\]}\x8f]\x94?\(" + token + rb"{0,200}+[eu\x90]"
-    return re.compile(rb"\((?:" + small + b"|" + token + rb")*+[eu\x90]")
+@cache
+def _unnoted() -> re.Pattern[bytes]:
+    return runs(_JOINS, rb"[tR\x85\x86\x87\x91](?!\x94)|")
 
 
-_WITHOUT_TUPLES = _batches(rb"(?:\x94|" + _ATOM + rb"|h[\s\S](?!\x94)|j[\s\S]{4}(?!\x94))")
-_WITHOUT_REFERENCES = _batches(rb"(?:[\x94\x85\x86\x87]|" + _ATOM + rb")")
-_LIST = re.compile(rb"\(" + _REFERRED + rb"*+e")
-_FEW_KEYS = re.compile(
-    b"|".join(
-        rb"\((?:%s){0,%d}+%s" % (item * count, _BATCH, end)
-        for item in (_REFERRED, _ITEM)
-        for count, end in ((2, b"u"), (1, rb"\x90"))
-    )
-)
-_NOTED = re.compile(rb"(?:" + _ATOM + rb"|" + _GET + rb"|[(eu\x90\x85\x86\x87])*+\x94")
+@cache
+def _unreferred() -> re.Pattern[bytes]:
+    return runs(_GETS)
 
-_OTHERS = rb"[(01Naesu}\]\x88\x89\x8f\x90\x93\x94\x97\x98.)]|\x95[\s\S]{8}|\x80\x05|[Kh][\s\S]|M[\s\S]{2}|"
-_ALIKE = re.compile(rb"(?:" + _OTHERS + rb"[Jj][\s\S]{4}|" + audit.SHORT + rb")*+")
-_UNNOTED = re.compile(rb"(?:" + _OTHERS + _ATOM + rb"|[tR\x85\x86\x87\x91](?!\x94)|j[\s\S]{4})*+")
-_UNREFERRED = re.compile(rb"(?:[tR\x85\x86\x87\x91]|" + _OTHERS.replace(b"Kh", b"K") + _ATOM + rb")*+")
+
+@cache
+def _notes() -> re.Pattern[bytes]:
+    """Find what is noted, with what was done just before if that may leave a tuple, and what is referred to."""
+    before = rb"[tR\x85\x86\x87\x91()01aeus\x90.\x98]"
+    rest = runs(rb"\x94hjtR\x85\x86\x87\x91(01aeus\x90.\x98", before + rb"(?!\x94)|").pattern
+    return re.compile(rest + b"(" + before + rb"\x94++|\x94|(?:h.|j.{4}+)\x94*+|\Z)", re.DOTALL)
+
 
 _FROZEN = b"".join(
     b"\x8c" + bytes((len(name),)) + name.encode()
@@ -82,39 +112,100 @@ class Weighed:
         self.is_metered = is_metered
 
 
-def weigh(stream: bytes) -> Weighed:
+def weigh(stream: bytes, *, may_be_alike: bool) -> Weighed:
     """Check that nothing in a stream takes long to hash, and say whether keys must be watched.
+
+    Args:
+        stream: without frames.
+        may_be_alike: whether many of its keys may have one hash, see `audit.audit`.
 
     Raises:
         StateCorrupt: something does.
     """
-    plainer = audit.unframed(stream)
-    is_metered = _has_many_unlike(plainer)
-    if not (is_metered or _shares_tuples(plainer)):
+    is_metered = may_be_alike and _has_many_unlike(stream)
+    if not (is_metered or _may_be_heavy(stream)):
         return Weighed(stream, is_metered=False)
     try:
-        walk = _Walk(plainer)
+        walk = _Walk(stream)
     except IndexError:
         raise StateCorrupt("a stored value takes what it did not put anywhere") from None
-    is_metered = is_metered and walk.keyed >= _MANY
+    is_metered = is_metered and walk.keyed >= MANY
     return Weighed(walk.edited() if is_metered else stream, is_metered=is_metered)
 
 
 def _has_many_unlike(stream: bytes) -> bool:
-    if audit.at_most(stream, _UNLIKE) < _MANY:
+    if audit.at_most(stream, _UNLIKE) < MANY:
         return False
-    return audit.count(stream, _ALIKE, _UNLIKE, _MANY) >= _MANY
+    return many_unlike().match(stream) is not None or audit.count(stream, _alike(), _UNLIKE, MANY) >= MANY
+
+
+@cache
+def _alike() -> re.Pattern[bytes]:
+    without = runs(_JOINS).pattern.replace(rb"|(?:G.{8}+)++", b"")
+    return re.compile(without, re.DOTALL)
+
+
+def _may_be_heavy(stream: bytes) -> bool:
+    """Tell whether tuples that are referred to may be more than the opcodes that make them.
+
+    Each reference doubles at most what there is. So a few do little, and none does that refers to no tuple.
+    """
+    joins = audit.at_most(stream, _JOINS)
+    gets = audit.at_most(stream, _GETS)
+    most = math.log(_HEAVIEST / len(stream) / (1 + audit.at_most(stream, _KEYED)))
+    if _growth(joins, gets) <= most:
+        return False
+    return _shares_tuples(stream) and _growth(joins, _references_to_tuples(stream)) > most
+
+
+def _growth(joins: int, gets: int) -> float:
+    """Return the logarithm of how much heavier references can make tuples: most where all have as many."""
+    return (joins + 1) * math.log1p(gets / (joins + 1))
 
 
 def _shares_tuples(stream: bytes) -> bool:
     """Tell whether a stream refers to anything after a tuple that can be referred to."""
-    at = _passed(stream, _UNNOTED, 0)
+    at = _passed(stream, _unnoted(), 0)
     while at < len(stream):
-        at = _passed(stream, _UNREFERRED, at)
-        if at < len(stream) and stream[at] in b"hj":
+        at = _passed(stream, _unreferred(), at)
+        if at < len(stream) and stream[at] in _GETS:
             return True
         at = audit.after(stream, at) if at < len(stream) else at
     return False
+
+
+def _references_to_tuples(stream: bytes) -> int:
+    """Return how many references there are to what may be a tuple; beyond some they are not counted."""
+    tuples: set[int] = set()
+    number = found = at = 0
+    passed = _anything()
+    while at < len(stream) and found < _ENOUGH:
+        end = passed.match(stream, at).end()  # type: ignore[union-attr]  # it matches nothing, too
+        for each in _notes().findall(stream, at, end):
+            if each == b"\x94":
+                number += 1
+            elif not each:
+                break
+            elif each[0] in _GETS:
+                width = 2 if each[0] == _GETS[0] else 5
+                is_tuple = int.from_bytes(each[1:width], "little") in tuples
+                found += is_tuple
+                if len(each) > width and is_tuple:
+                    tuples.update(range(number, number + len(each) - width))
+                number += len(each) - width
+            else:
+                tuples.update(range(number, number + len(each) - 1))
+                number += len(each) - 1
+        at = audit.after(stream, end) if end < len(stream) else end
+    return found
+
+
+_ENOUGH = 64
+
+
+@cache
+def _anything() -> re.Pattern[bytes]:
+    return runs()
 
 
 def _passed(stream: bytes, runs: re.Pattern[bytes], at: int) -> int:
@@ -209,22 +300,37 @@ class _Walk:
         stream = self._stream
         if self._is_step_by_step:
             return at
-        found = _WITHOUT_TUPLES.match(stream, at)
+        found = _frozen().match(stream, at)
+        if found is not None:
+            return self._froze(at, found.end())
+        found = _few_keys(_ONE).match(stream, at) if self._heaviest <= _LIGHT else None
+        is_few = found is not None
+        found = found or _without_tuples().match(stream, at)
         if found is None:
-            found = _WITHOUT_REFERENCES.match(stream, at)
+            found = _without_references().match(stream, at)
         elif self._heaviest > _LIGHT and _has(stream, b"hj", at, found.end()):
-            found = _LIST.match(stream, at)
+            found = _list().match(stream, at)
         if found is None:
             return at
         end = found.end()
-        is_list = stream[end - 1] == _APPENDS
-        if not is_list and end - at > _BATCH:
-            few = _FEW_KEYS.match(stream, at)
+        if stream[end - 1] != _APPENDS:
+            few = found if is_few else _few_keys(_TUPLE).match(stream, at)
             if few is None or few.end() != end:
                 return at
             self.keyed += end - at
         if stream.find(b"\x94", at, end) >= 0:
             self._gaps.append((len(self._memo), at, end))
+        return end
+
+    def _froze(self, at: int, end: int) -> int:
+        """Pass a frozenset of what is no tuple."""
+        weight = end - at
+        if not _BATCH < weight < _HEAVIEST or self._stream.find(b"\x94", at, end) >= 0:
+            return at
+        self.keyed += weight
+        self._visit(weight)
+        self._stack.append(weight)
+        self._edits += ((at, 0, _FROZEN), (end - 1, 1, b"etR"))
         return end
 
     def _noted(self, number: int) -> int:
@@ -243,7 +349,7 @@ class _Walk:
             if has_tuples:
                 _Walk(batch, memo=counted)
             else:
-                counted += [1] * len(_NOTED.findall(batch))
+                counted += [1] * len(_noted().findall(batch))
             last = before
         self._memo[:] = counted + self._memo[last:]
         self._gaps.clear()
