@@ -30,6 +30,7 @@ __all__ = [
     "at_most",
     "audit",
     "count",
+    "may_be_alike",
     "surplus",
     "unframed",
 ]
@@ -44,7 +45,7 @@ _DEEPEST = 50_000
 for each, of which a thread has 8 MB. The pickler itself gives up long before."""
 
 
-def audit(stream: bytes) -> bool:
+def audit(stream: bytes) -> bytes:
     """Check that a stream is made of the opcodes that the encoder writes.
 
     There is none that builds an object by its class, sets its state, or names a global as text; all
@@ -55,43 +56,53 @@ def audit(stream: bytes) -> bool:
         stream: opcodes without frames, which may hide where others begin.
 
     Returns:
-        Whether it may put many keys somewhere that have one hash.
+        The same opcodes, with the empty text in the place of what is long.
 
     Raises:
         StateCorrupt: it is not, or it nests more deeply than any value does.
     """
     if stream[-1:] != b".":
         raise StateCorrupt("a stored value is cut short")
-    if len(stream) <= _FEW_BYTES:
-        count(stream, _RUN, b"")
-        return False
-    if len(stream) > _DEEPEST and at_most(stream, _TUPLES) > _DEEPEST:
-        found = count(stream, shallow_runs(), _TUPLES)
-        if found > _DEEPEST and _depth(stream) > _DEEPEST:
+    shorter = _without_long(stream)
+    if len(shorter) > _DEEPEST and at_most(shorter, _TUPLES) > _DEEPEST:
+        found = count(shorter, shallow_runs(), _TUPLES)
+        if found > _DEEPEST and _depth(shorter) > _DEEPEST:
             raise StateCorrupt("a stored value is nested more deeply than any value is")
-    at = _end_of_safe(stream)
-    count(stream, _RUN, b"", at=at)
-    return at < len(stream)
+    return shorter
+
+
+def _without_long(stream: bytes) -> bytes:
+    at, size, run = 0, len(stream), _RUN.match
+    pieces: list[bytes] = []
+    while True:
+        end = run(stream, at).end()  # type: ignore[union-attr]  # it matches nothing, too
+        if end >= size:
+            return b"".join((*pieces, stream[at:])) if pieces else stream
+        if SIZES[stream[end]]:
+            raise StateCorrupt(f"a stored value uses the opcode {stream[end]:#x}, which none does")
+        pieces += (stream[at:end], _UNLIKE if stream[end] in _LONG else _EMPTY)
+        at = after(stream, end)
+
+
+_EMPTY, _UNLIKE, _LONG = b"\x8c\x00", b"\x8a\x00", b"\x8a\x8b\x96"
+
+
+def may_be_alike(shorter: bytes) -> bool:
+    """Tell whether a stream may put many keys somewhere that have one hash."""
+    if len(shorter) <= _FEW_BYTES:
+        return False
+    found = safe_runs().match(shorter)
+    assert found is not None  # it matches nothing, too
+    return found.end() < len(shorter)
 
 
 _FEW_BYTES = 2 * MANY
 """What is shorter has fewer keys that may have one hash."""
 
 
-def _end_of_safe(stream: bytes) -> int:
-    at, size, run = 0, len(stream), safe_runs().match
-    while True:
-        found = run(stream, at)
-        assert found is not None  # it matches nothing, too
-        at = found.end()
-        if at >= size or SIZES[stream[at]]:
-            return at
-        at = after(stream, at)
-
-
 def at_most(stream: bytes, opcodes: bytes) -> int:
     """Return how many of some opcodes there may be: they may be bytes of a text as well."""
-    return sum([stream.count(opcode) for opcode in opcodes])
+    return len(stream) - len(stream.translate(None, opcodes))
 
 
 def count(stream: bytes, runs: re.Pattern[bytes], counted: bytes, most: float = math.inf, at: int = 0) -> int:
@@ -132,7 +143,7 @@ def surplus(stream: bytes, enough: float = math.inf) -> int:
     found = 0
     for opcodes, passed, each in ((_SETS, _no_sets, _SET), (_LISTS, _no_lists, _FEWER)):
         most = at_most(stream, opcodes)
-        if opcodes == _LISTS:
+        if opcodes == _LISTS and most * each > len(stream) * _TOLERATED:
             most -= stream.count(b"]\x94") + stream.count(b"}\x94")
         if most * each > len(stream) * _TOLERATED:  # else they may be bytes of a text as well
             found += each * count(stream, passed(), opcodes, enough / each)

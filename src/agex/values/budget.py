@@ -17,8 +17,8 @@ from __future__ import annotations
 import io
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
 from typing import Any
 
@@ -90,18 +90,18 @@ class Clock:
         self._since += time.thread_time() - self._stopped
 
 
-class Metered:
-    """The file of a stream in pieces, with a look at the clock before each.
+class Pieces:
+    """The file of a stream in pieces.
 
     Args:
         stream: opcodes without frames, which the unpickler would read as wholes.
-        clock: counts what lies between two pieces.
     """
 
-    def __init__(self, stream: bytes, clock: Clock) -> None:
+    piece = 1 << 16
+
+    def __init__(self, stream: bytes) -> None:
         self._stream = stream
         self._at = 0
-        self._clock = clock
 
     def read(self, size: int) -> bytes:
         found = self._stream[self._at : self._at + size]
@@ -109,23 +109,37 @@ class Metered:
         return found
 
     def peek(self, _size: int) -> bytes:
-        self._clock.tick()
-        return self._stream[self._at : self._at + _PIECE]
+        return self._stream[self._at : self._at + self.piece]
 
     def readline(self) -> bytes:
         """Return nothing: no opcode that may be used reads a line."""
         return b""
 
 
+class Metered(Pieces):
+    """The file of a stream in pieces of some hundred keys, with a look at the clock before each."""
+
+    piece = 1024
+
+    def __init__(self, stream: bytes, clock: Clock) -> None:
+        super().__init__(stream)
+        self._clock = clock
+
+    def peek(self, size: int) -> bytes:
+        self._clock.tick()
+        return super().peek(size)
+
+
 def file_of(stream: bytes, clock: Clock | None) -> Any:
     """Return the file that a stream without frames is loaded from: in one frame, or by a clock."""
     if clock is not None:
         return Metered(stream, clock)
+    if len(stream) > _FRAME:
+        return Pieces(stream)
     return io.BytesIO(b"%b\x95%b%b" % (stream[:2], (len(stream) - 2).to_bytes(8, "little"), stream[2:]))
 
 
-_PIECE = 1024
-"""Bytes between two looks at the clock: some hundred keys."""
+_FRAME = 1 << 16
 
 
 _UNWATCHED = nullcontext()
@@ -173,15 +187,18 @@ def unpaid(size: int, cost: int) -> int:
 _CURRENT: ContextVar[Budget | None] = ContextVar("budget", default=None)
 
 
-@contextmanager
-def enough_for(paid: int) -> Iterator[Budget]:
+class enough_for:  # noqa: N801 - it is called as a function is
     """Open the account of one decode."""
-    budget = Budget(paid)
-    token = _CURRENT.set(budget)
-    try:
-        yield budget
-    finally:
-        _CURRENT.reset(token)
+
+    def __init__(self, paid: int) -> None:
+        self._budget = Budget(paid)
+
+    def __enter__(self) -> Budget:
+        self._token = _CURRENT.set(self._budget)
+        return self._budget
+
+    def __exit__(self, *error: object) -> None:
+        _CURRENT.reset(self._token)
 
 
 def current() -> Budget:
@@ -209,18 +226,25 @@ _AT_ONCE = 250
 def size_of(value: Any, depth: int = 2) -> int:
     """Return the bytes that a copy of a constructor's argument takes: of an array, all that it shows."""
     kind = type(value)
-    if kind in {str, bytes, bytearray}:
+    if kind in _TEXTS:
         return len(value)
-    if kind in {list, tuple}:
-        is_plain = not depth or set(map(type, value)) <= _ATOMS
-        return 16 * len(value) + (0 if is_plain else sum(size_of(each, depth - 1) for each in value))
-    if kind in {dict, set, frozenset}:
+    if kind is list or kind is tuple:
+        size = 16 * len(value)
+        if depth and not _ATOMS.issuperset(map(type, value)):
+            for each in value:
+                if type(each) is str:
+                    size += len(each)
+                elif type(each) not in _ATOMS:
+                    size += size_of(each, depth - 1)
+        return size
+    if kind in _HASHED:
         return 64 * len(value)
     if kind is memoryview:
         return int(value.nbytes)
     return _size_in_library(value) if _is_of_library(kind) else 0
 
 
+_TEXTS, _HASHED = frozenset({str, bytes, bytearray}), frozenset({dict, set, frozenset})
 _ATOMS = frozenset({type(None), bool, int, float, str})
 """Items that nothing copies."""
 _LIBRARIES = frozenset({"numpy", "pandas", "pyarrow", "polars"})

@@ -179,10 +179,10 @@ class _Loader:
     def __call__(self, stream: bytes, outer: Sequence[Any], buffers: Sequence[Any]) -> Any:
         budget = current()
         budget.spend(BYTES_A_BYTE * len(stream))  # also for one that is nested, as often as it is loaded
-        stream = unframed(stream)
-        may_be_alike = audit(stream)
-        budget.spend(surplus(stream, budget.left))
-        weighed = weigh(stream, may_be_alike=may_be_alike)
+        bare = unframed(stream)
+        shorter = audit(bare)
+        budget.spend(surplus(shorter, budget.left))
+        weighed = weigh(bare, shorter)
         clock = budget.watched() if weighed.is_metered else None
         return _Unpickler(weighed.stream, buffers, self.builder(outer), clock).load()
 

@@ -26,7 +26,7 @@ _LIGHT = 64
 """Visits of what may be referred to without asking what it is."""
 _BATCH = 1000
 """Keys that the pickler puts in at once, and nobody more."""
-_APPENDS, _SET, _SETS, _ADDS, _FREEZES, _CALLS, _DISCARD, _FRAME = b"esu\x90\x91R0\x95"
+_APPENDS, _SET, _SETS, _ADDS, _FREEZES, _CALLS, _DISCARD, _FRAME, _LIST = b"esu\x90\x91R0\x95]"
 
 _A = b"(?:" + ATOM + rb")\x94?+"
 _ONE = rb"(?:(?:[\]}\x8f\x97\x98]|" + SHORT + b"|" + NUMBER + rb")\x94?+|" + GET + b")"
@@ -112,18 +112,18 @@ class Weighed:
         self.is_metered = is_metered
 
 
-def weigh(stream: bytes, *, may_be_alike: bool) -> Weighed:
+def weigh(stream: bytes, shorter: bytes) -> Weighed:
     """Check that nothing in a stream takes long to hash, and say whether keys must be watched.
 
     Args:
         stream: without frames.
-        may_be_alike: whether many of its keys may have one hash, see `audit.audit`.
+        shorter: the same without what is long, see `audit.audit`.
 
     Raises:
         StateCorrupt: something does.
     """
-    is_metered = may_be_alike and _has_many_unlike(stream)
-    if not (is_metered or _may_be_heavy(stream)):
+    is_metered = audit.may_be_alike(shorter) and _has_many_unlike(shorter)
+    if not (is_metered or _may_be_heavy(shorter)):
         return Weighed(stream, is_metered=False)
     try:
         walk = _Walk(stream)
@@ -133,79 +133,54 @@ def weigh(stream: bytes, *, may_be_alike: bool) -> Weighed:
     return Weighed(walk.edited() if is_metered else stream, is_metered=is_metered)
 
 
-def _has_many_unlike(stream: bytes) -> bool:
-    if audit.at_most(stream, _UNLIKE) < MANY:
+def _has_many_unlike(shorter: bytes) -> bool:
+    return audit.at_most(shorter, _UNLIKE) >= MANY and many_unlike().match(shorter) is not None
+
+
+def _may_be_heavy(shorter: bytes) -> bool:
+    """Tell whether tuples that are referred to may be more than the opcodes that make them."""
+    if not (joins := audit.at_most(shorter, _JOINS)) or not (gets := audit.at_most(shorter, _GETS)):
         return False
-    return many_unlike().match(stream) is not None or audit.count(stream, _alike(), _UNLIKE, MANY) >= MANY
-
-
-@cache
-def _alike() -> re.Pattern[bytes]:
-    without = runs(_JOINS).pattern.replace(rb"|(?:G.{8}+)++", b"")
-    return re.compile(without, re.DOTALL)
-
-
-def _may_be_heavy(stream: bytes) -> bool:
-    """Tell whether tuples that are referred to may be more than the opcodes that make them.
-
-    Each reference doubles at most what there is. So a few do little, and none does that refers to no tuple.
-    """
-    joins = audit.at_most(stream, _JOINS)
-    gets = audit.at_most(stream, _GETS)
-    most = math.log(_HEAVIEST / len(stream) / (1 + audit.at_most(stream, _KEYED)))
-    if _growth(joins, gets) <= most:
+    most = math.log(_HEAVIEST / len(shorter) / (1 + audit.at_most(shorter, _KEYED)))
+    if (joins + 1) * math.log1p(gets / (joins + 1)) <= most:  # as if each doubled all that there is
         return False
-    return _shares_tuples(stream) and _growth(joins, _references_to_tuples(stream)) > most
+    return _shares_tuples(shorter) and _growth(shorter, max(most, math.log(_VISITS_A_BYTE))) > 0
 
 
-def _growth(joins: int, gets: int) -> float:
-    """Return the logarithm of how much heavier references can make tuples: most where all have as many."""
-    return (joins + 1) * math.log1p(gets / (joins + 1))
-
-
-def _shares_tuples(stream: bytes) -> bool:
+def _shares_tuples(shorter: bytes) -> bool:
     """Tell whether a stream refers to anything after a tuple that can be referred to."""
-    at = _passed(stream, _unnoted(), 0)
-    while at < len(stream):
-        at = _passed(stream, _unreferred(), at)
-        if at < len(stream) and stream[at] in _GETS:
-            return True
-        at = audit.after(stream, at) if at < len(stream) else at
-    return False
+    return _passed(shorter, _unreferred(), _passed(shorter, _unnoted(), 0)) < len(shorter)
 
 
-def _references_to_tuples(stream: bytes) -> int:
-    """Return how many references there are to what may be a tuple; beyond some they are not counted."""
+def _growth(shorter: bytes, most: float) -> float:
+    """Return how far beyond *most* the logarithm is of how much heavier references make tuples.
+
+    References to what was noted before the first of them add no more than each all that there is. So do those
+    to what was noted before the next, and so on.
+    """
     tuples: set[int] = set()
-    number = found = at = 0
-    passed = _anything()
-    while at < len(stream) and found < _ENOUGH:
-        end = passed.match(stream, at).end()  # type: ignore[union-attr]  # it matches nothing, too
-        for each in _notes().findall(stream, at, end):
-            if each == b"\x94":
-                number += 1
-            elif not each:
-                break
-            elif each[0] in _GETS:
-                width = 2 if each[0] == _GETS[0] else 5
-                is_tuple = int.from_bytes(each[1:width], "little") in tuples
-                found += is_tuple
-                if len(each) > width and is_tuple:
-                    tuples.update(range(number, number + len(each) - width))
-                number += len(each) - width
-            else:
-                tuples.update(range(number, number + len(each) - 1))
-                number += len(each) - 1
-        at = audit.after(stream, end) if end < len(stream) else end
-    return found
-
-
-_ENOUGH = 64
-
-
-@cache
-def _anything() -> re.Pattern[bytes]:
-    return runs()
+    number = found = began = 0
+    grown = -most
+    for each in _notes().findall(shorter):
+        if each == b"\x94":
+            number += 1
+            continue
+        first = each[0] if each else 0
+        width = 2 if first == _GETS[0] else 5 if first == _GETS[1] else 1
+        is_tuple = width == 1
+        if width > 1 and (target := int.from_bytes(each[1:width], "little")) in tuples:
+            is_tuple = True
+            if target >= began:
+                grown += math.log1p(found)
+                found, began = 0, number
+            found += 1
+            if grown + math.log1p(found) > 0:
+                return grown + math.log1p(found)
+        if len(each) > width:
+            if is_tuple:
+                tuples.update(range(number, number + len(each) - width))
+            number += len(each) - width
+    return grown + math.log1p(found) if found or began else -1
 
 
 def _passed(stream: bytes, runs: re.Pattern[bytes], at: int) -> int:
@@ -303,7 +278,9 @@ class _Walk:
         found = _frozen().match(stream, at)
         if found is not None:
             return self._froze(at, found.end())
-        found = _few_keys(_ONE).match(stream, at) if self._heaviest <= _LIGHT else None
+        found = None
+        if self._heaviest <= _LIGHT and stream[at - 1] != _LIST and stream[at - 2 : at] != b"]\x94":
+            found = _few_keys(_ONE).match(stream, at)
         is_few = found is not None
         found = found or _without_tuples().match(stream, at)
         if found is None:
