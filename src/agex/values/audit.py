@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from functools import cache
+from typing import NamedTuple
 
 from agex.errors import StateCorrupt
 from agex.values.grammar import MANY, runs, safe_runs, shallow_runs
@@ -26,11 +27,11 @@ __all__ = [
     "PUSH",
     "SIZES",
     "TAKES",
+    "Seen",
     "after",
     "at_most",
     "audit",
     "count",
-    "may_be_alike",
     "surplus",
     "unframed",
 ]
@@ -45,7 +46,16 @@ _DEEPEST = 50_000
 for each, of which a thread has 8 MB. The pickler itself gives up long before."""
 
 
-def audit(stream: bytes) -> bytes:
+class Seen(NamedTuple):
+    """What was seen in a stream."""
+
+    shorter: bytes
+    """The same opcodes, with a short item in the place of each that is long."""
+    may_be_alike: bool
+    """Whether it may put many keys somewhere that have one hash."""
+
+
+def audit(stream: bytes) -> Seen:
     """Check that a stream is made of the opcodes that the encoder writes.
 
     There is none that builds an object by its class, sets its state, or names a global as text; all
@@ -55,20 +65,18 @@ def audit(stream: bytes) -> bytes:
     Args:
         stream: opcodes without frames, which may hide where others begin.
 
-    Returns:
-        The same opcodes, with the empty text in the place of what is long.
-
     Raises:
         StateCorrupt: it is not, or it nests more deeply than any value does.
     """
     if stream[-1:] != b".":
         raise StateCorrupt("a stored value is cut short")
-    shorter = _without_long(stream)
+    is_safe = _is_safe(stream)  # most often, and then there is no need to pass it again
+    shorter = stream if is_safe else _without_long(stream)
     if len(shorter) > _DEEPEST and at_most(shorter, _TUPLES) > _DEEPEST:
         found = count(shorter, shallow_runs(), _TUPLES)
         if found > _DEEPEST and _depth(shorter) > _DEEPEST:
             raise StateCorrupt("a stored value is nested more deeply than any value is")
-    return shorter
+    return Seen(shorter, not (is_safe or len(shorter) <= _FEW_BYTES or (shorter is not stream and _is_safe(shorter))))
 
 
 def _without_long(stream: bytes) -> bytes:
@@ -87,13 +95,13 @@ def _without_long(stream: bytes) -> bytes:
 _EMPTY, _UNLIKE, _LONG = b"\x8c\x00", b"\x8a\x00", b"\x8a\x8b\x96"
 
 
-def may_be_alike(shorter: bytes) -> bool:
-    """Tell whether a stream may put many keys somewhere that have one hash."""
-    if len(shorter) <= _FEW_BYTES:
+def _is_safe(stream: bytes) -> bool:
+    """Tell whether a stream has only opcodes that are allowed, none that is long, and no keys that may be alike."""
+    if len(stream) <= _FEW_BYTES:
         return False
-    found = safe_runs().match(shorter)
+    found = safe_runs().match(stream)
     assert found is not None  # it matches nothing, too
-    return found.end() < len(shorter)
+    return found.end() == len(stream)
 
 
 _FEW_BYTES = 2 * MANY

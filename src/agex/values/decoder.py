@@ -180,9 +180,9 @@ class _Loader:
         budget = current()
         budget.spend(BYTES_A_BYTE * len(stream))  # also for one that is nested, as often as it is loaded
         bare = unframed(stream)
-        shorter = audit(bare)
-        budget.spend(surplus(shorter, budget.left))
-        weighed = weigh(bare, shorter)
+        seen = audit(bare)
+        budget.spend(surplus(seen.shorter, budget.left))
+        weighed = weigh(bare, seen)
         clock = budget.watched() if weighed.is_metered else None
         return _Unpickler(weighed.stream, buffers, self.builder(outer), clock).load()
 

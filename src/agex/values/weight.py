@@ -55,8 +55,9 @@ def _list() -> re.Pattern[bytes]:
 @cache
 def _few_keys(item: bytes) -> re.Pattern[bytes]:
     """Match a batch of no more keys than the pickler puts in."""
-    pair, key = (b"(?:%s){0,%d}+" % (item * count, _BATCH) for count in (2, 1))
-    return re.compile(rb"\((?:" + pair + b"u|" + key + rb"\x90)", re.DOTALL)
+    few = b"{0,%d}+" % _BATCH
+    pairs, keys = b"(?:" + item + item + b"?+)" + few + b"u", b"(?:" + item + b")" + few + rb"\x90"
+    return re.compile(rb"\((?:" + pairs + b"|" + keys + b")", re.DOTALL)
 
 
 @cache
@@ -89,7 +90,7 @@ def _unreferred() -> re.Pattern[bytes]:
 def _notes() -> re.Pattern[bytes]:
     """Find what is noted, with what was done just before if that may leave a tuple, and what is referred to."""
     before = rb"[tR\x85\x86\x87\x91()01aeus\x90.\x98]"
-    rest = runs(rb"\x94hjtR\x85\x86\x87\x91(01aeus\x90.\x98", before + rb"(?!\x94)|").pattern
+    rest = runs(b"\x94hjtR\x85\x86\x87\x91()01aeus\x90.\x98", before + rb"(?!\x94)|").pattern
     return re.compile(rest + b"(" + before + rb"\x94++|\x94|(?:h.|j.{4}+)\x94*+|\Z)", re.DOTALL)
 
 
@@ -112,18 +113,18 @@ class Weighed:
         self.is_metered = is_metered
 
 
-def weigh(stream: bytes, shorter: bytes) -> Weighed:
+def weigh(stream: bytes, seen: audit.Seen) -> Weighed:
     """Check that nothing in a stream takes long to hash, and say whether keys must be watched.
 
     Args:
         stream: without frames.
-        shorter: the same without what is long, see `audit.audit`.
+        seen: what the audit saw of it.
 
     Raises:
         StateCorrupt: something does.
     """
-    is_metered = audit.may_be_alike(shorter) and _has_many_unlike(shorter)
-    if not (is_metered or _may_be_heavy(shorter)):
+    is_metered = seen.may_be_alike and _has_many_unlike(seen.shorter)
+    if not (is_metered or _may_be_heavy(seen.shorter)):
         return Weighed(stream, is_metered=False)
     try:
         walk = _Walk(stream)
@@ -165,10 +166,11 @@ def _growth(shorter: bytes, most: float) -> float:
         if each == b"\x94":
             number += 1
             continue
-        first = each[0] if each else 0
-        width = 2 if first == _GETS[0] else 5 if first == _GETS[1] else 1
+        if not each:
+            break
+        width = 2 if each[0] == _GETS[0] else 5 if each[0] == _GETS[1] else 1
         is_tuple = width == 1
-        if width > 1 and (target := int.from_bytes(each[1:width], "little")) in tuples:
+        if width > 1 and (target := each[1] if width == 2 else int.from_bytes(each[1:5], "little")) in tuples:
             is_tuple = True
             if target >= began:
                 grown += math.log1p(found)
@@ -176,10 +178,10 @@ def _growth(shorter: bytes, most: float) -> float:
             found += 1
             if grown + math.log1p(found) > 0:
                 return grown + math.log1p(found)
-        if len(each) > width:
+        for _ in range(len(each) - width):
             if is_tuple:
-                tuples.update(range(number, number + len(each) - width))
-            number += len(each) - width
+                tuples.add(number)
+            number += 1
     return grown + math.log1p(found) if found or began else -1
 
 
