@@ -82,6 +82,10 @@ class Clock:
         if self._left < 0:
             raise StateCorrupt("a stored value has keys that take too long to tell apart")
 
+    def begin(self) -> None:
+        """Begin a spell: what was before is nobody's, or was counted."""
+        self._since = time.thread_time()
+
     def __enter__(self) -> None:
         """Stop: what happens meanwhile is a library's, or a class is made."""
         self._stopped = time.thread_time()
@@ -213,11 +217,14 @@ def spend(size: int) -> None:
 
 def put_in(put: Callable[[list[Any]], Any], items: list[Any]) -> None:
     """Give a container its items, some hundred at a time, with a look at the clock after each."""
-    clock = current().clock
+    if len(items) <= _AT_ONCE:
+        put(items)
+        return
+    clock = current().watched()
+    clock.begin()
     for start in range(0, len(items), _AT_ONCE):
         put(items[start : start + _AT_ONCE])
-        if clock is not None:
-            clock.tick()
+        clock.tick()
 
 
 _AT_ONCE = 250
@@ -241,12 +248,14 @@ def size_of(value: Any, depth: int = 2) -> int:
         return 64 * len(value)
     if kind is memoryview:
         return int(value.nbytes)
-    return _size_in_library(value) if _is_of_library(kind) else 0
+    return _size_in_library(value) if kind in _OF_LIBRARIES or _is_of_library(kind) else 0
 
 
 _TEXTS, _HASHED = frozenset({str, bytes, bytearray}), frozenset({dict, set, frozenset})
 _ATOMS = frozenset({type(None), bool, int, float, str})
 """Items that nothing copies."""
+_OF_LIBRARIES: set[type] = set()
+"""Those that were found to be of one."""
 _LIBRARIES = frozenset({"numpy", "pandas", "pyarrow", "polars"})
 
 
@@ -255,13 +264,15 @@ def _is_of_library(kind: type) -> bool:
     module = kind.__module__
     if type(module) is not str or module.partition(".")[0] not in _LIBRARIES:
         return False
-    return getattr(sys.modules.get(module), kind.__name__, None) is kind
+    if getattr(sys.modules.get(module), kind.__name__, None) is not kind:
+        return False
+    _OF_LIBRARIES.add(kind)
+    return True
 
 
 def _size_in_library(value: Any) -> int:
     """Return the bytes of an array or a table; a view shows some of them again and again."""
-    items, width = getattr(value, "size", None), getattr(getattr(value, "dtype", None), "itemsize", 8)
-    if hasattr(value, "strides") and type(items) is int:
-        return items * max(int(width), 1)
+    if hasattr(type(value), "strides") and type(items := value.size) is int:
+        return items * max(int(value.dtype.itemsize), 1)
     size = getattr(value, "nbytes", 0)
     return size if type(size) is int else 0

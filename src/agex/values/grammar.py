@@ -21,7 +21,7 @@ SHORT = rb"[\x8cC](?:" + SIZED + b")"
 NUMBER = rb"[)N\x88\x89]|K.|M..|J.{4}+|G.{8}+|\x8a(?:" + SIZED + b")"
 GET = rb"h.|j.{4}+"
 ATOM = rb"[\]}\x8f\x97\x98]|(?:G.{8}+)++|" + SHORT + b"|" + NUMBER
-_FIXED = rb"|(?:G.{8}+)++|" + SHORT + rb"|(?:M..)++|(?:J.{4}+)++|j.{4}+|\x95.{8}+|\x80\x05"
+_FIXED = rb"|(?:G.{8}+)++|" + SHORT + rb"|(?:M..)++|(?:J.{4}+)++|j.{4}+|\x8a(?:" + SIZED + rb")|\x95.{8}+|\x80\x05"
 
 
 def runs(without: bytes = b"", before: bytes = b"") -> re.Pattern[bytes]:
@@ -86,6 +86,7 @@ def many_unlike() -> re.Pattern[bytes]:
     That is long integers, floats, tuples and whatever is called.
     """
     alike = runs(b"tR\x85\x86\x87\x91").pattern.replace(rb"|(?:G.{8}+)++", b"")
+    alike = alike.replace(rb"|\x8a(?:" + SIZED + b")", b"")
     unlike = rb"(?:[tR\x85\x86\x87\x91]|G.{8}+|\x8a(?:" + SIZED + b"))"
     return re.compile(b"(?:" + alike + unlike + b"){%d}+" % MANY, re.DOTALL)
 

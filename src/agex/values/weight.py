@@ -62,8 +62,8 @@ def _few_keys(item: bytes) -> re.Pattern[bytes]:
 
 @cache
 def _frozen() -> re.Pattern[bytes]:
-    """Match a frozenset of what is neither a tuple nor referred to."""
-    return re.compile(rb"\((?:" + _A + rb")*+\x91", re.DOTALL)
+    """Match a frozenset of what is no tuple and not noted."""
+    return re.compile(rb"\((?:" + ATOM + rb")*+\x91", re.DOTALL)
 
 
 @cache
@@ -91,7 +91,12 @@ def _notes() -> re.Pattern[bytes]:
     """Find what is noted, with what was done just before if that may leave a tuple, and what is referred to."""
     before = rb"[tR\x85\x86\x87\x91()01aeus\x90.\x98]"
     rest = runs(b"\x94hjtR\x85\x86\x87\x91()01aeus\x90.\x98", before + rb"(?!\x94)|").pattern
-    return re.compile(rest + b"(" + before + rb"\x94++|\x94|(?:h.|j.{4}+)\x94*+|\Z)", re.DOTALL)
+    rest = rest.replace(rb"|\x95.{8}+|\x80\x05", rb"|\x95.{8}+(?!\x94)|\x80\x05(?!\x94)")
+    return re.compile(rest + b"(" + before + rb"\x94++|\x94|(?:h.|j.{4}+)\x94*+|[\x80\x95]|\Z)", re.DOTALL)
+
+
+_UNCLEAR = frozenset({b"\x80", b"\x95"})
+"""Notes of what lies somewhere before."""
 
 
 _FROZEN = b"".join(
@@ -145,12 +150,40 @@ def _may_be_heavy(shorter: bytes) -> bool:
     most = math.log(_HEAVIEST / len(shorter) / (1 + audit.at_most(shorter, _KEYED)))
     if (joins + 1) * math.log1p(gets / (joins + 1)) <= most:  # as if each doubled all that there is
         return False
-    return _shares_tuples(shorter) and _growth(shorter, max(most, math.log(_VISITS_A_BYTE))) > 0
+    if not _shares_tuples(shorter) or not _may_refer_to_tuples(shorter):
+        return False
+    return _growth(shorter, max(most, math.log(_VISITS_A_BYTE))) > 0
 
 
 def _shares_tuples(shorter: bytes) -> bool:
     """Tell whether a stream refers to anything after a tuple that can be referred to."""
     return _passed(shorter, _unreferred(), _passed(shorter, _unnoted(), 0)) < len(shorter)
+
+
+def _may_refer_to_tuples(shorter: bytes) -> bool:
+    """Tell whether bytes that look like references may be to a tuple, where none is to a large number."""
+    if b"j" in shorter:
+        return True
+    targets = {each[0] for each in set(_TARGETS.findall(shorter))}
+    number = 0
+    for found in _notes().finditer(shorter):
+        each = found[1]
+        if each == b"\x94":
+            number += 1
+            continue
+        if not each or number > _LARGEST:
+            break
+        if each in _UNCLEAR:
+            return True
+        noted = range(number, number + len(each) - (2 if each[0] == _GETS[0] else 1))
+        if not targets.isdisjoint(noted):
+            return True
+        number += len(noted)
+    return False
+
+
+_TARGETS = re.compile(b"h(?=(.))", re.DOTALL)
+_LARGEST = 255
 
 
 def _growth(shorter: bytes, most: float) -> float:
@@ -168,6 +201,8 @@ def _growth(shorter: bytes, most: float) -> float:
             continue
         if not each:
             break
+        if each in _UNCLEAR:
+            return math.inf
         width = 2 if each[0] == _GETS[0] else 5 if each[0] == _GETS[1] else 1
         is_tuple = width == 1
         if width > 1 and (target := each[1] if width == 2 else int.from_bytes(each[1:5], "little")) in tuples:
@@ -277,12 +312,11 @@ class _Walk:
         stream = self._stream
         if self._is_step_by_step:
             return at
-        found = _frozen().match(stream, at)
-        if found is not None:
-            return self._froze(at, found.end())
         found = None
-        if self._heaviest <= _LIGHT and stream[at - 1] != _LIST and stream[at - 2 : at] != b"]\x94":
-            found = _few_keys(_ONE).match(stream, at)
+        if stream[at - 1] != _LIST and stream[at - 2 : at] != b"]\x94":
+            found = _few_keys(_ONE).match(stream, at) if self._heaviest <= _LIGHT else None
+            if found is None and (frozen := _frozen().match(stream, at)) is not None:
+                return self._froze(at, frozen.end())
         is_few = found is not None
         found = found or _without_tuples().match(stream, at)
         if found is None:
@@ -304,7 +338,7 @@ class _Walk:
     def _froze(self, at: int, end: int) -> int:
         """Pass a frozenset of what is no tuple."""
         weight = end - at
-        if not _BATCH < weight < _HEAVIEST or self._stream.find(b"\x94", at, end) >= 0:
+        if not _BATCH < weight < _HEAVIEST:
             return at
         self.keyed += weight
         self._visit(weight)
