@@ -72,11 +72,20 @@ def audit(stream: bytes) -> Seen:
         raise StateCorrupt("a stored value is cut short")
     is_safe = _is_safe(stream)  # most often, and then there is no need to pass it again
     shorter = stream if is_safe else _without_long(stream)
-    if len(shorter) > _DEEPEST and at_most(shorter, _TUPLES) > _DEEPEST:
-        found = count(shorter, shallow_runs(), _TUPLES)
-        if found > _DEEPEST and _depth(shorter) > _DEEPEST:
-            raise StateCorrupt("a stored value is nested more deeply than any value is")
+    if _may_be_deep(shorter) and _depth(shorter) > _DEEPEST:
+        raise StateCorrupt("a stored value is nested more deeply than any value is")
     return Seen(shorter, not (is_safe or len(shorter) <= _FEW_BYTES or (shorter is not stream and _is_safe(shorter))))
+
+
+def _may_be_deep(shorter: bytes) -> bool:
+    if len(shorter) <= _DEEPEST or at_most(shorter, _TUPLES) <= _DEEPEST:
+        return False
+    if count(shorter, runs(_TUPLES), _TUPLES, _SOME) <= _SOME:  # they are bytes of texts and numbers
+        return False
+    return count(shorter, shallow_runs(), _TUPLES) > _DEEPEST
+
+
+_SOME = 1000
 
 
 def _without_long(stream: bytes) -> bytes:

@@ -150,7 +150,7 @@ def _may_be_heavy(shorter: bytes) -> bool:
     most = math.log(_HEAVIEST / len(shorter) / (1 + audit.at_most(shorter, _KEYED)))
     if (joins + 1) * math.log1p(gets / (joins + 1)) <= most:  # as if each doubled all that there is
         return False
-    if not _shares_tuples(shorter) or not _may_refer_to_tuples(shorter):
+    if not _may_refer_to_tuples(shorter) or not _shares_tuples(shorter):
         return False
     return _growth(shorter, max(most, math.log(_VISITS_A_BYTE))) > 0
 
@@ -162,7 +162,7 @@ def _shares_tuples(shorter: bytes) -> bool:
 
 def _may_refer_to_tuples(shorter: bytes) -> bool:
     """Tell whether bytes that look like references may be to a tuple, where none is to a large number."""
-    if b"j" in shorter:
+    if len(shorter) >= _MANY_NOTES or _LARGE_TARGET.search(shorter):
         return True
     targets = {each[0] for each in set(_TARGETS.findall(shorter))}
     number = 0
@@ -183,7 +183,9 @@ def _may_refer_to_tuples(shorter: bytes) -> bool:
 
 
 _TARGETS = re.compile(b"h(?=(.))", re.DOTALL)
-_LARGEST = 255
+_LARGEST, _MANY_NOTES = 255, 1 << 23
+_LARGE_TARGET = re.compile(rb"j..[\x00-\x7f]\x00", re.DOTALL)
+"""A reference to one of fewer notes than that."""
 
 
 def _growth(shorter: bytes, most: float) -> float:
