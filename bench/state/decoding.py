@@ -61,7 +61,9 @@ def main() -> None:
         plain = pickle.dumps(value, 5)
         took = seconds(lambda group=group: decode(group, allow=Allow()))  # type: ignore[misc]
         floor = seconds(lambda plain=plain: pickle.loads(plain))  # type: ignore[misc]  # noqa: S301
-        print(f"{name:<28}{took * 1000:10.3f} ms   {took / floor:6.2f}x of pickle alone ({floor * 1000:.3f} ms)")
+        print(
+            f"{name:<28}{took * 1000:10.3f} ms   {took / floor:6.2f}x of pickle alone ({floor * 1000:.3f} ms)"
+        )
 
 
 if __name__ == "__main__":

@@ -74,7 +74,9 @@ def audit(stream: bytes) -> Seen:
     shorter = stream if is_safe else _without_long(stream)
     if _may_be_deep(shorter) and _depth(shorter) > _DEEPEST:
         raise StateCorrupt("a stored value is nested more deeply than any value is")
-    return Seen(shorter, not (is_safe or len(shorter) <= _FEW_BYTES or (shorter is not stream and _is_safe(shorter))))
+    return Seen(
+        shorter, not (is_safe or len(shorter) <= _FEW_BYTES or (shorter is not stream and _is_safe(shorter)))
+    )
 
 
 def _may_be_deep(shorter: bytes) -> bool:

@@ -8,7 +8,18 @@ from __future__ import annotations
 import re
 from functools import cache
 
-__all__ = ["ATOM", "GET", "MANY", "NUMBER", "SHORT", "SIZED", "many_unlike", "runs", "safe_runs", "shallow_runs"]
+__all__ = [
+    "ATOM",
+    "GET",
+    "MANY",
+    "NUMBER",
+    "SHORT",
+    "SIZED",
+    "many_unlike",
+    "runs",
+    "safe_runs",
+    "shallow_runs",
+]
 
 
 def _bytes(count: int) -> bytes:
@@ -21,12 +32,16 @@ SHORT = rb"[\x8cC](?:" + SIZED + b")"
 NUMBER = rb"[)N\x88\x89]|K.|M..|J.{4}+|G.{8}+|\x8a(?:" + SIZED + b")"
 GET = rb"h.|j.{4}+"
 ATOM = rb"[\]}\x8f\x97\x98]|(?:G.{8}+)++|" + SHORT + b"|" + NUMBER
-_FIXED = rb"|(?:G.{8}+)++|" + SHORT + rb"|(?:M..)++|(?:J.{4}+)++|j.{4}+|\x8a(?:" + SIZED + rb")|\x95.{8}+|\x80\x05"
+_FIXED = (
+    rb"|(?:G.{8}+)++|" + SHORT + rb"|(?:M..)++|(?:J.{4}+)++|j.{4}+|\x8a(?:" + SIZED + rb")|\x95.{8}+|\x80\x05"
+)
 
 
 def runs(without: bytes = b"", before: bytes = b"") -> re.Pattern[bytes]:
-    """Match opcodes of the encoder without some: those of one byte, and the references with *h* and *j*; *before* is
-    tried first."""
+    """Match opcodes of the encoder without some: those of one byte, and references, with *h*.
+
+    What is *before* is tried first.
+    """
     single = b".()01Naesu}]\x88\x89\x8f\x90\x93\x94\x97\x98tR\x85\x86\x87\x91".translate(None, without)
     given = b"|[%s]." % b"Kh".translate(None, without)
     fixed = _FIXED if b"h" not in without else _FIXED.replace(rb"|j.{4}+", b"")
@@ -47,7 +62,15 @@ _NESTED = (
 )
 _KEY = b"(?:" + _TEXT + b"|(?:" + NUMBER + b"|" + GET + rb")\x94?+)"
 _VALUE = (
-    b"(?:" + _TEXT + b"|(?:" + NUMBER + b"|" + GET + rb")\x94?+(?:\x85\x94?+|(?:" + NUMBER + rb")(?:\x86\x94?+|"
+    b"(?:"
+    + _TEXT
+    + b"|(?:"
+    + NUMBER
+    + b"|"
+    + GET
+    + rb")\x94?+(?:\x85\x94?+|(?:"
+    + NUMBER
+    + rb")(?:\x86\x94?+|"
     rb"(?:" + NUMBER + rb")\x87\x94?+))?+|\]\x94?+(?:\((?:" + _FLAT + rb")*+e)?+)"
 )
 """Opcodes that put one value on the stack."""

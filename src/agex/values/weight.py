@@ -31,6 +31,8 @@ _APPENDS, _SET, _SETS, _ADDS, _FREEZES, _CALLS, _DISCARD, _FRAME, _LIST = b"esu\
 _A = b"(?:" + ATOM + rb")\x94?+"
 _ONE = rb"(?:(?:[\]}\x8f\x97\x98]|" + SHORT + b"|" + NUMBER + rb")\x94?+|" + GET + b")"
 _TUPLE = rb"(?:" + _ONE + rb"{1,3}+[\x85\x86\x87]\x94?+|" + _ONE + b")"
+
+
 def _batches(token: bytes) -> re.Pattern[bytes]:
     """Match a batch of tokens and of small containers of them."""
     small = rb"[\]}\x8f]\x94?+\(" + token + rb"{0,200}+[eu\x90]"
@@ -88,7 +90,7 @@ def _unreferred() -> re.Pattern[bytes]:
 
 @cache
 def _notes() -> re.Pattern[bytes]:
-    """Find what is noted, with what was done just before if that may leave a tuple, and what is referred to."""
+    """Find what is noted, with what was done before if that may leave a tuple, and what is referred to."""
     before = rb"[tR\x85\x86\x87\x91()01aeus\x90.\x98]"
     rest = runs(b"\x94hjtR\x85\x86\x87\x91()01aeus\x90.\x98", before + rb"(?!\x94)|").pattern
     rest = rest.replace(rb"|\x95.{8}+|\x80\x05", rb"|\x95.{8}+(?!\x94)|\x80\x05(?!\x94)")
