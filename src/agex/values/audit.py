@@ -107,7 +107,7 @@ _EMPTY, _UNLIKE, _LONG = b"\x8c\x00", b"\x8a\x00", b"\x8a\x8b\x96"
 
 
 def _is_safe(stream: bytes) -> bool:
-    """Tell whether a stream has only opcodes that are allowed, none that is long, and no keys that may be alike."""
+    """Tell whether a stream has only opcodes that are allowed, none of them long, and no keys alike."""
     if len(stream) <= _FEW_BYTES:
         return False
     found = safe_runs().match(stream)
@@ -159,6 +159,8 @@ def surplus(stream: bytes, enough: float = math.inf) -> int:
     That is a set, of 240 bytes where two say so, and a list or dict to which nothing refers, as the pickler
     writes none. Beyond what is enough to know it is not counted any more.
     """
+    if at_most(stream, _SETS + _LISTS) * _SET <= len(stream) * _TOLERATED:
+        return 0
     found = 0
     for opcodes, passed, each in ((_SETS, _no_sets, _SET), (_LISTS, _no_lists, _FEWER)):
         most = at_most(stream, opcodes)
