@@ -54,6 +54,13 @@ def shared(width: int, depth: int) -> bytes:
     return done
 
 
+def in_batches(keys: int, batch: int) -> bytes:
+    """Write integers of one hash, a few at a time."""
+    alike = [long_integer(n * sys.hash_info.modulus) + b"N" for n in range(1, keys)]
+    batches = [alike[n : n + batch] for n in range(0, keys, batch)]
+    return b"}" + b"".join(b"(" + b"".join(each) + b"u" for each in batches)
+
+
 SEVEN = call(frames.make_range, 0, 700_000_000, 1, None)
 PYTHON_TEXT = call(scalars.make_dtype, "StringDtype", ("python", float("nan")))
 PRIME = sys.hash_info.modulus
@@ -78,6 +85,10 @@ REFUSED: dict[str, bytes] = {
             )
         )
     ),
+    "the same, given as a list": stream(
+        call(plain.make_frozenset, [op(long_integer(n * PRIME)) for n in range(1, 30_000)])
+    ),
+    "the same in small batches": stream(op(in_batches(30_000, 100))),
     "the same in one batch": stream(
         op(b"\x8f(" + b"".join(long_integer(n * PRIME) for n in range(1, 100_000)) + b"\x90")
     ),

@@ -1,15 +1,18 @@
 """A look at a stream before it is loaded: its opcodes, its lengths, how deep its tuples are.
 
-A regular expression goes over runs of opcodes whose length it knows, so that reading a stream costs a
-fraction of loading it.
+A regular expression goes over runs of opcodes whose length it knows (see `grammar`), so that reading a stream
+costs a fraction of loading it.
 """
 
 from __future__ import annotations
 
 import math
 import re
+from functools import cache
+from typing import NamedTuple
 
 from agex.errors import StateCorrupt
+from agex.values.grammar import MANY, runs, safe_runs, shallow_runs
 
 __all__ = [
     "DOES",
@@ -22,10 +25,9 @@ __all__ = [
     "PAIR",
     "POP",
     "PUSH",
-    "SHORT",
-    "SIZED",
     "SIZES",
     "TAKES",
+    "Seen",
     "after",
     "at_most",
     "audit",
@@ -35,14 +37,7 @@ __all__ = [
 ]
 
 _TUPLES = b"t\x85\x86\x87\x91R"  # the last two: a frozenset, a call, whose result may be a kind of tuple
-_TUPLE = rb"[tR\x85\x86\x87\x91]"
-_PLAIN = rb"[.()01Naesu}\]\x88\x89\x8f\x90\x93\x94\x97\x98]"
-_FIXED = rb"|[Kh][\s\S]|M[\s\S]{2}|[Jj][\s\S]{4}|[G\x95][\s\S]{8}|\x80\x05"
-SIZED = b"|".join(re.escape(bytes((n,))) + rb"[\s\S]{%d}" % n for n in range(33))
-SHORT = rb"[\x8cC](?:" + SIZED + b")"
-_SHORT = b"|" + SHORT
-_RUN = re.compile(b"(?:" + _PLAIN + b"|" + _TUPLE + _FIXED + _SHORT + b")*+")
-_FLAT_RUN = re.compile(b"(?:" + _PLAIN + _FIXED + _SHORT + b")*+")
+_RUN = runs()
 _LENGTHS = {0x8C: 1, 0x58: 4, 0x8D: 8, 0x43: 1, 0x42: 4, 0x8E: 8, 0x96: 8, 0x8A: 1, 0x8B: 4}
 """Opcodes with an argument of some length, and how many bytes say which."""
 
@@ -51,22 +46,77 @@ _DEEPEST = 50_000
 for each, of which a thread has 8 MB. The pickler itself gives up long before."""
 
 
-def audit(stream: bytes) -> None:
+class Seen(NamedTuple):
+    """What was seen in a stream."""
+
+    shorter: bytes
+    """The same opcodes, with a short item in the place of each that is long."""
+    may_be_alike: bool
+    """Whether it may put many keys somewhere that have one hash."""
+
+
+def audit(stream: bytes) -> Seen:
     """Check that a stream is made of the opcodes that the encoder writes.
 
     There is none that builds an object by its class, sets its state, or names a global as text; all
     calls are REDUCE. And no length says more than there is, so that none makes the unpickler reserve
     memory for it.
 
+    Args:
+        stream: opcodes without frames, which may hide where others begin.
+
     Raises:
         StateCorrupt: it is not, or it nests more deeply than any value does.
     """
-    may_be_deep = at_most(stream, _TUPLES) > _DEEPEST
-    found = count(stream, _FLAT_RUN if may_be_deep else _RUN, _TUPLES)
     if stream[-1:] != b".":
         raise StateCorrupt("a stored value is cut short")
-    if found > _DEEPEST and _depth(stream) > _DEEPEST:
+    is_safe = _is_safe(stream)  # most often, and then there is no need to pass it again
+    shorter = stream if is_safe else _without_long(stream)
+    if _may_be_deep(shorter) and _depth(shorter) > _DEEPEST:
         raise StateCorrupt("a stored value is nested more deeply than any value is")
+    return Seen(
+        shorter, not (is_safe or len(shorter) <= _FEW_BYTES or (shorter is not stream and _is_safe(shorter)))
+    )
+
+
+def _may_be_deep(shorter: bytes) -> bool:
+    if len(shorter) <= _DEEPEST or at_most(shorter, _TUPLES) <= _DEEPEST:
+        return False
+    if count(shorter, runs(_TUPLES), _TUPLES, _SOME) <= _SOME:  # they are bytes of texts and numbers
+        return False
+    return count(shorter, shallow_runs(), _TUPLES) > _DEEPEST
+
+
+_SOME = 1000
+
+
+def _without_long(stream: bytes) -> bytes:
+    at, size, run = 0, len(stream), _RUN.match
+    pieces: list[bytes] = []
+    while True:
+        end = run(stream, at).end()  # type: ignore[union-attr]  # it matches nothing, too
+        if end >= size:
+            return b"".join((*pieces, stream[at:])) if pieces else stream
+        if SIZES[stream[end]]:
+            raise StateCorrupt(f"a stored value uses the opcode {stream[end]:#x}, which none does")
+        pieces += (stream[at:end], _UNLIKE if stream[end] in _LONG else _EMPTY)
+        at = after(stream, end)
+
+
+_EMPTY, _UNLIKE, _LONG = b"\x8c\x00", b"\x8a\x00", b"\x8a\x8b\x96"
+
+
+def _is_safe(stream: bytes) -> bool:
+    """Tell whether a stream has only opcodes that are allowed, none of them long, and no keys alike."""
+    if len(stream) <= _FEW_BYTES:
+        return False
+    found = safe_runs().match(stream)
+    assert found is not None  # it matches nothing, too
+    return found.end() == len(stream)
+
+
+_FEW_BYTES = 2 * MANY
+"""What is shorter has fewer keys that may have one hash."""
 
 
 def at_most(stream: bytes, opcodes: bytes) -> int:
@@ -74,9 +124,9 @@ def at_most(stream: bytes, opcodes: bytes) -> int:
     return len(stream) - len(stream.translate(None, opcodes))
 
 
-def count(stream: bytes, runs: re.Pattern[bytes], counted: bytes, most: float = math.inf) -> int:
+def count(stream: bytes, runs: re.Pattern[bytes], counted: bytes, most: float = math.inf, at: int = 0) -> int:
     """Check the opcodes; give how many of those to be counted the runs left out, or more than *most*."""
-    at, size, many, run = 0, len(stream), 0, runs.match
+    size, many, run = len(stream), 0, runs.match
     while True:
         found = run(stream, at)
         assert found is not None  # it matches nothing, too
@@ -91,12 +141,16 @@ def count(stream: bytes, runs: re.Pattern[bytes], counted: bytes, most: float = 
 
 
 _SET, _FEWER, _SETS, _LISTS = 240, 88, b"\x8f\x91", b"]}"
-_NO_SET = re.compile(
-    b"(?:" + _PLAIN.replace(rb"\x8f", b"") + rb"|[tR\x85\x86\x87]" + _FIXED + _SHORT + b")*+"
-)
-_NO_LIST = re.compile(
-    b"(?:" + _PLAIN.replace(rb"}\]", b"") + rb"|[\]}]\x94|[tR\x85\x86\x87\x91]" + _FIXED + _SHORT + b")*+"
-)
+
+
+@cache
+def _no_sets() -> re.Pattern[bytes]:
+    return runs(_SETS)
+
+
+@cache
+def _no_lists() -> re.Pattern[bytes]:
+    return runs(_LISTS, rb"[\]}]\x94|")
 
 
 def surplus(stream: bytes, enough: float = math.inf) -> int:
@@ -105,13 +159,15 @@ def surplus(stream: bytes, enough: float = math.inf) -> int:
     That is a set, of 240 bytes where two say so, and a list or dict to which nothing refers, as the pickler
     writes none. Beyond what is enough to know it is not counted any more.
     """
+    if at_most(stream, _SETS + _LISTS) * _SET <= len(stream) * _TOLERATED:
+        return 0
     found = 0
-    for opcodes, runs, each in ((_SETS, _NO_SET, _SET), (_LISTS, _NO_LIST, _FEWER)):
+    for opcodes, passed, each in ((_SETS, _no_sets, _SET), (_LISTS, _no_lists, _FEWER)):
         most = at_most(stream, opcodes)
-        if opcodes == _LISTS:
+        if opcodes == _LISTS and most * each > len(stream) * _TOLERATED:
             most -= stream.count(b"]\x94") + stream.count(b"}\x94")
         if most * each > len(stream) * _TOLERATED:  # else they may be bytes of a text as well
-            found += each * count(stream, runs, opcodes, enough / each)
+            found += each * count(stream, passed(), opcodes, enough / each)
     return found
 
 
@@ -132,9 +188,13 @@ def after(stream: bytes, at: int) -> int:
 
 def unframed(stream: bytes) -> bytes:
     """Return a stream without the frames that the pickler writes one after the other."""
+    if stream[2:3] == b"\x95" and int.from_bytes(stream[3:11], "little") == len(stream) - 11:
+        return stream[:2] + stream[11:]
     pieces, at = [stream[:2]], 2
     while stream[at : at + 1] == b"\x95":
         end = at + 9 + int.from_bytes(stream[at + 1 : at + 9], "little")
+        if end > len(stream):
+            raise StateCorrupt("a stored value is cut short")
         pieces.append(stream[at + 9 : end])
         at = end
         if at < len(stream) and not SIZES[stream[at]]:  # what is larger than a frame stands between two

@@ -17,8 +17,8 @@ from __future__ import annotations
 import io
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
 from typing import Any
 
@@ -82,6 +82,10 @@ class Clock:
         if self._left < 0:
             raise StateCorrupt("a stored value has keys that take too long to tell apart")
 
+    def begin(self) -> None:
+        """Begin a spell: what was before is nobody's, or was counted."""
+        self._since = time.thread_time()
+
     def __enter__(self) -> None:
         """Stop: what happens meanwhile is a library's, or a class is made."""
         self._stopped = time.thread_time()
@@ -90,18 +94,18 @@ class Clock:
         self._since += time.thread_time() - self._stopped
 
 
-class Metered:
-    """The file of a stream in pieces, with a look at the clock before each.
+class Pieces:
+    """The file of a stream in pieces.
 
     Args:
         stream: opcodes without frames, which the unpickler would read as wholes.
-        clock: counts what lies between two pieces.
     """
 
-    def __init__(self, stream: bytes, clock: Clock) -> None:
+    piece = 1 << 16
+
+    def __init__(self, stream: bytes) -> None:
         self._stream = stream
         self._at = 0
-        self._clock = clock
 
     def read(self, size: int) -> bytes:
         found = self._stream[self._at : self._at + size]
@@ -109,21 +113,37 @@ class Metered:
         return found
 
     def peek(self, _size: int) -> bytes:
-        self._clock.tick()
-        return self._stream[self._at : self._at + _PIECE]
+        return self._stream[self._at : self._at + self.piece]
 
     def readline(self) -> bytes:
         """Return nothing: no opcode that may be used reads a line."""
         return b""
 
 
+class Metered(Pieces):
+    """The file of a stream in pieces of some hundred keys, with a look at the clock before each."""
+
+    piece = 1024
+
+    def __init__(self, stream: bytes, clock: Clock) -> None:
+        super().__init__(stream)
+        self._clock = clock
+
+    def peek(self, size: int) -> bytes:
+        self._clock.tick()
+        return super().peek(size)
+
+
 def file_of(stream: bytes, clock: Clock | None) -> Any:
-    """Return the file that a stream is loaded from: all at once, or by a clock."""
-    return io.BytesIO(stream) if clock is None else Metered(stream, clock)
+    """Return the file that a stream without frames is loaded from: in one frame, or by a clock."""
+    if clock is not None:
+        return Metered(stream, clock)
+    if len(stream) > _FRAME:
+        return Pieces(stream)
+    return io.BytesIO(b"%b\x95%b%b" % (stream[:2], (len(stream) - 2).to_bytes(8, "little"), stream[2:]))
 
 
-_PIECE = 1024
-"""Bytes between two looks at the clock: some hundred keys."""
+_FRAME = 1 << 16
 
 
 _UNWATCHED = nullcontext()
@@ -171,15 +191,18 @@ def unpaid(size: int, cost: int) -> int:
 _CURRENT: ContextVar[Budget | None] = ContextVar("budget", default=None)
 
 
-@contextmanager
-def enough_for(paid: int) -> Iterator[Budget]:
+class enough_for:  # noqa: N801 - it is called as a function is
     """Open the account of one decode."""
-    budget = Budget(paid)
-    token = _CURRENT.set(budget)
-    try:
-        yield budget
-    finally:
-        _CURRENT.reset(token)
+
+    def __init__(self, paid: int) -> None:
+        self._budget = Budget(paid)
+
+    def __enter__(self) -> Budget:
+        self._token = _CURRENT.set(self._budget)
+        return self._budget
+
+    def __exit__(self, *error: object) -> None:
+        _CURRENT.reset(self._token)
 
 
 def current() -> Budget:
@@ -194,11 +217,14 @@ def spend(size: int) -> None:
 
 def put_in(put: Callable[[list[Any]], Any], items: list[Any]) -> None:
     """Give a container its items, some hundred at a time, with a look at the clock after each."""
-    clock = current().clock
+    if len(items) <= _AT_ONCE:
+        put(items)
+        return
+    clock = current().watched()
+    clock.begin()
     for start in range(0, len(items), _AT_ONCE):
         put(items[start : start + _AT_ONCE])
-        if clock is not None:
-            clock.tick()
+        clock.tick()
 
 
 _AT_ONCE = 250
@@ -207,20 +233,29 @@ _AT_ONCE = 250
 def size_of(value: Any, depth: int = 2) -> int:
     """Return the bytes that a copy of a constructor's argument takes: of an array, all that it shows."""
     kind = type(value)
-    if kind in {str, bytes, bytearray}:
+    if kind in _TEXTS:
         return len(value)
-    if kind in {list, tuple}:
-        is_plain = not depth or set(map(type, value)) <= _ATOMS
-        return 16 * len(value) + (0 if is_plain else sum(size_of(each, depth - 1) for each in value))
-    if kind in {dict, set, frozenset}:
+    if kind is list or kind is tuple:
+        size = 16 * len(value)
+        if depth and not _ATOMS.issuperset(map(type, value)):
+            for each in value:
+                if type(each) is str:
+                    size += len(each)
+                elif type(each) not in _ATOMS:
+                    size += size_of(each, depth - 1)
+        return size
+    if kind in _HASHED:
         return 64 * len(value)
     if kind is memoryview:
         return int(value.nbytes)
-    return _size_in_library(value) if _is_of_library(kind) else 0
+    return _size_in_library(value) if kind in _OF_LIBRARIES or _is_of_library(kind) else 0
 
 
+_TEXTS, _HASHED = frozenset({str, bytes, bytearray}), frozenset({dict, set, frozenset})
 _ATOMS = frozenset({type(None), bool, int, float, str})
 """Items that nothing copies."""
+_OF_LIBRARIES: set[type] = set()
+"""Those that were found to be of one."""
 _LIBRARIES = frozenset({"numpy", "pandas", "pyarrow", "polars"})
 
 
@@ -229,13 +264,15 @@ def _is_of_library(kind: type) -> bool:
     module = kind.__module__
     if type(module) is not str or module.partition(".")[0] not in _LIBRARIES:
         return False
-    return getattr(sys.modules.get(module), kind.__name__, None) is kind
+    if getattr(sys.modules.get(module), kind.__name__, None) is not kind:
+        return False
+    _OF_LIBRARIES.add(kind)
+    return True
 
 
 def _size_in_library(value: Any) -> int:
     """Return the bytes of an array or a table; a view shows some of them again and again."""
-    items, width = getattr(value, "size", None), getattr(getattr(value, "dtype", None), "itemsize", 8)
-    if hasattr(value, "strides") and type(items) is int:
-        return items * max(int(width), 1)
+    if hasattr(type(value), "strides") and type(items := value.size) is int:
+        return items * max(int(value.dtype.itemsize), 1)
     size = getattr(value, "nbytes", 0)
     return size if type(size) is int else 0

@@ -20,7 +20,7 @@ from typing import Any
 from agex.errors import StateCorrupt
 from agex.values import arrays, frames, plain, scalars, tables
 from agex.values.allow import Allow
-from agex.values.audit import audit, surplus
+from agex.values.audit import audit, surplus, unframed
 from agex.values.budget import BYTES_A_BYTE, CALL, SMALL_CALL, Clock, current, enough_for, file_of, size_of
 from agex.values.builder import Builder
 from agex.values.callable_builder import CallableBuilder
@@ -179,9 +179,10 @@ class _Loader:
     def __call__(self, stream: bytes, outer: Sequence[Any], buffers: Sequence[Any]) -> Any:
         budget = current()
         budget.spend(BYTES_A_BYTE * len(stream))  # also for one that is nested, as often as it is loaded
-        audit(stream)
-        budget.spend(surplus(stream, budget.left))
-        weighed = weigh(stream)
+        bare = unframed(stream)
+        seen = audit(bare)
+        budget.spend(surplus(seen.shorter, budget.left))
+        weighed = weigh(bare, seen)
         clock = budget.watched() if weighed.is_metered else None
         return _Unpickler(weighed.stream, buffers, self.builder(outer), clock).load()
 

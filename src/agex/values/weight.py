@@ -9,10 +9,13 @@ regular expression.
 
 from __future__ import annotations
 
+import math
 import re
+from functools import cache
 
 from agex.errors import StateCorrupt
 from agex.values import audit, plain
+from agex.values.grammar import ATOM, GET, MANY, NUMBER, SHORT, many_unlike, runs
 
 __all__ = ["Weighed", "weigh"]
 
@@ -23,45 +26,80 @@ _LIGHT = 64
 """Visits of what may be referred to without asking what it is."""
 _BATCH = 1000
 """Keys that the pickler puts in at once, and nobody more."""
-_APPENDS, _SET, _SETS, _ADDS, _FREEZES, _CALLS, _DISCARD, _FRAME = b"esu\x90\x91R0\x95"
-_MANY = 2000
-"""Keys that may have one hash: a tenth of a second."""
+_APPENDS, _SET, _SETS, _ADDS, _FREEZES, _CALLS, _DISCARD, _FRAME, _LIST = b"esu\x90\x91R0\x95]"
 
-_UNLIKE = b"G\x8a\x8bt\x85\x86\x87\x91R"
-"""Opcodes of what can be made to have one hash: long integers, floats, tuples, whatever is called."""
-
-_ATOM = (
-    rb"[)N\x88\x89\x8f}\]\x97\x98]|" + audit.SHORT + rb"|K[\s\S]|(?:G[\s\S]{8})++|M[\s\S]{2}|J[\s\S]{4}|"
-    rb"\x8a(?:" + audit.SIZED + rb")"
-)
-_A = rb"(?:" + _ATOM + rb")\x94?"
-_GET = rb"h[\s\S]|j[\s\S]{4}"
-_REFERRED = rb"(?:" + _A + rb"|" + _GET + rb")"
-_ITEM = rb"(?:(?:" + _A + rb"){1,3}[\x85\x86\x87]\x94?|" + _A + rb")"
+_A = b"(?:" + ATOM + rb")\x94?+"
+_ONE = rb"(?:(?:[\]}\x8f\x97\x98]|" + SHORT + b"|" + NUMBER + rb")\x94?+|" + GET + b")"
+_TUPLE = rb"(?:" + _ONE + rb"{1,3}+[\x85\x86\x87]\x94?+|" + _ONE + b")"
 
 
 def _batches(token: bytes) -> re.Pattern[bytes]:
     """Match a batch of tokens and of small containers of them."""
-    small = rb"[\]}\x8f]\x94?\(" + token + rb"{0,200}+[eu\x90]"
-    return re.compile(rb"\((?:" + small + b"|" + token + rb")*+[eu\x90]")
+    small = rb"[\]}\x8f]\x94?+\(" + token + rb"{0,200}+[eu\x90]"
+    return re.compile(rb"\((?:" + small + b"|" + token + rb")*+[eu\x90]", re.DOTALL)
 
 
-_WITHOUT_TUPLES = _batches(rb"(?:\x94|" + _ATOM + rb"|h[\s\S](?!\x94)|j[\s\S]{4}(?!\x94))")
-_WITHOUT_REFERENCES = _batches(rb"(?:[\x94\x85\x86\x87]|" + _ATOM + rb")")
-_LIST = re.compile(rb"\(" + _REFERRED + rb"*+e")
-_FEW_KEYS = re.compile(
-    b"|".join(
-        rb"\((?:%s){0,%d}+%s" % (item * count, _BATCH, end)
-        for item in (_REFERRED, _ITEM)
-        for count, end in ((2, b"u"), (1, rb"\x90"))
-    )
-)
-_NOTED = re.compile(rb"(?:" + _ATOM + rb"|" + _GET + rb"|[(eu\x90\x85\x86\x87])*+\x94")
+@cache
+def _without_tuples() -> re.Pattern[bytes]:
+    return _batches(rb"(?:\x94|" + ATOM + rb"|h.(?!\x94)|j.{4}+(?!\x94))")
 
-_OTHERS = rb"[(01Naesu}\]\x88\x89\x8f\x90\x93\x94\x97\x98.)]|\x95[\s\S]{8}|\x80\x05|[Kh][\s\S]|M[\s\S]{2}|"
-_ALIKE = re.compile(rb"(?:" + _OTHERS + rb"[Jj][\s\S]{4}|" + audit.SHORT + rb")*+")
-_UNNOTED = re.compile(rb"(?:" + _OTHERS + _ATOM + rb"|[tR\x85\x86\x87\x91](?!\x94)|j[\s\S]{4})*+")
-_UNREFERRED = re.compile(rb"(?:[tR\x85\x86\x87\x91]|" + _OTHERS.replace(b"Kh", b"K") + _ATOM + rb")*+")
+
+@cache
+def _without_references() -> re.Pattern[bytes]:
+    return _batches(rb"(?:[\x94\x85\x86\x87]|" + ATOM + b")")
+
+
+@cache
+def _list() -> re.Pattern[bytes]:
+    return re.compile(rb"\((?:" + _A + b"|" + GET + b")*+e", re.DOTALL)
+
+
+@cache
+def _few_keys(item: bytes) -> re.Pattern[bytes]:
+    """Match a batch of no more keys than the pickler puts in."""
+    few = b"{0,%d}+" % _BATCH
+    pairs, keys = b"(?:" + item + item + b"?+)" + few + b"u", b"(?:" + item + b")" + few + rb"\x90"
+    return re.compile(rb"\((?:" + pairs + b"|" + keys + b")", re.DOTALL)
+
+
+@cache
+def _frozen() -> re.Pattern[bytes]:
+    """Match a frozenset of what is no tuple and not noted."""
+    return re.compile(rb"\((?:" + ATOM + rb")*+\x91", re.DOTALL)
+
+
+@cache
+def _noted() -> re.Pattern[bytes]:
+    return re.compile(b"(?:" + ATOM + b"|" + GET + rb"|[(eu\x90\x85\x86\x87])*+\x94", re.DOTALL)
+
+
+_UNLIKE = b"G\x8a\x8bt\x85\x86\x87\x91R"
+"""Opcodes of what can be made to have one hash: long integers, floats, tuples, whatever is called."""
+_JOINS, _GETS, _KEYED = b"tR\x85\x86\x87\x91", b"hj", b"su\x90\x91R"
+
+
+@cache
+def _unnoted() -> re.Pattern[bytes]:
+    return runs(_JOINS, rb"[tR\x85\x86\x87\x91](?!\x94)|")
+
+
+@cache
+def _unreferred() -> re.Pattern[bytes]:
+    return runs(_GETS)
+
+
+@cache
+def _notes() -> re.Pattern[bytes]:
+    """Find what is noted, with what was done before if that may leave a tuple, and what is referred to."""
+    before = rb"[tR\x85\x86\x87\x91()01aeus\x90.\x98]"
+    rest = runs(b"\x94hjtR\x85\x86\x87\x91()01aeus\x90.\x98", before + rb"(?!\x94)|").pattern
+    rest = rest.replace(rb"|\x95.{8}+|\x80\x05", rb"|\x95.{8}+(?!\x94)|\x80\x05(?!\x94)")
+    return re.compile(rest + b"(" + before + rb"\x94++|\x94|(?:h.|j.{4}+)\x94*+|[\x80\x95]|\Z)", re.DOTALL)
+
+
+_UNCLEAR = frozenset({b"\x80", b"\x95"})
+"""Notes of what lies somewhere before."""
+
 
 _FROZEN = b"".join(
     b"\x8c" + bytes((len(name),)) + name.encode()
@@ -82,39 +120,108 @@ class Weighed:
         self.is_metered = is_metered
 
 
-def weigh(stream: bytes) -> Weighed:
+def weigh(stream: bytes, seen: audit.Seen) -> Weighed:
     """Check that nothing in a stream takes long to hash, and say whether keys must be watched.
+
+    Args:
+        stream: without frames.
+        seen: what the audit saw of it.
 
     Raises:
         StateCorrupt: something does.
     """
-    plainer = audit.unframed(stream)
-    is_metered = _has_many_unlike(plainer)
-    if not (is_metered or _shares_tuples(plainer)):
+    is_metered = seen.may_be_alike and _has_many_unlike(seen.shorter)
+    if not (is_metered or _may_be_heavy(seen.shorter)):
         return Weighed(stream, is_metered=False)
     try:
-        walk = _Walk(plainer)
+        walk = _Walk(stream)
     except IndexError:
         raise StateCorrupt("a stored value takes what it did not put anywhere") from None
-    is_metered = is_metered and walk.keyed >= _MANY
+    is_metered = is_metered and walk.keyed >= MANY
     return Weighed(walk.edited() if is_metered else stream, is_metered=is_metered)
 
 
-def _has_many_unlike(stream: bytes) -> bool:
-    if audit.at_most(stream, _UNLIKE) < _MANY:
+def _has_many_unlike(shorter: bytes) -> bool:
+    return audit.at_most(shorter, _UNLIKE) >= MANY and many_unlike().match(shorter) is not None
+
+
+def _may_be_heavy(shorter: bytes) -> bool:
+    """Tell whether tuples that are referred to may be more than the opcodes that make them."""
+    if not (joins := audit.at_most(shorter, _JOINS)) or not (gets := audit.at_most(shorter, _GETS)):
         return False
-    return audit.count(stream, _ALIKE, _UNLIKE, _MANY) >= _MANY
+    most = math.log(_HEAVIEST / len(shorter) / (1 + audit.at_most(shorter, _KEYED)))
+    if (joins + 1) * math.log1p(gets / (joins + 1)) <= most:  # as if each doubled all that there is
+        return False
+    if not _may_refer_to_tuples(shorter) or not _shares_tuples(shorter):
+        return False
+    return _growth(shorter, max(most, math.log(_VISITS_A_BYTE))) > 0
 
 
-def _shares_tuples(stream: bytes) -> bool:
+def _shares_tuples(shorter: bytes) -> bool:
     """Tell whether a stream refers to anything after a tuple that can be referred to."""
-    at = _passed(stream, _UNNOTED, 0)
-    while at < len(stream):
-        at = _passed(stream, _UNREFERRED, at)
-        if at < len(stream) and stream[at] in b"hj":
+    return _passed(shorter, _unreferred(), _passed(shorter, _unnoted(), 0)) < len(shorter)
+
+
+def _may_refer_to_tuples(shorter: bytes) -> bool:
+    """Tell whether bytes that look like references may be to a tuple, where none is to a large number."""
+    if len(shorter) >= _MANY_NOTES or _LARGE_TARGET.search(shorter):
+        return True
+    targets = {each[0] for each in set(_TARGETS.findall(shorter))}
+    number = 0
+    for found in _notes().finditer(shorter):
+        each = found[1]
+        if each == b"\x94":
+            number += 1
+            continue
+        if not each or number > _LARGEST:
+            break
+        if each in _UNCLEAR:
             return True
-        at = audit.after(stream, at) if at < len(stream) else at
+        noted = range(number, number + len(each) - (2 if each[0] == _GETS[0] else 1))
+        if not targets.isdisjoint(noted):
+            return True
+        number += len(noted)
     return False
+
+
+_TARGETS = re.compile(b"h(?=(.))", re.DOTALL)
+_LARGEST, _MANY_NOTES = 255, 1 << 23
+_LARGE_TARGET = re.compile(rb"j..[\x00-\x7f]\x00", re.DOTALL)
+"""A reference to one of fewer notes than that."""
+
+
+def _growth(shorter: bytes, most: float) -> float:
+    """Return how far beyond *most* the logarithm is of how much heavier references make tuples.
+
+    References to what was noted before the first of them add no more than each all that there is. So do those
+    to what was noted before the next, and so on.
+    """
+    tuples: set[int] = set()
+    number = found = began = 0
+    grown = -most
+    for each in _notes().findall(shorter):
+        if each == b"\x94":
+            number += 1
+            continue
+        if not each:
+            break
+        if each in _UNCLEAR:
+            return math.inf
+        width = 2 if each[0] == _GETS[0] else 5 if each[0] == _GETS[1] else 1
+        is_tuple = width == 1
+        if width > 1 and (target := each[1] if width == 2 else int.from_bytes(each[1:5], "little")) in tuples:
+            is_tuple = True
+            if target >= began:
+                grown += math.log1p(found)
+                found, began = 0, number
+            found += 1
+            if grown + math.log1p(found) > 0:
+                return grown + math.log1p(found)
+        for _ in range(len(each) - width):
+            if is_tuple:
+                tuples.add(number)
+            number += 1
+    return grown + math.log1p(found) if found or began else -1
 
 
 def _passed(stream: bytes, runs: re.Pattern[bytes], at: int) -> int:
@@ -209,22 +316,38 @@ class _Walk:
         stream = self._stream
         if self._is_step_by_step:
             return at
-        found = _WITHOUT_TUPLES.match(stream, at)
+        found = None
+        if stream[at - 1] != _LIST and stream[at - 2 : at] != b"]\x94":
+            found = _few_keys(_ONE).match(stream, at) if self._heaviest <= _LIGHT else None
+            if found is None and (frozen := _frozen().match(stream, at)) is not None:
+                return self._froze(at, frozen.end())
+        is_few = found is not None
+        found = found or _without_tuples().match(stream, at)
         if found is None:
-            found = _WITHOUT_REFERENCES.match(stream, at)
+            found = _without_references().match(stream, at)
         elif self._heaviest > _LIGHT and _has(stream, b"hj", at, found.end()):
-            found = _LIST.match(stream, at)
+            found = _list().match(stream, at)
         if found is None:
             return at
         end = found.end()
-        is_list = stream[end - 1] == _APPENDS
-        if not is_list and end - at > _BATCH:
-            few = _FEW_KEYS.match(stream, at)
+        if stream[end - 1] != _APPENDS:
+            few = found if is_few else _few_keys(_TUPLE).match(stream, at)
             if few is None or few.end() != end:
                 return at
             self.keyed += end - at
         if stream.find(b"\x94", at, end) >= 0:
             self._gaps.append((len(self._memo), at, end))
+        return end
+
+    def _froze(self, at: int, end: int) -> int:
+        """Pass a frozenset of what is no tuple."""
+        weight = end - at
+        if not _BATCH < weight < _HEAVIEST:
+            return at
+        self.keyed += weight
+        self._visit(weight)
+        self._stack.append(weight)
+        self._edits += ((at, 0, _FROZEN), (end - 1, 1, b"etR"))
         return end
 
     def _noted(self, number: int) -> int:
@@ -243,7 +366,7 @@ class _Walk:
             if has_tuples:
                 _Walk(batch, memo=counted)
             else:
-                counted += [1] * len(_NOTED.findall(batch))
+                counted += [1] * len(_noted().findall(batch))
             last = before
         self._memo[:] = counted + self._memo[last:]
         self._gaps.clear()
