@@ -72,9 +72,6 @@ _TESTS: dict[str, str] = {
     "[a time zone of made up data, by a zone": _NO_ZONES,
     "tests/sandbox/test_host_time.py::test_a_function_of_the_host_is_not_interrupted": _NO_WATCH,
     "tests/sandbox/test_host_time.py::test_guest_code_ends_at_its_limit_also_in_a_callback": _NO_WATCH,
-    "tests/values/test_budget.py::test_no_hostile_stream_takes_more": (
-        "WebAssembly takes some ten times the second that is allowed; make test runs it"
-    ),
     "tests/files/test_escapes.py::test_a_root_that_is_replaced": "a directory is not held open there",
 }
 """Tests and files, by the start of their ids."""
@@ -88,6 +85,7 @@ _FILES: dict[str, str] = {
     "tests/state/test_crash_power.py": "processes are traced in it",
     "tests/state/test_disk.py": "a state on disk is not for a tab",
     "tests/state/test_tamper.py": "a state on disk is not for a tab",
+    "tests/values/test_budget.py": "WebAssembly takes some ten times the second that is allowed; make test runs it",
     "tests/state/test_store_readonly.py": "a state on disk is not for a tab",
     "tests/files/test_given_by_others.py": "a tab has no pipes, sockets and devices among its files",
     "tests/agent/test_overlap.py": "tasks overlap in threads there; test_overlap_machine.py runs",
