@@ -85,7 +85,7 @@ _FILES: dict[str, str] = {
     "tests/state/test_crash_power.py": "processes are traced in it",
     "tests/state/test_disk.py": "a state on disk is not for a tab",
     "tests/state/test_tamper.py": "a state on disk is not for a tab",
-    "tests/values/test_budget.py": "WebAssembly takes some ten times the second that is allowed; make test runs it",
+    "tests/values/test_budget.py": "WebAssembly takes ten times the second allowed; make test runs it",
     "tests/state/test_store_readonly.py": "a state on disk is not for a tab",
     "tests/files/test_given_by_others.py": "a tab has no pipes, sockets and devices among its files",
     "tests/agent/test_overlap.py": "tasks overlap in threads there; test_overlap_machine.py runs",
