@@ -27,6 +27,7 @@ from importlib.machinery import ModuleSpec
 from typing import TYPE_CHECKING, Any
 
 from agex.sandbox.hosttime import of_host
+from agex.sandbox.libraries import settings  # here: behind the walls of a worker no file of agex is read
 from agex.typeslots import module_of
 
 if TYPE_CHECKING:
@@ -301,8 +302,6 @@ _WORKING: ContextVar[bool] = ContextVar("agex_host_changes", default=False)
 
 def hold() -> Held:
     """Note the settings of the process for a run that begins here."""
-    from agex.sandbox.libraries import settings
-
     around = _AROUND.get()
     with _LOCK:
         first = next((each for each in _HELD if each.shares), None)
@@ -318,8 +317,6 @@ def hold() -> Held:
 
 def _now() -> _Noted:
     """Return the settings as they are, which nobody changes: what was noted last, where it holds."""
-    from agex.sandbox.libraries import settings
-
     found = settings.loaded()
     last = _LAST.get("noted")
     if last is None or not last.is_current(found):
