@@ -43,6 +43,7 @@ _API = "1.41"
 """What podman 4 speaks, too."""
 _READY_SECONDS = 60.0
 _END_SECONDS = 5.0
+_AGAIN_SECONDS = 0.02
 _MEMORY_MB = 4096
 """What a worker may have where no limit is given: there must be one."""
 _BASE_MB = 256
@@ -291,14 +292,24 @@ class ContainerWorker:
     def kill(self) -> str:
         told = "killed"
         with contextlib.suppress(*_errors()):
-            if self._stream.has_ended():
-                self._container.wait(timeout=_END_SECONDS)
-            self._container.reload()
-            state = self._container.attrs.get("State", {})
+            state = self._state()
             if not state.get("Running") and not self._is_killed:
                 told = self._told(state.get("ExitCode"))
         self.close()
         return told
+
+    def _state(self) -> Mapping[str, Any]:
+        """Return the state of the container: where the other end hung up, that in which it ended.
+
+        It is asked for again and again: podman 4 may answer ``wait`` only once the container is removed.
+        """
+        until = time.monotonic() + _END_SECONDS
+        while True:
+            self._container.reload()
+            state: Mapping[str, Any] = self._container.attrs.get("State", {})
+            if not (state.get("Running") and self._stream.has_ended()) or time.monotonic() > until:
+                return state
+            time.sleep(_AGAIN_SECONDS)
 
     def _told(self, status: Any) -> str:
         """Say how it ended by itself: nobody kills a process in there but the kernel, for its memory."""
