@@ -9,6 +9,7 @@ import threading
 import time
 import types
 import typing
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.pool import ThreadPool
 
@@ -299,3 +300,18 @@ def test_every_method_of_polars_that_takes_a_function_carries_it():
 def test_objects_of_arrow_call_no_function_of_the_guests():
     result = Sandbox(policy(pa, np)).exec("import pyarrow.compute as pc\npc.register_scalar_function")
     assert result.error is not None
+
+
+def test_what_a_guest_lets_go_of_goes_at_once_also_where_a_run_is_watched_from_another_thread():
+    class Thing:
+        """It is known by a weak reference."""
+
+    thing = Thing()
+    left = weakref.ref(thing)
+    session = Sandbox().session({"thing": thing})
+    del thing
+
+    session.run("x = 1")
+    session.run("del thing")
+
+    assert left() is None

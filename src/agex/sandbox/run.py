@@ -62,8 +62,9 @@ class Run:
 
     def _stop_clock(self) -> None:
         self.deadline.cancel()
-        if self._watch is not None:
-            self._watch.cancel()
+        watch, self._watch = self._watch, None  # it knows this run: what the guest let go of goes at once
+        if watch is not None:
+            watch.cancel()
 
     def _end_unmet(self) -> None:
         """End a run whose thread meets no signal: it waits in compiled code for other threads."""
