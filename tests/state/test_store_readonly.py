@@ -23,6 +23,7 @@ from agex.state.readonly import Reader, may_write
 # files: so everything is done first in a store of its own, which imports what it takes.
 READING = """
 import json, os, sys, tempfile
+import urllib.parse  # of which Python 3.13 makes use late
 from typer.testing import CliRunner
 from agex import Disk, Versioned
 from agex.cli.app import app

@@ -78,7 +78,7 @@ def _handed_out(function: Callable[..., Any]) -> Callable[..., Any]:
 def _signature(function: Callable[..., Any]) -> inspect.Signature | None:
     try:
         return inspect.signature(function)
-    except (ValueError, TypeError):  # of a builtin that does not say
+    except (ValueError, TypeError, AttributeError):  # of a builtin that does not say, or one of ours
         return None
 
 
