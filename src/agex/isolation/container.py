@@ -325,8 +325,12 @@ def _end(channel: Channel, container: Any, address: str) -> None:
     """Hang up, and have the container removed: that takes a third of a second, and nobody waits for it."""
     channel.close()
     thread = threading.Thread(target=_remove, args=(container, address), name="agex container", daemon=True)
-    _removing.add(thread)
-    thread.start()
+    try:
+        thread.start()
+    except RuntimeError:  # the interpreter ends, and Python 3.12 starts no thread any more
+        _remove(container, address)
+    else:
+        _removing.add(thread)
 
 
 def _remove(container: Any, address: str) -> None:
