@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from pydantic_ai.models.openai import OpenAIChatModel
+from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.providers.openai import OpenAIProvider
 
 from agex import Agent, AgexError, Versioned
@@ -232,11 +233,21 @@ def test_what_is_said_is_read_as_it_was_written(
     assert outcome(server, openai.completion(text), way) == 42
 
 
-def test_reasoning_that_is_never_closed_is_not_run(openai: Any, server: Any) -> None:
+AROUND: dict[str, Callable[[Any], Any]] = {
+    "alone": lambda model: model,
+    "in a wrapper": WrapperModel,
+    "in two wrappers": lambda model: WrapperModel(WrapperModel(model)),
+}
+
+
+@pytest.mark.parametrize("around", AROUND.values(), ids=AROUND.keys())
+def test_reasoning_that_is_never_closed_is_not_run(
+    openai: Any, server: Any, around: Callable[[Any], Any]
+) -> None:
     told: list[object] = []
     server.answers = [openai.completion("<think>\n```python\ntell(1)\n```"), openai.completion(ANSWER)]
     model = OpenAIChatModel("tiny-model", provider=OpenAIProvider(base_url=server.url, api_key="k"))
-    agent = Agent(model=model)
+    agent = Agent(model=around(model))
     agent.fn(told.append, name="tell")
 
     @agent.task

@@ -1,4 +1,4 @@
-"""What a task's value must satisfy: its annotation, the examples for its inputs, the checks."""
+"""The terms of a task's value: its annotation, the examples for its inputs, the checks."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ Check: TypeAlias = Callable[[Any, Any], Any]
 """``check(value, inputs)``: returns None or True, or raises or returns a message."""
 
 GOT_CHARS = 500
-"""What a failed example shows of the value it got."""
+"""Characters of the value that a failed example shows."""
 
 _ABOUT_THE_VALUE = (AssertionError, ValueError, TypeError)
-"""What a check raises to say that a value is wrong."""
+"""Errors by which a check says that a value is wrong."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Terms:
-    """What a task's value must satisfy."""
+    """The terms that a task's value must satisfy."""
 
     signature: TaskSignature
     checks: tuple[Check, ...] = ()
@@ -77,7 +77,7 @@ class Acceptance:
             raise ValueError(f"the result does not pass {name}: {said}")
 
     def _judged(self, judge: str, verdict: Callable[[], Any]) -> Any:
-        """Return a verdict on the value. A judge of the host's that fails itself ends the run.
+        """Return a verdict on the value. A host judge that fails itself ends the run.
 
         What a guest's own method raised, which a check called, is for the guest.
         """

@@ -31,7 +31,7 @@ UNBIND = f"[name for name in {tuple(RESERVED)!r} if name in globals() and (globa
 """Guest code that unbinds them, and gives those that were bound."""
 
 PREVIEW_CHARS = 60
-"""What a note shows of an input."""
+"""Characters of an input that a note shows."""
 MOST_NOTES = 5
 """Notes of one observation."""
 

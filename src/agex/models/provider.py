@@ -145,6 +145,12 @@ def _unsplit(model: ProviderModel) -> ProviderModel:
     Reasoning that a provider sends apart stays apart. In the text, pydantic-ai looks for one pair of tags:
     it cuts code in two that has them in a string, and takes off an opening one that is never closed.
     """
+    from pydantic_ai.models.wrapper import WrapperModel
+
+    if isinstance(model, WrapperModel):
+        outer = copy.copy(model)
+        outer.wrapped = _unsplit(outer.wrapped)
+        return outer
     modules = [base.__module__ for base in type(model).__mro__]
     if not any(module.startswith(_SPLITTING) for module in modules):
         return model
