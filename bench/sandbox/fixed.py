@@ -14,7 +14,7 @@ from typing import Any
 from bench.sandbox.workload import WORKLOADS, load
 
 from agex.sandbox import Limits, Policy, Sandbox
-from agex.sandbox.compiled import compile_module
+from agex.sandbox.language.compiler import compile_module
 
 __all__ = ["measure_fixed"]
 

@@ -17,9 +17,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from agex.state.disk import Disk
-from agex.state.journal import Draft, Journal
-from agex.state.memory import Memory
+from agex.state.commits.journal import Draft, Journal
+from agex.state.disk.disk import Disk
+from agex.state.kv.memory import Memory
 
 __all__ = ["Commits", "main", "measure_commits", "measure_open"]
 

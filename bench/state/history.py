@@ -13,8 +13,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from agex.state.disk import Disk
-from agex.state.journal import Draft, Journal
+from agex.state.commits.journal import Draft, Journal
+from agex.state.disk.disk import Disk
 
 __all__ = ["main", "measure_history"]
 

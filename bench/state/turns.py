@@ -22,8 +22,8 @@ import pandas as pd
 from bench.state.floor import Floor
 
 from agex.state import Disk, Versioned
-from agex.values.digest import digest
-from agex.values.group import BLOCK
+from agex.values.base.digest import digest
+from agex.values.base.group import BLOCK
 
 __all__ = ["measure_turns"]
 

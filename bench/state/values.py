@@ -12,9 +12,10 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from agex.values import Allow, cut, decode, encode, fingerprint, from_recipe
-from agex.values.digest import digest
-from agex.values.group import BLOCK
+from agex.values import Allow, cut, decode, encode, from_recipe
+from agex.values.base import fingerprint
+from agex.values.base.digest import digest
+from agex.values.base.group import BLOCK
 
 ROUNDS = 7
 ALLOW = Allow()

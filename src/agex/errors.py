@@ -48,7 +48,7 @@ import types
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from agex.agent.run import Run
+    from agex.agent.task.run import Run
 
 __all__ = [
     "AgexError",

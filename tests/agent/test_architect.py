@@ -402,7 +402,7 @@ def test_an_annotation_that_changes_its_mind_is_not_asked() -> None:
 
 
 def test_an_agent_cannot_be_built_beside_a_task() -> None:
-    from agex.agent.architect import BuiltAgent
+    from agex.agent.built_agents import BuiltAgent
 
     with pytest.raises(RuntimeError, match=r"agex\.Agent"):
         BuiltAgent()

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from agex.agent import Agent
-from agex.agent.execution import Execution
-from agex.agent.thread import MOST_THREADS as LIMIT
+from agex.agent.execution.execution import Execution
+from agex.agent.loop.worker_threads import MOST_THREADS as LIMIT
 from agex.models.base import Reply, Request
 from agex.testing import ScriptedModel
 

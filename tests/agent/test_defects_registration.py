@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from agex.agent import Agent
-from agex.agent.listing import LISTING_TOKENS, listing, tokens
+from agex.agent.prompt.listing import LISTING_TOKENS, listing, tokens
 from agex.testing import ScriptedModel, python_action
 
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from agex.agent import event as room
-from agex.agent.event import (
+from agex.agent.loop import events as room
+from agex.agent.loop.events import (
     ActionEvent,
     ErrorEvent,
     FileEvent,

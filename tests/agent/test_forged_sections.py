@@ -12,9 +12,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from agex import Agent, TaskClarify, printable
-from agex.agent.listing import listing, signature_text
-from agex.agent.observation import error_text
+from agex import Agent, TaskClarify
+from agex import escaping as printable
+from agex.agent.loop.observation import error_text
+from agex.agent.prompt.listing import listing, signature_text
 from agex.contract import preview, short_repr
 from agex.models.actions import Action, EditFileAction, TerminalAction, WriteFileAction
 from agex.testing import ScriptedModel

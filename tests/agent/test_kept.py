@@ -8,7 +8,7 @@ import types
 
 import pytest
 
-from agex.agent.kept import KeptCode
+from agex.agent.task.state_codec import KeptCode
 from agex.errors import SandboxError
 from agex.sandbox import Policy, Sandbox
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import re
 import statistics
 
-from agex.agent.listing import documentation, listing, overview, tokens
+from agex.agent.prompt.listing import documentation, listing, overview, tokens
 from agex.agent.registration import Registration
 
 

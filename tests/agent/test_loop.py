@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from agex.agent.budget import Budget, Ledger
-from agex.agent.event import ActionEvent, ErrorEvent, FailEvent, OutputEvent, SuccessEvent, SystemNoteEvent
-from agex.agent.loop import (
+from agex.agent.loop.budget import Budget, Ledger
+from agex.agent.loop.events import (
+    ActionEvent,
+    ErrorEvent,
+    FailEvent,
+    OutputEvent,
+    SuccessEvent,
+    SystemNoteEvent,
+)
+from agex.agent.loop.loop import (
     Ask,
     Clarification,
     Emit,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agex.agent.shortening import shortened
+from agex.agent.prompt.compaction import shortened
 from agex.models.actions import python_action
 from agex.models.base import Image, Message, Reply
 

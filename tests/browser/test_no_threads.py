@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from agex import Agent
+from agex._interpreter.threads import CAN_START
 from agex.errors import IsolationUnavailable
 from agex.sandbox import Limits, Sandbox
 from agex.testing import ScriptedModel
-from agex.threads import CAN_START
 
 pytestmark = pytest.mark.skipif(CAN_START, reason="this interpreter has threads")
 

@@ -14,7 +14,7 @@ import pytest
 from pydantic import BaseModel
 
 from agex.contract import preview
-from agex.hosttexts import HostTexts
+from agex.host_texts import HostTexts
 from agex.sandbox import Sandbox
 
 LIMIT = 2.0

@@ -14,7 +14,7 @@ from agex.files import IsolatedFiles
 from agex.files.skill import read_skill
 from agex.models import Message
 from agex.models.base import Request
-from agex.regularfiles import open_regular, read_regular
+from agex.regular_files import open_regular, read_regular
 from agex.testing import RecordingModel, ReplayModel, ScriptedModel
 
 SKILL = b"---\nname: my-skill\ndescription: How to do it.\n---\n# Do it\n"

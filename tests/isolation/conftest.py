@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from agex.isolation import ProcessExecutor
-from agex.isolation.remote import RemoteSession
+from agex.isolation.worker.host_session import RemoteSession
 from agex.sandbox import Limits, Policy
 
 

@@ -20,7 +20,7 @@ def raw(function: Callable[..., Any], *, also: Policy | None = None) -> Policy:
     """
 
     def go(*args: Any) -> Any:
-        from agex.sandbox.context import CURRENT
+        from agex.sandbox.runtime.context import CURRENT
 
         token = CURRENT.set(None)
         try:

@@ -18,9 +18,9 @@ from agex.cli.levels import try_level
 from agex.errors import EvalError, IsolationUnavailable
 from agex.files import connect_fs
 from agex.isolation import ContainerExecutor
-from agex.isolation.container import _removing
-from agex.isolation.environment import this_process
+from agex.isolation.container.executor import _removing
 from agex.isolation.kernel.namespaces import installation
+from agex.isolation.worker.environment import this_process
 from agex.sandbox import Limits, Policy
 from agex.shell import TerminalCommand
 from agex.testing import ScriptedModel, check_executor, python_action
@@ -209,8 +209,8 @@ def test_what_ended_hosts_have_left_is_removed_at_the_next_start(container, addr
 import os, sys
 sys.path.append({str(Path(__file__).parent)!r})
 from agex.isolation import ContainerExecutor
-from agex.isolation.container import _removing
-from agex.isolation.environment import this_process
+from agex.isolation.container.executor import _removing
+from agex.isolation.worker.environment import this_process
 from agex.isolation.kernel.namespaces import installation
 from agex.sandbox import Limits, Policy
 executor = ContainerExecutor({address!r})

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agex.errors import EvalError, SandboxAttributeError, TaskFail
-from agex.isolation.faults import ProtocolError, pack_error, unpack_error
+from agex.isolation.wire.error_codec import ProtocolError, pack_error, unpack_error
 
 
 def crossed(error: BaseException) -> Exception:

@@ -16,8 +16,8 @@ from file_attacks import ATTACKS, HOST, SECRET
 
 from agex import Agent, FileEvent, Live, OutputEvent, Versioned, connect_fs
 from agex.isolation import executor_of
-from agex.isolation.frames import Channel, SocketStream
-from agex.isolation.link import Link
+from agex.isolation.wire.framing import Channel, SocketStream
+from agex.isolation.wire.worker_channel import Link
 from agex.sandbox import Limits, Policy
 from agex.testing import ScriptedModel, edit_file, python_action, write_file
 

@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agex.isolation.faults import ProtocolError, WorkerGone
-from agex.isolation.frames import Bounds, Channel, Pipes, SocketStream
+from agex.isolation.wire.error_codec import ProtocolError, WorkerGone
+from agex.isolation.wire.framing import Bounds, Channel, Pipes, SocketStream
 
 
 @pytest.fixture

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from test_hostile_worker import DONE, sends, session_with, stream, well
 
 from agex import Agent
-from agex.agent.architect import registrations
+from agex.agent.built_agents import registrations
 from agex.agent.registration import policy_with
 from agex.errors import DefinitionError, EvalError
-from agex.isolation.declarations import Unknown, read
-from agex.isolation.faults import ProtocolError
+from agex.isolation.rpc.declarations import Unknown, read
+from agex.isolation.wire.error_codec import ProtocolError
 from agex.sandbox import Policy, Sandbox
 from agex.testing import ScriptedModel, python_action
 
@@ -56,7 +56,7 @@ def test_what_is_no_declaration_is_refused(found):
     [
         {"name": "os:system"}, {"name": "builtins:exec"}, {"name": "module os"}, {"name": "eval"}, {"name": "print"},
         {"name": "getattr!"}, {"name": "__import__"}, {"name": "sys:modules"}, {"name": "subprocess:Popen"},
-        {"name": "agex.agent.architect:BuiltAgent"}, {"name": ["int"]}, {"is": "x"}, {"is": []}, {"class": "int"},
+        {"name": "agex.agent.built_agents:BuiltAgent"}, {"name": ["int"]}, {"is": "x"}, {"is": []}, {"class": "int"},
         {"literal": [{}]}, {"literal": []}, {"any": []}, {"any": [{}]}, {"of": {"is": "none"}, "args": []},
         {"of": {"name": "list"}, "args": [{}]}, {"of": {"name": "collections.abc:Callable"}, "args": []}, {"a": 1, "b": 2},
     ],
@@ -128,7 +128,7 @@ def asking(**asked: Any) -> Any:
     ],
 )
 def test_a_class_that_stays_is_called_and_nothing_else(asked):
-    from agex.agent.architect import BuiltAgent
+    from agex.agent.built_agents import BuiltAgent
 
     before = dict(vars(BuiltAgent))
     policy = building()
@@ -152,7 +152,7 @@ def test_a_built_agent_belongs_to_a_task():
 def test_a_module_that_is_not_granted_is_not_named(name):
     policy = Policy.default()
     policy.fn(lambda module: module.__name__, name="lookup")
-    from agex.sandbox.kept import KeptCode
+    from agex.sandbox.stored_code import KeptCode
 
     class Names(KeptCode):
         def host_name(self, value: object) -> str | None:
@@ -194,7 +194,7 @@ def test_a_worker_that_declares_wrongly_is_killed(reply):
 
 def function(about: str) -> bytes:
     from agex import values
-    from agex.sandbox.kept import KeptCode
+    from agex.sandbox.stored_code import KeptCode
 
     class Names(KeptCode):
         def is_guest_function(self, value: object) -> bool:
@@ -209,7 +209,7 @@ def function(about: str) -> bytes:
 
 @pytest.mark.parametrize("lie", [{"empty": True}, {"name": "import os"}, {"name": "x, y=__import__('os')"}])
 def test_a_declaration_that_lies_makes_a_task_or_an_error(lie):
-    from agex.agent.stub import stub_of
+    from agex.agent.prompt.task_stubs import stub_of
 
     written = read({**PLAIN, **lie}, MONITOR)
     try:

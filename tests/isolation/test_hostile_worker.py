@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 from agex import values
 from agex.errors import EvalError
 from agex.files import connect_fs
-from agex.isolation.faults import ProtocolError, WorkerGone
-from agex.isolation.frames import Channel, SocketStream
-from agex.isolation.place import Place
-from agex.isolation.remote import RemoteSession
+from agex.isolation.rpc.task_environment import Place
+from agex.isolation.wire.error_codec import ProtocolError, WorkerGone
+from agex.isolation.wire.framing import Channel, SocketStream
+from agex.isolation.worker.host_session import RemoteSession
 from agex.sandbox import Limits, Policy
 
 DONE = {
@@ -317,7 +317,7 @@ def test_a_value_whose_hash_never_ends_does_not_hang_the_host():
 def written(value) -> bytes:
     """Write a value as a worker may: a text that begins with an @ is a constructor for arrays, called."""
     if type(value) is tuple and value and type(value[0]) is str and value[0].startswith("@"):
-        names = ("agex.values.arrays", value[0][1:])
+        names = ("agex.values.adapters.numpy_arrays", value[0][1:])
         call = b"".join(b"\x8c" + bytes([len(name)]) + name.encode() for name in names) + b"\x93"
         return call + written(value[1:]) + b"R"
     if type(value) is tuple:
@@ -363,7 +363,7 @@ def test_a_worker_runs_nothing_of_a_registered_class(method, rest):
 
         extend = add = __setitem__ = __init__
 
-    constructor = named("agex.values.builder") + named(f"Builder.{method}") + b"\x93"
+    constructor = named("agex.values.code.reconstructor") + named(f"Builder.{method}") + b"\x93"
     evil = constructor + named(f"{Basket.__module__}.{Basket.__qualname__}") + rest
     act = sends({**DONE, "v": 1}, b"", b"", b"", b"\x80\x05((" + evil + b"t)t.")
     session, made = session_with(act, classes=(Basket,))
@@ -573,7 +573,7 @@ def test_sizes_that_the_host_could_not_hold_are_refused():
 
 
 def test_a_file_does_not_grow_beyond_what_the_host_could_hold(monkeypatch):
-    monkeypatch.setattr("agex.isolation.files.MOST_BYTES", 10)
+    monkeypatch.setattr("agex.isolation.rpc.file_rpc.MOST_BYTES", 10)
     files = connect_fs()
     act = conversation(files, *[("write", ("a", b"12345", "a"))] * 4, ("read", ("a", 0, -1)))
     assert [bool(text) for text in act.texts] == [False, False, True, True, False]

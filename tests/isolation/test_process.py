@@ -16,9 +16,9 @@ import pytest
 
 from agex.errors import EvalError, IsolationUnavailable, SandboxError
 from agex.isolation import ProcessExecutor
-from agex.isolation.crossing import CannotCross
-from agex.isolation.piped import PipedExecutor
-from agex.isolation.remote import RemoteSession
+from agex.isolation.process.subprocess_executor import PipedExecutor
+from agex.isolation.wire.codec import CannotCross
+from agex.isolation.worker.host_session import RemoteSession
 from agex.sandbox import Limits, Policy, Sandbox
 
 BUSY_IN_C = "sum(range(10 ** 13))"
@@ -50,7 +50,7 @@ def native(name: str, function) -> Policy:
     """A policy under which the worker's own process runs a function: for what no guest could say."""
 
     def go():
-        from agex.sandbox.context import CURRENT
+        from agex.sandbox.runtime.context import CURRENT
 
         token = CURRENT.set(None)  # past the second wall
         try:
@@ -124,7 +124,7 @@ def test_a_worker_that_somebody_stops_is_killed_at_the_deadline(executor):
 
 
 def test_a_worker_that_is_stopped_while_it_gives_back_variables_is_not_waited_for(executor, monkeypatch):
-    monkeypatch.setattr("agex.isolation.remote.CHORES", 0.2)
+    monkeypatch.setattr("agex.isolation.worker.host_session.CHORES", 0.2)
     session = executor.session(Policy.default(), Limits(seconds=0.3), {"rows": [1]})
     session.run("rows.append(2)")
     os.kill(pid_of(session), signal.SIGSTOP)

@@ -15,7 +15,7 @@ from agex.errors import IsolationUnavailable
 from agex.isolation.kernel.macos import SeatbeltExecutor
 from agex.isolation.kernel.namespaces import DEVICES, installation
 from agex.isolation.kernel.seatbelt import profile, restrict
-from agex.isolation.piped import PipedExecutor
+from agex.isolation.process.subprocess_executor import PipedExecutor
 from agex.sandbox import Limits, Policy
 from agex.testing import check_executor
 
@@ -89,7 +89,7 @@ def test_an_interpreter_for_each_task_is_a_level():
 
 def test_a_worker_that_hangs_in_c_ends_with_its_host():
     program = (
-        "from agex.isolation.piped import PipedExecutor\n"
+        "from agex.isolation.process.subprocess_executor import PipedExecutor\n"
         "from agex.sandbox import Limits, Policy\n"
         "executor = PipedExecutor()\n"
         "s = executor.session(Policy.default(), Limits(seconds=60.0), {})\n"

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from agex.agent import Agent
-from agex.agent.listing import LISTING_TOKENS, documentation, listing, tokens
+from agex.agent.prompt.listing import LISTING_TOKENS, documentation, listing, tokens
 from agex.errors import DefinitionError, ToolError
 from agex.mcp import ToolServer
 from agex.mcp.schema import Room, annotation

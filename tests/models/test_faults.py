@@ -196,7 +196,7 @@ WAYS: dict[str, Callable[[Any], Any]] = {
 
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agex.agent.loop.FIRST_BACKOFF", 0.001)
+    monkeypatch.setattr("agex.agent.loop.loop.FIRST_BACKOFF", 0.001)
 
 
 @pytest.mark.parametrize("way", [WAYS["whole"], WAYS["streamed"]], ids=["whole", "streamed"])

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agex import parsing
+from agex._interpreter import parse as parsing
 from agex.models.actions import python_action
 from agex.models.parser import MOST_ACTIONS, parse_calls, parse_text
 

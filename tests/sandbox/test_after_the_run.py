@@ -16,7 +16,7 @@ import pytest
 
 from agex.errors import EvalError, SandboxError
 from agex.sandbox import Limits, Policy, Sandbox
-from agex.sandbox.context import CURRENT
+from agex.sandbox.runtime.context import CURRENT
 
 ERRORS = {
     **{

@@ -13,7 +13,7 @@ import pytest
 
 from agex.errors import SandboxError
 from agex.sandbox import Limits, Policy, Sandbox
-from agex.sandbox.context import CURRENT
+from agex.sandbox.runtime.context import CURRENT
 
 LEFT = {
     "a coroutine of a class of its own": """

@@ -11,7 +11,7 @@ import pytest
 
 from agex.files import connect_fs
 from agex.sandbox import Limits, Policy, Sandbox
-from agex.sandbox.limits import TimeLimit
+from agex.sandbox.runtime.limits import TimeLimit
 
 _APART = contextvars.Context()  # of no guest, whose wall would be asked
 

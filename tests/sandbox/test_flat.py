@@ -5,8 +5,9 @@ import sys
 
 import pytest
 
-from agex.sandbox import Policy, Sandbox, hints
-from agex.sandbox.compiled import compile_module
+from agex.sandbox import Policy, Sandbox
+from agex.sandbox.language import annotations as hints
+from agex.sandbox.language.compiler import compile_module
 
 PROGRAMS = [
     "from __future__ import annotations\nprint(annotations.compiler_flag)",

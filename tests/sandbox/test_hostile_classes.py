@@ -14,7 +14,8 @@ import pytest
 from fuzz import attack
 
 from agex.errors import SandboxError
-from agex.sandbox import Policy, Sandbox, wall
+from agex.sandbox import Policy, Sandbox
+from agex.sandbox.runtime import audit_hook as wall
 
 
 def cases(attacks: dict[str, str]) -> list[Any]:

@@ -14,8 +14,9 @@ import threading
 import pytest
 
 from agex.errors import EvalError
-from agex.sandbox import Limits, Result, Sandbox, limits, output, resource_limits
-from agex.sandbox.limits import Deadline
+from agex.sandbox import Limits, Result, Sandbox
+from agex.sandbox.runtime import limits, output, resource_limits
+from agex.sandbox.runtime.limits import Deadline
 
 QUICK = Limits(seconds=0.3)
 

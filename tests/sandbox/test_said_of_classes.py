@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from agex.errors import SandboxError
-from agex.sandbox import Policy, Sandbox, answers
+from agex.sandbox import Policy, Sandbox
+from agex.sandbox.classes import hook_guards as answers
 
 SECRET = "told to nobody"
 KEPT_UNDER = "_token"

@@ -6,7 +6,8 @@ import types
 import pytest
 
 from agex.errors import SandboxAttributeError, SandboxError
-from agex.sandbox import Policy, Sandbox, rules
+from agex.sandbox import Policy, Sandbox
+from agex.sandbox.rules import ruleset as rules
 
 BINDINGS = {
     "assignment": "v = host",

@@ -16,7 +16,7 @@ import pytest
 from agex.errors import SandboxError
 from agex.files import connect_fs
 from agex.sandbox import Policy, Sandbox
-from agex.sandbox.modules import is_for_guests
+from agex.sandbox.policy.module_grant import is_for_guests
 
 
 class Vault:

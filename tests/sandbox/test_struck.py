@@ -11,10 +11,10 @@ from monkeyfs import current_fs
 
 from agex.files import connect_fs
 from agex.sandbox import Limits, Policy, Sandbox
-from agex.sandbox.context import CURRENT, call_serving
-from agex.sandbox.modules import open_while
-from agex.sandbox.output import CAPTURE, _users
-from agex.sandbox.wall import DOORS
+from agex.sandbox.policy.module_grant import open_while
+from agex.sandbox.runtime.audit_hook import DOORS
+from agex.sandbox.runtime.context import CURRENT, call_serving
+from agex.sandbox.runtime.output import CAPTURE, _users
 
 LOOPS = {
     "files": "import os\nwhile True: os.path.exists('a')",

@@ -11,7 +11,7 @@ import weakref
 import cloudpickle
 import pytest
 
-from agex import threads
+from agex._interpreter import threads
 from agex.sandbox import Limits, Sandbox
 
 if not threads.CAN_START:

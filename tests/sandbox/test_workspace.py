@@ -18,8 +18,9 @@ from file_attacks import ATTACKS, HOST, SECRET
 
 from agex.errors import SandboxError
 from agex.files import connect_fs
-from agex.sandbox import Limits, Policy, Sandbox, files
-from agex.sandbox.limits import Stop
+from agex.sandbox import Limits, Policy, Sandbox
+from agex.sandbox.runtime import workspace_files as files
+from agex.sandbox.runtime.limits import Stop
 
 
 @pytest.fixture(params=["virtual", "isolated"])

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 import servers
 
-from agex.state.cache import Cache
-from agex.state.disk import Disk
-from agex.state.journal import Journal
-from agex.state.kv import KVStore
-from agex.state.kvjournal import KVJournal
-from agex.state.memory import Memory
+from agex.state.commits.journal import Journal
+from agex.state.disk.disk import Disk
+from agex.state.kv.cache import Cache
+from agex.state.kv.journal import KVJournal
+from agex.state.kv.memory import Memory
+from agex.state.kv.store import KVStore
 
 STORES = ["memory", "disk", "cache-disk", "cache-memory", "redis", "postgres"]
 JOURNALS = ["memory", "disk", "redis", "postgres", "kv-on-disk"]

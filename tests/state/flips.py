@@ -27,11 +27,12 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from agex.agent.event import SystemNoteEvent
+from agex.agent.loop.events import SystemNoteEvent
 from agex.errors import StateError
-from agex.state import Disk, Memory, Versioned, rowjournal
-from agex.state.journal import Draft, Journal
-from agex.state.kv import KVStore
+from agex.state import Disk, Memory, Versioned
+from agex.state.commits.journal import Draft, Journal
+from agex.state.disk import journal as rowjournal
+from agex.state.kv.store import KVStore
 
 IN_ROWS, IN_PACK = bytes(range(250)) * 17, bytes(range(250)) * 18
 """The contents of two files: from 4 KB on a file is a chunk, and here the second is in the pack."""

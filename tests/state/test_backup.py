@@ -10,8 +10,8 @@ import pytest
 
 from agex.errors import StateCorrupt, StateError
 from agex.state import Cache, Disk, Memory, Versioned
-from agex.state.disk import Disk as Store
-from agex.state.fields import pack
+from agex.state.commits.length_prefixed import pack
+from agex.state.disk.disk import Disk as Store
 
 LARGE = 60_000  # bytes: goes to the pack
 

@@ -11,17 +11,17 @@ import time
 
 import pytest
 
-from agex.state.disk import Disk
-from agex.state.journal import Draft
+from agex.state.commits.journal import Draft
+from agex.state.disk.disk import Disk
 
 KILLS = int(os.environ.get("AGEX_CRASH", "5"))
 
 # Says each commit that it was told of. Every few commits it collects garbage, in which it may be killed too.
 WRITER = """
 import sys
-from agex.state.disk import Disk
-from agex.state.journal import Draft
-from agex.state.kvjournal import KVJournal
+from agex.state.disk.disk import Disk
+from agex.state.commits.journal import Draft
+from agex.state.kv.journal import KVJournal
 store = Disk(sys.argv[1])
 journal = KVJournal(store) if sys.argv[2] == "kv" else store.journal()
 head = journal.branches().get("main")
@@ -62,7 +62,7 @@ def test_a_killed_writer_leaves_all_that_it_was_told(tmp_path, kind):
 
 
 def survives(path, kind, told):
-    from agex.state.kvjournal import KVJournal
+    from agex.state.kv.journal import KVJournal
 
     store = Disk(path)
     try:
@@ -87,7 +87,7 @@ def survives(path, kind, told):
 def test_a_collector_that_is_killed_leaves_a_whole_store(tmp_path):
     program = """
 import sys
-from agex.state.disk import Disk
+from agex.state.disk.disk import Disk
 print("begun", flush=True)
 Disk(sys.argv[1]).journal().gc()
 """

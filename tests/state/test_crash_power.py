@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from agex.state.disk import Disk
-from agex.state.journal import Draft
+from agex.state.commits.journal import Draft
+from agex.state.disk.disk import Disk
 
 THOROUGH = "AGEX_CRASH" in os.environ  # at every point of the run, not at each ninth
 CALLS = "openat,pwrite64,write,lseek,fsync,fdatasync,ftruncate,unlink,unlinkat,rename,mkdir,fallocate"
@@ -26,8 +26,8 @@ STRING = re.compile(r'"((?:\\x[0-9a-f]{2})*)"(\.\.\.)?')
 
 PROGRAM = """
 import sys
-from agex.state.disk import Disk
-from agex.state.journal import Draft
+from agex.state.disk.disk import Disk
+from agex.state.commits.journal import Draft
 
 def commit(journal, head, number, size, branch="main"):
     chunk = b"%d " % number * (size // 2)

@@ -20,8 +20,8 @@ from pathlib import Path
 import pytest
 
 from agex.errors import StateCorrupt, StateError, StateFull
-from agex.state.disk import Disk
-from agex.state.journal import Draft, HeadMoved
+from agex.state.commits.journal import Draft, HeadMoved
+from agex.state.disk.disk import Disk
 
 COUNT = int(os.environ.get("AGEX_COUNT", "100"))  # increments of each of two processes
 COMMITS = int(os.environ.get("AGEX_COMMITS", "2000"))  # of the history whose size is measured
@@ -142,8 +142,8 @@ def test_a_store_of_a_newer_format_is_refused(path):
 
 
 def test_a_store_of_another_digest_is_never_read_with_this_one(path, monkeypatch):
-    from agex.state import directory
-    from agex.state.digests import open_digest
+    from agex.state.commits.digests import open_digest
+    from agex.state.disk import directory
 
     monkeypatch.setattr(directory, "new_digest", lambda: open_digest("blake2b"))
     store = Disk(path, durable=False)
@@ -170,8 +170,8 @@ def test_a_digest_that_is_not_installed_is_named(path, monkeypatch):
 
 READING = """
 import os, sys
-import agex.state.directory, blake3
-from agex.state.disk import Disk
+import agex.state.disk.directory, blake3
+from agex.state.disk.disk import Disk
 from agex.errors import StateError
 if os.geteuid() == 0:  # who may write everywhere
     os.setgroups([]); os.setgid(65534); os.setuid(65534)
@@ -233,8 +233,8 @@ def test_space_that_was_collected_can_be_used_again(path):
 def test_a_file_that_cannot_grow_is_told_and_nothing_is_lost(path):
     program = """
 import resource, signal, sys
-from agex.state.disk import Disk
-from agex.state.journal import Draft
+from agex.state.disk.disk import Disk
+from agex.state.commits.journal import Draft
 from agex.errors import StateError
 store = Disk(sys.argv[1])
 journal = store.journal()
@@ -459,8 +459,8 @@ def test_without_waiting_for_the_disk_the_store_goes_back_to_what_the_pack_cover
 
 COUNTING = """
 import sys
-from agex.state.disk import Disk
-from agex.state.journal import Draft, HeadMoved
+from agex.state.disk.disk import Disk
+from agex.state.commits.journal import Draft, HeadMoved
 journal = Disk(sys.argv[1], durable=False).journal()
 print("ready", flush=True)
 sys.stdin.readline()
@@ -646,7 +646,7 @@ def test_one_altered_chunk_of_many_is_all_that_is_stored_again(disk, path):
 
 def test_importing_the_room_loads_no_database():
     program = (
-        "import sys, agex.state, agex.state.disk, agex.state.memory, agex.state.cache\n"
+        "import sys, agex.state, agex.state.disk.disk, agex.state.kv.memory, agex.state.kv.cache\n"
         "print([name for name in ('sqlite3', 'blake3', 'redis', 'psycopg', 'numpy') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -8,7 +8,7 @@ import pytest
 
 from agex.errors import StateConflict, StateCorrupt, StateError
 from agex.state import Disk, Live, Memory, Versioned
-from agex.state.files import FileSpace, content_of, entry_of, same_content
+from agex.state.working.tracked_files import FileSpace, content_of, entry_of, same_content
 
 
 @pytest.fixture(params=["memory", "disk"])

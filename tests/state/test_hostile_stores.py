@@ -15,11 +15,11 @@ import pytest
 
 from agex.errors import StateCorrupt, StateError
 from agex.state import Disk, Memory, Versioned
-from agex.state.directory import Directory
-from agex.state.fields import pack
-from agex.state.keytree import KeyTree
-from agex.state.kvjournal import KVJournal
-from agex.state.objects import object_key
+from agex.state.commits.length_prefixed import pack
+from agex.state.disk.directory import Directory
+from agex.state.kv.journal import KVJournal
+from agex.state.kv.keytree import KeyTree
+from agex.state.kv.objects import object_key
 
 LARGE = 100_000  # bytes: goes to the pack
 SECRET = b"the host's own"
@@ -439,9 +439,9 @@ def test_a_tree_that_is_deeper_than_any_key_is_damage(change):
 
 
 def test_a_commit_with_shared_nodes_costs_what_its_nodes_cost():
-    from agex.state.headers import Header
-    from agex.state.journal import Draft
-    from agex.state.objects import commit_key
+    from agex.state.commits.headers import Header
+    from agex.state.commits.journal import Draft
+    from agex.state.kv.objects import commit_key
 
     store = Memory()
     journal = KVJournal(store)

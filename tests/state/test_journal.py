@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from agex.errors import StateConflict, StateCorrupt, StateError
-from agex.state.journal import Collected, Draft, HeadMoved, Record
+from agex.state.commits.journal import Collected, Draft, HeadMoved, Record
 
 LARGE = bytes(range(256)) * 400  # goes to the pack of a directory
 SMALL = b"small chunk"
@@ -297,7 +297,7 @@ def test_a_text_stands_for_a_branch_a_tag_or_a_hash(journal):
 
 
 def test_a_text_that_stands_for_two_commits_is_refused(journal, monkeypatch):
-    from agex.state import drafts
+    from agex.state.commits import draft_checks as drafts
 
     monkeypatch.setattr(drafts, "_SHORTEST", 1)
     hashes = [commit(journal, n=str(number)) for number in range(20)]

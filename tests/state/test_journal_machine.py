@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, rule
 
 from agex.errors import StateError
-from agex.state.disk import Disk
-from agex.state.journal import Draft, HeadMoved
-from agex.state.memory import Memory
+from agex.state.commits.journal import Draft, HeadMoved
+from agex.state.disk.disk import Disk
+from agex.state.kv.memory import Memory
 
 THOROUGH = int(os.environ.get("AGEX_EXAMPLES", "0"))
 KEYS = st.sampled_from(["a", "b", "c", "v/a", "v/b", "v/ü", "v", "w/x"])

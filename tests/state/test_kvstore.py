@@ -3,11 +3,11 @@ from __future__ import annotations
 import pytest
 
 from agex.errors import StateCorrupt, StateError
-from agex.state.cache import Cache
-from agex.state.disk import Disk
-from agex.state.journal import Draft
-from agex.state.kv import KVStore
-from agex.state.memory import Memory
+from agex.state.commits.journal import Draft
+from agex.state.disk.disk import Disk
+from agex.state.kv.cache import Cache
+from agex.state.kv.memory import Memory
+from agex.state.kv.store import KVStore
 from agex.testing.kvstore import check_kvstore
 
 

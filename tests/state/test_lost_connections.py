@@ -10,9 +10,9 @@ from proxy import proxy_before
 
 from agex.errors import StateConflict, StateError
 from agex.state import Memory, Versioned
-from agex.state.branches import is_conflict
-from agex.state.journal import Draft, HeadMoved
-from agex.state.kv import swap
+from agex.state.commits.branch_names import is_conflict
+from agex.state.commits.journal import Draft, HeadMoved
+from agex.state.kv.store import swap
 
 _numbers = itertools.count()
 

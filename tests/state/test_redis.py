@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from agex.errors import StateError
-from agex.state.disk import Disk
-from agex.state.journal import Draft
+from agex.state.commits.journal import Draft
+from agex.state.disk.disk import Disk
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 
 from agex.errors import StateError
 from agex.state import Disk, Versioned
-from agex.state.disk import Disk as Store
+from agex.state.disk.disk import Disk as Store
 
 LARGE = 100_000  # bytes: goes to the pack
 

@@ -16,8 +16,8 @@ import pytest
 
 from agex.errors import StateError
 from agex.state import Disk, Versioned
-from agex.state.database import Database
-from agex.state.readonly import Reader, may_write
+from agex.state.disk.database import Database
+from agex.state.disk.readonly_database import Reader, may_write
 
 # All that reads of a store, as a user who may write nothing. It may not even be one who may read Python's own
 # files: so everything is done first in a store of its own, which imports what it takes.
@@ -194,7 +194,7 @@ def database(tmp_path):
 @pytest.fixture
 def reading(database, monkeypatch):
     """Read a database as one who may not write it; the suite may be root, who may."""
-    monkeypatch.setattr("agex.state.database.may_write", lambda path: False)
+    monkeypatch.setattr("agex.state.disk.database.may_write", lambda path: False)
     found = Database(database, durable=False, verify=lambda db: None)
     yield found
     found.close()

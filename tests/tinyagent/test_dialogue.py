@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart, ToolReturnPart
 from pydantic_ai.models.function import FunctionModel
 
-from agex.agent.loop import Observation
+from agex.agent.loop.loop import Observation
 from agex.models.base import Profile, Reply
 from agex.tinyagent import AgentMemory, MemoryManager, TinyCodeAgent, prune_old_observations
 from agex.tinyagent.dialogue import Dialogue

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from agex.sandbox import hostnames, origins
-from agex.sandbox.hooks import written
-from agex.sandbox.limits import Limits
-from agex.sandbox.policy import Policy
+from agex.sandbox import host_names as hostnames
+from agex.sandbox.classes.host_calls import written
+from agex.sandbox.policy.policy import Policy
+from agex.sandbox.runtime import provenance as origins
+from agex.sandbox.runtime.limits import Limits
 from agex.sandbox.session import Session
 from agex.values import Allow, Group, decode, encode
 

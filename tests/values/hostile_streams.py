@@ -22,8 +22,13 @@ from typing import Any
 import numpy as np
 
 from agex.errors import StateCorrupt
-from agex.values import Allow, Group, arrays, decode, encode, frames, plain, scalars, tables
-from agex.values.builder import Builder
+from agex.values import Allow, Group, decode, encode
+from agex.values.adapters import arrow_tables as tables
+from agex.values.adapters import numpy_arrays as arrays
+from agex.values.adapters import pandas_frames as frames
+from agex.values.adapters import pandas_scalars as scalars
+from agex.values.adapters import stdlib as plain
+from agex.values.code.reconstructor import Builder
 
 PRIME = sys.hash_info.modulus
 MAKE: dict[str, Callable[..., bytes]] = {}

@@ -26,10 +26,11 @@ import pandas as pd
 import pytest
 
 from agex.errors import StateCorrupt
-from agex.values import Allow, Group, NotKept, decode, decoder, encode, plain
-from agex.values.audit import audit
-from agex.values.builder import Builder
-from agex.values.handle import Handle
+from agex.values import Allow, Group, NotKept, decode, decoder, encode
+from agex.values.adapters import stdlib as plain
+from agex.values.base.handle import Handle
+from agex.values.checks.opcode_audit import audit
+from agex.values.code.reconstructor import Builder
 
 CALLED: list[Any] = []
 
@@ -419,7 +420,7 @@ ARRAYS = {
 
 @pytest.mark.parametrize("name", ARRAYS)
 def test_memory_is_never_taken_for_objects_nor_left(name: str) -> None:
-    from agex.values import arrays
+    from agex.values.adapters import numpy_arrays as arrays
 
     constructor, *args = ARRAYS[name]
     with pytest.raises(StateCorrupt):
@@ -427,7 +428,7 @@ def test_memory_is_never_taken_for_objects_nor_left(name: str) -> None:
 
 
 def test_an_array_does_not_stand_on_memory_that_can_be_taken_from_under_it() -> None:
-    from agex.values import arrays
+    from agex.values.adapters import numpy_arrays as arrays
 
     fill = b"\x96" + struct.pack("<Q", 8000) + bytes(8000) + b"\x94"  # a bytearray, noted as number 0
     names = b"".join(b"\x8c" + bytes((len(n),)) + n.encode() for n in (arrays.__name__, "make_array"))
@@ -441,7 +442,7 @@ def test_an_array_does_not_stand_on_memory_that_can_be_taken_from_under_it() -> 
 
 
 def test_a_view_cannot_leave_its_array() -> None:
-    from agex.values import arrays
+    from agex.values.adapters import numpy_arrays as arrays
 
     root = Made(arrays.make_array, (bytes(80), "<f8", (10,), False, True))
     objects = Made(arrays.make_object_array, ("|O", (4,), False, bytearray(1)))
@@ -473,7 +474,7 @@ def test_a_view_cannot_leave_its_array() -> None:
 
 
 def test_the_room_of_an_array_of_objects_is_used_up() -> None:
-    from agex.values import arrays
+    from agex.values.adapters import numpy_arrays as arrays
 
     room = _written(bytearray(1 << 10)) + b"\x94"  # noted as number 0
     make = _written(arrays.make_object_array) + b"(" + b"".join(map(_written, ("|O", (1 << 13,), False)))
@@ -484,7 +485,7 @@ def test_the_room_of_an_array_of_objects_is_used_up() -> None:
 
 
 def test_the_items_of_an_array_of_objects_are_used_up() -> None:
-    from agex.values import arrays
+    from agex.values.adapters import numpy_arrays as arrays
 
     items = _written([1, 2, 3]) + b"\x94"  # noted as number 0
     array = _written(Made(arrays.make_object_array, ("|O", (3,), False, bytearray(1)))) + b"\x94"
@@ -495,7 +496,7 @@ def test_the_items_of_an_array_of_objects_are_used_up() -> None:
 
 
 def test_a_view_does_not_open_an_array_that_was_not_made_over_memory_of_the_load() -> None:
-    from agex.values import arrays
+    from agex.values.adapters import numpy_arrays as arrays
 
     constant = np.arange(3)
     constant.flags.writeable = False
@@ -515,7 +516,7 @@ SEEDS: dict[str, tuple[Any, ...]] = {
 
 @pytest.mark.parametrize("name", SEEDS)
 def test_a_generator_is_not_mixed_for_long(name: str) -> None:
-    from agex.values import arrays
+    from agex.values.adapters import numpy_arrays as arrays
 
     state = np.random.PCG64(1).state
     assert load(stored(Made(arrays.make_generator, ("PCG64", state, (1, (2,), 4, 0))))).random() < 1
@@ -525,7 +526,7 @@ def test_a_generator_is_not_mixed_for_long(name: str) -> None:
 
 @pytest.mark.parametrize("place", [-1, 625, 1 << 20, 3.0])
 def test_a_generator_reads_only_numbers_that_it_made(place: Any) -> None:
-    from agex.values import arrays
+    from agex.values.adapters import numpy_arrays as arrays
 
     twister, philox = np.random.MT19937(1).state, np.random.Philox(1).state
     twister["state"] |= {"pos": place, "key": twister["state"]["key"].tolist()}
@@ -573,7 +574,7 @@ def test_a_fraction_of_anything_but_integers_is_corrupt(args: tuple[Any, ...]) -
 
 
 def test_a_damaged_table_is_corrupt() -> None:
-    from agex.values import tables
+    from agex.values.adapters import arrow_tables as tables
 
     for data in (b"", b"no table", b"\xff\xff\xff\xff\x10\x00\x00\x00" + bytes(40)):
         for args in ((tables.make_table, (data,)), (tables.make_polars, (data, bytes(16)))):
@@ -591,7 +592,7 @@ def arrow_stream(table: Any, **options: Any) -> bytes:
 
 def require_refused(reason: str, data: bytes) -> None:
     """Require that a stream is refused however it is read, and that nothing is allocated for it."""
-    from agex.values import tables
+    from agex.values.adapters import arrow_tables as tables
 
     pa = pytest.importorskip("pyarrow")
     digest = hashlib.blake2b(data, digest_size=16).digest()
@@ -637,7 +638,7 @@ def test_a_table_whose_columns_stand_on_the_same_bytes_is_refused() -> None:
 
 
 def test_a_damaged_message_of_a_table_is_corrupt_or_reads() -> None:
-    from agex.values.ipc import require_plain
+    from agex.values.adapters.arrow_ipc import require_plain
 
     pa = pytest.importorskip("pyarrow")
     data = arrow_stream(pa.table({"a": [1, 2], "b": ["x", "y"]}))
@@ -656,7 +657,8 @@ def test_a_damaged_message_of_a_table_is_corrupt_or_reads() -> None:
 
 
 def test_a_frame_whose_blocks_do_not_fit_is_corrupt() -> None:
-    from agex.values import arrays, frames
+    from agex.values.adapters import numpy_arrays as arrays
+    from agex.values.adapters import pandas_frames as frames
 
     def array(*shape: int) -> Made:
         return Made(arrays.make_array, (bytes(8 * int(np.prod(shape))), "<f8", shape, False, True))

@@ -17,7 +17,12 @@ import pytest
 from hostile_streams import call, long_integer, op, stream
 
 from agex.errors import StateCorrupt
-from agex.values import Allow, Group, arrays, decode, encode, frames, plain, scalars, weight
+from agex.values import Allow, Group, decode, encode
+from agex.values.adapters import numpy_arrays as arrays
+from agex.values.adapters import pandas_frames as frames
+from agex.values.adapters import pandas_scalars as scalars
+from agex.values.adapters import stdlib as plain
+from agex.values.checks import hash_cost as weight
 
 PROGRAM = Path(hostile_streams.__file__)
 SEEDS, COUNT = range(10), 50

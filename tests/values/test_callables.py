@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from agex.agent.kept import KeptCode
+from agex.agent.task.state_codec import KeptCode
 from agex.errors import StateCorrupt
 from agex.sandbox import Sandbox
-from agex.sandbox.stdlib import grants
-from agex.sandbox.written import WRITTEN
+from agex.sandbox.stdlib.source_modules import WRITTEN
+from agex.sandbox.stdlib.standard_set import grants
 from agex.values import Allow, Group, NotKept, decode, encode
-from agex.values.builder import Builder
-from agex.values.handle import Handle
+from agex.values.base.handle import Handle
+from agex.values.code.reconstructor import Builder
 
 PROGRAMS: dict[str, tuple[str, str, Any]] = {
     "a table of operators": (

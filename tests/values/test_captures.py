@@ -11,7 +11,8 @@ import pytest
 from pydantic import BaseModel
 
 from agex.errors import EvalError, SandboxError, UnpicklableVariableError
-from agex.values import NotKept, decode, fingerprint, frozen, not_kept_error
+from agex.values import NotKept, decode, frozen, not_kept_error
+from agex.values.base import fingerprint
 
 
 class Vault:

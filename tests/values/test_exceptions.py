@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 from agex.errors import StateCorrupt
-from agex.values import Allow, Group, NotKept, decode, encode, exceptions, plain
-from agex.values.builder import Builder
+from agex.values import Allow, Group, NotKept, decode, encode
+from agex.values.adapters import exceptions
+from agex.values.adapters import stdlib as plain
+from agex.values.code.reconstructor import Builder
 
 
 def again(value: Any, *registered: type) -> Any:

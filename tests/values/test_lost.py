@@ -15,8 +15,9 @@ import pandas as pd
 import pytest
 
 from agex.errors import UnpicklableVariableError
-from agex.values import Allow, NotKept, decode, encode, fingerprint, not_kept_error
-from agex.values.allow import class_name
+from agex.values import Allow, NotKept, decode, encode, not_kept_error
+from agex.values.base import fingerprint
+from agex.values.base.allowlist import class_name
 
 ALLOW = Allow()
 
@@ -220,7 +221,7 @@ def test_a_column_that_cannot_be_kept_loses_its_frame_and_no_more() -> None:
 
 
 def test_an_unknown_extension_array_loses_its_frame_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    from agex.values import frames
+    from agex.values.adapters import pandas_frames as frames
 
     monkeypatch.delitem(frames._BY_NAME, "Categorical")
     frame = pd.DataFrame({"c": pd.Categorical(["a"])})

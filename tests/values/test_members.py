@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agex.values import Allow, NotKept, decode, encode
-from agex.values.builder import Builder
+from agex.values.code.reconstructor import Builder
 
 ENUMS = {
     "bits without a name": (

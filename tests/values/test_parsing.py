@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from agex import parsing
+from agex._interpreter import parse as parsing
 from agex.errors import EvalError
 from agex.sandbox import Limits, Sandbox
 

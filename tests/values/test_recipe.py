@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agex.errors import StateCorrupt
-from agex.values import BLOCK, Allow, Group, cut, encode, fingerprint, from_recipe, read_recipe
+from agex.values import BLOCK, Allow, Group, cut, encode, from_recipe, read_recipe
+from agex.values.base import fingerprint
 
 
 def address(data: memoryview) -> bytes:

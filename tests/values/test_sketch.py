@@ -11,7 +11,7 @@ from agex.contract import preview
 from agex.errors import StateCorrupt
 from agex.values import Allow, Group, NotKept, Packed, Sketch, decode
 from agex.values import sketched as sketched_variables
-from agex.values.builder import Builder
+from agex.values.code.reconstructor import Builder
 
 PROGRAM = """
 import collections

@@ -32,7 +32,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from agex.values import Allow, Group, cut, decode, encode, from_recipe, plain
+from agex.values import Allow, Group, cut, decode, encode, from_recipe
+from agex.values.adapters import stdlib as plain
 
 
 class Color(enum.Enum):

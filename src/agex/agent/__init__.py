@@ -8,10 +8,8 @@ itself (``models``), never runs code itself (``sandbox``), never decides what fi
 from __future__ import annotations
 
 from agex.agent.agent import Agent
-from agex.agent.budget import Budget
-from agex.agent.call import Token
-from agex.agent.display import pprint_events, pprint_tokens
-from agex.agent.event import (
+from agex.agent.loop.budget import Budget
+from agex.agent.loop.events import (
     ActionEvent,
     CancelledEvent,
     ClarifyEvent,
@@ -25,10 +23,12 @@ from agex.agent.event import (
     TaskStartEvent,
     event_from_json,
 )
-from agex.agent.inspection import events, view
-from agex.agent.kept import remember
-from agex.agent.run import Run
-from agex.agent.task import AsyncTask, Task
+from agex.agent.task.call import Token
+from agex.agent.task.run import Run
+from agex.agent.task.state_codec import remember
+from agex.agent.task.task import AsyncTask, Task
+from agex.agent.views.inspection import events, view
+from agex.agent.views.printing import pprint_events, pprint_tokens
 
 remember()
 

@@ -10,10 +10,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 from weakref import WeakKeyDictionary
 
-from agex.agent.acceptance import Check
-from agex.agent.budget import Budget
-from agex.agent.declaring import TaskDecorator, locals_of_caller
-from agex.agent.invocation import UNSET
+from agex.agent.loop.budget import Budget
 from agex.agent.registration import (
     Isolation,
     Kind,
@@ -25,7 +22,10 @@ from agex.agent.registration import (
     policy_for,
     require_isolation,
 )
-from agex.agent.task import AnyTask, AsyncTask, Task
+from agex.agent.task.acceptance import Check
+from agex.agent.task.decorator import TaskDecorator, locals_of_caller
+from agex.agent.task.invocation import UNSET
+from agex.agent.task.task import AnyTask, AsyncTask, Task
 from agex.contract import TaskSignature
 from agex.display import Shown
 from agex.errors import DefinitionError
@@ -35,7 +35,7 @@ from agex.state import State
 if TYPE_CHECKING:
     import os
 
-    from agex.agent.workspace import TaskFiles
+    from agex.agent.execution.task_workspace import TaskFiles
     from agex.display import Page
     from agex.files import Workspace
     from agex.files.skill import Skill
@@ -164,7 +164,7 @@ class Agent(Shown):
         return f"<agex agent {self.name}>"
 
     def page(self) -> Page:
-        from agex.agent.pages import agent_page
+        from agex.agent.views.pages import agent_page
 
         return agent_page(self)
 
@@ -277,7 +277,7 @@ class Agent(Shown):
                 and may not use (a glob, several, or a predicate of the name; exclusion wins);
                 ``configure`` gives single members a ``MemberSpec``.
 
-        With ``Agent`` itself, the agent's code can build agents, see ``agex.agent.architect``.
+        With ``Agent`` itself, the agent's code can build agents, see ``agex.agent.built_agents``.
 
         Raises:
             DefinitionError: it is no class, or the name is taken.
@@ -289,7 +289,7 @@ class Agent(Shown):
                 f"agent.cls() takes a class, not {c!r}; for an object, agent.module(it, name='it')."
             )
         if c is Agent:
-            from agex.agent.architect import registrations
+            from agex.agent.built_agents import registrations
 
             for one in registrations(name or "Agent", settings):
                 self.register(one)
@@ -420,7 +420,7 @@ class Agent(Shown):
         Raises:
             DefinitionError: it is no function, or the name is taken.
         """
-        from agex.agent.extras import new_command
+        from agex.agent.prompt.skills import new_command
 
         if handler is None:
             return lambda handler: self.terminal(handler, name=name, **settings)
@@ -451,13 +451,13 @@ class Agent(Shown):
     @property
     def extras(self) -> str:
         """What the prompt says of skills and of the terminal's commands."""
-        from agex.agent.extras import listed
+        from agex.agent.prompt.skills import listed
 
         return listed(self._skills, self._commands)
 
     def task_files(self, state: State | None) -> TaskFiles | None:
         """Return the files of one task call; None where the agent has no workspace."""
-        from agex.agent.workspace import TaskFiles, workspace_of
+        from agex.agent.execution.task_workspace import TaskFiles, workspace_of
 
         workspace = workspace_of(self._workspace(), state)
         if workspace is None:

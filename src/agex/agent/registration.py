@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, NewType, TypeAlias, TypeVar, get
 
 from annotated_types import BaseMetadata
 
-from agex.agent.faults import noting
+from agex.agent.execution.host_errors import noting
 from agex.contract import TaskSignature, annotation_names, is_record
 from agex.errors import DefinitionError
 
@@ -87,14 +87,18 @@ class Registration:
             )
         self._require_timeout()
         if any("." in member for member in self.configure):
-            from agex.sandbox import misnamed  # with the sandbox: not when agex is imported
+            from agex.sandbox.policy import (
+                spelling as misnamed,  # with the sandbox: not when agex is imported
+            )
 
             own = misnamed.configured(self.configure, self.target, self.name)
             object.__setattr__(self, "configure", own)
         for patterns in ("include", "exclude"):
             said = _settled(getattr(self, patterns))
             if self.kind in {"class", "module", "object"}:
-                from agex.sandbox import misnamed  # with the sandbox: not when agex is imported
+                from agex.sandbox.policy import (
+                    spelling as misnamed,  # with the sandbox: not when agex is imported
+                )
 
                 said = misnamed.settled(said, self.target, self.name)
             object.__setattr__(self, patterns, said)
@@ -110,7 +114,7 @@ class Registration:
             raise DefinitionError(
                 f"timeout= is for functions, and {self.name!r} is a task: give its agent Budget(seconds=...)."
             )
-        from agex.sandbox.hosttime import require_timeout
+        from agex.sandbox.runtime.host_time import require_timeout
 
         require_timeout(self.timeout)
 

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Iterable, Mapping
 from typing import Protocol
 
 from agex.errors import StateError
-from agex.state.memory import Memory
+from agex.state.kv.memory import Memory
 
 __all__ = ["Kept", "MirroredStore"]
 

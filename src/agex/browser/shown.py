@@ -10,11 +10,11 @@ import contextlib
 import json
 from typing import Any
 
-from agex.agent.event import plain_data
-from agex.agent.pictures import encoded
+from agex.agent.execution.images import encoded
+from agex.agent.loop.events import plain_data
 from agex.contract import preview, short_repr
 from agex.sandbox import Limits, Policy, Session
-from agex.values.kinship import is_exactly, is_made_of
+from agex.values.base.type_checks import is_exactly, is_made_of
 
 __all__ = ["Showing"]
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, Self
 
 from agex.agent import Agent, Run
-from agex.agent.past import compare, log
+from agex.agent.views.state_history import compare, log
 from agex.browser.model import FetchModel
 from agex.browser.shown import Showing
 from agex.errors import (

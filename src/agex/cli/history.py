@@ -13,11 +13,11 @@ from rich.markup import escape
 from rich.syntax import Syntax
 
 from agex import Disk, Versioned
-from agex.agent.past import compare, fork, log, show
+from agex.agent.views.state_history import compare, fork, log, show
 from agex.display import plain
 from agex.errors import StateError
-from agex.state.branches import is_conflict
-from agex.state.history import when
+from agex.state.commits.branch_names import is_conflict
+from agex.state.commits.history import when
 
 if TYPE_CHECKING:
     from rich.console import Console

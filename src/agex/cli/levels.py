@@ -26,7 +26,7 @@ class Attempts:
     @staticmethod
     def go(name: str, *args: Any) -> Any:
         """Make one attempt where neither guards nor the second wall stand in the way."""
-        from agex.sandbox.context import CURRENT
+        from agex.sandbox.runtime.context import CURRENT
 
         token = CURRENT.set(None)
         try:

@@ -12,7 +12,7 @@ from rich.spinner import Spinner
 from rich.text import Text
 
 from agex.agent import ActionEvent, Event, OutputEvent, Token
-from agex.agent.display import pprint_events
+from agex.agent.views.printing import pprint_events
 
 __all__ = ["Progress"]
 

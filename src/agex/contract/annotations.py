@@ -13,9 +13,9 @@ from typing import Any, Literal, Union
 import typing_extensions
 from pydantic.fields import FieldInfo
 
+from agex._interpreter.type_slots import module_of
 from agex.contract.preview import short_repr
 from agex.errors import DefinitionError
-from agex.typeslots import module_of
 
 __all__ = ["Scope", "Unresolved", "describe", "strip"]
 

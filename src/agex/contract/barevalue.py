@@ -20,6 +20,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from agex._interpreter.type_slots import mro_of, namespace_of
 from agex.contract.realtype import (
     class_attribute,
     is_subclass,
@@ -28,8 +29,7 @@ from agex.contract.realtype import (
     real_items,
     real_iter,
 )
-from agex.sandbox import origins
-from agex.typeslots import mro_of, namespace_of
+from agex.sandbox.runtime import provenance as origins
 
 __all__ = ["SCALARS", "bare", "bare_scalar", "copied_as", "holds_guest_made", "is_guest_made", "shown_as"]
 

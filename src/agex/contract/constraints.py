@@ -34,6 +34,7 @@ from pydantic import (
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError, SchemaError, core_schema
 
+from agex._interpreter.type_slots import mro_of, namespace_of
 from agex.contract.barevalue import SCALARS, bare, bare_scalar, is_guest_made
 from agex.contract.containers import size_check
 from agex.contract.mismatch import Mismatch
@@ -42,8 +43,7 @@ from agex.contract.records import NESTED, from_pydantic
 from agex.contract.scalars import instance_check, is_nat
 from agex.contract.walk import Check, Walk
 from agex.errors import DefinitionError
-from agex.sandbox import origins
-from agex.typeslots import mro_of, namespace_of
+from agex.sandbox.runtime import provenance as origins
 
 __all__ = ["Base", "constrained_check", "mode_of", "pydantic_check", "split_validators"]
 

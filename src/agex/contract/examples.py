@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from agex import parsing
+from agex._interpreter import parse as parsing
+from agex._interpreter.type_slots import name_of
 from agex.contract.barevalue import bare, holds_guest_made, shown_as
 from agex.contract.equality import same_value
 from agex.contract.preview import short_repr
 from agex.errors import DefinitionError
-from agex.printable import line
-from agex.typeslots import name_of
+from agex.escaping import line
 
 if TYPE_CHECKING:
     import doctest  # it brings the debugger and unittest along, so it waits for the first example

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from agex._interpreter.type_slots import name_of
 from agex.contract.preview import short_repr
-from agex.typeslots import name_of
 
 __all__ = ["ContractError", "Mismatch", "Problem", "Tally", "attribute", "item"]
 

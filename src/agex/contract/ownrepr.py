@@ -12,9 +12,9 @@ from itertools import islice
 from types import FunctionType, MemberDescriptorType, MethodType, ModuleType
 from typing import Any
 
+from agex._interpreter.type_slots import mro_of, namespace_of
 from agex.contract.realtype import class_attribute, is_subclass, own_attributes, real_iter, real_len
-from agex.hosttexts import HostTexts
-from agex.typeslots import mro_of, namespace_of
+from agex.host_texts import HostTexts
 
 __all__ = ["HostTexts", "holds_guests", "own_repr"]
 
@@ -60,7 +60,9 @@ def holds_guests(value: Any) -> bool:
 
 
 def _is_guests(value: Any) -> bool:
-    from agex.sandbox import origins  # later: this room is also there where nothing is run
+    from agex.sandbox.runtime import (
+        provenance as origins,  # later: this room is also there where nothing is run
+    )
 
     if type(value) is MethodType:
         value = value.__func__

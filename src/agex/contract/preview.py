@@ -17,6 +17,7 @@ from itertools import islice
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
+from agex._interpreter.type_slots import module_of
 from agex.contract.ownrepr import HostTexts, own_repr
 from agex.contract.realtype import (
     class_attribute,
@@ -28,8 +29,7 @@ from agex.contract.realtype import (
     real_iter,
     real_len,
 )
-from agex.printable import line
-from agex.typeslots import module_of
+from agex.escaping import line
 
 __all__ = ["preview", "short_repr"]
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from types import GetSetDescriptorType, MemberDescriptorType
 from typing import Any
 
-from agex.typeslots import module_of, mro_of, name_of, namespace_of
+from agex._interpreter.type_slots import module_of, mro_of, name_of, namespace_of
 
 __all__ = [
     "class_attribute",

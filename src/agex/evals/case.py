@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from agex.errors import DefinitionError
-from agex.regularfiles import read_regular
+from agex.regular_files import read_regular
 
 __all__ = ["NOTHING", "Case", "CaseLike", "as_cases", "read_cases"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from agex import parsing
+from agex._interpreter import parse as parsing
+from agex.escaping import line
 from agex.files.base import FileTree
-from agex.printable import line
 
 __all__ = ["recap"]
 

@@ -24,7 +24,7 @@ from pathlib import Path
 from agex.errors import DefinitionError
 from agex.files.memory import MemorySpace
 from agex.files.virtual import VirtualFiles
-from agex.regularfiles import read_regular
+from agex.regular_files import read_regular
 
 __all__ = ["Skill", "read_skill"]
 

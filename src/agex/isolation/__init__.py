@@ -5,12 +5,12 @@ runs. No level falls back to a weaker one: what cannot be held here is refused b
 runs. What a worker sends is bytes to judge: the host never unpickles it.
 """
 
-from agex.isolation.base import Executor, GuestSession, Level, Wall
-from agex.isolation.container import ContainerExecutor
+from agex.isolation.container.executor import ContainerExecutor
+from agex.isolation.executor import Executor, GuestSession, Level, Wall
 from agex.isolation.inprocess import InProcessExecutor
 from agex.isolation.kernel import KernelExecutor
 from agex.isolation.levels import executor_of
-from agex.isolation.process import ProcessExecutor
+from agex.isolation.process.executor import ProcessExecutor
 
 __all__ = [
     "ContainerExecutor",

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from agex.isolation.base import Level, Wall
+from agex.isolation.executor import Level, Wall
 from agex.sandbox import Limits, Policy, Session
 
 if TYPE_CHECKING:
-    from agex.sandbox.files import Files
+    from agex.sandbox.runtime.workspace_files import Files
 
 __all__ = ["InProcessExecutor"]
 

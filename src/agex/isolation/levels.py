@@ -7,11 +7,11 @@ import sys
 import threading
 from collections.abc import Callable, Mapping
 
-from agex.isolation.base import Executor, Level
-from agex.isolation.container import ContainerExecutor
+from agex.isolation.container.executor import ContainerExecutor
+from agex.isolation.executor import Executor, Level
 from agex.isolation.inprocess import InProcessExecutor
 from agex.isolation.kernel import KernelExecutor
-from agex.isolation.process import ProcessExecutor
+from agex.isolation.process.executor import ProcessExecutor
 
 __all__ = ["executor_of"]
 

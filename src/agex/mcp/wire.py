@@ -6,7 +6,7 @@ import base64
 import math
 from typing import TYPE_CHECKING, Any
 
-from agex.typeslots import name_of
+from agex._interpreter.type_slots import name_of
 
 if TYPE_CHECKING:
     from mcp.types import CallToolResult, ContentBlock

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from agex._interpreter.threads import in_thread
 from agex.models.actions import Action
-from agex.threads import in_thread
 
 __all__ = ["Image", "Message", "Model", "ModelError", "OnText", "Profile", "Reply", "Request", "Usage"]
 

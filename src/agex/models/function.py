@@ -6,10 +6,10 @@ import inspect
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
+from agex._interpreter.threads import in_thread
 from agex.models import background
 from agex.models.base import Message, Model, ModelError, OnText, Profile, Reply, Request, Usage
 from agex.models.parser import parse_text
-from agex.threads import in_thread
 
 __all__ = ["Answering", "FunctionModel"]
 

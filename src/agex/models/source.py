@@ -8,7 +8,7 @@ import textwrap
 import threading
 import warnings
 
-from agex import parsing
+from agex._interpreter import parse as parsing
 
 __all__ = ["acts", "calls", "ipython_command", "parse", "tidy"]
 

@@ -16,22 +16,31 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from agex.sandbox.kept import KeptCode
-    from agex.sandbox.limits import Limits
-    from agex.sandbox.policy import MemberSpec, Policy
-    from agex.sandbox.result import Enforcement, Result
+    from agex.sandbox.policy.policy import MemberSpec, Policy
+    from agex.sandbox.runtime.limits import Limits
+    from agex.sandbox.runtime.result import Enforcement, Result
     from agex.sandbox.sandbox import Sandbox
     from agex.sandbox.session import Session
+    from agex.sandbox.stored_code import KeptCode
 
 __all__ = ["Enforcement", "KeptCode", "Limits", "MemberSpec", "Policy", "Result", "Sandbox", "Session"]
 
-_HOMES = {"Enforcement": "result", "KeptCode": "kept", "MemberSpec": "policy", "Result": "result"}
+_HOMES = {
+    "Enforcement": "runtime.result",
+    "KeptCode": "stored_code",
+    "Limits": "runtime.limits",
+    "MemberSpec": "policy.policy",
+    "Policy": "policy.policy",
+    "Result": "runtime.result",
+    "Sandbox": "sandbox",
+    "Session": "session",
+}
 
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'agex.sandbox' has no attribute {name!r}")
-    home = importlib.import_module(f"agex.sandbox.{_HOMES.get(name, name.lower())}")
+    home = importlib.import_module(f"agex.sandbox.{_HOMES[name]}")
     value = globals()[name] = getattr(home, name)
     return value
 

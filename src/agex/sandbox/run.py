@@ -8,14 +8,15 @@ from collections.abc import Callable
 from contextvars import Token
 from typing import Any
 
-from agex.sandbox import floating, wall
-from agex.sandbox.context import CURRENT
-from agex.sandbox.foreign_threads import THREADED
-from agex.sandbox.limits import Deadline, Limits
-from agex.sandbox.output import CAPTURE, Output
-from agex.sandbox.process_state import Held
-from agex.sandbox.resource_limits import resource_limits
-from agex.sandbox.result import Result
+from agex.sandbox.runtime import audit_hook as wall
+from agex.sandbox.runtime import float_state as floating
+from agex.sandbox.runtime.context import CURRENT
+from agex.sandbox.runtime.foreign_threads import THREADED
+from agex.sandbox.runtime.limits import Deadline, Limits
+from agex.sandbox.runtime.output import CAPTURE, Output
+from agex.sandbox.runtime.process_state import Held
+from agex.sandbox.runtime.resource_limits import resource_limits
+from agex.sandbox.runtime.result import Result
 
 __all__ = ["Run"]
 

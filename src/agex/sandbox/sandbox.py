@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from agex.sandbox.limits import Limits
-from agex.sandbox.policy import Policy
-from agex.sandbox.result import Result
+from agex.sandbox.policy.policy import Policy
+from agex.sandbox.runtime.limits import Limits
+from agex.sandbox.runtime.result import Result
 from agex.sandbox.session import Session
 
 if TYPE_CHECKING:
-    from agex.sandbox.files import Files
+    from agex.sandbox.runtime.workspace_files import Files
 
 __all__ = ["Sandbox"]
 

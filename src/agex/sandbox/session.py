@@ -11,37 +11,40 @@ from collections.abc import Callable, Iterator, Mapping
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from agex._interpreter.type_slots import name_of
 from agex.errors import EvalError, SandboxError
-from agex.sandbox import floating, members, process_state, wall
-from agex.sandbox.callbacks import end_callbacks
-from agex.sandbox.closing import watch_generators
-from agex.sandbox.collecting import release_callbacks
-from agex.sandbox.compiled import compile_module
-from agex.sandbox.context import CURRENT, RUNS, as_host
-from agex.sandbox.echo import echo_text
-from agex.sandbox.foreign_threads import end_elsewhere
-from agex.sandbox.guards import Guards
-from agex.sandbox.hooks import Hooks
-from agex.sandbox.hosttime import host_works
-from agex.sandbox.limits import RUNNING, Deadline, Limits, Stop, require_limits
-from agex.sandbox.module_names import Modules
-from agex.sandbox.modules import explained, refused_member
-from agex.sandbox.names import defined_in, is_bindable
-from agex.sandbox.origins import session_in
-from agex.sandbox.output import CAPTURE, Output, capture_stdout, release_stdout
-from agex.sandbox.policy import Policy
-from agex.sandbox.resource_limits import resource_limits
-from agex.sandbox.result import Enforcement, Result, enforced
-from agex.sandbox.room import require_room
-from agex.sandbox.rules import Rules
+from agex.sandbox.classes import namespace as members
+from agex.sandbox.classes.host_calls import Hooks
+from agex.sandbox.guards.guards import Guards
+from agex.sandbox.language.compiler import compile_module
+from agex.sandbox.language.module_variables import Modules
+from agex.sandbox.policy.module_grant import explained, refused_member
+from agex.sandbox.policy.policy import Policy
+from agex.sandbox.rules.ruleset import Rules
 from agex.sandbox.run import Run
-from agex.sandbox.stacks import builtins_inside
-from agex.sandbox.tracebacks import format_error
-from agex.typeslots import name_of
+from agex.sandbox.runtime import audit_hook as wall
+from agex.sandbox.runtime import float_state as floating
+from agex.sandbox.runtime import process_state
+from agex.sandbox.runtime.asyncio_cleanup import end_callbacks
+from agex.sandbox.runtime.closing import watch_generators
+from agex.sandbox.runtime.collecting import release_callbacks
+from agex.sandbox.runtime.context import CURRENT, RUNS, as_host
+from agex.sandbox.runtime.echo import echo_text
+from agex.sandbox.runtime.foreign_threads import end_elsewhere
+from agex.sandbox.runtime.headroom import require_room
+from agex.sandbox.runtime.host_time import host_works
+from agex.sandbox.runtime.limits import RUNNING, Deadline, Limits, Stop, require_limits
+from agex.sandbox.runtime.output import CAPTURE, Output, capture_stdout, release_stdout
+from agex.sandbox.runtime.provenance import session_in
+from agex.sandbox.runtime.resource_limits import resource_limits
+from agex.sandbox.runtime.result import Enforcement, Result, enforced
+from agex.sandbox.runtime.scopes import defined_in, is_bindable
+from agex.sandbox.runtime.stacks import builtins_inside
+from agex.sandbox.stdlib.traceback import format_error
 
 if TYPE_CHECKING:
-    from agex.sandbox.files import Files, GuestFiles
-    from agex.sandbox.importer import Importer
+    from agex.sandbox.guards.import_statement import Importer
+    from agex.sandbox.runtime.workspace_files import Files, GuestFiles
 
 __all__ = ["Session"]
 
@@ -94,7 +97,7 @@ class Session:
         }
         self.add(namespace)
         if files is not None:
-            from agex.sandbox.files import outside
+            from agex.sandbox.runtime.workspace_files import outside
 
             self._guards.use_files(files, outside, self._compile_file)
 
@@ -346,7 +349,7 @@ class Session:
     async def _aguarded(self, work: Callable[[Result], Any]) -> Result:
         import asyncio  # takes longer than the rest of this room, and synchronous hosts do without
 
-        from agex.sandbox.awaiting import end_tasks, run_apart
+        from agex.sandbox.stdlib.asyncio_tasks import end_tasks, run_apart
 
         async def guest() -> None:
             if self._runs == 1:
@@ -470,7 +473,7 @@ class Session:
         """Have libraries meet the guest's workspace, if it has one."""
         if self._guards.files is None:
             return wall.without_workspace()
-        from agex.sandbox.files import inside
+        from agex.sandbox.runtime.workspace_files import inside
 
         return inside(self._guards.files)
 

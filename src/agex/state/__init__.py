@@ -14,11 +14,11 @@ from agex.state.base import State
 from agex.state.live import Live
 
 if TYPE_CHECKING:
-    from agex.state.cache import Cache
-    from agex.state.disk import Disk
-    from agex.state.history import Commit, Diff, History
-    from agex.state.kv import KVStore
-    from agex.state.memory import Memory
+    from agex.state.commits.history import Commit, Diff, History
+    from agex.state.disk.disk import Disk
+    from agex.state.kv.cache import Cache
+    from agex.state.kv.memory import Memory
+    from agex.state.kv.store import KVStore
     from agex.state.versioned import Snapshot, Versioned
 
 __all__ = [
@@ -37,13 +37,13 @@ __all__ = [
 
 # Most programs need a live state only, or none: SQLite and the codecs are imported with what needs them.
 _HOMES = {
-    "Cache": "cache",
-    "Commit": "history",
-    "Diff": "history",
-    "Disk": "disk",
-    "History": "history",
-    "KVStore": "kv",
-    "Memory": "memory",
+    "Cache": "kv.cache",
+    "Commit": "commits.history",
+    "Diff": "commits.history",
+    "Disk": "disk.disk",
+    "History": "commits.history",
+    "KVStore": "kv.store",
+    "Memory": "kv.memory",
     "Snapshot": "versioned",
     "Versioned": "versioned",
 }

@@ -19,14 +19,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agex.errors import StateCorrupt, StateError
-from agex.regularfiles import open_regular
-from agex.state.database import full_disk
-from agex.state.fields import are_numbers
-from agex.state.packs import sync_directory
+from agex.regular_files import open_regular
+from agex.state.commits.length_prefixed import are_numbers
+from agex.state.disk.database import full_disk
+from agex.state.disk.packs import sync_directory
 
 if TYPE_CHECKING:
-    from agex.state.directory import Directory
-    from agex.state.packs import Packs
+    from agex.state.disk.directory import Directory
+    from agex.state.disk.packs import Packs
 
 __all__ = ["back_up"]
 
@@ -73,8 +73,8 @@ def _require_place(store: Path, out: Path) -> None:
 
 
 def _require_whole(copy: Path, source: Path) -> None:
-    from agex.state.directory import Directory
-    from agex.state.rowcheck import check_rows
+    from agex.state.disk.directory import Directory
+    from agex.state.disk.fsck import check_rows
 
     opened = Directory(copy, size_limit=None, durable=True, mend=False)
     try:

@@ -10,7 +10,7 @@ from typing import Any
 
 from agex.display import Shown
 from agex.errors import StateError
-from agex.state.files import FileSpace
+from agex.state.working.tracked_files import FileSpace
 
 __all__ = ["Past", "State", "View", "require_name"]
 

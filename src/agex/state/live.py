@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from agex import values
 from agex.errors import StateConflict
 from agex.state.base import State, View, require_name
-from agex.state.files import FileSpace
-from agex.state.writes import Writes
+from agex.state.working.last_writers import Writes
+from agex.state.working.tracked_files import FileSpace
 
 if TYPE_CHECKING:
     from agex.display import Page
@@ -180,7 +180,7 @@ class Live(State):
             return len(self._variables)
 
     def page(self) -> Page:
-        from agex.state.pages import live_page
+        from agex.state.display import live_page
 
         return live_page(self)
 

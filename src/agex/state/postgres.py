@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Any, LiteralString, TypeVar
 
 from agex.errors import StateError, StateFull
-from agex.state.kv import KVStore
+from agex.state.kv.store import KVStore
 
 __all__ = ["PostgresStore"]
 

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any
 
 from agex.errors import StateError
-from agex.state.kv import KVStore
+from agex.state.kv.store import KVStore
 
 __all__ = ["RedisStore"]
 

@@ -7,14 +7,14 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from agex import values
-from agex.state import outside
 from agex.state.base import Past
-from agex.state.files import Files
-from agex.state.history import Commit
-from agex.state.journal import Journal, Record
-from agex.state.merging import difference
-from agex.state.stored import CACHE, Codec, Stored, variables_at
-from agex.state.variables import Variables
+from agex.state.commits import codec_hooks as outside
+from agex.state.commits.history import Commit
+from agex.state.commits.journal import Journal, Record
+from agex.state.commits.merging import difference
+from agex.state.working.stored_variables import CACHE, Codec, Stored, variables_at
+from agex.state.working.tracked_files import Files
+from agex.state.working.variables import Variables
 
 if TYPE_CHECKING:
     from agex.display import Page
@@ -84,7 +84,7 @@ class Snapshot(Past):
         return len(self._names)
 
     def page(self) -> Page:
-        from agex.state.pages import snapshot_page
+        from agex.state.display import snapshot_page
 
         return snapshot_page(self)
 

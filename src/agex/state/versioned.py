@@ -14,19 +14,32 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from agex import values
 from agex.errors import StateConflict, StateError
-from agex.state import outside
 from agex.state.base import State, View, require_name
-from agex.state.branches import CONFLICTS, conflict_name, delete_branch, drop_conflicts, require_new
-from agex.state.files import FileChange, FileSpace
-from agex.state.history import Commit, Diff, History
-from agex.state.journal import Collected, Draft, HeadMoved, Record
-from agex.state.kv import KVStore
-from agex.state.lines import Line, Mark, shown_mark
-from agex.state.merging import difference, files_to_take, marks_between, merge_base, take_files, to_take
+from agex.state.commits import codec_hooks as outside
+from agex.state.commits.branch_names import (
+    CONFLICTS,
+    conflict_name,
+    delete_branch,
+    drop_conflicts,
+    require_new,
+)
+from agex.state.commits.history import Commit, Diff, History
+from agex.state.commits.journal import Collected, Draft, HeadMoved, Record
+from agex.state.commits.merging import (
+    difference,
+    files_to_take,
+    marks_between,
+    merge_base,
+    take_files,
+    to_take,
+)
+from agex.state.kv.store import KVStore
 from agex.state.snapshot import Snapshot, as_commit, events_until, readable
-from agex.state.stored import CACHE, Codec
-from agex.state.variables import Change, Variables
-from agex.state.views import LineView, Tasks
+from agex.state.working.open_tasks import LineView, Tasks
+from agex.state.working.stored_variables import CACHE, Codec
+from agex.state.working.tracked_files import FileChange, FileSpace
+from agex.state.working.variables import Change, Variables
+from agex.state.working.working_copy import Line, Mark, shown_mark
 
 if TYPE_CHECKING:
     from agex.display import Page
@@ -61,7 +74,7 @@ class Versioned(State):
         classes: Iterable[type] = (),
     ) -> None:
         if store is None:
-            from agex.state.memory import Memory
+            from agex.state.kv.memory import Memory
 
             store = Memory()
         if not isinstance(store, KVStore):
@@ -147,7 +160,7 @@ class Versioned(State):
             return len(self._variables.names())
 
     def page(self) -> Page:
-        from agex.state.pages import versioned_page
+        from agex.state.display import versioned_page
 
         return versioned_page(self)
 
@@ -374,7 +387,7 @@ class Versioned(State):
         Raises:
             StateError: there is no such commit.
         """
-        from agex.state.pages import names_of
+        from agex.state.display import names_of
 
         commit = self._head if ref is None else self._journal.resolve(str(ref))
 

@@ -15,11 +15,11 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from agex.agent.pictures import media_type_of
+from agex.agent.execution.images import media_type_of
 from agex.contract import preview, short_repr
 from agex.contract.realtype import class_name
-from agex.sandbox.origins import source_of
-from agex.values.kinship import is_exactly, is_function
+from agex.sandbox.runtime.provenance import source_of
+from agex.values.base.type_checks import is_exactly, is_function
 
 __all__ = ["file_look", "look"]
 

@@ -6,8 +6,8 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-from agex.state.kv import KVStore
-from agex.threads import CAN_START
+from agex._interpreter.threads import CAN_START
+from agex.state.kv.store import KVStore
 
 __all__ = ["check_kvstore"]
 

@@ -19,7 +19,7 @@ from agex.errors import AgexError
 from agex.models.actions import Action
 from agex.models.base import Message, Model, ModelError, OnText, Profile, Reply, Request, Usage
 from agex.models.parser import parse_text, render
-from agex.regularfiles import open_regular, read_regular
+from agex.regular_files import open_regular, read_regular
 
 __all__ = ["RecordingModel", "ReplayMiss", "ReplayModel", "Script", "ScriptExhausted", "ScriptedModel"]
 

@@ -1,6 +1,6 @@
 """A small conversational agent: a task in words, solved by Python that a model writes.
 
-This room is a face. The loop is `agex.agent.loop`, the code runs in a session of `agex.sandbox`,
+This room is a face. The loop is `agex.agent.loop.loop`, the code runs in a session of `agex.sandbox`,
 the model is asked by `agex.models`. It never asks a provider itself, never runs code past the
 guards, and never runs it at a weaker trust level than was asked for.
 """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from agex.agent.loop import Observation
+from agex.agent.loop.loop import Observation
 from agex.models.actions import PythonAction
 from agex.models.base import Message, Profile, Reply, Request
 from agex.models.parser import render
@@ -22,7 +22,7 @@ Taken = Callable[[], list[ExecutionResult]]
 
 
 class Dialogue:
-    """What the model is told, turn by turn. It is a `agex.agent.loop.Conversation`.
+    """What the model is told, turn by turn. It is a `agex.agent.loop.loop.Conversation`.
 
     Args:
         manager: holds the steps; it is cleared first.

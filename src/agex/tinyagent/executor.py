@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
-from agex.agent.callable import under_name
+from agex.agent.execution.guest_callable import under_name
 from agex.contract.realtype import class_name
 from agex.errors import EvalError, ExecutionTimeout, StepLimitReached, TaskCancelled
 from agex.tinyagent import signals
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from agex.isolation import GuestSession
     from agex.sandbox import Policy, Result
-    from agex.sandbox.result import Enforcement
+    from agex.sandbox.runtime.result import Enforcement
 
 __all__ = ["ExecutionResult", "Executor", "PythonExecutor"]
 
@@ -325,7 +325,7 @@ def _final_answer(value: Any = None, *, verified_by: Any = None) -> NoReturn:
 
 def _help(thing: Any = None) -> None:
     """Print how to use a thing."""
-    from agex.agent.listing import documentation
+    from agex.agent.prompt.listing import documentation
 
     text = "help(x) tells how to use x" if thing is None else documentation(thing, ())
     sys.stdout.write(f"{inspect.cleandoc(text)}\n")  # captured, while the agent's code runs

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from agex.agent.event import (
+from agex.agent.loop.events import (
     ActionEvent,
     ErrorEvent,
     Event,
@@ -14,7 +14,7 @@ from agex.agent.event import (
     SuccessEvent,
     TaskStartEvent,
 )
-from agex.agent.observation import cut_middle
+from agex.agent.loop.observation import cut_middle
 from agex.display import plain
 from agex.tinyagent.result import FinalAnswer
 

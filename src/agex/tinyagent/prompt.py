@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from agex.agent.listing import listing, signature_text
+from agex.agent.prompt.listing import listing, signature_text
 from agex.agent.registration import Registration
 from agex.errors import DefinitionError
 from agex.models.base import Profile

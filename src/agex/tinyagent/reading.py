@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from agex.errors import SandboxError
-from agex.sandbox import wall
+from agex.sandbox.runtime import audit_hook as wall
 
 __all__ = ["Directory"]
 

@@ -14,7 +14,7 @@ from agex.tinyagent.trust import TrustLevel
 
 if TYPE_CHECKING:
     from agex.errors import AgexError
-    from agex.sandbox.result import Enforcement
+    from agex.sandbox.runtime.result import Enforcement
 
 __all__ = ["FinalAnswer", "RunResult"]
 

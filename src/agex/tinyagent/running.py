@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from agex.agent.budget import Ledger
-from agex.agent.call import Call, OnEvent, current_call, payer
-from agex.agent.drivers import adrive, drive
-from agex.agent.event import TaskStartEvent
-from agex.agent.loop import Loop, Plan, solve
-from agex.agent.run import Run
-from agex.agent.telemetry import task_span
+from agex.agent.loop.budget import Ledger
+from agex.agent.loop.drivers import adrive, drive
+from agex.agent.loop.events import TaskStartEvent
+from agex.agent.loop.loop import Loop, Plan, solve
+from agex.agent.loop.telemetry import task_span
+from agex.agent.task.call import Call, OnEvent, current_call, payer
+from agex.agent.task.run import Run
 from agex.errors import BudgetExceeded, StepLimitReached, TaskCancelled, TaskError, TaskFail, TaskTimeout
 from agex.models.base import Model
 from agex.tinyagent.dialogue import Dialogue

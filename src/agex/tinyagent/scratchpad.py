@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from agex import printable
+from agex import escaping as printable
 from agex.contract import preview
 
 __all__ = ["AgentMemory", "functions_of"]

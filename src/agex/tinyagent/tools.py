@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable, Mapping
 from types import FunctionType
 from typing import Any, overload
 
-from agex.agent.bridge import without_run
+from agex.agent.execution.task_bridge import without_run
 from agex.agent.registration import is_async
 from agex.contract import TaskSignature, Unresolved
 from agex.contract.annotations import Scope
 from agex.errors import DefinitionError, TaskError, ToolDefinitionError
-from agex.sandbox.context import call_serving
+from agex.sandbox.runtime.context import call_serving
 
 __all__ = ["NAMES", "Tool", "checked_tools", "guest_function", "tool"]
 

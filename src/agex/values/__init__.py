@@ -9,19 +9,19 @@ It never imports numpy, pandas or their like: their values are handled when they
 nothing of agents, sandboxes and stores.
 """
 
-from agex.values.allow import Allow
+from agex.values.base.allowlist import Allow
+from agex.values.base.fingerprint import Fingerprint, fingerprint
+from agex.values.base.group import BLOCK, Group, Lost
+from agex.values.base.guest_code import GuestCode
+from agex.values.base.placeholders import NotKept, not_kept_error, stand_in
+from agex.values.base.recipe import Cut, Recipe, cut, from_recipe, put_together, read_recipe
+from agex.values.base.type_checks import type_name
+from agex.values.code.outline import Sketch
 from agex.values.decoder import decode
-from agex.values.difference import diff_values, show_value
+from agex.values.diff import diff_values, show_value
 from agex.values.encoder import encode
-from agex.values.fingerprint import Fingerprint, fingerprint
-from agex.values.freezing import frozen
-from agex.values.group import BLOCK, Group, Lost
-from agex.values.guest import GuestCode
-from agex.values.kinship import type_name
-from agex.values.lost import NotKept, not_kept_error, stand_in
 from agex.values.packed import Packed, opened, packed_groups, sketched
-from agex.values.recipe import Cut, Recipe, cut, from_recipe, put_together, read_recipe
-from agex.values.sketch import Sketch
+from agex.values.variable_copy import frozen
 
 __all__ = [
     "BLOCK",

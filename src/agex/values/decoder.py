@@ -18,20 +18,33 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from agex.errors import StateCorrupt
-from agex.values import arrays, frames, plain, scalars, tables
-from agex.values.allow import Allow
-from agex.values.audit import audit, surplus, unframed
-from agex.values.budget import BYTES_A_BYTE, CALL, SMALL_CALL, Clock, current, enough_for, file_of, size_of
-from agex.values.builder import Builder
-from agex.values.callable_builder import CallableBuilder
-from agex.values.group import Group
-from agex.values.guest import CodeElsewhere, GuestCode
-from agex.values.handle import unwrapped
-from agex.values.kinship import type_name
-from agex.values.lost import NotKept
-from agex.values.rehearsal import rehearse
-from agex.values.sketch import Sketch
-from agex.values.weight import weigh
+from agex.values.adapters import arrow_tables as tables
+from agex.values.adapters import numpy_arrays as arrays
+from agex.values.adapters import pandas_frames as frames
+from agex.values.adapters import pandas_scalars as scalars
+from agex.values.adapters import stdlib as plain
+from agex.values.adapters.callable_builder import CallableBuilder
+from agex.values.base.allowlist import Allow
+from agex.values.base.group import Group
+from agex.values.base.guest_code import CodeElsewhere, GuestCode
+from agex.values.base.handle import unwrapped
+from agex.values.base.placeholders import NotKept
+from agex.values.base.type_checks import type_name
+from agex.values.checks.decode_budget import (
+    BYTES_A_BYTE,
+    CALL,
+    SMALL_CALL,
+    Clock,
+    current,
+    enough_for,
+    file_of,
+    size_of,
+)
+from agex.values.checks.dry_run import rehearse
+from agex.values.checks.hash_cost import weigh
+from agex.values.checks.opcode_audit import audit, surplus, unframed
+from agex.values.code.outline import Sketch
+from agex.values.code.reconstructor import Builder
 
 __all__ = ["decode"]
 

@@ -15,18 +15,20 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from agex.values import instances, kinds, plain
-from agex.values.allow import Allow, class_name
-from agex.values.audit import surplus
-from agex.values.budget import BYTES_A_BYTE, unpaid
-from agex.values.callables import CannotKeep, is_code
-from agex.values.capture import Captures, Early, Fillings, First, Held
-from agex.values.group import Group, Lost
-from agex.values.guest import GuestCode
-from agex.values.kinship import is_class
-from agex.values.lost import NotKept, make_not_kept
-from agex.values.paths import Paths
-from agex.values.sharing import Cluster, clusters
+from agex.values import type_registry as kinds
+from agex.values.adapters import instances
+from agex.values.adapters import stdlib as plain
+from agex.values.adapters.callables import CannotKeep, is_code
+from agex.values.base.allowlist import Allow, class_name
+from agex.values.base.group import Group, Lost
+from agex.values.base.guest_code import GuestCode
+from agex.values.base.object_paths import Paths
+from agex.values.base.placeholders import NotKept, make_not_kept
+from agex.values.base.shared_objects import Cluster, clusters
+from agex.values.base.type_checks import is_class
+from agex.values.checks.decode_budget import BYTES_A_BYTE, unpaid
+from agex.values.checks.opcode_audit import surplus
+from agex.values.code.capture import Captures, Early, Fillings, First, Held
 
 __all__ = ["encode"]
 

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from agex.errors import StateCorrupt
-from agex.values.allow import Allow
+from agex.values.base.allowlist import Allow
+from agex.values.base.group import Group
+from agex.values.base.guest_code import GuestCode
+from agex.values.base.placeholders import NotKept
+from agex.values.code.outline import Sketch
 from agex.values.decoder import decode
-from agex.values.group import Group
-from agex.values.guest import GuestCode
-from agex.values.lost import NotKept
-from agex.values.sketch import Sketch
 
 __all__ = ["Packed", "opened", "packed_groups", "sketched"]
 

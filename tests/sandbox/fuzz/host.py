@@ -23,8 +23,8 @@ import warnings
 from typing import Any
 
 from agex.sandbox import Policy
-from agex.sandbox.context import CURRENT
-from agex.sandbox.output import CAPTURE
+from agex.sandbox.runtime.context import CURRENT
+from agex.sandbox.runtime.output import CAPTURE
 
 SECRET = "S3CRET-5d1c7a"
 """Stands in everything that is private; no guest may come by a text that holds it."""

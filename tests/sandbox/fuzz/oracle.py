@@ -17,10 +17,14 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from agex.sandbox import Policy, classes, guards, limits, output, rules, sandbox, session
-from agex.sandbox import hooks as session_hooks
-from agex.sandbox import modules as grants
-from agex.sandbox.names import Names
+from agex.sandbox import Policy, sandbox, session
+from agex.sandbox.classes import class_registry as classes
+from agex.sandbox.classes import host_calls as session_hooks
+from agex.sandbox.guards import guards
+from agex.sandbox.policy import module_grant as grants
+from agex.sandbox.rules import ruleset as rules
+from agex.sandbox.runtime import limits, output
+from agex.sandbox.runtime.scopes import Names
 
 _DEPTH = 8
 _MOST = 20_000

@@ -15,7 +15,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from agex.sandbox import Policy, ledger
+from agex.sandbox import Policy
+from agex.sandbox.rules import names as ledger
 
 PRELUDE = """\
 import abc, asyncio, calendar, collections, contextlib, copy, csv, dataclasses, datetime, decimal, enum, functools, heapq

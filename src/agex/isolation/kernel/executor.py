@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from agex.errors import IsolationUnavailable
-from agex.isolation.base import Level, Wall
+from agex.isolation.executor import Level, Wall
+from agex.isolation.kernel.lockdown import missing, walls
 from agex.isolation.kernel.namespaces import installation
-from agex.isolation.kernel.walls import missing, walls
-from agex.isolation.launch import Launcher, Order
-from agex.isolation.process import ProcessExecutor, Saved
+from agex.isolation.process.executor import ProcessExecutor, Saved
+from agex.isolation.worker.launch import Launcher, Order
 from agex.sandbox import Limits
 
 __all__ = ["KernelExecutor"]

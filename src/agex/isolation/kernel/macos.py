@@ -6,10 +6,10 @@ import sys
 from typing import Any
 
 from agex.errors import IsolationUnavailable
-from agex.isolation.base import Level, Wall
+from agex.isolation.executor import Level, Wall
 from agex.isolation.kernel.namespaces import DEVICES, installation
-from agex.isolation.piped import PipedExecutor
-from agex.isolation.resources import resources_of
+from agex.isolation.process.subprocess_executor import PipedExecutor
+from agex.isolation.worker.rlimits import resources_of
 from agex.sandbox import Limits
 
 __all__ = ["SeatbeltExecutor"]

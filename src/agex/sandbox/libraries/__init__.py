@@ -6,7 +6,7 @@ modules and of its objects are left out, which are handed out in a guarded form,
 speaks of before guest code, or the host, does; and nothing here opens a file.
 """
 
-from agex.sandbox.libraries.catalog import EVALUATING, OPEN_UNSEEN, find
-from agex.sandbox.libraries.grant import LibraryGrant, prepare
+from agex.sandbox.policy.catalog import EVALUATING, OPEN_UNSEEN, find
+from agex.sandbox.policy.library_grant import LibraryGrant, prepare
 
 __all__ = ["EVALUATING", "OPEN_UNSEEN", "LibraryGrant", "find", "prepare"]

@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from agex.errors import DefinitionError
-from agex.sandbox.libraries.lookup import named
+from agex.sandbox.policy.library_members import named
 
 if TYPE_CHECKING:
-    from agex.sandbox.modules import Pattern
+    from agex.sandbox.policy.module_grant import Pattern
 
 __all__ = ["without_evaluators"]
 

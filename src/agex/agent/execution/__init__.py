@@ -1,0 +1,3 @@
+"""The sub-room execution."""
+
+__all__: list[str] = []

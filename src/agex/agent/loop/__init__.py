@@ -1,0 +1,3 @@
+"""The sub-room loop."""
+
+__all__: list[str] = []

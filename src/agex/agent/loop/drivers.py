@@ -1,0 +1,118 @@
+"""Carrying out the effects of the loop, with blocking calls or with ``await``."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from agex.agent.execution.host_errors import fault_events
+from agex.agent.loop.events import CancelledEvent
+from agex.agent.loop.loop import Ask, Commit, Effect, Emit, Execute, Loop, Observation, Plan, Wait
+from agex.agent.loop.model_requests import aask, ask
+from agex.agent.loop.telemetry import action_span
+from agex.agent.task.call import Call
+from agex.errors import TaskCancelled
+from agex.models.actions import Action
+from agex.models.base import Model, ModelError
+
+__all__ = ["Place", "adrive", "drive"]
+
+
+class Place(Protocol):
+    """Where actions are carried out, in this thread or without blocking the event loop."""
+
+    def run(self, action: Action, turn: int) -> Observation: ...
+
+    async def arun(self, action: Action, turn: int) -> Observation: ...
+
+
+@dataclass(frozen=True)
+class _Done:
+    value: Any
+
+
+def drive(loop: Loop[Any], plan: Plan, call: Call, model: Model, place: Place) -> Any:
+    """Run *loop* to its end with blocking calls; return its value."""
+    effect = _advance(loop, None)
+    while not isinstance(effect, _Done):
+        try:
+            call.check()
+            answer = _perform(effect, plan, call, model, place)
+        except ModelError as error:
+            effect = _fail(loop, error)
+        except (TaskCancelled, KeyboardInterrupt) as error:
+            call.tell(plan.event(CancelledEvent, 0, message=str(error) or "interrupted").event)
+            raise
+        else:
+            effect = _advance(loop, answer)
+    return effect.value
+
+
+def _perform(effect: Effect, plan: Plan, call: Call, model: Model, place: Place) -> Any:
+    match effect:
+        case Ask(request, turn):
+            return ask(model, request, call.tokens(plan.agent, plan.task, turn), call, effect.seconds)
+        case Execute(action, turn):
+            with action_span(plan, action, turn) as record:
+                try:
+                    return record(place.run(action, turn))
+                finally:
+                    for event in fault_events(plan, call, turn):
+                        call.tell(event)
+        case Emit(event):
+            return call.tell(event)
+        case Commit(turn):
+            return call.settle(f"{plan.task}: turn {turn}")
+        case Wait(seconds):
+            return call.wait(seconds)
+
+
+async def adrive(loop: Loop[Any], plan: Plan, call: Call, model: Model, place: Place) -> Any:
+    """Run *loop* to its end without blocking the event loop; return its value."""
+    effect = _advance(loop, None)
+    while not isinstance(effect, _Done):
+        try:
+            call.check()
+            answer = await _aperform(effect, plan, call, model, place)
+        except ModelError as error:
+            effect = _fail(loop, error)
+        except (TaskCancelled, asyncio.CancelledError) as error:
+            await call.atell(plan.event(CancelledEvent, 0, message=str(error) or "cancelled").event)
+            raise
+        else:
+            effect = _advance(loop, answer)
+    return effect.value
+
+
+async def _aperform(effect: Effect, plan: Plan, call: Call, model: Model, place: Place) -> Any:
+    match effect:
+        case Ask(request, turn):
+            return await aask(model, request, call.tokens(plan.agent, plan.task, turn), effect.seconds)
+        case Execute(action, turn):
+            with action_span(plan, action, turn) as record:
+                try:
+                    return record(await place.arun(action, turn))
+                finally:
+                    for event in fault_events(plan, call, turn):
+                        await call.atell(event)
+        case Emit(event):
+            return await call.atell(event)
+        case Commit(turn):
+            return await call.asettle(f"{plan.task}: turn {turn}")
+        case Wait(seconds):
+            return await asyncio.sleep(seconds)
+
+
+def _advance(loop: Loop[Any], answer: Any) -> Effect | _Done:
+    try:
+        return loop.send(answer)
+    except StopIteration as stop:
+        return _Done(stop.value)
+
+
+def _fail(loop: Loop[Any], error: ModelError) -> Effect | _Done:
+    try:
+        return loop.throw(error)
+    except StopIteration as stop:
+        return _Done(stop.value)

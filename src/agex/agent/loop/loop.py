@@ -1,0 +1,482 @@
+"""The turns of a task, without any input or output of their own.
+
+:func:`solve` is a generator. It yields effects and is sent their results; a driver carries
+them out, synchronously or not, and tests do it by hand.
+
+========================  ==================================================
+effect                    what it is answered with
+========================  ==================================================
+``Ask(request, turn)``    a ``Reply``; or a ``ModelError`` is thrown in
+``Execute(action, turn)`` an ``Observation``
+``Emit(event)``           nothing
+``Commit(turn)``          nothing
+``Wait(seconds)``         nothing
+========================  ==================================================
+
+A turn is: ask the model, execute its actions in order, show it what happened. An action
+that fails, or that ends the task, stops those after it. An answer that was cut is not
+executed at all. Each executed action is a commit, which holds what was recorded since the
+one before; the action that ends the task is committed by its caller, with the end. The
+generator returns the task's value or raises a ``TaskError``.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol, TypeAlias, TypeVar
+from uuid import uuid4
+
+from agex.agent.execution.images import MOST_PICTURES
+from agex.agent.loop.budget import Ledger
+from agex.agent.loop.events import (
+    ActionEvent,
+    ClarifyEvent,
+    ErrorEvent,
+    Event,
+    FailEvent,
+    FileEvent,
+    OutputEvent,
+    SuccessEvent,
+    SystemNoteEvent,
+)
+from agex.agent.loop.observation import cut_middle
+from agex.agent.loop.task_endings import without_drafts
+from agex.errors import BudgetExceeded, LLMFail, TaskClarify, TaskFail, TaskTimeout
+from agex.models.actions import Action, PythonAction
+from agex.models.base import Image, ModelError, Reply, Request, Usage
+from agex.models.parser import MOST_ACTIONS
+from agex.models.reasoning import spoken
+from agex.models.surrogates import encodable
+
+__all__ = [
+    "Ask",
+    "Clarification",
+    "Commit",
+    "Conversation",
+    "Effect",
+    "Emit",
+    "Ending",
+    "Execute",
+    "Failure",
+    "Loop",
+    "Observation",
+    "Plan",
+    "Success",
+    "Wait",
+    "solve",
+]
+
+FIRST_BACKOFF = 0.5
+"""Seconds before the first retry of a request; doubled for each further one."""
+LAST_BACKOFF = 30.0
+"""No pause grows past this."""
+
+
+@dataclass(frozen=True)
+class Success:
+    """The task has its value, checked."""
+
+    value: Any
+
+
+@dataclass(frozen=True)
+class Failure:
+    """The agent called ``task_fail``."""
+
+    message: str
+
+
+@dataclass(frozen=True)
+class Clarification:
+    """The agent called ``task_clarify``."""
+
+    message: str
+
+
+Ending: TypeAlias = Success | Failure | Clarification
+
+
+@dataclass(frozen=True, kw_only=True)
+class Observation:
+    """What came of an action, as the model is shown it."""
+
+    text: str = ""
+    images: tuple[Image, ...] = ()
+    failed: bool = False
+    """The code raised, or the action could not be executed."""
+    brief: str = ""
+    """The problem alone, in a few lines, where there is one."""
+    ending: Ending | None = None
+    """How the action ended the task, if it did."""
+    files: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Files that it changed: ``added``, ``modified`` and ``removed``; empty for none."""
+    recap: str = ""
+    """What is in the workspace, where it changed."""
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Ask:
+    """Send this request to the model."""
+
+    request: Request
+    turn: int
+    seconds: float = math.inf
+    """How long to wait for the answer."""
+
+
+@dataclass(frozen=True)
+class Execute:
+    """Carry out this action where the task runs."""
+
+    action: Action
+    turn: int
+
+
+@dataclass(frozen=True)
+class Emit:
+    """Record this event and tell the handlers."""
+
+    event: Event
+
+
+@dataclass(frozen=True)
+class Commit:
+    """Keep what the last action did, and what was recorded."""
+
+    turn: int
+
+
+@dataclass(frozen=True)
+class Wait:
+    """Let this many seconds pass."""
+
+    seconds: float
+
+
+Effect: TypeAlias = Ask | Execute | Emit | Commit | Wait
+T = TypeVar("T")
+Loop: TypeAlias = Generator[Effect, Any, T]
+E = TypeVar("E", bound=Event)
+
+
+class Conversation(Protocol):
+    """What the model is told, turn by turn; one implementation for each prompt style.
+
+    ``request`` gives the request of a turn. ``add`` takes in an answer and what the model is
+    shown of its effect; ``answered`` what the caller says to its question.
+    """
+
+    def request(self, turn: int, turns_left: int) -> Request: ...
+
+    def add(self, reply: Reply, seen: Observation) -> None: ...
+
+    def answered(self, text: str) -> None: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What the loop needs to know of a task."""
+
+    agent: str
+    task: str
+    provider: str = ""
+    model: str = ""
+    max_iterations: int = 10
+    """Turns."""
+    llm_retries: int = 2
+    """How often a request that may succeed later is repeated."""
+    llm_timeout: float = 120.0
+    """Seconds to wait for one answer, and at most before a request is repeated."""
+    actions: tuple[str, ...] = ("python_action",)
+    """The actions offered; any other is refused and the model is told."""
+    max_actions: int = MOST_ACTIONS
+    """Of one reply; those after them are not carried out."""
+    output_chars: int = 20_000
+    """What the actions of one reply show together."""
+    endings: tuple[str, ...] = ("task_success", "task_fail", "task_clarify")
+    """The functions that end the task."""
+    ends_by_function: bool = True
+    """Whether code that defines a function of the task's name ends it."""
+    kept_code: str | None = None
+    """Code that solved this task before: tried first, before any model is asked."""
+    run_id: str = field(default_factory=lambda: uuid4().hex)
+
+    def event(self, kind: type[E], turn: int, **fields: Any) -> Emit:
+        """Return the effect that records an event of this task."""
+        return Emit(kind(agent=self.agent, task=self.task, run_id=self.run_id, turn=turn, **fields))
+
+
+def solve(plan: Plan, conversation: Conversation, ledger: Ledger, *, turn: int = 0) -> Loop[Any]:
+    """Run a task's turns to its end.
+
+    Args:
+        plan: the task.
+        conversation: what the model is told.
+        ledger: what it may spend.
+        turn: the last turn before a question that has been answered; the turns are counted on.
+
+    Returns:
+        The value of the task.
+
+    Raises:
+        TaskFail: the agent gave up.
+        TaskClarify: the agent needs an answer.
+        TaskTimeout: the turns are used up, or (BudgetExceeded) the budget is.
+        LLMFail: the model could not be asked.
+    """
+    ending = (yield from _try_kept_code(plan)) if plan.kept_code is not None and turn == 0 else None
+    last = ""
+    end = turn + plan.max_iterations
+    while ending is None:
+        if turn == end:
+            late = TaskTimeout(_out_of_turns(plan, last))
+            yield plan.event(ErrorEvent, turn, message=late.message, error="TaskTimeout")
+            raise late
+        turn += 1
+        request = _sendable(plan, conversation.request(turn, end - turn))
+        reply = yield from _ask(plan, request, ledger, turn)
+        ending, shown = yield from _act(plan, reply, turn)
+        last = shown.text if shown.failed else ""
+        conversation.add(reply, shown)
+    return (yield from _conclude(plan, ending, turn))
+
+
+def _try_kept_code(plan: Plan) -> Loop[Ending | None]:
+    observation: Observation = yield Execute(PythonAction(code=plan.kept_code or ""), 0)
+    if observation.files:
+        yield plan.event(FileEvent, 0, **observation.files)
+    if isinstance(observation.ending, Success):
+        note = "Solved by the code kept from an earlier call; no model was asked."
+        yield plan.event(SystemNoteEvent, 0, message=note)
+        return observation.ending
+    note = (
+        f"The code kept from an earlier call did not solve this one; the model is asked.\n{observation.text}"
+    )
+    yield plan.event(SystemNoteEvent, 0, message=note.strip())
+    return None
+
+
+def _ask(plan: Plan, request: Request, ledger: Ledger, turn: int) -> Loop[Reply]:
+    retries = 0
+    while True:
+        yield from _within_budget(plan, turn, ledger.admit)
+        started = ledger.seconds
+        try:
+            # A little more than is left, so that the budget is used up when the wait is over.
+            limit = min(plan.llm_timeout, ledger.seconds_left + 0.01)
+            reply = _readable((yield Ask(request, turn, limit)))
+        except ModelError as error:
+            yield from _within_budget(plan, turn, ledger.charge, Usage(requests=1))
+            if ledger.seconds_left <= 0:
+                yield from _within_budget(plan, turn, ledger.admit)
+            again = error.retryable and retries < plan.llm_retries and not _asks_too_much(plan, error)
+            yield plan.event(
+                ErrorEvent, turn, message=encodable(str(error)), error=type(error).__name__, recoverable=again
+            )
+            if not again:
+                raise LLMFail(_no_reply(plan, error, retries), plan.provider, plan.model, retries) from error
+            yield Wait(min(_pause(error, retries), ledger.seconds_left + 0.01))
+            retries += 1
+        else:
+            yield plan.event(
+                ActionEvent,
+                turn,
+                actions=reply.actions,
+                text=reply.text,
+                truncated=reply.truncated,
+                usage=reply.usage,
+                seconds=ledger.seconds - started,
+            )
+            yield from _within_budget(plan, turn, ledger.charge, reply.usage)
+            return reply
+
+
+def _sendable(plan: Plan, request: Request) -> Request:
+    """Return the request as it can be sent; primers, inputs and answers may hold half a character."""
+    messages = tuple(replace(one, content=encodable(one.content)) for one in request.messages)
+    return replace(request, messages=messages, max_actions=plan.max_actions)
+
+
+def _readable(reply: Reply) -> Reply:
+    """Return the reply as it can be recorded, shown and sent back."""
+    actions = tuple(
+        one.model_copy(update=fields) if (fields := _encodable_fields(one)) else one for one in reply.actions
+    )
+    notes = tuple(map(encodable, reply.notes))
+    return replace(reply, text=encodable(reply.text), actions=actions, notes=notes)
+
+
+def _encodable_fields(action: Action) -> dict[str, str]:
+    """Return those fields of an action that UTF-8 cannot hold, as it can."""
+    fields = action.model_dump(exclude={"kind"})
+    return {name: encodable(text) for name, text in fields.items() if encodable(text) != text}
+
+
+def _within_budget(plan: Plan, turn: int, book: Callable[..., None], *args: Usage) -> Loop[None]:
+    try:
+        book(*args)
+    except BudgetExceeded as error:
+        yield plan.event(ErrorEvent, turn, message=error.message, error="BudgetExceeded")
+        raise
+
+
+def _act(plan: Plan, reply: Reply, turn: int) -> Loop[tuple[Ending | None, Observation]]:
+    refusal = _refusal(plan, reply)
+    if refusal is not None:
+        yield plan.event(OutputEvent, turn, text=refusal, error=True)
+        return None, Observation(text=refusal, failed=True, brief=refusal)
+    actions, notes = _counted(plan, reply)
+    for note in notes:
+        yield plan.event(SystemNoteEvent, turn, message=note)
+    seen: list[Observation] = []
+    for number, action in enumerate(actions, start=1):
+        observation: Observation = yield Execute(action, turn)
+        skipped = len(actions) - number
+        if observation.failed and skipped:
+            observation = replace(observation, text=f"{observation.text}\n{_not_executed(skipped)}")
+        if observation.ending is None or observation.text:
+            yield plan.event(
+                OutputEvent,
+                turn,
+                text=observation.text,
+                images=observation.images,
+                error=observation.failed,
+                seconds=observation.seconds,
+            )
+        if observation.files:
+            yield plan.event(FileEvent, turn, **observation.files)
+        if observation.ending is None:
+            yield Commit(turn)
+        seen.append(observation)
+        if observation.failed or observation.ending is not None:
+            break
+    return seen[-1].ending, _together(seen, (*reply.notes, *notes), plan.output_chars)
+
+
+def _counted(plan: Plan, reply: Reply) -> tuple[tuple[Action, ...], tuple[str, ...]]:
+    """Return the actions of a reply that are carried out, and what is to be said of the others."""
+    actions, notes = reply.actions[: plan.max_actions], []
+    if len(actions) < len(reply.actions):
+        notes.append(f"Only the first {len(actions)} of {len(reply.actions)} actions were executed.")
+    function = plan.task if plan.ends_by_function else None
+    counted = without_drafts(actions, plan.endings, function)
+    if len(counted) < len(actions):
+        notes.append("Several blocks of one answer each ended the task: only the last of them counts.")
+    return counted, tuple(notes)
+
+
+def _refusal(plan: Plan, reply: Reply) -> str | None:
+    """Return why nothing of this reply may be executed, or None."""
+    notes = "".join(f"\n{note}" for note in reply.notes)
+    if reply.truncated:
+        return (
+            "Your answer was cut off at the output limit, so nothing of it was executed. "
+            f"Answer again, shorter: take a smaller step.{notes}"
+        )
+    unknown = sorted({action.kind for action in reply.actions} - set(plan.actions))
+    if unknown:
+        return (
+            f"{', '.join(unknown)} is not available here, so nothing of your answer was executed. "
+            f"Available: {', '.join(plan.actions)}.{notes}"
+        )
+    if not reply.actions:
+        return (
+            f"{_without_code(reply.text)} Answer with Python code in one block:\n```python\n...\n```{notes}"
+        )
+    return None
+
+
+def _without_code(text: str) -> str:
+    if not text.strip():
+        return "Your answer was empty."
+    if not spoken(text).strip():
+        return "Your answer was only reasoning, which is never executed."
+    return "Your answer contained no code to run."
+
+
+def _not_executed(count: int) -> str:
+    return (
+        "The action after this one was not executed."
+        if count == 1
+        else f"The {count} after this were not executed."
+    )
+
+
+def _together(seen: list[Observation], notes: tuple[str, ...], limit: int) -> Observation:
+    """Return one observation that shows all of them, in about as many characters as one may show."""
+    if len(seen) == 1:
+        texts = [seen[0].text]
+    else:
+        room = _fair_share([len(one.text) for one in seen], limit)
+        texts = [
+            f"[action {number}]\n{cut_middle(one.text, room)}" for number, one in enumerate(seen, start=1)
+        ]
+    images = tuple(image for one in seen for image in one.images)
+    if len(images) > MOST_PICTURES:
+        notes = (*notes, f"Only the first {MOST_PICTURES} of {len(images)} pictures are shown.")
+    return Observation(
+        text="\n".join([*texts, *notes]).strip(),
+        images=images[:MOST_PICTURES],
+        failed=any(one.failed for one in seen),
+        brief=seen[-1].brief,
+        recap=next((one.recap for one in reversed(seen) if one.recap), ""),
+    )
+
+
+def _fair_share(lengths: list[int], limit: int) -> int:
+    """Return how long each text may be for all to fit; what short ones leave goes to the long ones."""
+    room = limit
+    for position, length in enumerate(sorted(lengths)):
+        share = room // (len(lengths) - position)
+        if length > share:
+            return share
+        room -= length
+    return limit
+
+
+def _conclude(plan: Plan, ending: Ending, turn: int) -> Loop[Any]:
+    match ending:
+        case Success(value):
+            yield plan.event(SuccessEvent, turn, result=value)
+            return value
+        case Failure(message):
+            yield plan.event(FailEvent, turn, message=message)
+            raise TaskFail(message)
+        case Clarification(message):
+            yield plan.event(ClarifyEvent, turn, message=message)
+            raise TaskClarify(message)
+
+
+def _asks_too_much(plan: Plan, error: ModelError) -> bool:
+    """Tell whether the provider asks for a longer pause than is waited for an answer."""
+    return error.retry_after is not None and error.retry_after > plan.llm_timeout
+
+
+def _pause(error: ModelError, retries: int) -> float:
+    """Return the pause before the next retry: what the provider asked for, if it did."""
+    asked = error.retry_after
+    return _backoff(retries) if asked is None or math.isnan(asked) else max(0.0, asked)
+
+
+def _backoff(retries: int) -> float:
+    """Return the pause before the next retry: exponential, with half of it left to chance."""
+    pause = min(FIRST_BACKOFF * 2.0**retries, LAST_BACKOFF)
+    return pause * random.uniform(0.5, 1.0)  # noqa: S311 - it spreads load, it guards nothing
+
+
+def _no_reply(plan: Plan, error: ModelError, retries: int) -> str:
+    times = f" after {retries} retr{'y' if retries == 1 else 'ies'}" if retries else ""
+    told = f"{plan.provider}:{plan.model} gave no usable reply{times}: {error}"
+    if error.retryable and _asks_too_much(plan, error):
+        asked, limit = error.retry_after, plan.llm_timeout
+        told += f" It asks to wait {asked:g} s, which is longer than llm_timeout={limit:g} s."
+    return encodable(told)
+
+
+def _out_of_turns(plan: Plan, last: str) -> str:
+    message = f"Task {plan.task!r} was not finished in {plan.max_iterations} turns (max_iterations)."
+    return f"{message} The last error was:\n{last}" if last else message

@@ -1,0 +1,3 @@
+"""The sub-room prompt."""
+
+__all__: list[str] = []

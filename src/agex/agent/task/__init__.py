@@ -1,0 +1,3 @@
+"""The sub-room task."""
+
+__all__: list[str] = []

@@ -1,0 +1,82 @@
+"""Functions that an agent wrote, in the hands of the host: called like any other, and pickled like any other.
+
+A pickle of one holds its source with what it captured, and what its agent may use. Unpickling makes it
+again under the same guards. It comes from the host's own process and is loaded like any pickle: only
+from where you would load one.
+"""
+
+from __future__ import annotations
+
+import functools
+import pickle
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import FunctionType
+from typing import Any
+
+from agex import values
+from agex.agent.registration import Registration, policy_with
+from agex.sandbox import KeptCode, Limits, Sandbox
+from agex.sandbox.runtime import provenance as origins
+
+__all__ = ["Origin", "ReturnedFunction", "handed_over"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Origin:
+    """What a function of an agent's may use, wherever it is made again."""
+
+    registrations: tuple[Registration, ...]
+    named: Mapping[str, tuple[Any, bool]]
+    """What the task's annotations name, see ``registration.named_by``."""
+
+    def allow(self) -> values.Allow:
+        """Return the classes of the host whose instances the function may have captured."""
+        registered = {one.target for one in self.registrations if one.kind == "class"}
+        return values.Allow(
+            {*registered, *(each for each, _ in self.named.values() if isinstance(each, type))}
+        )
+
+    def sandbox(self) -> Sandbox:
+        """Return a place to make the function in; called later, it has no clock."""
+        return Sandbox(policy_with(self.registrations, self.named), limits=Limits(seconds=None))
+
+
+class ReturnedFunction(functools.partial):  # type: ignore[type-arg]
+    """A function that an agent wrote and returned. ``func`` is the function itself."""
+
+    origin: Origin
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle it by its source.
+
+        Raises:
+            pickle.PicklingError: it captured something that cannot be kept.
+        """
+        code = KeptCode(self.origin.sandbox())
+        (group,) = values.encode({"function": self.func}, allow=self.origin.allow(), guest=code)
+        for lost in group.lost.get("function", ()):
+            raise pickle.PicklingError(
+                f"{self.func.__name__} cannot be pickled: {lost.path} ({lost.type}) {lost.reason}"
+            )
+        return _made_again, (self.origin, group.stream, tuple(bytes(each) for each in group.buffers))
+
+
+def handed_over(value: Any, origin: Callable[[], Origin]) -> Any:
+    """Return a task's value for the host: a function that the agent wrote as one that can be pickled."""
+    if type(value) is not FunctionType or origins.session_of(value) is None:
+        return value
+    return _wrapped(value, origin())
+
+
+def _wrapped(function: FunctionType, origin: Origin) -> ReturnedFunction:
+    made = ReturnedFunction(function)
+    functools.update_wrapper(made, function)
+    made.origin = origin
+    return made
+
+
+def _made_again(origin: Origin, stream: bytes, buffers: tuple[bytes, ...]) -> ReturnedFunction:
+    group = values.Group(names=("function",), stream=stream, buffers=tuple(map(memoryview, buffers)))
+    found = values.decode(group, allow=origin.allow(), guest=KeptCode(origin.sandbox()))
+    return _wrapped(found["function"], origin)

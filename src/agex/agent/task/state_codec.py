@@ -1,0 +1,34 @@
+"""How a versioned state keeps what only this room and the sandbox know: events, and the code of guests."""
+
+from __future__ import annotations
+
+from agex.agent.loop.events import Event, event_from_json
+from agex.sandbox import KeptCode, Sandbox
+from agex.sandbox.stdlib.cached import CachedProperty
+from agex.state.commits.codec_hooks import provide
+from agex.values.base.function_wrappers import wraps
+
+__all__ = ["KeptCode", "remember"]
+
+
+class KeptEvents:
+    """Events as JSON. The commit that holds one is not written into it: it is known from where it lies."""
+
+    def dump(self, event: Event) -> bytes:
+        return event.model_copy(update={"commit_hash": None, "parent_hash": None}).model_dump_json().encode()
+
+    def load(self, data: bytes) -> Event:
+        return event_from_json(data)
+
+    def stamp(self, event: Event, commit: str, parent: str | None) -> None:
+        event.stamp(commit, parent)
+
+
+def _default() -> KeptCode:
+    return KeptCode(Sandbox())
+
+
+def remember() -> None:
+    """Tell the state room how to keep events and code."""
+    provide(KeptEvents(), _default)
+    wraps(CachedProperty, "func")

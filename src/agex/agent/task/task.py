@@ -1,0 +1,362 @@
+"""Typed functions whose body an agent writes at each call."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import inspect
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
+from contextlib import nullcontext, suppress
+from functools import partial
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Self, TypeAlias, TypeVar
+
+from agex.agent.loop.budget import Budget
+from agex.agent.task.acceptance import Terms
+from agex.agent.task.call import OnEvent, OnToken, current_call, host_time
+from agex.agent.task.invocation import UNSET, CallOptions, Definition, Invocation
+from agex.agent.task.pickling import Declaration, rebuilt
+from agex.agent.task.run import Run
+from agex.contract import TaskSignature
+from agex.display import Shown
+from agex.errors import DefinitionError
+from agex.state import State
+
+if TYPE_CHECKING:
+    from agex.agent.agent import Agent
+    from agex.agent.registration import Registration
+    from agex.display import Page
+
+__all__ = ["AnyTask", "AsyncTask", "Task"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+_Terms: TypeAlias = "tuple[tuple[Registration, ...], str | None]"
+"""What may change under a task: the agent's registrations and its primer."""
+
+
+class AnyTask(Shown, Generic[P, R]):
+    """What sync and async tasks share. Safe to call from many threads and coroutines at once.
+
+    At the call, these keywords may be added to the function's own: ``state=`` (a ``Live``),
+    ``on_event=``, ``on_token=`` and ``budget=``. Type-checkers see the function's own
+    parameters only; :meth:`using` takes the same keywords in a way that they can check.
+    """
+
+    def __init__(self, agent: Agent, function: FunctionType, definition: Definition) -> None:
+        self.agent = agent
+        self.definition = definition
+        self.__name__ = function.__name__
+        self.__qualname__ = function.__qualname__
+        self.__module__ = function.__module__
+        self.__doc__ = function.__doc__
+        self.__signature__ = inspect.signature(function)
+        self._options = CallOptions()
+        self._kept: tuple[_Terms, str] | None = None
+        self._lock = threading.Lock()
+
+    def using(
+        self,
+        *,
+        state: State | None = UNSET,
+        on_event: OnEvent | None = UNSET,
+        on_token: OnToken | None = UNSET,
+        budget: Budget | None = UNSET,
+    ) -> Self:
+        """Return this task with call-time keywords set for all its calls; others stay as they are."""
+        options = {"state": state, "on_event": on_event, "on_token": on_token, "budget": budget}
+        given, _ = self._options.taken_from({k: v for k, v in options.items() if v is not UNSET})
+        other = object.__new__(type(self))
+        vars(other).update(vars(self))
+        other._options = given
+        return other
+
+    @property
+    def state(self) -> State | None:
+        """The state that its calls have where the caller gives no other."""
+        return self.agent.state if self._options.state is UNSET else self._options.state
+
+    @property
+    def call_options(self) -> CallOptions:
+        """What :meth:`using` has set."""
+        return self._options
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle it by its declaration, see ``agex.agent.task.pickling``."""
+        terms = self.definition.terms
+        settings = {
+            "primer": self.definition.primer,
+            "setup": self.definition.setup,
+            "reuse": self.definition.reuse,
+            "checks": terms.checks,
+            "examples": terms.examples,
+        }
+        return rebuilt, (type(self), self.agent, Declaration.of(terms.signature), settings, self._options)
+
+    @classmethod
+    def rebuilt(
+        cls, agent: Agent, declaration: Declaration, settings: dict[str, Any], options: CallOptions
+    ) -> Self:
+        """Make a task again of what its pickle holds."""
+        function = declaration.function()
+        own = dict(settings)
+        terms = Terms(
+            signature=TaskSignature.of(function), checks=own.pop("checks"), examples=own.pop("examples")
+        )
+        made = cls(agent, function, Definition(terms=terms, **own))
+        made._options = options
+        return made
+
+    def __repr__(self) -> str:
+        return f"<agex task {self.agent.name}.{self.__name__}{self.__signature__}>"
+
+    def page(self) -> Page:
+        from agex.agent.views.pages import task_page
+
+        return task_page(self, self.definition)
+
+    def _invocation(
+        self,
+        args: tuple[Any, ...],
+        kwargs: Mapping[str, Any],
+        loop: asyncio.AbstractEventLoop | None = None,
+    ) -> Invocation:
+        options, kwargs = self._options.taken_from(kwargs)
+        return self._invoke(args, kwargs, options, loop)
+
+    def _invoke(
+        self,
+        args: tuple[Any, ...],
+        kwargs: Mapping[str, Any],
+        options: CallOptions,
+        loop: asyncio.AbstractEventLoop | None,
+    ) -> Invocation:
+        reuse = self.definition.reuse
+        terms = (self.agent.registrations, self.agent.primer)
+        with host_time(current_call()):
+            return Invocation(
+                self.agent,
+                self.definition,
+                args,
+                kwargs,
+                options,
+                kept_code=self._kept_code(terms) if reuse else None,
+                solved=partial(self._keep, terms) if reuse else None,
+                loop=loop,
+            )
+
+    def _kept_code(self, terms: _Terms) -> str | None:
+        """Return the code that solved this task, if the agent has the same instructions and means as then."""
+        with self._lock:
+            if self._kept is None or self._kept[0][0] is not terms[0] or self._kept[0][1] != terms[1]:
+                return None
+            return self._kept[1]
+
+    def _keep(self, terms: _Terms, solution: str) -> None:
+        with self._lock:
+            self._kept = (terms, solution)
+
+
+class Task(AnyTask[P, R]):
+    """A function whose body the agent writes."""
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Have the task done; return its value.
+
+        Raises:
+            InputError: an argument does not fit its annotation.
+            ModelNotConfigured: there is no model to ask.
+            TaskError: the task ended without a value; see :mod:`agex.errors`.
+        """
+        return self.run(*args, **kwargs).value  # type: ignore[return-value]  # an ended run has a value
+
+    def run(self, *args: P.args, **kwargs: P.kwargs) -> Run[R]:
+        """Like calling it, with the whole record as the result."""
+        return self._invocation(args, kwargs).run()
+
+    async def arun(self, *args: P.args, **kwargs: P.kwargs) -> Run[R]:
+        """Like :meth:`run`, without blocking the event loop."""
+        return await self._invocation(args, kwargs).arun()
+
+    def start(self, *args: P.args, **kwargs: P.kwargs) -> Run[R]:
+        """Begin the task in a thread of its own; return its run, which can be watched and cancelled.
+
+        Raises:
+            InputError: an argument does not fit its annotation.
+            ModelNotConfigured: there is no model to ask.
+        """
+        invocation = self._invocation(args, kwargs)
+        context = contextvars.copy_context()
+        work = partial(context.run, asyncio.run, _ended(invocation))
+        threading.Thread(target=work, name=f"agex {self.__name__}", daemon=True).start()
+        return invocation.record
+
+    def map(
+        self,
+        items: Iterable[Any],
+        executor: Executor | None = None,
+        max_workers: int | None = None,
+        *,
+        state: Callable[[Any], State] | None = None,
+    ) -> list[R]:
+        """Call the task with each item as its one argument, several at a time.
+
+        Args:
+            items: the arguments.
+            executor: where to run; a pool of threads of its own by default. Processes and clusters
+                (``distributed.Client.get_executor()``, ``agex.agent.ray.RayExecutor``) are sent the task
+                and its agent by their settings; what the calls use there is booked here when they are over.
+            max_workers: how many calls at a time, for that pool.
+            state: gives the state of each call, by its item, e.g. a branch of one store for each; the
+                task's own by default, which they then share.
+
+        Returns:
+            The values, in the order of *items*.
+
+        Raises:
+            DefinitionError: something that the task has, an item or a value cannot go to another process.
+            WorkerLost: a worker died; the error has the values of the calls that were over.
+            TaskError: the first failure in that order; calls not yet begun are dropped.
+        """
+        if executor is None:
+            with ThreadPoolExecutor(max_workers) as pool:
+                return self._map_here(items, pool, state)
+        if isinstance(executor, ThreadPoolExecutor):
+            return self._map_here(items, executor, state)
+        from agex.agent.task.remote_calls import (
+            Calls,  # which knows of processes, and few programs map over them
+        )
+
+        calls = Calls(self, executor, state)
+        try:
+            for item in items:  # one by one, so that what was begun is known if the next one fails
+                calls.begin(item)
+            return [calls.value(future.result()) for future in calls.futures()]
+        except BrokenExecutor as error:
+            raise calls.lost(error) from error
+        finally:
+            calls.give_up()
+
+    def _map_here(
+        self, items: Iterable[Any], pool: Executor, state: Callable[[Any], State] | None
+    ) -> list[R]:
+        futures: list[Future[R]] = []
+        try:
+            for item in items:
+                task = self if state is None else self.using(state=state(item))
+                futures.append(pool.submit(contextvars.copy_context().run, task, item))  # type: ignore[arg-type]
+            return [future.result() for future in futures]
+        finally:
+            for future in futures:
+                future.cancel()
+
+    def call_from_agent(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> R:
+        """Call the task with arguments of an agent's code, which sets no options."""
+        run: Run[R] = self._invoke(args, kwargs, self._options, None).run()
+        return run.value  # type: ignore[return-value]
+
+
+class AsyncTask(AnyTask[P, R]):
+    """An ``async def`` function whose body the agent writes."""
+
+    async def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Have the task done without blocking the event loop; see :meth:`Task.__call__`."""
+        run = await self.arun(*args, **kwargs)
+        return run.value  # type: ignore[return-value]
+
+    async def arun(self, *args: P.args, **kwargs: P.kwargs) -> Run[R]:
+        """Like calling it, with the whole record as the result."""
+        return await self._invocation(args, kwargs, asyncio.get_running_loop()).arun()
+
+    def start(self, *args: P.args, **kwargs: P.kwargs) -> Run[R]:
+        """Begin the task in the running event loop; return its run, which can be watched and cancelled.
+
+        Raises:
+            InputError: an argument does not fit its annotation.
+            ModelNotConfigured: there is no model to ask.
+            RuntimeError: no event loop is running.
+        """
+        loop = asyncio.get_running_loop()
+        invocation = self._invocation(args, kwargs, loop)
+        task = loop.create_task(_ended(invocation))
+        _STARTED.add(task)
+        task.add_done_callback(_STARTED.discard)
+        return invocation.record
+
+    def run(self, *args: P.args, **kwargs: P.kwargs) -> Run[R]:
+        """Like :meth:`arun`, for code that runs no event loop."""
+        return asyncio.run(self.arun(*args, **kwargs))
+
+    async def map(
+        self,
+        items: Iterable[Any],
+        executor: Executor | None = None,
+        max_workers: int | None = None,
+        *,
+        state: Callable[[Any], State] | None = None,
+    ) -> list[R]:
+        """Call the task with each item as its one argument, at most *max_workers* at a time.
+
+        The values come in the order of *items*; the first failure cancels the other calls. With an
+        *executor* of processes or of a cluster each call has an event loop of its own there; see
+        :meth:`Task.map`.
+
+        Raises:
+            DefinitionError: the executor is one of threads, which an event loop does not need; or as
+                for :meth:`Task.map`.
+            TaskError: the first failure.
+        """
+        if executor is not None:
+            return await self._map_elsewhere(items, executor, state)
+        gate = asyncio.Semaphore(max_workers) if max_workers is not None else nullcontext()
+
+        async def one(item: Any) -> R:
+            task = self if state is None else self.using(state=state(item))
+            async with gate:
+                return await task(item)  # type: ignore[call-arg]
+
+        calls = [asyncio.ensure_future(one(item)) for item in items]
+        try:
+            return list(await asyncio.gather(*calls))
+        finally:
+            for call in calls:
+                call.cancel()
+
+    async def _map_elsewhere(
+        self, items: Iterable[Any], executor: Executor, state: Callable[[Any], State] | None
+    ) -> list[R]:
+        if isinstance(executor, ThreadPoolExecutor):
+            raise DefinitionError(
+                "An async task runs in the event loop: leave executor= out, and bound it with max_workers=."
+            )
+        from agex.agent.task.remote_calls import Calls
+
+        calls = Calls(self, executor, state)
+        try:
+            for item in items:
+                calls.begin(item)
+            return [calls.value(await asyncio.wrap_future(future)) for future in calls.futures()]
+        except BrokenExecutor as error:
+            raise calls.lost(error) from error
+        finally:
+            calls.give_up()
+
+    async def call_from_agent(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> R:
+        """Call the task with arguments of an agent's code, which sets no options."""
+        loop = asyncio.get_running_loop()
+        run: Run[R] = await self._invoke(args, kwargs, self._options, loop).arun()
+        return run.value  # type: ignore[return-value]
+
+
+_STARTED: set[asyncio.Task[None]] = set()
+"""Event loops hold their tasks weakly."""
+
+
+async def _ended(invocation: Invocation) -> None:
+    """Carry a started call out; what it raises is its run's to tell."""
+    with suppress(Exception):
+        await invocation.arun()

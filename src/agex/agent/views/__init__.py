@@ -1,0 +1,3 @@
+"""The sub-room views."""
+
+__all__: list[str] = []

@@ -1,0 +1,3 @@
+"""The sub-room container."""
+
+__all__: list[str] = []

@@ -1,0 +1,132 @@
+"""The first process of a container: it runs a worker, and ends when the worker or the host does.
+
+The worker talks to the host over standard input and output. It may hang in a call into C for
+ever; this process never does, and with it the container ends.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import os
+import select
+import signal
+import sys
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+from agex.isolation.rpc.host_proxies import Stubs
+from agex.isolation.rpc.policy_codec import load_policy
+from agex.isolation.wire.framing import Channel, Frame, Pipes
+from agex.isolation.worker.environment import reset_signals
+from agex.isolation.worker.rlimits import apply_resources
+from agex.isolation.worker.server import Template, Worker
+from agex.sandbox import Limits
+
+__all__ = ["alone", "main"]
+
+
+class _Contained:
+    """A worker that learns from the host what it is to be."""
+
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
+        self._worker: Worker | None = None
+
+    def run(self) -> None:
+        order = self._channel.receive()
+        try:
+            template = self._template(order)
+            _confine(order.header)
+        except Exception as error:
+            self._channel.send({"k": "failed", "why": f"{type(error).__name__}: {error}"})
+            raise
+        limits = Limits(**order.header["limits"])
+        self._worker = Worker(self._channel, template, limits, has_files=order.header["has_files"])
+        self._channel.send({"k": "ready"})
+        self._worker.run()
+
+    def _template(self, order: Frame) -> Template:
+        for name in order.header["modules"]:
+            importlib.import_module(name)
+        stubs = Stubs(self._ask)
+        about: Mapping[str, Any] = order.header["about"]
+        stub = functools.partial(_granted, stubs, about)
+        policy, classes = load_policy(bytes(order.parts[0]), stub)
+        return Template(policy, classes, stubs)
+
+    def _ask(self, what: str, of: int | str, name: str | None, args: Any, kwargs: Any) -> Any:
+        assert self._worker is not None
+        return self._worker.ask(what, of, name, args, kwargs)
+
+
+def _confine(order: Mapping[str, Any]) -> None:
+    """Put up what the host wants to hold this process, before guest code runs: a container needs nothing."""
+    if "resources" in order:
+        apply_resources(order["resources"])
+    if "readable" in order:
+        from agex.isolation.kernel.seatbelt import restrict
+
+        restrict(order["readable"], order["devices"])
+
+
+def _granted(stubs: Stubs, about: Mapping[str, Any], name: str) -> Any:
+    return stubs.get(name, about[name])
+
+
+def main() -> None:
+    """Run a worker over standard input and output, to its end or the host's."""
+    reset_signals()
+    child = os.fork()
+    if child == 0:
+        _work()
+    signal.signal(signal.SIGUSR1, lambda *_: os.kill(child, signal.SIGUSR1))
+    ended = os.pidfd_open(child)
+    poll = select.poll()
+    poll.register(ended, select.POLLIN)
+    poll.register(0, 0)  # only that the host hung up: what it says is the worker's to read
+    poll.poll()
+    done, status = os.waitpid(child, os.WNOHANG)
+    os._exit(_as_status(status) if done else 0)
+
+
+def alone() -> None:
+    """Do the same without what only Linux has, for a worker that is no container's."""
+    reset_signals()
+    child = os.fork()
+    if child == 0:
+        _work()
+    signal.signal(signal.SIGUSR1, lambda *_: os.kill(child, signal.SIGUSR1))
+    threading.Thread(target=_end_with_host, args=(child,), daemon=True).start()
+    _, status = os.waitpid(child, 0)
+    os._exit(_as_status(status))
+
+
+def _as_status(status: int) -> int:
+    """Return the exit status that tells of the end of a child, as a shell does: 128 and a signal's number."""
+    code = os.waitstatus_to_exitcode(status)
+    return code if code >= 0 else 128 - code
+
+
+def _end_with_host(child: int) -> None:
+    poll = select.poll()
+    poll.register(0, 0)  # only that the host hung up
+    poll.poll()
+    os.kill(child, signal.SIGKILL)
+
+
+def _work() -> None:
+    """Be the worker, to the end of this process."""
+    status = 1
+    try:
+        reader, writer = os.dup(0), os.dup(1)
+        silent = os.open(os.devnull, os.O_RDWR)
+        for standard in (0, 1, 2):
+            os.dup2(silent, standard)
+        sys.stdin.close()
+        sys.dont_write_bytecode = True  # of what a library imports late: the wall would refuse it
+        _Contained(Channel(Pipes(reader, writer))).run()
+        status = 0
+    finally:
+        os._exit(status)

@@ -1,0 +1,128 @@
+"""What a task needs of the place where its code runs. `agex.sandbox.Session` is such a place as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, Protocol, TypeAlias
+
+if TYPE_CHECKING:
+    from agex.sandbox import Limits, Policy, Result
+    from agex.sandbox.runtime.workspace_files import Files
+
+__all__ = ["Executor", "GuestSession", "Level", "Wall"]
+
+Level: TypeAlias = Literal["none", "process", "kernel", "container"]
+"""Where code runs, from the weakest boundary to the strongest."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wall:
+    """One thing that holds guest code in, whatever it does."""
+
+    name: str
+    """What it is: ``"landlock"``."""
+    detail: str
+    """In which form: ``"ABI 7"``."""
+
+
+class GuestSession(Protocol):
+    """A namespace in which guest code runs, as often as wanted. See `agex.sandbox.Session`.
+
+    Values given to the methods are the host's. Where the code runs in another process, they are
+    copied there; functions and objects that cannot be copied stay, and are used from there.
+    """
+
+    packs: bool
+    """Whether variables are given back as `agex.values.Packed`."""
+
+    @property
+    def defined(self) -> frozenset[str]: ...
+
+    @property
+    def namespace(self) -> dict[str, Any]: ...
+
+    @property
+    def modules(self) -> dict[str, str]: ...
+
+    @property
+    def kept(self) -> dict[str, Any]: ...
+
+    @property
+    def builtins(self) -> Mapping[str, Any]: ...
+
+    @property
+    def is_running(self) -> bool: ...
+
+    def open(self) -> None: ...
+
+    def close(self) -> None: ...
+
+    def look_up(self, name: str) -> Any: ...
+
+    def bind(self, name: str, value: Any) -> None: ...
+
+    def add(self, names: Mapping[str, Any]) -> None: ...
+
+    def import_again(self, modules: Mapping[str, str]) -> None: ...
+
+    def is_guest_function(self, value: object) -> bool: ...
+
+    def stop(self, ending: BaseException) -> NoReturn: ...
+
+    def interrupt(self, ending: BaseException) -> None: ...
+
+    def paused(self) -> AbstractContextManager[None]: ...
+
+    def run(self, source: str, filename: str = "<agent>", *, echo: bool = True) -> Result: ...
+
+    async def arun(self, source: str, filename: str = "<agent>", *, echo: bool = True) -> Result: ...
+
+    def call(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Result: ...
+
+    async def acall(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Result: ...
+
+
+class Executor(Protocol):
+    """A level of isolation, ready for use."""
+
+    level: Level
+
+    def walls(self) -> tuple[Wall, ...]:
+        """Return what holds guest code in here."""
+        ...
+
+    def session(
+        self,
+        policy: Policy,
+        limits: Limits,
+        namespace: Mapping[str, Any],
+        *,
+        classes: Iterable[type] = (),
+        files: Files | None = None,
+    ) -> GuestSession:
+        """Open a place for one task.
+
+        Args:
+            policy: what its code may reach.
+            limits: what one run may use.
+            namespace: its first variables.
+            classes: of the host, whose instances may cross.
+            files: the workspace, which stays in the host; None for no files.
+
+        Raises:
+            IsolationUnavailable: it cannot be had.
+        """
+        ...
+
+    def close(self) -> None:
+        """End whatever this level has running."""
+        ...
+
+
+def names_of(values: Iterable[str]) -> Iterator[str]:
+    """Give the names that a guest's variables can have, of names that anybody may have sent."""
+    for name in values:
+        if type(name) is str and name.isidentifier():
+            yield name

@@ -1,0 +1,3 @@
+"""The sub-room process."""
+
+__all__: list[str] = []

@@ -1,0 +1,99 @@
+"""The level ``process``: workers that can be killed, with the rights of the host."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from agex.isolation.executor import Level, Wall
+from agex.isolation.rpc.policy_codec import granted, save_policy
+from agex.isolation.rpc.task_environment import Place, Worker
+from agex.isolation.worker.host_session import RemoteSession
+from agex.isolation.worker.launch import Launcher, Order
+from agex.isolation.worker.rlimits import resources_of
+from agex.sandbox import Limits, Policy
+
+if TYPE_CHECKING:
+    from agex.sandbox.runtime.workspace_files import Files
+
+__all__ = ["ProcessExecutor", "Saved"]
+
+
+class ProcessExecutor:
+    """Runs each task's code in a process of its own, forked from a clean interpreter.
+
+    It ends what the guards in process cannot: a call into C that does not return, memory without
+    end, a crash. It is no wall against code that left the sandbox: that has the rights of the host.
+    """
+
+    level: Level = "process"
+
+    def __init__(self) -> None:
+        self._launcher = Launcher()
+
+    def walls(self) -> tuple[Wall, ...]:
+        return (Wall(name="process", detail="killed by group at the deadline"),)
+
+    def session(
+        self,
+        policy: Policy,
+        limits: Limits,
+        namespace: Mapping[str, Any],
+        *,
+        classes: Iterable[type] = (),
+        files: Files | None = None,
+    ) -> RemoteSession:
+        if files is not None:
+            policy.use_paths()
+        saved = _saved(policy, tuple(sorted(classes, key=lambda cls: (cls.__module__, cls.__qualname__))))
+
+        def start(about: Mapping[str, Any]) -> Worker:
+            return self._launch(saved, limits, about, has_files=files is not None)
+
+        place = Place(
+            level=self.level,
+            policy=policy,
+            limits=limits,
+            classes=saved.classes,
+            granted=saved.granted,
+            start=start,
+            files=files,
+            walls=tuple(f"{wall.name} ({wall.detail})" for wall in self.walls()),
+        )
+        return RemoteSession(place, namespace)
+
+    def _launch(self, saved: Saved, limits: Limits, about: Mapping[str, Any], *, has_files: bool) -> Worker:
+        return self._launcher.launch(replace(self._order(saved, limits, about), has_files=has_files))
+
+    def _order(self, saved: Saved, limits: Limits, about: Mapping[str, Any]) -> Order:
+        return Order(
+            policy=saved.data,
+            about=about,
+            modules=saved.modules,
+            limits={"seconds": limits.seconds, "output_chars": limits.output_chars},
+            resources=resources_of(limits),
+        )
+
+    def close(self) -> None:
+        self._launcher.close()
+
+
+class Saved:
+    """A policy as its workers get it."""
+
+    def __init__(self, policy: Policy, classes: tuple[type, ...]) -> None:
+        self.count = len(policy.grants)
+        self.classes = classes
+        self.granted = granted(policy)
+        saved = save_policy(policy, classes)
+        self.data, self.modules, self.imports = saved.data, saved.modules, saved.imports
+
+
+def _saved(policy: Policy, classes: tuple[type, ...]) -> Saved:
+    """Give a policy as bytes, made once: one policy serves all calls of a task."""
+    saved = policy.notes.get("saved")
+    if isinstance(saved, Saved) and saved.count == len(policy.grants) and saved.classes == classes:
+        return saved
+    saved = policy.notes["saved"] = Saved(policy, classes)
+    return saved

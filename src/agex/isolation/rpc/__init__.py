@@ -1,0 +1,3 @@
+"""The sub-room rpc."""
+
+__all__: list[str] = []

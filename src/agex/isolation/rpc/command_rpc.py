@@ -1,0 +1,117 @@
+"""Commands of the host for a terminal in a worker: the shell runs there, the host's own functions here.
+
+A script runs in the worker, where what does not end can be killed. A command of the host is asked for
+by name, with what it is given as plain values, and only while a script runs.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from typing import Any
+
+from termish import CommandContext, CommandResult
+from termish.context import PipeStream
+
+from agex.isolation.rpc.host_proxies import Asker
+from agex.isolation.wire.error_codec import ProtocolError
+from agex.shell import Transcript
+from agex.shell.command import TerminalCommand
+
+__all__ = ["CommandRequests", "asking", "read_transcript", "told_transcript"]
+
+
+class CommandRequests:
+    """What the host does when a script in a worker calls a command of its own.
+
+    Args:
+        commands: by name.
+        files: of the task, as the guest has them.
+        host: is entered for the time that the host's own function works.
+    """
+
+    def __init__(
+        self,
+        commands: Mapping[str, TerminalCommand],
+        files: Any,
+        host: Callable[[], AbstractContextManager[None]],
+    ) -> None:
+        self._commands = commands
+        self._files = files
+        self._host = host
+
+    def work(self, name: Any) -> Callable[..., Any]:
+        """Return what carries out a command.
+
+        Raises:
+            ProtocolError: no script was given such a command.
+        """
+        command = self._commands.get(name) if type(name) is str else None
+        if command is None:
+            raise ProtocolError(f"the worker asks for the command {str(name)[:80]!r}, which it was not given")
+
+        def run(*given: Any, **named: Any) -> Any:
+            return self._run(command, *_require_plain(given, named))
+
+        return run
+
+    def _run(self, command: TerminalCommand, args: list[str], stdin: bytes, env: dict[str, str]) -> Any:
+        stdout = PipeStream()
+        context = CommandContext(args=args, stdin=PipeStream(stdin), stdout=stdout, fs=self._files, env=env)
+        error = None
+        result = CommandResult()
+        try:
+            result = command.run(context, self._host)
+        except Exception as raised:  # noqa: BLE001 - as in process, the script shows it and goes on
+            error = str(raised)
+        return stdout.getvalue(), dict(context.env), result.exit_code, result.stderr, error
+
+
+def _require_plain(
+    given: tuple[Any, ...], named: Mapping[str, Any]
+) -> tuple[list[str], bytes, dict[str, str]]:
+    if named or not (
+        len(given) == 3
+        and type(given[0]) is list
+        and all(type(arg) is str for arg in given[0])
+        and type(given[1]) is bytes
+        and type(given[2]) is dict
+        and all(type(text) is str for pair in given[2].items() for text in pair)
+    ):
+        raise ProtocolError("the worker passes a command something else than it takes")
+    return given
+
+
+def asking(name: str, ask: Asker) -> Callable[[CommandContext], CommandResult]:
+    """Return a command of a terminal in a worker that the host carries out."""
+
+    def command(context: CommandContext) -> CommandResult:
+        stdin: io.BufferedIOBase = context.stdin.buffer  # type: ignore[assignment]  # what termish gives
+        given = (list(map(str, context.args)), stdin.read(), dict(context.env))
+        stdout, env, exit_code, stderr, error = ask("command", "", name, given, {})
+        context.stdout.buffer.write(stdout)
+        context.env.clear()
+        context.env.update(env)
+        if error is not None:
+            raise RuntimeError(error)
+        return CommandResult(exit_code=exit_code, stderr=stderr)
+
+    return command
+
+
+def told_transcript(found: Any) -> Any:
+    """Give what a script showed as a value that crosses; anything else as it is."""
+    return (found.text, found.failed, found.exit_code) if type(found) is Transcript else found
+
+
+def read_transcript(found: Any) -> Transcript:
+    """Give what a script showed, of what anybody may have sent.
+
+    Raises:
+        ProtocolError: it is something else.
+    """
+    if not (type(found) is tuple and [type(each) for each in found] == [str, bool, int]):
+        raise ProtocolError("what a script showed is described by something else")
+    text, failed, exit_code = found
+    return Transcript(text=text, failed=failed, exit_code=exit_code)

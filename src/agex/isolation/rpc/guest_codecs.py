@@ -1,0 +1,113 @@
+"""Functions of a worker that the host may call, and the names by which the two ends mean the same thing."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import types
+from collections.abc import Callable
+from typing import Any
+
+from agex._interpreter.type_slots import name_of
+from agex.isolation.rpc import signatures
+from agex.isolation.rpc.host_proxies import LiveStub, Stubs
+from agex.sandbox import KeptCode, Sandbox, Session
+
+__all__ = ["Given", "Stored", "Taken"]
+
+_CALLABLE = (types.FunctionType, types.BuiltinFunctionType, types.MethodType)
+_CHARS = 200
+
+
+class Given(KeptCode):
+    """The `agex.values.GuestCode` of a worker, for values that go to the host.
+
+    A function of the guest goes by number. Its classes do not go at all, and their instances only
+    as what the host registered.
+    """
+
+    def __init__(self, sandbox: Sandbox, session: Session, stubs: Stubs) -> None:
+        super().__init__(sandbox, session)
+        self._stubs = stubs
+        self._functions: list[Callable[..., Any]] = []
+        self._ids: dict[int, int] = {}
+
+    def function(self, number: int) -> Callable[..., Any]:
+        """Return a function that the host was given."""
+        return self._functions[number]
+
+    def is_guest_function(self, value: object) -> bool:
+        return False
+
+    def is_guest_class(self, value: type) -> bool:
+        return False
+
+    def host_name(self, value: object) -> str | None:
+        which = self._stubs.of(value)
+        if which is not None:
+            return f"n:{which}" if isinstance(which, str) else "h:" + json.dumps({"id": which})
+        if isinstance(value, _CALLABLE):
+            return "g:" + json.dumps(self._described(value))
+        if isinstance(value, types.ModuleType):
+            name = super().host_name(value)
+            return None if name is None else f"m:{name.removeprefix('module ')}"
+        return None
+
+    def method_of(self, value: object) -> tuple[Any, str] | None:
+        return None  # what can be called goes by number
+
+    def _described(self, function: Callable[..., Any]) -> dict[str, Any]:
+        number = self._ids.get(id(function))
+        if number is None:
+            number = self._ids[id(function)] = len(self._functions)
+            self._functions.append(function)
+        doc = getattr(function, "__doc__", None)
+        return {
+            "id": number,
+            "name": str(getattr(function, "__name__", "function"))[:_CHARS],
+            "doc": doc[:4000] if type(doc) is str else "",
+            "sig": signatures.described(function, _shown),
+            "async": inspect.iscoroutinefunction(function),
+        }
+
+
+class Stored(KeptCode):
+    """The `agex.values.GuestCode` of a worker, for variables that are given back to be stored."""
+
+    def __init__(self, sandbox: Sandbox, session: Session) -> None:
+        super().__init__(sandbox, session)
+        self._names = session.builtins
+
+    def host_name(self, value: object) -> str | None:
+        if not isinstance(value, LiveStub):
+            return super().host_name(value)
+        # It is known by what it is: its attributes would be asked of the host, which is not listening.
+        return next((name for name, each in self._names.items() if each is value and "!" not in name), None)
+
+
+class Taken(KeptCode):
+    """The `agex.values.GuestCode` of a worker, for what comes from the host."""
+
+    def __init__(self, sandbox: Sandbox, session: Session, stubs: Stubs, given: Given) -> None:
+        super().__init__(sandbox, session)
+        self._stubs = stubs
+        self._given = given
+
+    def host_object(self, name: str) -> Any:
+        kind, _, rest = name.partition(":")
+        if kind == "g":
+            return self._given.function(json.loads(rest)["id"])
+        if kind == "h":
+            about = json.loads(rest)
+            return self._stubs.get(about["id"], about)
+        return super().host_object(rest if kind == "n" else name)
+
+
+def _shown(value: Any) -> str:
+    """Give the text of a default or annotation without asking a class of the guest for it."""
+    if isinstance(value, type):
+        return name_of(value)
+    return repr(value)[:_CHARS] if type(value) in _PLAIN else "..."
+
+
+_PLAIN = frozenset({str, int, float, bool, type(None), bytes, complex})

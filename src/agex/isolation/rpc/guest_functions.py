@@ -1,0 +1,88 @@
+"""Functions of the guest in the host: each call of one is a call in a worker."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import weakref
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from agex.errors import SandboxError
+from agex.isolation.rpc import signatures
+from agex.isolation.wire.error_codec import ProtocolError
+from agex.sandbox import Result
+
+__all__ = ["Functions"]
+
+
+class _Caller(Protocol):
+    def __call__(
+        self, number: int, args: tuple[Any, ...], kwargs: Mapping[str, Any], *, awaits: bool
+    ) -> Result: ...
+
+
+class Functions:
+    """What stands for the functions of one guest: one for each, while anybody has it.
+
+    Args:
+        call: calls a function of the guest by its number.
+    """
+
+    def __init__(self, call: _Caller) -> None:
+        self._call = call
+        self._by_number: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
+        self._numbers: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+
+    def number(self, value: Any) -> int | None:
+        """Return the number of a function of this guest; None for anything else."""
+        return self._numbers.get(value) if inspect.isfunction(value) else None
+
+    def numbers(self) -> list[int]:
+        """Return the numbers of those that somebody has."""
+        return sorted(self._by_number.keys())
+
+    def take(self, about: Mapping[str, Any]) -> Any:
+        """Return what the host calls for a function of the guest.
+
+        Raises:
+            ProtocolError: it is described wrongly.
+        """
+        number = about.get("id")
+        if type(number) is not int:
+            raise ProtocolError("a function is described wrongly")
+        found = self._by_number.get(number)
+        if found is None:
+            found = _dressed(self._made(number, is_async=about.get("async") is True), about)
+            self._by_number[number] = found
+            self._numbers[found] = number
+        return found
+
+    def _made(self, number: int, *, is_async: bool) -> Any:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            return _value(self._call(number, args, kwargs, awaits=False))
+
+        async def acall(*args: Any, **kwargs: Any) -> Any:
+            return _value(await asyncio.to_thread(self._call, number, args, kwargs, awaits=True))
+
+        return acall if is_async else call
+
+
+def _dressed(function: Any, about: Mapping[str, Any]) -> Any:
+    name, doc = about.get("name"), about.get("doc")
+    if type(name) is not str or type(doc) is not str:
+        raise ProtocolError("a function is described wrongly")
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc or None
+    signature = signatures.read(about.get("sig"))
+    if signature is not None:
+        function.__signature__ = signature
+    return function
+
+
+def _value(result: Result) -> Any:
+    if result.stopped is not None:
+        raise SandboxError("the function tried to end a task that is over") from result.stopped
+    if result.error is not None:
+        raise result.error
+    return result.value

@@ -1,0 +1,124 @@
+"""A policy as bytes from the host to its workers: the grants that made it, to be repeated there.
+
+Classes and patterns go by cloudpickle, which only ever travels in this direction. Functions and
+live objects stay in the host; the worker gets their descriptions.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import types
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import cloudpickle
+
+from agex.errors import DefinitionError
+from agex.isolation.rpc.host_proxies import LiveStub
+from agex.isolation.worker.class_pickler import by_value
+from agex.isolation.worker.module_sources import is_users
+from agex.sandbox import Policy
+from agex.sandbox.policy.policy import Grant
+
+__all__ = ["SavedPolicy", "granted", "load_policy", "save_policy"]
+
+_STAYS = "stays"
+
+
+def granted(policy: Policy) -> dict[str, Any]:
+    """Return the functions, live objects and some classes of a policy, by name: what stays in the host."""
+    found: dict[str, Any] = {}
+    for grant in policy.grants:
+        name = grant.settings.get("name") or getattr(grant.target, "__name__", None)
+        if isinstance(name, str) and _stays(grant):
+            found[name] = policy.names[name]
+    return found
+
+
+def _stays(grant: Grant) -> bool:
+    if grant.kind == "cls":
+        return grant.settings.get("stays") is True
+    return grant.kind == "fn" or (grant.kind == "module" and not isinstance(grant.target, types.ModuleType))
+
+
+@dataclass(frozen=True, kw_only=True)
+class SavedPolicy:
+    """A policy as bytes, and the modules that it takes to load them."""
+
+    data: bytes
+    modules: Sequence[str]
+    """Loaded before a worker starts: those registered, and those that definitions name."""
+    imports: Sequence[str]
+    """Others that code of the definitions imports when it runs."""
+
+
+def save_policy(policy: Policy, classes: Iterable[type]) -> SavedPolicy:
+    """Return a policy, and the classes whose instances may cross, as bytes for a worker.
+
+    Raises:
+        DefinitionError: a class or pattern cannot be sent.
+    """
+    grants: list[tuple[str, Any, Mapping[str, Any]]] = []
+    names = dict(policy.names)
+    for grant in policy.grants:
+        name = grant.settings.get("name") or getattr(grant.target, "__name__", None)
+        names.pop(str(name), None)
+        if _stays(grant):
+            grants.append((_STAYS, name, {}))
+        elif isinstance(grant.target, types.ModuleType):
+            grants.append(("import", grant.target.__name__, grant.settings))
+        else:
+            grants.append((grant.kind, grant.target, grant.settings))
+    modules = {target for kind, target, _ in grants if kind == "import"}
+    try:
+        pickled = by_value((policy.strict, grants, names, tuple(classes)), modules)
+    except Exception as error:
+        raise DefinitionError(
+            f"what is registered cannot be sent to a worker: {type(error).__name__}: {error}; define its "
+            "classes at the top of a module, and let their methods name no global that cannot be copied. "
+            "Or register that module, too: a worker then imports it as a whole"
+        ) from error
+    modules |= {target.__module__ for kind, target, _ in grants if kind == "cls" and _is_there(target)}
+    modules |= pickled.modules | {name for name in pickled.imports if name in sys.modules and is_users(name)}
+    return SavedPolicy(data=pickled.data, modules=sorted(modules), imports=sorted(pickled.imports))
+
+
+def _is_there(cls: type) -> bool:
+    """Return whether a class is of a module that a worker finds by its name."""
+    return cls.__module__ in sys.modules and cls.__module__ != "__main__" and not is_users(cls.__module__)
+
+
+def load_policy(data: bytes, stub: Callable[[str], Any]) -> tuple[Policy, tuple[type, ...]]:
+    """Make the policy again, in a worker.
+
+    Args:
+        data: what `save_policy` gave, in the host that started this worker.
+        stub: gives what stands for a function or object that stayed in the host.
+    """
+    strict, grants, names, classes = cloudpickle.loads(data)
+    policy = Policy(strict=strict)
+    for kind, target, settings in grants:
+        if kind == "default":
+            policy = _with_defaults(policy)
+        elif kind == "paths":
+            policy.use_paths()
+        elif kind == _STAYS:
+            policy.names[target] = stub(target)
+        elif kind == "import":
+            policy.module(importlib.import_module(target), **settings)
+        elif kind == "cls":
+            policy.cls(target, **settings)
+        else:
+            raise DefinitionError(f"a worker knows no grant of kind {kind}")
+    policy.names.update(names)
+    policy.cls(LiveStub)  # what may be written to an object of the host is decided there
+    del policy.names[LiveStub.__name__]
+    return policy, classes
+
+
+def _with_defaults(policy: Policy) -> Policy:
+    fresh = Policy.default(strict=policy.strict)
+    fresh.names.update(policy.names)
+    return fresh

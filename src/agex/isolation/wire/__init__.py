@@ -1,0 +1,3 @@
+"""The sub-room wire."""
+
+__all__: list[str] = []

@@ -1,0 +1,168 @@
+"""Values across the border, by the codec of `agex.values`: never a pickle that calls what it names.
+
+What has no form of its own (a function, a live object) stays where it is. Its place is taken by
+a *name*, which the other end turns into something to call or to use from there:
+
+``g:{...}``     a function of the guest, by number, with its signature
+``h:{...}``     an object of the host, by number, with what can be done with it
+``n:NAME``      what the policy grants under a name
+``m:NAME``      a module that the guest may import
+anything else   a granted module, class or builtin, see `agex.sandbox.host_names`
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from agex import values
+from agex.errors import StateCorrupt
+from agex.isolation.wire.error_codec import ProtocolError
+
+__all__ = ["CannotCross", "Packing", "pack", "pack_groups", "unpack", "unpack_groups"]
+
+_MOST_GROUPS = 10_000
+
+
+class CannotCross(TypeError):
+    """A value has a part that can neither be copied to the other end nor used from there."""
+
+
+@dataclass(frozen=True)
+class Packing:
+    """Values as a header and parts of a message."""
+
+    header: Any
+    parts: Sequence[bytes | memoryview] = ()
+
+
+def pack(value: Any, what: str, *, allow: values.Allow, guest: values.GuestCode) -> Packing:
+    """Encode one value.
+
+    Args:
+        value: any.
+        what: what it is called in an error.
+        allow: classes whose instances cross by their fields.
+        guest: names what does not cross.
+
+    Raises:
+        CannotCross: with the path to each part that cannot, and why.
+    """
+    (group,) = values.encode({_NAME: value}, allow=allow, guest=guest)
+    if group.lost:
+        raise CannotCross("; ".join(_reasons(group.lost[_NAME], what)))
+    return Packing(1 + len(group.buffers), [group.stream, *group.buffers])
+
+
+_NAME = "value"
+
+
+def _reasons(lost: Iterable[values.Lost], what: str) -> list[str]:
+    return [
+        f"{what}{one.path.removeprefix(_NAME)} ({one.type}) cannot leave the place where it is: {one.reason}"
+        for one in list(lost)[:5]
+    ]
+
+
+def unpack(
+    header: Any,
+    parts: Sequence[memoryview],
+    *,
+    allow: values.Allow,
+    guest: values.GuestCode | None,
+    origin: str = "",
+) -> Any:
+    """Decode one value.
+
+    Args:
+        header: what `pack` gave.
+        parts: the same.
+        allow: classes whose instances may be made.
+        guest: finds what is named.
+        origin: the level that it comes from, where that is not to be trusted.
+
+    Raises:
+        ProtocolError: it is none.
+    """
+    if type(header) is not int or header != len(parts) or not parts:
+        raise ProtocolError("a value does not have the parts that it says")
+    group = values.Group(names=(_NAME,), stream=bytes(parts[0]), buffers=tuple(parts[1:]), origin=origin)
+    try:
+        return values.decode(group, allow=allow, guest=guest)[_NAME]
+    except StateCorrupt as error:
+        raise ProtocolError(str(error)) from error
+
+
+def pack_groups(groups: Iterable[values.Group]) -> Packing:
+    """Give groups as they are."""
+    header: list[Any] = []
+    parts: list[bytes | memoryview] = []
+    for group in groups:
+        reasons = {
+            name: [[one.path, one.type, one.reason] for one in lost] for name, lost in group.lost.items()
+        }
+        header.append([list(group.names), 1 + len(group.buffers), group.has_code, group.origin, reasons])
+        parts += [group.stream, *group.buffers]
+    return Packing(header, parts)
+
+
+def unpack_groups(header: Any, parts: Sequence[memoryview]) -> list[values.Group]:
+    """Give groups as they were sent. They are not decoded: nothing in them is looked at.
+
+    Raises:
+        ProtocolError: there are none.
+    """
+    if type(header) is not list or len(header) > _MOST_GROUPS:
+        raise ProtocolError("variables are described by something else")
+    found: list[values.Group] = []
+    at = 0
+    for one in header:
+        names, count, has_code, origin, reasons = _described(one)
+        if at + count > len(parts):
+            raise ProtocolError("variables do not have the parts that they say")
+        own = parts[at : at + count]
+        at += count
+        lost = {
+            name: tuple(values.Lost(path=p, type=t, reason=r) for p, t, r in each)
+            for name, each in reasons.items()
+        }
+        found.append(
+            values.Group(
+                names=names,
+                stream=bytes(own[0]),
+                buffers=tuple(own[1:]),
+                lost=lost,
+                has_code=has_code,
+                origin=origin,
+            )
+        )
+    if at != len(parts):
+        raise ProtocolError("variables are followed by other bytes")
+    return found
+
+
+def _described(one: Any) -> tuple[tuple[str, ...], int, bool, str, Mapping[str, list[list[str]]]]:
+    if type(one) is not list or len(one) != 5:
+        raise ProtocolError("a variable is described wrongly")
+    names, count, has_code, origin, reasons = one
+    if not (
+        type(names) is list
+        and names
+        and all(type(name) is str and name.isidentifier() and len(name) <= 500 for name in names)
+        and len(set(names)) == len(names)
+        and type(count) is int
+        and count >= 1
+        and type(has_code) is bool
+        and type(origin) is str
+        and type(reasons) is dict
+        and all(_is_reasons(each) for each in reasons.values())
+    ):
+        raise ProtocolError("a variable is described wrongly")
+    return tuple(names), count, has_code, origin, reasons
+
+
+def _is_reasons(found: Any) -> bool:
+    return type(found) is list and all(
+        type(one) is list and len(one) == 3 and all(type(text) is str for text in one) for one in found
+    )

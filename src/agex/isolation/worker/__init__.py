@@ -1,0 +1,3 @@
+"""The sub-room worker."""
+
+__all__: list[str] = []

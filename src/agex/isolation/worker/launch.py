@@ -1,0 +1,357 @@
+"""Starting workers: the zygotes of a level in this process, and the processes that they fork.
+
+A worker has all that its zygote has in memory. So there is a zygote for each policy, which knows that policy
+alone. It is forked from one that has loaded the modules of the policy, and that from one which has loaded
+nothing: what is loaded for one policy serves another only where both name the same modules.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import hashlib
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import weakref
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from agex._interpreter import threads
+from agex.errors import IsolationUnavailable
+from agex.isolation.wire.error_codec import ProtocolError, WorkerGone
+from agex.isolation.wire.fd_passing import receive_order, send_order
+from agex.isolation.wire.framing import Channel, SocketStream
+from agex.isolation.worker.environment import import_path, worker_environment
+
+__all__ = ["Launcher", "Order", "WorkerProcess"]
+
+_READY_SECONDS = 30.0
+"""For the first worker of a policy, whose modules are loaded meanwhile; that of others is a millisecond."""
+_END_SECONDS = 5.0
+"""The kernel ends a killed process at once, unless it hangs in a driver."""
+_POLICIES = 16
+"""Zygotes kept ready, each for a policy; a host has one for each task signature."""
+_PROGRAM = """
+import sys
+sys.path[:] = {path}
+from agex.isolation.worker.zygote import main
+main({descriptor}, {namespaces})
+"""
+"""Read from standard input: the arguments of a process are there for all to see, and for its workers."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Order:
+    """What a worker is to be."""
+
+    policy: bytes
+    about: Mapping[str, Any] = field(default_factory=dict)
+    """What stays in the host, by name."""
+    modules: Sequence[str] = ()
+    limits: Mapping[str, Any] = field(default_factory=dict)
+    resources: Mapping[str, int] = field(default_factory=dict)
+    has_files: bool = False
+    """Whether its code has a workspace, in the host."""
+    walls: Mapping[str, Any] = field(default_factory=dict)
+    """What the kernel is to hold it in; nothing at level ``process``."""
+
+
+class WorkerProcess:
+    """A worker, its connection, and the ways to end it.
+
+    Args:
+        channel: to it.
+        pidfd: of its process, which is this object's from now on.
+        zygote: that buries it.
+        pid: of its process.
+    """
+
+    def __init__(self, channel: Channel, pidfd: int, zygote: _Zygote, pid: int) -> None:
+        self.channel = channel
+        self.pid = pid
+        self._pidfd = pidfd
+        self._zygote = zygote
+        self._lock = threading.Lock()  # of whoever signals it, and whoever closes what is signalled
+        # In a context of its own: a collection may strike while guest code runs, which may send no signal.
+        self._finalizer = weakref.finalize(self, contextvars.Context().run, _end, channel, pidfd)
+
+    def interrupt(self) -> None:
+        """Have it stop what it runs, at its next check."""
+        self._signal(signal.SIGUSR1)
+
+    def _signal(self, number: signal.Signals) -> None:
+        with self._lock:
+            if self._finalizer.alive:
+                with contextlib.suppress(ProcessLookupError):
+                    signal.pidfd_send_signal(self._pidfd, number)
+
+    def terminate(self) -> None:
+        """Kill it, from any thread. Whoever talks to it notices; the connection stays theirs to close."""
+        self._signal(signal.SIGKILL)
+
+    def kill(self) -> str:
+        """Kill it with all it started, wait for its end, and say how it ended; for whoever talks to it."""
+        if not self._finalizer.alive:
+            return "it was ended before"
+        self._signal(signal.SIGKILL)
+        poll = select.poll()
+        poll.register(self._pidfd, select.POLLIN)
+        ended = poll.poll(_END_SECONDS * 1000)
+        status = self._zygote.status(self.pid) if ended else None
+        self.close()
+        return "it does not end" if status is None else _told(status)
+
+    def close(self) -> None:
+        """End it, without looking how; for whoever talks to it."""
+        with self._lock:
+            self._finalizer()
+
+
+def _end(channel: Channel, pidfd: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+    channel.close()
+    os.close(pidfd)
+
+
+def _told(status: int) -> str:
+    if os.WIFSIGNALED(status):
+        number = os.WTERMSIG(status)
+        name = signal.Signals(number).name if number in set(signal.Signals) else str(number)
+        return f"killed by {name}"
+    return f"exit status {os.waitstatus_to_exitcode(status)}"
+
+
+class _Zygote:
+    """The host's end of a zygote, which ends with the last that refers to it. Safe to share between threads.
+
+    Args:
+        control: to it.
+        parent: that forked it, and must not end before it does.
+    """
+
+    def __init__(self, control: socket.socket, parent: _Zygote | None = None) -> None:
+        self._control = control
+        self._parent = parent
+        self._lock = threading.Lock()
+        # In a context of its own: a collection may strike while guest code runs, which may use no socket.
+        self.close = weakref.finalize(self, contextvars.Context().run, control.close)
+
+    def ask(
+        self, order: Mapping[str, Any], data: bytes = b"", descriptors: Sequence[int] = ()
+    ) -> tuple[Any, list[int]]:
+        """Give an order; return the answer, with descriptors.
+
+        Raises:
+            IsolationUnavailable: it could not be carried out.
+            OSError, EOFError: the zygote ended.
+        """
+        with self._lock:
+            send_order(self._control, order, data, descriptors)
+            answer, _, received = receive_order(self._control)
+        if "error" in answer:
+            raise IsolationUnavailable(f"a worker cannot be started: {answer['error']}")
+        return answer, received
+
+    def fork(self, order: Mapping[str, Any], data: bytes = b"") -> _Zygote:
+        """Have it fork a zygote, and give that its first order."""
+        ours, theirs = socket.socketpair()
+        forked = _Zygote(ours, self)
+        try:
+            self.ask({"do": "divide"}, b"", [theirs.fileno()])
+        finally:
+            theirs.close()
+        forked.ask(order, data)
+        return forked
+
+    def status(self, pid: int) -> int | None:
+        """Return the wait status of a worker that has ended; None where nobody knows it any more."""
+        try:
+            answer, _ = self.ask({"do": "status", "pid": pid})
+        except (OSError, EOFError, IsolationUnavailable):
+            return None
+        status: int | None = answer.get("status")
+        return status
+
+
+class Launcher:
+    """The zygotes of one level, started when they are first needed. Safe to share between threads.
+
+    Args:
+        namespaces: give them, and so their workers, a process namespace of their own.
+
+    Raises:
+        IsolationUnavailable: no process can be started here.
+    """
+
+    def __init__(self, *, namespaces: bool = False) -> None:
+        if not threads.CAN_START:
+            raise IsolationUnavailable(
+                "This interpreter can start neither processes nor threads (it runs in WebAssembly), so code "
+                "runs in it or not at all: isolation='none'. The browser is the boundary there."
+            )
+        self._namespaces = namespaces
+        self._process: subprocess.Popen[bytes] | None = None
+        self._reset()
+        _all.add(self)
+
+    def _reset(self) -> None:
+        self._lock = threading.Lock()
+        self._root: _Zygote | None = None
+        self._of_modules: weakref.WeakValueDictionary[str, _Zygote] = weakref.WeakValueDictionary()
+        self._of_policies: OrderedDict[str, _Zygote] = OrderedDict()
+
+    def launch(self, order: Order) -> WorkerProcess:
+        """Start a worker.
+
+        Raises:
+            IsolationUnavailable: it cannot be started, or not be confined as ordered.
+        """
+        try:
+            zygote = self._zygote(order)
+        except (OSError, EOFError) as error:
+            self.close()
+            raise IsolationUnavailable(f"the process that starts workers ended: {error}") from error
+        worker = self._forked(zygote, order)
+        _require_ready(worker)
+        return worker
+
+    def _forked(self, zygote: _Zygote, order: Order) -> WorkerProcess:
+        ours, theirs = socket.socketpair()
+        try:
+            answer, descriptors = zygote.ask(_text(order), b"", [theirs.fileno()])
+        except (OSError, EOFError, IsolationUnavailable) as error:
+            ours.close()
+            if isinstance(error, IsolationUnavailable):
+                raise
+            with self._lock:
+                self._of_policies = OrderedDict(
+                    (key, each) for key, each in self._of_policies.items() if each is not zygote
+                )
+            raise IsolationUnavailable(f"the process that starts workers ended: {error}") from error
+        finally:
+            theirs.close()
+        return WorkerProcess(Channel(SocketStream(ours)), descriptors[0], zygote, answer["pid"])
+
+    def _zygote(self, order: Order) -> _Zygote:
+        """Return the zygote of a policy, forked when it is first needed."""
+        load = {"do": "load", "modules": [*order.modules], "path": import_path()}
+        modules = json.dumps(load)
+        key = hashlib.blake2b(order.policy + modules.encode() + json.dumps(order.about).encode()).hexdigest()
+        with self._lock:
+            root = self._started()
+            if key not in self._of_policies:
+                loaded = self._of_modules.get(modules)
+                if loaded is None:
+                    loaded = self._of_modules[modules] = root.fork(load)
+                self._of_policies[key] = loaded.fork({"do": "policy", "about": order.about}, order.policy)
+                while len(self._of_policies) > _POLICIES:
+                    self._of_policies.popitem(last=False)
+            self._of_policies.move_to_end(key)
+            return self._of_policies[key]
+
+    def _started(self) -> _Zygote:
+        if self._root is None or self._process is None or self._process.poll() is not None:
+            _require_linux()
+            self._drop()
+            ours, theirs = socket.socketpair()
+            self._process = subprocess.Popen(
+                [sys.executable, "-I", "-"],
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                cwd="/",
+                env=worker_environment(),
+                umask=0o077,
+            )
+            program = _PROGRAM.format(
+                path=json.dumps(import_path()), descriptor=theirs.fileno(), namespaces=self._namespaces
+            )
+            theirs.close()
+            assert self._process.stdin is not None
+            with self._process.stdin as standard_input:
+                standard_input.write(program.encode())
+            self._root = _Zygote(ours)
+        return self._root
+
+    @property
+    def pid(self) -> int | None:
+        """The first zygote's process; None before it is needed."""
+        return None if self._process is None else self._process.pid
+
+    def close(self) -> None:
+        """End the zygotes and all their workers."""
+        with self._lock:
+            self._drop()
+
+    def _drop(self) -> None:
+        for zygote in (self._root, *self._of_modules.values(), *self._of_policies.values()):
+            if zygote is not None:
+                zygote.close()
+        self._of_policies.clear()
+        self._root = None
+        if self._process is not None:
+            try:
+                self._process.wait(_END_SECONDS)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+            self._process = None
+
+    def forget(self) -> None:
+        """Let go of what a forked process has of its parent's zygotes: it must not keep them alive."""
+        for zygote in (self._root, *self._of_modules.values(), *self._of_policies.values()):
+            if zygote is not None:
+                zygote.close()
+        self._process = None
+        self._reset()
+
+
+def _text(order: Order) -> dict[str, Any]:
+    return {
+        "do": "fork",
+        "limits": order.limits,
+        "resources": order.resources,
+        "has_files": order.has_files,
+        "walls": order.walls,
+    }
+
+
+_all: weakref.WeakSet[Launcher] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    for launcher in list(_all):
+        launcher.forget()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+def _require_linux() -> None:
+    if sys.platform != "linux":
+        raise IsolationUnavailable(
+            f"isolation='process' and 'kernel' need Linux 5.4 or later, and this is {sys.platform}; "
+            "use isolation='container'"
+        )
+
+
+def _require_ready(worker: WorkerProcess) -> None:
+    try:
+        frame = worker.channel.receive(deadline=time.monotonic() + _READY_SECONDS)
+    except (WorkerGone, TimeoutError, ProtocolError) as error:
+        ended = worker.kill()
+        raise IsolationUnavailable(f"a worker was not ready: {error} ({ended})") from error
+    if frame.kind != "ready":
+        worker.close()
+        raise IsolationUnavailable(f"a worker could not be confined: {frame.header.get('why')}")

@@ -1,0 +1,339 @@
+"""What runs in a worker: one session of guest code, at the command of the host.
+
+It is on the wrong side of the border. The host believes nothing of what it says; what is
+checked here is checked for the guest's sake.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from agex import values
+from agex.isolation.rpc.command_rpc import asking, told_transcript
+from agex.isolation.rpc.declarations import declared, told
+from agex.isolation.rpc.file_rpc import HostFiles
+from agex.isolation.rpc.guest_codecs import Given, Stored, Taken
+from agex.isolation.rpc.host_proxies import Record, Stubs
+from agex.isolation.wire.codec import CannotCross, Packing, pack, pack_groups, unpack, unpack_groups
+from agex.isolation.wire.error_codec import WorkerGone, pack_error, unpack_error
+from agex.isolation.wire.framing import Channel, Frame
+from agex.isolation.wire.worker_channel import Link
+from agex.sandbox import Limits, Policy, Result, Sandbox, Session
+from agex.sandbox.runtime import audit_hook as wall
+from agex.sandbox.runtime.output import CAPTURE, Output
+from agex.shell import Terminal, guest_terminal
+
+__all__ = ["Template", "Worker"]
+
+_FLUSH_SECONDS = 0.05
+_FLUSH_CHARS = 4_096
+_EAGER_LINES = 200
+
+
+class _Ended(BaseException):
+    """The host ended the run."""
+
+
+@dataclass(frozen=True)
+class Template:
+    """What workers of one policy have in common."""
+
+    policy: Policy
+    classes: tuple[type, ...]
+    stubs: Stubs
+
+
+class _Streamed(Output):
+    """Output whose beginning the host is told as it is printed."""
+
+    def __init__(self, limit: int, tell: Callable[[str], None]) -> None:
+        super().__init__(limit)
+        self._room = limit - limit // 2
+        self._tell = tell
+        self._waiting: list[str] = []
+        self._size = 0
+        self._told = 0
+        self._flushes = 0
+        self._last = time.monotonic()
+
+    def write(self, text: str) -> int:
+        size = super().write(text)
+        if self._room > 0:
+            piece = str.__str__(text)[: self._room]
+            self._room -= len(piece)
+            self._waiting.append(piece)
+            self._size += len(piece)
+            if self._is_due(piece):
+                self._flush()
+        return size
+
+    def _is_due(self, piece: str) -> bool:
+        """Tell whether to tell it now: the first lines at once, for a call into C may follow that hangs."""
+        if self._flushes < _EAGER_LINES and piece.endswith("\n"):
+            return True
+        return self._size >= _FLUSH_CHARS or time.monotonic() - self._last >= _FLUSH_SECONDS
+
+    def _flush(self) -> None:
+        self._flushes += 1
+        piece, self._waiting, self._size = "".join(self._waiting), [], 0
+        self._told += len(piece)
+        self._last = time.monotonic()
+        self._tell(piece)
+
+    def rest(self) -> str:
+        """Give what the host was not told yet."""
+        return self.text()[self._told :]
+
+
+class Worker:
+    """One session, served.
+
+    Args:
+        channel: to the host.
+        template: what its code may reach.
+        limits: what one run may use.
+        has_files: whether it has a workspace, in the host.
+    """
+
+    def __init__(
+        self, channel: Channel, template: Template, limits: Limits, *, has_files: bool = False
+    ) -> None:
+        self._link = Link(channel, self._serve)
+        self._requests: Mapping[str, Callable[[Frame], None]] = {
+            "put": self._put,
+            "run": self._run,
+            "script": self._script,
+            "call": self._call,
+            "get": self._get,
+            "declare": self._declare,
+            "sync": self._sync,
+            "keep": self._keep,
+        }
+        self._outputs: list[_Streamed] = []
+        files = HostFiles(self.ask) if has_files else None
+        self._session = Session(template.policy, limits, {}, files=files, output=self._output)
+        sandbox = Sandbox(template.policy, limits=limits)
+        self._given = Given(sandbox, self._session, template.stubs)
+        self._taken = Taken(sandbox, self._session, template.stubs, self._given)
+        self._code = Stored(sandbox, self._session)
+        self._allow = values.Allow(template.classes)
+        self._inputs: dict[str, Any] = {}
+        self._kept: dict[str, Any] = {}
+        self._sent: dict[tuple[str, ...], values.Fingerprint] = {}
+        self._terminal: Terminal | None = None
+        self._is_given = False
+        """Whether variables are taken: code of the guest's that runs meanwhile is asked for by nobody."""
+
+    def run(self) -> None:
+        """Serve the host until it hangs up."""
+        signal.signal(signal.SIGUSR1, lambda *_: self._session.interrupt(_Ended()))
+        with contextlib.suppress(WorkerGone):
+            while True:
+                self._serve(self._link.receive())
+
+    # -- asking ----------------------------------------------------------------------
+
+    def ask(self, what: str, of: int | str, name: str | None, args: Any, kwargs: Any) -> Any:
+        """Have the host do something for the guest, on the host's time."""
+        session = self._session
+        if what != "file" and (self._is_given or not session.is_running):
+            raise AttributeError("objects of the host are used while code runs, and none does")
+        with session.paused():
+            asked = self._pack((tuple(args), dict(kwargs)), "an argument")
+            header = {"k": "ask", "what": what, "of": of, "name": name, "v": asked.header}
+            reply = self._link.ask(header, asked.parts)
+            session.charge(float(reply.header["seconds"]))
+            error = reply.header.get("error")
+            value = None if error or reply.header.get("stop") else self._unpack(reply, reply.parts)
+        if printed := reply.header.get("out"):
+            output = CAPTURE.get()
+            if output is not None:
+                output.write(printed)
+        if reply.header.get("stop"):
+            session.stop(_Ended())
+        if error:
+            raise unpack_error(error, self._allow.registered)
+        return value
+
+    def _pack(self, value: Any, what: str) -> Packing:
+        return pack(value, what, allow=self._allow, guest=self._given)
+
+    def _unpack(self, frame: Frame, parts: Any) -> Any:
+        return unpack(frame.header["v"], parts, allow=self._allow, guest=self._taken)
+
+    # -- serving ---------------------------------------------------------------------
+
+    def _serve(self, frame: Frame) -> None:
+        self._requests[frame.kind](frame)
+
+    def _put(self, frame: Frame) -> None:
+        """Take variables, and what is bound beside them."""
+        self._is_given = True
+        found: dict[str, Any] = {}
+        for group in unpack_groups(frame.header["g"], frame.parts):
+            own = replace(group, origin="")  # it came from a place of this level, or from the host
+            found.update(values.decode(own, allow=self._allow, guest=self._taken))
+        bound = set(frame.header["bound"])
+        self._session.add({name: value for name, value in found.items() if name not in bound})
+        for name in bound & found.keys():
+            self._session.bind(name, found[name])
+        for name in frame.header["kept"]:
+            self._kept[name] = found[name]
+        for name, fields in frame.header["records"].items():
+            record = {field: found[field] for field in fields}
+            self._inputs.update(record)
+            self._session.bind(name, Record(**record))
+        self._session.import_again(frame.header["modules"])
+        self._note(found)
+        self._is_given = False
+        self._link.hand_over({"k": "done"})
+
+    def _run(self, frame: Frame) -> None:
+        source, filename = (bytes(part).decode("utf-8", "surrogatepass") for part in frame.parts)
+        echo, session, mark = bool(frame.header["echo"]), self._session, len(self._outputs)
+        if frame.header["await"]:
+            self._finish(asyncio.run(session.arun(source, filename, echo=echo)), mark)
+        else:
+            self._finish(session.run(source, filename, echo=echo), mark)
+
+    def _script(self, frame: Frame) -> None:
+        """Run shell commands: the shell is here, commands of the host's are asked of it."""
+        if self._terminal is None:
+            commands = {name: asking(name, self.ask) for name in frame.header["commands"]}
+            self._terminal = guest_terminal(self._session, commands)
+        mark = len(self._outputs)
+        result = self._session.call(
+            self._terminal.run, bytes(frame.parts[0]).decode("utf-8", "surrogatepass")
+        )
+        result.value = told_transcript(result.value)
+        self._finish(result, mark, with_value=True)
+
+    def _call(self, frame: Frame) -> None:
+        args, kwargs = self._unpack(frame, frame.parts)
+        function, mark = self._given.function(frame.header["id"]), len(self._outputs)
+        if frame.header["await"]:
+            result = asyncio.run(self._session.acall(function, *args, **kwargs))
+        else:
+            result = self._session.call(function, *args, **kwargs)
+        self._finish(result, mark, with_value=True)
+
+    def _finish(self, result: Result, mark: int, *, with_value: bool = False) -> None:
+        """Tell the host what a run came to.
+
+        Args:
+            result: of the run.
+            mark: how many runs were going on around it, by their outputs.
+            with_value: give the value too.
+        """
+        value = Packing(0)
+        if with_value and result.error is None and result.stopped is None:
+            try:
+                value = self._pack(result.value, "the result")
+            except CannotCross as error:
+                result.error, result.traceback = error, f"TypeError: {error}"
+        texts = [self._outputs[mark].rest(), result.echo or "", result.traceback]
+        del self._outputs[mark:]  # code that was made again meanwhile had some of its own
+        header = {
+            "k": "done",
+            "error": None if result.error is None else pack_error(result.error, _said(result)),
+            "echo": result.echo is not None,
+            "stopped": result.stopped is not None,
+            "defined": sorted(self._session.defined),
+            "seconds": result.duration,
+            "time": result.enforcement.time,
+            "v": value.header,
+        }
+        encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
+        result.error = result.stopped = result.value = (
+            None  # open files in them are closed while the host listens
+        )
+        self._link.hand_over(header, [*encoded, *value.parts])
+
+    def _output(self, limit: int) -> Output:
+        self._outputs.append(_Streamed(limit, self._tell))
+        return self._outputs[-1]
+
+    def _tell(self, text: str) -> None:
+        # The second wall lets no guest code use a socket, and this is ours.
+        wall.call_as_host(self._link.send, {"k": "out"}, [text.encode("utf-8", "surrogatepass")])
+
+    # -- variables -------------------------------------------------------------------
+
+    def _get(self, frame: Frame) -> None:
+        """Give one variable as a value of the host's."""
+        value = self._session.look_up(frame.header["name"])
+        try:
+            packed = self._pack(value, frame.header["name"])
+        except CannotCross as error:
+            self._link.hand_over({"k": "done", "error": pack_error(error, str(error))})
+        else:
+            self._link.hand_over({"k": "done", "v": packed.header}, packed.parts)
+
+    def _declare(self, frame: Frame) -> None:
+        """Give what a function says of itself; nothing for one that the guest did not write."""
+        function: Any = self._given.function(frame.header["id"])
+        session = self._session
+        is_own = session.is_guest_function(function)
+        self._link.hand_over({"k": "done", "d": told(declared(function), session) if is_own else None})
+
+    def _sync(self, frame: Frame) -> None:
+        """Give the variables that changed since they were sent, and the names of all."""
+        variables = self._variables()
+        groups = list(self._changed(variables))
+        packed = pack_groups(groups)
+        modules = self._session.modules
+        names = [name for name in self._session.namespace if name not in modules]
+        header = {"k": "done", "g": packed.header, "names": names, "modules": modules}
+        self._link.hand_over(header, packed.parts)
+
+    def _variables(self) -> dict[str, Any]:
+        """Give what a state keeps: the inputs are the host's own until their names are bound anew."""
+        modules = self._session.modules
+        found = {
+            name: value
+            for name, value in self._session.namespace.items()
+            if name not in self._kept and name not in modules
+            if name not in self._inputs or self._inputs[name] is not value
+        }
+        return {**found, **self._kept}
+
+    def _note(self, found: Mapping[str, Any]) -> None:
+        """Note how variables look that the host has."""
+        variables = self._variables()
+        for _ in self._changed({name: variables[name] for name in variables.keys() & found.keys()}):
+            pass
+
+    def _changed(self, variables: Mapping[str, Any]) -> Iterator[values.Group]:
+        if not variables:
+            return
+        for group in values.encode(variables, allow=self._allow, guest=self._code):
+            now = values.fingerprint(group)
+            if self._sent.get(group.names) != now:
+                for known in [names for names in self._sent if set(names) & set(group.names)]:
+                    del self._sent[known]
+                self._sent[group.names] = now
+                yield group
+
+    def _keep(self, frame: Frame) -> None:
+        """Give functions of the guest as source and captured values: they outlive this worker."""
+        functions = {f"f{number}": self._given.function(number) for number in frame.header["ids"]}
+        packed = pack_groups(
+            values.encode(functions, allow=self._allow, guest=self._code) if functions else []
+        )
+        self._link.hand_over({"k": "done", "g": packed.header}, packed.parts)
+
+
+def _said(result: Result) -> str:
+    """Give what an error says, from the text of it that was made under limits."""
+    args = vars(BaseException)["args"].__get__(result.error)
+    if len(args) == 1 and type(args[0]) is str:
+        return str(args[0])
+    lines = result.traceback.strip().splitlines()
+    name, _, text = (lines[-1] if lines else "").partition(": ")
+    return text or name

@@ -1,0 +1,277 @@
+"""The process that workers are forked from: an interpreter with the registered modules loaded.
+
+The host starts the first as a clean interpreter. It runs no guest code and trusts the host. It divides into
+zygotes that load modules, and these into some that know one policy each and fork a worker for each task, in
+one to three milliseconds. Each buries what it forked: when a worker ends, its whole process group is killed
+before its number can be given to another process.
+
+A zygote ends when the host does, because the connection to the host closes then; and what it forked ends
+when it does, because the kernel kills it (``PR_SET_PDEATHSIG``).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import functools
+import gc
+import importlib
+import os
+import select
+import signal
+import socket
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from agex.isolation.rpc.host_proxies import Stubs
+from agex.isolation.rpc.policy_codec import load_policy
+from agex.isolation.wire.fd_passing import close_all_but, receive_order, send_order
+from agex.isolation.wire.framing import Channel, SocketStream
+from agex.isolation.worker.environment import reset_signals
+from agex.isolation.worker.rlimits import apply_resources
+from agex.isolation.worker.server import Template, Worker
+from agex.sandbox import Limits
+
+__all__ = ["main"]
+
+_PR_SET_PDEATHSIG = 1
+_CONNECTION = 3
+"""The descriptor of a forked process that leads to the host."""
+
+
+class Zygote:
+    """Forks on order.
+
+    Args:
+        control: to the host.
+    """
+
+    def __init__(self, control: socket.socket) -> None:
+        self._control = control
+        self._forked: dict[int, int] = {}
+        """Process number to pidfd."""
+        self._ended: dict[int, int] = {}
+        """Process number to wait status, of workers whose end nobody asked for yet."""
+        self._template: Template | None = None
+        self._ask: Any = None
+
+    def run(self) -> None:
+        """Obey the host until it hangs up."""
+        while True:
+            for descriptor in self._ready():
+                if descriptor in self._forked.values():
+                    self._bury(descriptor)
+                elif descriptor == self._control.fileno():
+                    try:
+                        order, data, descriptors = receive_order(self._control)
+                    except (EOFError, ConnectionError):
+                        return self._bury_all()
+                    self._obey(order, data, descriptors)
+
+    def _ready(self) -> list[int]:
+        """Wait until the host wants something or a forked process has ended."""
+        poll = select.poll()
+        for descriptor in (self._control.fileno(), *self._forked.values()):
+            poll.register(descriptor, select.POLLIN)
+        return [descriptor for descriptor, _ in poll.poll()]
+
+    def _obey(self, order: Mapping[str, Any], data: bytes, descriptors: list[int]) -> None:
+        answer: dict[str, Any] = {}
+        given: list[int] = []
+        try:
+            if order["do"] == "divide":
+                if self._divided(descriptors[0]):
+                    return  # the other of the two answers, and has the descriptors
+            elif order["do"] == "load":
+                sys.path[:] = order["path"]
+                for name in order["modules"]:
+                    _load(name)
+            elif order["do"] == "policy":
+                self._template = self._loaded(order["about"], data)
+            elif order["do"] == "fork":
+                answer["pid"] = self._fork(order, descriptors[0])
+                given = [self._forked[answer["pid"]]]
+            elif order["do"] == "status":
+                answer["status"] = self._status(order["pid"])
+        except Exception as error:  # noqa: BLE001 - the host raises it
+            answer = {"error": f"{type(error).__name__}: {error}"}
+        for descriptor in descriptors:
+            os.close(descriptor)
+        send_order(self._control, answer, b"", given)
+
+    def _status(self, pid: int) -> int:
+        """Return how a worker ended, which the host knows it did."""
+        if pid in self._forked:
+            self._bury(self._forked[pid])
+        return self._ended.pop(pid)
+
+    def _bury(self, pidfd: int) -> None:
+        pid = next(pid for pid, each in self._forked.items() if each == pidfd)
+        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(pid, signal.SIGKILL)  # what it left; its number is its own until it is waited for
+        _, self._ended[pid] = os.waitpid(pid, 0)
+        os.close(self._forked.pop(pid))
+        while len(self._ended) > 1000:
+            self._ended.pop(next(iter(self._ended)))
+
+    def _bury_all(self) -> None:
+        for pidfd in [*self._forked.values()]:
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+            self._bury(pidfd)
+
+    # -- forking -----------------------------------------------------------------------
+
+    def _divided(self, connection: int) -> bool:
+        """Fork a zygote; return whether this process is the forked one."""
+        own = os.getpid()
+        gc.freeze()
+        pid = os.fork()
+        if pid:
+            self._forked[pid] = os.pidfd_open(pid)
+            return False
+        try:
+            self._part(connection, own)
+            self._control = socket.socket(fileno=_CONNECTION)
+        except BaseException:  # noqa: BLE001 - the parent's answers are not this process's to give
+            os._exit(1)
+        return True
+
+    def _part(self, connection: int, parent: int) -> None:
+        """Keep nothing of the parent but what it has loaded; in a process that was forked from it."""
+        _die_with_parent(parent)
+        os.setsid()
+        os.dup2(connection, _CONNECTION)
+        close_all_but({0, 1, 2, _CONNECTION})
+        self._control.detach()
+        self._forked, self._ended = {}, {}
+
+    def _fork(self, order: Mapping[str, Any], connection: int) -> int:
+        """Fork a worker; return its process number."""
+        gc.freeze()
+        own = os.getpid()
+        pid = os.fork()
+        if pid == 0:
+            self._become(order, connection, own)
+        self._forked[pid] = os.pidfd_open(pid)
+        return pid
+
+    def _become(self, order: Mapping[str, Any], connection: int, zygote: int) -> None:
+        """Be a worker, to the end of this process."""
+        status = 1
+        try:
+            self._part(connection, zygote)
+            silent = os.open(os.devnull, os.O_RDWR)
+            for standard in (0, 1, 2):
+                os.dup2(silent, standard)
+            os.close(silent)
+            signal.set_wakeup_fd(-1)
+            sys.dont_write_bytecode = True  # of what a library imports late: the wall would refuse it
+            stream = SocketStream(socket.socket(fileno=_CONNECTION))
+            stream.shares_memory = not order["walls"]  # behind them, no memory is made that no limit counts
+            channel = Channel(stream)
+            _confine(order, channel)
+            assert self._template is not None
+            limits = Limits(**order["limits"])
+            worker = Worker(channel, self._template, limits, has_files=order["has_files"])
+            self._ask = worker.ask
+            _serve(worker, channel)
+            status = 0
+        finally:
+            os._exit(status)
+
+    def _asked(self, what: str, of: int | str, name: str | None, args: Any, kwargs: Any) -> Any:
+        """Ask the host: in the worker that this process became."""
+        return self._ask(what, of, name, args, kwargs)
+
+    def _loaded(self, about: Mapping[str, Any], data: bytes) -> Template:
+        stubs = Stubs(self._asked)
+        policy, classes = load_policy(data, functools.partial(_granted, stubs, about))
+        for grant in policy.modules.values():
+            if grant.root not in sys.stdlib_module_names:
+                grant.copy()
+        return Template(policy, classes, stubs)
+
+
+def _load(name: str) -> None:
+    try:
+        importlib.import_module(name)
+    except Exception as error:
+        raise ImportError(
+            f"{name} cannot be imported in a worker, which has of the host's environment nothing but locale "
+            f"and time zone: {type(error).__name__}: {error}"
+        ) from error
+
+
+def _serve(worker: Worker, channel: Channel) -> None:
+    """Serve the host to its end; tell it of a fault of ours."""
+    try:
+        worker.run()
+    except Exception as error:
+        with contextlib.suppress(Exception):
+            channel.send({"k": "fault", "why": f"{type(error).__name__}: {error}"[:2000]})
+        raise
+
+
+def _confine(order: Mapping[str, Any], channel: Channel) -> None:
+    """Put up what holds this process, and tell the host that it stands, or what does not."""
+    try:
+        apply_resources(order["resources"])
+        if order["walls"]:
+            from agex.isolation.kernel.lockdown import enclose
+
+            enclose(order["walls"])
+            _forget_folders(order["walls"]["readable"])
+    except BaseException as error:
+        channel.send({"k": "failed", "why": f"{type(error).__name__}: {error}"})
+        raise
+    channel.send({"k": "ready"})
+
+
+def _forget_folders(readable: Sequence[str]) -> None:
+    """Forget the folders of modules that cannot be read any more, and the names of all files in them."""
+    sys.path[:] = [path for path in sys.path if any(f"{path}/".startswith(f"{each}/") for each in readable)]
+    sys.path_importer_cache.clear()
+
+
+def _granted(stubs: Stubs, about: Mapping[str, Any], name: str) -> Any:
+    return stubs.get(name, about[name])
+
+
+def _die_with_parent(parent: int) -> None:
+    """Have the kernel kill this process when its parent ends."""
+    _end_with_parent()
+    if os.getppid() != parent:
+        os._exit(1)  # it ended before that
+
+
+def _end_with_parent() -> None:
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
+def _move_on(descriptor: int) -> None:
+    """Go on in a child, the first process of a namespace of its own; end when it ends."""
+    from agex.isolation.kernel.namespaces import own_processes
+
+    own_processes()
+    child = os.fork()
+    if child == 0:
+        _end_with_parent()
+        return
+    os.close(descriptor)
+    _, status = os.waitpid(child, 0)
+    os._exit(0 if status == 0 else 1)
+
+
+def main(descriptor: int, namespaces: bool = False) -> None:
+    """Be a zygote for the host at the other end of a socket."""
+    reset_signals()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the keyboard's goes to the whole group; the host decides
+    os.setsid()
+    if namespaces:
+        _move_on(descriptor)
+    Zygote(socket.socket(fileno=descriptor)).run()
+    os._exit(0)  # no modules' own work at the end of an interpreter: that would be done by each zygote

@@ -1,0 +1,3 @@
+"""The sub-room classes."""
+
+__all__: list[str] = []

@@ -1,0 +1,79 @@
+"""The memo of a deep copy: open to the copying, shut to everybody else."""
+
+from __future__ import annotations
+
+import copy
+import sys
+from typing import Any, NoReturn
+
+from agex.sandbox.runtime.context import asking
+
+__all__ = ["Memo", "shut"]
+
+_COPYING: Any = vars(copy)
+
+
+class Memo:
+    """Maps the ids of what was copied to the copies, for the functions of ``copy``.
+
+    Whoever else asks sees only what was put here by hand; and what was put here by hand is
+    the copy of an object of the guest only: under the id of one of the host's it would
+    become part of the copy of another.
+    """
+
+    __slots__ = ("_by_hand", "_noted")
+
+    def __init__(self, noted: dict[int, Any], by_hand: dict[int, Any] | None = None) -> None:
+        self._noted = noted
+        self._by_hand: dict[int, Any] = {} if by_hand is None else by_hand
+
+    def get(self, key: int, default: Any = None) -> Any:
+        """Give the copy noted for an id."""
+        subject = _copied()
+        if subject is not _NOTHING:
+            if key in self._noted:
+                return self._noted[key]
+            if not _is_own(subject):
+                return default
+        return self._by_hand.get(key, default)
+
+    def __getitem__(self, key: int) -> Any:
+        subject = _copied()
+        if subject is not _NOTHING and (key in self._noted or not _is_own(subject)):
+            return self._noted[key]
+        return self._by_hand[key]
+
+    def __setitem__(self, key: int, value: Any) -> None:
+        subject = _copied()
+        if subject is not _NOTHING:
+            self._noted[key] = value
+        if subject is _NOTHING or _is_own(subject):
+            self._by_hand[key] = value
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._by_hand
+
+    def __len__(self) -> int:
+        return len(self._by_hand)
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise TypeError("a memo of deepcopy() cannot be copied")
+
+
+def _copied() -> Any:
+    """Give what the function of ``copy`` that asks is copying; `_NOTHING` if another asks."""
+    frame = sys._getframe(2)  # pyright: ignore[reportPrivateUsage] - the question is who asks
+    return frame.f_locals.get("x", None) if frame.f_globals is _COPYING else _NOTHING
+
+
+def _is_own(value: Any) -> bool:
+    guards = asking()
+    return guards is not None and guards.is_own(value)
+
+
+def shut(memo: Any) -> Any:
+    """Give a memo as a guest's ``__deepcopy__`` gets it."""
+    return Memo(memo) if type(memo) is dict else memo
+
+
+_NOTHING = object()

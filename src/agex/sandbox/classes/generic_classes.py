@@ -1,0 +1,84 @@
+"""Aliases such as ``G[int]``, whose calls write to nothing of the host's.
+
+What calling an alias gives is written to: ``G[int]().__orig_class__`` is the alias. A guest's class says what
+calling it gives, and that may be an object, a class or a function of the host's; so does ``type(x)``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import types
+import typing
+from collections.abc import Iterator
+from typing import Any
+
+from agex._interpreter.type_slots import mro_of, namespace_of
+from agex.sandbox.runtime import provenance as origins
+from agex.sandbox.runtime.context import asking
+
+__all__ = ["MAKER", "Alias", "install", "is_plain", "keep_from"]
+
+
+class Alias(types.GenericAlias):
+    """``types.GenericAlias`` of what is called for a guest's own objects."""
+
+    __slots__ = ()
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        origin: Any = self.__origin__
+        return _noted(self, origin(*args, **kwargs), (AttributeError, TypeError))
+
+    def __getitem__(self, item: Any) -> Any:
+        plain: Any = super().__getitem__(item)
+        return Alias(plain.__origin__, plain.__args__)
+
+    def __iter__(self) -> Iterator[Any]:  # the starred one would be of the real class
+        raise TypeError(f"{self!r} cannot be unpacked; write typing.Unpack[...]")
+
+
+MAKER: Any = classmethod(Alias)
+"""What classes of guests are given to make aliases, in place of what they inherit."""
+
+
+def _noted(alias: Any, made: Any, ignored: tuple[type[BaseException], ...]) -> Any:
+    if origins.is_guest_class(type(made)):
+        with contextlib.suppress(*ignored):
+            made.__orig_class__ = alias
+    return made
+
+
+def keep_from(class_: type) -> None:
+    """Have aliases of a guest's class, which may inherit how they are made, be of ours."""
+    if is_plain(class_):
+        type.__setattr__(class_, "__class_getitem__", MAKER)
+
+
+def is_plain(class_: type, name: str = "__class_getitem__") -> bool:
+    """Tell whether a class makes aliases of the interpreter's own kind."""
+    part = next((part for part in mro_of(class_) if name in namespace_of(part)), object)
+    maker = namespace_of(part).get(name)
+    if type(maker) is types.ClassMethodDescriptorType:
+        return part is not typing.Generic  # which is written in C from Python 3.12 on
+    behind = maker.__func__ if type(maker) is classmethod else None
+    return isinstance(behind, type) and issubclass(behind, types.GenericAlias)
+
+
+_real: Any = typing._BaseGenericAlias.__call__  # type: ignore[attr-defined]
+
+
+def install() -> None:
+    """Have those of typing do likewise where a guest calls one, once a process."""
+    base: Any = typing._BaseGenericAlias  # type: ignore[attr-defined]
+    if base.__call__ is _real:
+        base.__call__ = _call
+
+
+def _call(self: Any, *args: Any, **kwargs: Any) -> Any:
+    if asking() is None or not self._inst:
+        return _real(self, *args, **kwargs)
+    return _noted(self, self.__origin__(*args, **kwargs), _IGNORED)
+
+
+_IGNORED = (AttributeError,) if sys.version_info < (3, 13) else (Exception,)
+"""What the real one ignores."""

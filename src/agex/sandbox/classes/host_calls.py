@@ -1,0 +1,452 @@
+"""What host code calls without saying so, on objects of guest classes: behind limits between runs.
+
+``repr(obj)``, ``obj == other`` or ``x in found`` in the host run methods that the guest
+wrote, when its own time is over and its exceptions are nobody's. So while no run is on, and while
+the host works within one, these methods are replaced by guarded ones; the next run begins by putting
+them back. Four kinds:
+
+* what an expression or a library function calls by itself, whatever the class: `HOOKS`;
+* what a class of the guest's has in place of a method of a builtin base: host code that knows ``str``
+  calls ``strip``, and the interpreter ``close`` of a file that is dropped;
+* properties in place of what the interpreter keeps itself, or under a name that it made up: ``__cause__`` of
+  an error, ``__doc__``;
+* what a metaclass has in place of what tells classes apart: whoever looks for a class in a set asks it, and
+  whoever reads a name of one. There stands what ``type`` does.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import io
+import operator
+import types
+import weakref
+from collections.abc import Callable, Iterable, Iterator
+from types import FunctionType
+from typing import Any, NamedTuple
+
+from agex._interpreter.type_slots import module_of, mro_of, namespace_of
+from agex.sandbox.classes import hook_guards as answers
+from agex.sandbox.classes.identity import is_one_of
+from agex.sandbox.classes.unsafe_protocols import NOWHERE, First
+from agex.sandbox.rules import names as ledger
+from agex.sandbox.rules.code_flags import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
+
+__all__ = ["HOOKS", "Hooks", "written"]
+
+_ASKED_FOR = {"__call__", "__enter__", "__exit__"}
+"""Operators that the host uses on purpose, as it would call a method by its name."""
+
+_SHOWN = frozenset(
+    {
+        "_ipython_display_", "_repr_html_", "_repr_javascript_", "_repr_jpeg_", "_repr_json_", "_repr_latex_",
+        "_repr_markdown_", "_repr_mimebundle_", "_repr_pdf_", "_repr_png_", "_repr_pretty_", "_repr_svg_",
+    }
+)  # fmt: skip
+"""What a notebook asks the value of a cell for."""
+
+HOOKS = (ledger.OPERATORS - _ASKED_FOR) | _SHOWN | {
+    "__array__", "__delattr__", "__dir__", "__fspath__", "__getattr__", "__getattribute__", "__getstate__",
+    "__rich__", "__setattr__", "__setstate__", "dst", "items", "keys", "tzname", "utcoffset",
+}  # fmt: skip
+"""The methods that an expression or a library function calls by itself."""
+
+_HARMLESS = (
+    type(None),  # "not hashable", "not iterable"
+    str,
+    types.WrapperDescriptorType,
+    types.MethodDescriptorType,
+    types.ClassMethodDescriptorType,
+    types.BuiltinFunctionType,
+    types.GetSetDescriptorType,
+    types.MemberDescriptorType,
+    type(NamedTuple("_", [("field", int)]).field),  # type: ignore[attr-defined]
+    type(NOWHERE),
+    First,
+)
+"""Values of a hook that run nothing of the guest's."""
+
+_BUILTIN = frozenset({"builtins", "datetime", "_io"})
+"""Modules of classes whose methods the interpreter and its libraries call without saying so."""
+
+_FILE: Any = io.IOBase.__base__
+
+_OF_CLASSES = frozenset({"__hash__", "__eq__", "__ne__", "__getattribute__"})
+"""What a metaclass is asked for by whoever has a class of it at hand."""
+
+_UNSETTABLE = frozenset(
+    {"__abstractmethods__", "__annotations__", "__name__", "__qualname__", "__type_params__"}
+)
+"""What a class takes for something else where it is set."""
+
+Answer = Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any]
+
+
+class Hooks:
+    """The hooks of a session's classes.
+
+    Args:
+        answer: calls a method of the guest for the host, under limits.
+    """
+
+    def __init__(self, answer: Answer) -> None:
+        self._answer = answer
+        self._shut: list[_Place] = []
+        self._known: dict[int, _Class] = {}
+        self._is_open = True
+        self._is_on = True
+        self._is_begun = True
+        """Whether a run has begun and not ended: one that waits for an event loop is not on."""
+        self._pauses = 0
+
+    def shut(self, classes: Iterable[type]) -> None:
+        """Put the guarded ones in place: a run is over."""
+        self._is_begun = False
+        self.wait(classes)
+
+    def open(self) -> None:
+        """Put the guest's own back: a run begins."""
+        self._is_begun = self._is_on = True
+        self._open()
+
+    def wait(self, classes: Iterable[type]) -> None:
+        """Put the guarded ones in place: the run waits, and the event loop goes on with other work."""
+        self._is_on = False
+        self._close(classes)
+
+    def go_on(self) -> None:
+        """Put the guest's own back, unless its run is over."""
+        if self._is_begun:
+            self._is_on = True
+            if not self._pauses:
+                self._open()
+
+    @contextlib.contextmanager
+    def waiting(self, classes: Callable[[], Iterable[type]]) -> Iterator[None]:
+        """Have them shut but for the steps of a run's tasks, see `go_on`."""
+        was_on = self._is_on
+        self.wait(classes())
+        try:
+            yield
+        finally:
+            if was_on:
+                self.go_on()
+
+    def _close(self, classes: Iterable[type]) -> None:
+        self._open()  # host code that was given up may have some shut
+        self._is_open = False
+        before, self._known = self._known, {}
+        for class_ in classes:
+            known = before.get(id(class_))
+            if known is None or not known.is_as_before(class_):
+                known = self._look_at(class_)
+            else:
+                self._shut += known.places  # at first: cut short below, those that stand there are known
+                for place in known.places:
+                    type.__setattr__(class_, place.name, place.guarded)
+            self._known[id(class_)] = known
+
+    def _look_at(self, class_: type) -> _Class:
+        """Put them in place in a class that is not known as it is."""
+        first, mro, bases = len(self._shut), mro_of(class_), _builtin_bases(class_)
+        said = namespace_of(class_)
+        names, values = tuple(said), tuple(said.values())  # a dict would ask the names what they equal
+        for name, value in zip(names, values, strict=True):
+            self._shut_one(class_, name, value, bases)
+        if is_one_of(_FILE, bases):
+            self._shut_file(class_)
+        return _Class(class_, mro, names, values, self._shut[first:])
+
+    def stored(self, class_: type, name: Any, value: Any) -> None:
+        """Put a guarded one in the place of *value*, if that is a hook and they are shut."""
+        if not self._is_open:
+            self._shut_one(class_, name, value, _builtin_bases(class_))
+
+    def _shut_one(self, class_: type, name: Any, value: Any, bases: tuple[type, ...]) -> None:
+        # A name may be of a class of the guest's: its __hash__ and __eq__ must not be asked.
+        if type(name) is not str or is_one_of(type(value), _HARMLESS):
+            return
+        if name in _OF_CLASSES and issubclass(class_, type):
+            self._put(class_, name, value, _told_by_type(name, value))
+        elif name == "__subclasshook__" and answers.is_guarded(value):
+            self._put(class_, name, value, _ShutOfClass(value, self._asks(value)))
+        elif name in HOOKS:
+            self._shut_method(class_, name, value)
+        elif bases and (below := _below(bases, name)) is not None:
+            self._shut_over(class_, name, value, below)
+        elif ledger.is_dunder(name) and _runs_when_read(value):
+            reads = _notes if name == "__notes__" and is_one_of(BaseException, bases) else self._reads(name)
+            self._put(class_, name, value, _Shut(value, reads))
+
+    @contextlib.contextmanager
+    def paused(self, classes: Iterable[type]) -> Iterator[None]:
+        """Have them shut for a while in which the host works within a run."""
+        self._pauses += 1
+        try:
+            if self._pauses == 1 and self._is_on:
+                self._close(classes)
+            yield
+        finally:
+            self._pauses -= 1
+            if self._pauses == 0 and self._is_on:  # else the run has ended meanwhile
+                self._open()
+
+    @contextlib.contextmanager
+    def _opened(self) -> Iterator[None]:
+        """Have them open for what is looked up as a run does it."""
+        if self._is_open:
+            yield
+            return
+        classes = [known.class_ for known in self._known.values()]
+        self._open()
+        try:
+            yield
+        finally:
+            if not self._is_on or self._pauses:
+                self._close(classes)
+
+    def _shut_over(self, class_: type, name: str, value: Any, below: Any) -> None:
+        """Guard what a class has in place of *below*, of a builtin class."""
+        is_method = type(value) is FunctionType
+        if is_one_of(type(below), _KEPT):
+            if is_method or _runs_when_read(value):
+                self._put(class_, name, value, _Shut(value, _reads(below), below.__set__))
+        elif not ledger.is_dunder(name) and (is_method or type(value) is property or callable(value)):
+            self._shut_method(class_, name, value)
+
+    def _shut_method(self, class_: type, name: str, value: Any) -> None:
+        guarded = self._guarded(value) if type(value) is FunctionType else self._bound(name, value)
+        if guarded is not None:
+            _guards.add(guarded)
+            vars(guarded)[_WRITTEN] = value
+            self._put(class_, name, value, guarded)
+
+    def _shut_file(self, class_: type) -> None:
+        """Guard what the interpreter calls when a file is dropped, be it in the namespace of the object."""
+        value = namespace_of(class_).get("close", _NOWHERE)
+        self._put(class_, "close", written(value), _Shut(written(value), self._calls("close")))
+
+    def _put(self, class_: type, name: str, value: Any, guarded: Any) -> None:
+        if name in _UNSETTABLE:
+            return
+        self._shut.append(_Place(class_, name, value, guarded))
+        type.__setattr__(class_, name, guarded)
+
+    def _open(self) -> None:
+        self._is_open = True
+        for class_, name, value, guarded in self._shut:
+            if namespace_of(class_).get(name) is not guarded:
+                continue  # the guest has put another one there since
+            if value is _NOWHERE:
+                type.__delattr__(class_, name)
+            else:
+                type.__setattr__(class_, name, value)
+        self._shut.clear()
+
+    def _reads(self, name: str) -> Callable[[Any], Any]:
+        """Read an attribute as a run does, in which all hooks are open."""
+
+        def looked_up(instance: Any) -> Any:
+            with self._opened():
+                return getattr(instance, name)
+
+        return lambda instance: self._answer(looked_up, (instance,), {})
+
+    def _asks(self, value: Any) -> Callable[..., Any]:
+        """Call what a class is asked by its abstract bases, as ``isinstance`` does."""
+        return lambda owner, *args: self._answer(lambda: value.__get__(None, owner)(*args), (), {})
+
+    def asking(self, function: Callable[..., Any], *args: Any) -> Any:
+        """Call a function of the host's that asks an object of the guest's, as a run does it."""
+        return self._answer(function, args, {})
+
+    def told(self, value: Any, instance: Any) -> Any:
+        """Give what reading *value*, a descriptor of the guest's, from an object gives."""
+        return self._answer(_get, (value, instance), {})
+
+    def _calls(self, name: str) -> Callable[[Any], Any]:
+        """Give a method that is looked up as a run does it."""
+
+        def read(instance: Any) -> Any:
+            def called(*args: Any, **kwargs: Any) -> Any:
+                with self._opened():
+                    method = getattr(instance, name)
+                return method(*args, **kwargs)
+
+            return lambda *args, **kwargs: self._answer(called, args, kwargs)
+
+        return read
+
+    def _bound(self, name: str, value: Any) -> Callable[..., Any]:
+        """Guard a hook that is no plain function: a descriptor gives the method, then that is called."""
+        answer = self._answer
+
+        def hook(self: Any, *args: Any, **kwargs: Any) -> Any:
+            return answer(lambda: _get(value, self)(*args, **kwargs), (), {})
+
+        hook.__name__ = hook.__qualname__ = name
+        return hook
+
+    def _guarded(self, method: FunctionType) -> Callable[..., Any] | None:
+        if method.__code__.co_flags & _ASYNC:
+            return None
+        answer = self._answer
+
+        def hook(*args: Any, **kwargs: Any) -> Any:
+            return answer(method, args, kwargs)
+
+        def generator(*args: Any, **kwargs: Any) -> Any:
+            made = method(*args, **kwargs)
+            while True:
+                try:
+                    value = answer(made.__next__, (), {})
+                except StopIteration:
+                    return
+                yield value
+
+        shut = generator if method.__code__.co_flags & CO_GENERATOR else hook
+        shut.__name__, shut.__qualname__, shut.__doc__ = method.__name__, method.__qualname__, method.__doc__
+        return shut
+
+
+class _Place(NamedTuple):
+    """Where a guarded one stands."""
+
+    class_: type
+    name: str
+    value: Any
+    """What the guest wrote there; `_NOWHERE` for nothing."""
+    guarded: Any
+
+
+class _Class(NamedTuple):
+    """A class as it was when it was last shut: nothing is to be found out anew while it stays so."""
+
+    class_: type
+    mro: tuple[type, ...]
+    names: tuple[str, ...]
+    values: tuple[Any, ...]
+    places: list[_Place]
+
+    def is_as_before(self, class_: type) -> bool:
+        said = namespace_of(class_)
+        return (
+            self.class_ is class_
+            and self.mro is mro_of(class_)
+            and len(said) == len(self.names)
+            and all(map(operator.is_, said, self.names))
+            and all(map(operator.is_, said.values(), self.values))
+        )
+
+
+class _Shut:
+    """Stands in a class for what must not run when it is read, nor be hidden by the object's own.
+
+    Args:
+        value: what the guest wrote there.
+        reads: gives what reading it from an object gives.
+        writes: sets it on an object; without it, it is read-only as most properties are.
+    """
+
+    __slots__ = ("_reads", "_value", "_writes")
+
+    def __init__(
+        self, value: Any, reads: Callable[[Any], Any], writes: Callable[[Any, Any], None] | None = None
+    ) -> None:
+        self._value = value
+        self._reads = reads
+        self._writes = writes
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self._value if instance is None else self._reads(instance)
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        if self._writes is None:
+            raise AttributeError("it can be set by the code of its class only")
+        self._writes(instance, value)
+
+
+class _ShutOfClass(_Shut):
+    """Stands in a class for what is read off the class itself and called."""
+
+    __slots__ = ()
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return functools.partial(self._reads, owner)
+
+
+def _told_by_type(name: str, value: Any) -> Callable[..., Any]:
+    """Stand in a metaclass for *value*, and do what ``type`` does."""
+    method = getattr(type, name)
+
+    def told(*args: Any) -> Any:
+        return method(*args)
+
+    _guards.add(told)
+    vars(told)[_WRITTEN] = value
+    return told
+
+
+def written(value: Any) -> Any:
+    """Return what the guest wrote where *value* is a guarded hook in its place; else the value."""
+    if issubclass(type(value), _Shut):
+        return value._value  # pyright: ignore[reportPrivateUsage] - private, so that no guest reads it
+    return vars(value)[_WRITTEN] if type(value) is FunctionType and value in _guards else value
+
+
+_WRITTEN = "_written"
+"""The attribute of a guard that has what it stands for: private, so that no guest reads it there."""
+
+_guards: weakref.WeakSet[Callable[..., Any]] = weakref.WeakSet()
+"""A mapping to what they stand for would keep that alive, and with it the class and so the guard."""
+
+
+def _get(value: Any, instance: Any) -> Any:
+    """Give what reading *value* from an object gives, as the interpreter does it."""
+    get = getattr(type(value), "__get__", None)
+    return value if get is None else get(value, instance, type(instance))
+
+
+_ASYNC = CO_COROUTINE | CO_ASYNC_GENERATOR
+"""What a call of does not run yet, and is awaited on purpose."""
+
+
+def _builtin_bases(class_: type) -> tuple[type, ...]:
+    mro = mro_of(class_)
+    if len(mro) == 2:  # itself and object: most classes
+        return ()
+    return tuple(each for each in mro[:-1] if type(name := module_of(each)) is str and name in _BUILTIN)
+
+
+def _below(bases: tuple[type, ...], name: str) -> Any:
+    """Give what the first of some classes that has *name* says of it; None where none has it."""
+    return next((namespace_of(each)[name] for each in bases if name in namespace_of(each)), None)
+
+
+def _runs_when_read(value: Any) -> bool:
+    """Tell whether reading *value* from an object may run code of the guest's."""
+    return not is_one_of(type(value), _BINDING) and any(
+        "__get__" in namespace_of(part) for part in mro_of(type(value))
+    )
+
+
+def _reads(kept: Any) -> Callable[[Any], Any]:
+    """Read what the interpreter keeps."""
+    return lambda instance: kept.__get__(instance, type(instance))
+
+
+def _notes(error: BaseException) -> Any:
+    try:
+        return _NAMESPACE(error)["__notes__"]
+    except KeyError:
+        raise AttributeError("__notes__") from None
+
+
+_NAMESPACE: Callable[[BaseException], dict[str, Any]] = vars(BaseException)["__dict__"].__get__
+_BINDING = (FunctionType, classmethod, staticmethod)
+"""What gives a method where it is read, and runs nothing yet."""
+_KEPT = (types.GetSetDescriptorType, types.MemberDescriptorType)
+"""What reads and writes that in builtin classes."""
+_NOWHERE = object()
+"""What a class has under a name that it does not have."""

@@ -1,0 +1,3 @@
+"""The sub-room guards."""
+
+__all__: list[str] = []

@@ -1,0 +1,75 @@
+"""What was found out about the attributes of a class, for all its objects: to find out takes microseconds."""
+
+from __future__ import annotations
+
+import abc
+import types
+from typing import Any
+
+from agex.sandbox.rules.ruleset import Rules
+from agex.sandbox.stdlib.generic_alias import origin_of
+
+__all__ = ["Verdicts"]
+
+_Key = type | types.ModuleType
+
+
+class Verdicts:
+    """The names that objects of a class may be asked for, and those that may be set on them.
+
+    They hold until something is registered. A refusal is found out anew each time.
+    """
+
+    def __init__(self) -> None:
+        self._rules: Rules | None = None
+        self._read: dict[_Key, set[str]] = {}
+        self._stored: dict[_Key, set[str]] = {}
+
+    def may_read(self, rules: Rules, receiver: Any, name: str) -> bool:
+        """Tell whether it is known that *receiver* may be asked for *name*."""
+        return self._knows(rules, self._read, receiver, name)
+
+    def may_store(self, rules: Rules, receiver: Any, name: str) -> bool:
+        """Tell whether it is known that *name* may be set on *receiver*."""
+        return self._knows(rules, self._stored, receiver, name)
+
+    def _knows(self, rules: Rules, names: dict[_Key, set[str]], receiver: Any, name: str) -> bool:
+        if rules is not self._rules:
+            self._read.clear()
+            self._stored.clear()
+            self._rules = rules  # at last: cut short before, they are cleared when it is asked next
+            return False
+        class_ = type(receiver)
+        kind = type(class_)
+        # Another metaclass could be the guest's, and define __hash__ and __eq__.
+        if kind is not type and kind is not abc.ABCMeta:
+            return False
+        return name in names.get(receiver if class_ is types.ModuleType else class_, ())
+
+    def let_read(self, receiver: Any, name: str) -> None:
+        """Note that *receiver*, and all of its class, may be asked for *name*."""
+        self._note(self._read, receiver, name)
+
+    def let_store(self, receiver: Any, name: str) -> None:
+        """Note that *name* may be set on *receiver* and all of its class."""
+        if type(receiver) is not types.ModuleType and type(receiver) is not types.FunctionType:
+            self._note(self._stored, receiver, name)
+
+    def _note(self, names: dict[_Key, set[str]], receiver: Any, name: str) -> None:
+        class_ = type(receiver)
+        kind = type(class_)
+        if kind is not type and kind is not abc.ABCMeta:
+            return
+        if class_ is types.ModuleType:
+            names.setdefault(receiver, set()).add(name)
+        elif not _speaks_for_another(class_) and origin_of(receiver) is receiver:
+            names.setdefault(class_, set()).add(name)
+
+    def forget_stores(self) -> None:
+        """Find out anew what may be set: a class of the guest's was altered, and may have hidden a method."""
+        self._stored.clear()
+
+
+def _speaks_for_another(class_: type) -> bool:
+    """Tell whether its objects are classes, or answer for others: each is a case of its own."""
+    return issubclass(class_, (type, super, types.ModuleType))

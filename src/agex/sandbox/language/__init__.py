@@ -1,0 +1,3 @@
+"""The sub-room language."""
+
+__all__: list[str] = []

@@ -1,0 +1,92 @@
+"""The kinds of node that mean no harm: only their children are looked at."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from agex.sandbox.language.transformer import Rewriter
+
+__all__ = ["LOADED", "visits"]
+
+LOADED = ast.parse("_").body[0].value.ctx  # type: ignore[attr-defined]
+"""The context of every name that a parsed program reads: the parser has but one."""
+
+_CHILDREN: dict[str, tuple[str, ...]] = {
+    # statements
+    "Return": ("value",),
+    "Assign": ("targets", "value"),
+    "Delete": ("targets",),
+    "Raise": ("exc", "cause"),
+    "Assert": ("test", "msg"),
+    "Expr": ("value",),
+    "Pass": (),
+    "Break": (),
+    "Continue": (),
+    # expressions
+    "BoolOp": ("values",),
+    "UnaryOp": ("operand",),
+    "IfExp": ("test", "body", "orelse"),
+    "Dict": ("keys", "values"),
+    "Set": ("elts",),
+    "Await": ("value",),
+    "Yield": ("value",),
+    "YieldFrom": ("value",),
+    "Compare": ("left", "comparators"),
+    "Call": ("func", "args", "keywords"),
+    "keyword": ("value",),
+    "FormattedValue": ("value", "format_spec"),
+    "JoinedStr": ("values",),
+    "Constant": (),
+    "Subscript": ("value", "slice"),
+    "Starred": ("value",),
+    "List": ("elts",),
+    "Tuple": ("elts",),
+    "Slice": ("lower", "upper", "step"),
+    "withitem": ("context_expr", "optional_vars"),
+    # patterns
+    "MatchValue": ("value",),
+    "MatchSingleton": (),
+    "MatchSequence": ("patterns",),
+    "MatchOr": ("patterns",),
+    # template strings, Python 3.14: a value object, rendered by whoever reads it
+    "TemplateStr": ("values",),
+    "Interpolation": ("value", "format_spec"),
+}
+
+_Visit = Callable[["Rewriter", Any], Any]
+
+
+def visits(of_all: dict[type, _Visit]) -> dict[type, _Visit]:
+    """Give, by type of node, what walks those that are allowed as they are.
+
+    Args:
+        of_all: what visits a node of any type; may be filled afterwards.
+    """
+    found = {name: fields for name, fields in _CHILDREN.items() if hasattr(ast, name)}
+    return {getattr(ast, name): _walking(fields, of_all) for name, fields in found.items()}
+
+
+def _walking(fields: tuple[str, ...], of_all: dict[type, _Visit]) -> _Visit:
+    # Most of a program is walked here: no call for a name that is known or a constant.
+    name, constant, loaded = ast.Name, ast.Constant, LOADED
+
+    def walk(rewriter: Rewriter, node: Any) -> Any:
+        said, known = node.__dict__, rewriter.known
+        for field in fields:
+            child = said.get(field)
+            kind = type(child)
+            if kind is name:
+                if child.id not in known or child.ctx is not loaded:
+                    rewriter.name(child)
+            elif kind is list:
+                if child:
+                    rewriter.children(child)
+            elif kind is not constant and child is not None:
+                visit = of_all.get(kind)
+                said[field] = visit(rewriter, child) if visit else rewriter.expr(child)  # which refuses it
+        return node
+
+    return walk

@@ -1,0 +1,3 @@
+"""The sub-room matplotlib."""
+
+__all__: list[str] = []

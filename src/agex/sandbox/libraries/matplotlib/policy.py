@@ -1,0 +1,248 @@
+"""What guest code may do with matplotlib."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+from agex.errors import SandboxError
+from agex.sandbox.classes.errors import check_keywords
+from agex.sandbox.libraries.argument_checks import Stream, guarded
+from agex.sandbox.libraries.matplotlib.artists import prepare_artists
+from agex.sandbox.libraries.matplotlib.figures import close, note_figures
+from agex.sandbox.libraries.matplotlib.shared_arrays import lock, own_colors
+from agex.sandbox.patches.library_caches import hold_zones
+from agex.sandbox.patches.replace import replace
+from agex.sandbox.policy.homes import Guard
+from agex.sandbox.policy.library import Library, Replacements, less, only
+from agex.sandbox.runtime.context import asking
+from agex.sandbox.stdlib.string_format import is_plain_format, safe_format
+
+__all__ = ["LIBRARIES"]
+
+_FORMATS = frozenset({"png", "svg", "pdf", "jpg", "jpeg", "webp", "raw", "rgba", "ps", "eps"})
+"""What is drawn in this process; ``pgf`` runs TeX."""
+
+_PYPLOT = less(
+    # settings of the process, by which the host draws too
+    "rc rc_context rcdefaults rcParams* rcsetup style xkcd switch_backend backend_registry set_loglevel",
+    "install_repl_displayhook uninstall_repl_displayhook interactive ion ioff isinteractive",
+    "requested_backend",
+    "set_cmap color_sequences autumn bone cool copper flag gray hot hsv jet pink prism spring summer winter",
+    "magma inferno plasma viridis nipy_spectral",
+    # call get_x by a name in a string
+    "getp get",
+    # windows, event loops
+    "pause ginput waitforbuttonpress connect disconnect subplot_tool new_figure_manager",
+    "get_current_fig_manager",
+    "draw_all draw_if_interactive FigureManagerBase FigureCanvasBase Button Slider Widget BackendFilter",
+    # read and write files
+    "imread imsave",
+)
+
+_MODULES = {
+    "": only("colormaps"),
+    "axes": only("Axes"),
+    "backends": only(),
+    "backends.backend_agg": only("FigureCanvas FigureCanvasAgg"),
+    "cm": only("ScalarMappable"),
+    "collections": only("LineCollection PatchCollection PathCollection PolyCollection"),
+    "colors": less(
+        "make_norm_from_scale ColorConverter colorConverter"
+    ),  # the converter's table is the process's
+    "dates": less("set_epoch rcParams"),  # the epoch is the process's
+    "figure": only("Figure SubFigure figaspect"),
+    "gridspec": only("GridSpec GridSpecFromSubplotSpec SubplotSpec"),
+    "lines": only("Line2D"),
+    "markers": only("MarkerStyle"),
+    "offsetbox": only("AnchoredText AnnotationBbox OffsetImage TextArea"),
+    "patches": less(),
+    "path": only("Path"),
+    "patheffects": only("Normal SimpleLineShadow SimplePatchShadow Stroke withSimplePatchShadow withStroke"),
+    "pyplot": _PYPLOT,
+    "text": only("Annotation Text"),
+    "ticker": less(),
+    "transforms": only("Affine2D Bbox blended_transform_factory offset_copy"),
+}
+"""Not listed: rcParams, use, style; other backends; animation and image (write files); font_manager,
+texmanager, dviread (other programs); testing, sphinxext."""
+
+_DENIED = frozenset(
+    """
+    print_avif print_eps print_figure print_gif print_jpeg print_jpg print_pdf print_pgf print_png print_ps
+    print_raw print_rgba print_svg print_svgz print_tif print_tiff print_webp write_png
+    manager manager_class new_manager new_timer set_canvas show ginput start_event_loop
+    set_usetex mathtext_parser
+    FT2Font.clear FT2Font.select_charmap FT2Font.set_charmap FT2Font.set_size FT2Font.set_text
+    FT2Font.load_char FT2Font.load_glyph
+    ColormapRegistry.register ColormapRegistry.unregister
+    Line2D.lineStyles Line2D.drawStyles Line2D.drawStyleKeys Line2D.markers DateLocator.hms0d
+    MaxNLocator.default_params EngFormatter.ENG_PREFIXES Path.NUM_VERTICES_FOR_CODE
+    FigureCanvasBase.events FigureCanvasBase.filetypes BboxBase.coefs AsinhScale.auto_tick_multipliers
+    AnchoredOffsetbox.codes Legend.codes Table.codes MarkerStyle.markers
+    QuiverKey.halign QuiverKey.valign QuiverKey.pivot
+    Legend.set_default_handler_map Legend.update_default_handler_map
+    RendererAgg.draw_gouraud_triangles RendererAgg.draw_image RendererAgg.draw_markers
+    RendererAgg.draw_path_collection RendererAgg.draw_quad_mesh copy_from_bbox restore_region
+    """.split()
+    # write files; windows and their loops; run TeX; remember formulas, and the fonts that
+    # all text of the process is drawn with; change what colormaps the host finds,
+    # or the tables that its own lines and axes use, or what draws the entries of all legends;
+    # the last two lines: C++ that trusts sizes
+)
+
+
+_SAVEFIG = Stream(keyword="fname", writes=True, without=("backend",), choices={"format": _FORMATS})
+
+
+def _copied(real: Callable[..., Any], *args: Any) -> dict[str, Any]:
+    """Give a copy of a table that the class shares with the host's objects."""
+    return dict(real(*args))
+
+
+_GUARDED: dict[str, Guard] = {
+    "savefig": _SAVEFIG,
+    "get_styles": _copied,
+    "get_supported_filetypes": _copied,
+    "Legend.get_default_handler_map": _copied,
+    "Legend.get_legend_handler_map": _copied,
+}
+
+
+def _show(*args: Any, **kwargs: Any) -> None:
+    """Do nothing: there is no window here, as under matplotlib's Agg."""
+
+
+def _use(backend: Any, **kwargs: Any) -> None:
+    """Accept the backend that draws into memory, which is what figures do here."""
+    if type(backend) is not str or backend.lower() != "agg":
+        raise SandboxError("the backend belongs to the host; figures are drawn in memory")
+
+
+def _replace(files: bool) -> Replacements:
+    plt: Any = import_module("matplotlib.pyplot")
+
+    colors: Any = import_module("matplotlib.colors")
+    return {
+        "": {"use": _use},
+        "cm": _colormaps(),
+        "colors": {"get_named_colors_mapping": lambda: dict(colors.get_named_colors_mapping())},
+        "pyplot": {
+            "savefig": guarded(plt.savefig, _SAVEFIG.opened() if files else _SAVEFIG),
+            "close": guarded(plt.close, close),
+            "show": _show,
+        },
+    }
+
+
+def _colormaps() -> dict[str, Any]:
+    """Give the colormaps by their names, to be changed by nobody else."""
+    plt: Any = import_module("matplotlib.pyplot")
+
+    return {name: own_colors(plt.get_cmap(name)) for name in plt.colormaps() if name.isidentifier()}
+
+
+def _prepare() -> None:
+    _prepare_formatter()
+    _prepare_labels()
+    _prepare_effects()
+    prepare_artists()
+    note_figures()
+    hold_zones()
+    lock()
+
+
+def _prepare_labels() -> None:
+    """Have labels that a format string makes read attributes as guest code may."""
+    replace(import_module("matplotlib.cbook"), "_auto_format_str", _label)
+
+
+def _label(real: Any) -> Any:
+    def label(fmt: Any, value: Any) -> str:
+        guards = None if is_plain_format(fmt) else asking()
+        if guards is None:
+            return str(real(fmt, value))
+        try:
+            return str(fmt % (value,))
+        except (TypeError, ValueError):
+            return safe_format(guards.getattr, fmt, value)
+
+    return label
+
+
+def _prepare_effects() -> None:
+    """Have setters that a keyword of an effect names read as guest code may, of whatever it draws with."""
+    effect: Any = import_module("matplotlib.patheffects").AbstractPathEffect
+    replace(effect, "_update_gc", _set)
+
+
+def _set(real: Any) -> Any:
+    def update(self: Any, gc: Any, new_gc_dict: dict[str, Any]) -> Any:
+        guards = asking()
+        if guards is None:
+            return real(self, gc, new_gc_dict)
+        named = dict.copy(new_gc_dict)
+        check_keywords(named)
+        for name in named:
+            guards.getattr(gc, f"set_{name}", None)
+        return real(self, gc, named)
+
+    return update
+
+
+def _prepare_formatter() -> None:
+    """Have the formatter that takes a format string read attributes as guest code may.
+
+    It is made in many places, of any string that stands for a formatter, and objects lead to it.
+    """
+    formatter: Any = import_module("matplotlib.ticker").StrMethodFormatter
+    replace(formatter, "__call__", functools.partial(_formatting, formatter))
+
+
+def _formatting(formatter: Any, real: Any) -> Any:
+    def call(self: Any, x: Any, pos: Any = None) -> str:
+        guards = None if type(self) is formatter and is_plain_format(self.fmt) else asking()
+        if guards is None:
+            return str(real(self, x, pos))
+        return safe_format(guards.getattr, self.fmt, x=x, pos=pos)
+
+    return call
+
+
+LIBRARIES = {
+    "matplotlib": Library(
+        name="matplotlib",
+        modules=_MODULES,
+        denied=_DENIED,
+        guarded=_GUARDED,
+        writable=frozenset({"Axis", "Figure"}),  # fig.dpi, ax.xaxis.labelpad
+        brings=("mpl_toolkits", "numpy"),
+        offers=("cycler", "mpl_toolkits"),
+        preload=(
+            "matplotlib.backends.backend_agg",
+            "matplotlib.backends.backend_pdf",
+            "matplotlib.backends.backend_svg",
+            "PIL",
+            "fontTools",
+            "mpl_toolkits.mplot3d",
+            "uuid",
+        ),
+        own={"cm": _colormaps},
+        prepare=_prepare,
+        replace=_replace,
+    ),
+    "cycler": Library(name="cycler", modules={"": only("Cycler concat cycler")}),
+    "mpl_toolkits": Library(
+        name="mpl_toolkits",
+        modules={
+            "": only(),
+            "axes_grid1": only("make_axes_locatable"),
+            "mplot3d": only("Axes3D"),
+            "mplot3d.art3d": only("Line3DCollection Poly3DCollection"),
+        },
+        denied=_DENIED,
+        guarded=_GUARDED,
+    ),
+}

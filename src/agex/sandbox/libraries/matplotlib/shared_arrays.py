@@ -1,0 +1,131 @@
+"""What the objects of matplotlib share with all others of the process, locked.
+
+Markers, hatches, the unit circle, the identity: each is one array of numbers, which a method hands out. An
+array that is merely not writeable can be made so again by whoever holds it. One over plain bytes cannot.
+"""
+
+from __future__ import annotations
+
+import copy
+from importlib import import_module
+from typing import Any
+
+from agex.sandbox.patches.library_caches import hold_of_class
+from agex.sandbox.patches.replace import is_stand_in, replace
+from agex.sandbox.patches.stdlib_caches import exact
+from agex.sandbox.runtime.provenance import is_guest_class
+
+__all__ = ["lock", "own_colors"]
+
+
+def lock() -> None:
+    """Lock what is there, and have locked what will be."""
+    path: Any = import_module("matplotlib.path").Path
+    if is_stand_in(path.hatch):
+        return
+    _lock_paths(path)
+    transforms: Any = import_module("matplotlib.transforms")
+    transforms.IdentityTransform._mtx = _locked(transforms.IdentityTransform._mtx)
+    formatter: Any = import_module("matplotlib.ticker").Formatter
+    for name in ("_locs", "locs"):  # since matplotlib 3.11, and before
+        if type(vars(formatter).get(name)) is list:
+            setattr(formatter, name, ())
+    _lock_colors()
+
+
+# -- paths
+
+
+def _lock_paths(path: Any) -> None:
+    replace(path, "__init__", _locking)
+    shared = [path.unit_rectangle(), path.unit_circle(), path.unit_circle_righthalf()]
+    shared += [*path._unit_regular_polygons.values(), *path._unit_regular_stars.values()]
+    for module, name in (("markers", "MarkerStyle"), ("patches", "Arrow")):
+        class_ = getattr(import_module(f"matplotlib.{module}"), name)
+        shared += [each for each in vars(class_).values() if isinstance(each, path)]
+    for each in shared:
+        _lock_path(each)
+    replace(path, "hatch", _of_pattern)
+    path.hatch = staticmethod(path.hatch)
+    hold_of_class(path, "unit_regular_polygon", "unit_regular_star")
+
+
+def _locking(real: Any) -> Any:
+    """Have a path that is made as one that is not written to be one."""
+
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807 - it stands for the one of the class
+        real(self, *args, **kwargs)
+        if self._readonly:
+            _lock_path(self)
+
+    return __init__
+
+
+def _of_pattern(real: Any) -> Any:
+    """Have the paths of hatches locked, which are remembered by a text that says itself what it equals."""
+
+    def hatch(hatchpattern: Any, density: Any = 6) -> Any:
+        found = real(exact(hatchpattern), exact(density))
+        if found is not None:
+            _lock_path(found)
+        return found
+
+    return hatch
+
+
+def _lock_path(path: Any) -> None:
+    path._vertices = _locked(path._vertices)
+    if path._codes is not None:
+        path._codes = _locked(path._codes)
+
+
+def _locked(array: Any) -> Any:
+    np: Any = import_module("numpy")
+
+    if array.size == 0 or type(array.base) is bytes or type(getattr(array.base, "base", None)) is bytes:
+        return array
+    return np.frombuffer(array.tobytes(), array.dtype).reshape(array.shape)
+
+
+# -- colors
+
+
+def own_colors(colormap: Any) -> Any:
+    """Give a colormap that shares its colors with no other."""
+    if type(getattr(colormap, "colors", None)) is not tuple and hasattr(colormap, "colors"):
+        colormap.colors = copy.deepcopy(colormap.colors)
+    return colormap
+
+
+class _Colors(dict[Any, Any]):
+    """The colors that were looked up before: none under a guest's key, which says itself what it equals."""
+
+    def __getitem__(self, key: Any) -> Any:
+        return super().__getitem__(_plain(key))
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        super().__setitem__(_plain(key), value)
+
+
+def _plain(key: Any) -> Any:
+    """Give a key of plain values; raise TypeError as for what has no hash, which is then not remembered."""
+    if type(key) is tuple:
+        return tuple(map(_plain, key))
+    key = exact(key)
+    if is_guest_class(type(key)):
+        raise TypeError(f"{type(key).__name__} is not remembered")
+    return key
+
+
+def _lock_colors() -> None:
+    colors: Any = import_module("matplotlib.colors")
+
+    colors._colors_full_map.cache = _Colors()
+    replace(colors.Colormap, "__copy__", _with_own_colors)
+
+
+def _with_own_colors(real: Any) -> Any:
+    def __copy__(self: Any) -> Any:  # noqa: N807 - it stands for the one of the class
+        return own_colors(real(self))
+
+    return __copy__

@@ -1,0 +1,3 @@
+"""The sub-room numpy."""
+
+__all__: list[str] = []

@@ -1,0 +1,3 @@
+"""The sub-room pandas."""
+
+__all__: list[str] = []

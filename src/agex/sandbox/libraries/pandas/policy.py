@@ -1,0 +1,241 @@
+"""What guest code may do with pandas."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+from agex.errors import SandboxError
+from agex.sandbox.libraries.argument_checks import Stream, argument, guarded, named_functions, refused
+from agex.sandbox.libraries.numpy import policy as numpy_policy
+from agex.sandbox.libraries.numpy.random import draw_from_own
+from agex.sandbox.libraries.pandas import dataclass_rows as records
+from agex.sandbox.libraries.pandas.query import evaluate
+from agex.sandbox.libraries.pyarrow.ipc import checked_first
+from agex.sandbox.patches.library_caches import hold_zones
+from agex.sandbox.patches.replace import replace_everywhere
+from agex.sandbox.policy.homes import Guard
+from agex.sandbox.policy.library import Library, Replacements, less, only
+
+__all__ = ["LIBRARIES"]
+
+_MODULES = {
+    "": less(
+        # readers of files, URLs, databases and pickles; some open them in C or in other libraries
+        "read_* HDFStore ExcelFile ExcelWriter to_pickle",
+        # evaluates text with the names of the calling frames
+        "eval",
+        # the options of the process; a plotting backend among them is any module, imported by name
+        "options set_option reset_option option_context set_eng_float_format describe_option",
+        "show_versions test",
+    ),
+    "api": less(),
+    "api.types": only("is_* infer_dtype pandas_dtype union_categoricals *Dtype"),
+    "arrays": less(),
+    "errors": less(),
+    "testing": less(),
+    "tseries": less(),
+    "tseries.frequencies": only("to_offset infer_freq"),
+    "tseries.offsets": less(),
+}
+"""Not listed: io, core, compat, util (they hold os, pickle, subprocess), plotting, api.extensions
+(changes the classes of the host), api.indexers (window bounds are not checked against memory),
+api.interchange, api.typing, api.internals, api.executors."""
+
+_DENIED = frozenset(
+    """
+    plot hist boxplot style from_custom_template
+    to_pickle to_hdf to_excel to_orc to_stata to_clipboard to_xml to_iceberg to_xarray
+    to_latex to_gbq
+    to_coo from_coo from_spmatrix sp_index set_codes Categorical.view CategoricalIndex.view
+    """.split()
+    # plot and its kin: draw through any module named as backend, onto figures of the process
+    # style: templates, which are programs
+    # to_...: write files, or give objects of libraries without a policy
+    # the last line: C code that trusts positions it is given
+)
+
+_INSTEAD = {
+    **dict.fromkeys(("plot", "hist", "boxplot"), "draw with matplotlib or plotly, ax.bar(df['k'], df['n'])"),
+    **dict.fromkeys(("to_excel", "to_pickle", "to_hdf", "to_xml"), "use to_csv() or to_parquet()"),
+    "to_latex": "use to_markdown() or to_html()",
+    "style": "use to_html() or to_string(), which take formatters=",
+}
+
+_BY_NAME = named_functions(0, "func", anywhere=True)
+
+
+def _database(position: int) -> Guard:
+    """Make the guard of a function that talks to a database: an sqlite3 connection passes, a URL does not."""
+
+    def guard(real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        import sqlite3
+
+        connection = argument(position, "con", args, kwargs)
+        if not isinstance(connection, sqlite3.Connection):
+            raise SandboxError(f"con must be an sqlite3 connection here, not {type(connection).__name__}")
+        from agex.sandbox.libraries.sqlite import connections as sqlite_use  # imports sqlite3
+
+        with sqlite_use.alone(connection):
+            return real(*args, **kwargs)
+
+    return guard
+
+
+def _from_codes(real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Check the codes, and keep a copy: compiled code follows them."""
+    np: Any = import_module("numpy")
+    pd: Any = import_module("pandas")
+
+    if kwargs.get("validate", True) is not True or len(args) > 4:
+        raise SandboxError("from_codes(validate=False) is not available; leave validate out")
+    codes = argument(0, "codes", args, kwargs)
+    is_pandas = isinstance(codes, pd.api.extensions.ExtensionArray)  # no class of a guest's, see `whole`
+    copied = codes.copy() if is_pandas else np.asarray(codes).copy()
+    return real(copied, *args[1:], **{key: value for key, value in kwargs.items() if key != "codes"})
+
+
+def _of_a_day(real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Check that there is a day, of which compiled code asks the month."""
+    if any(each is None for each in (*args, *kwargs.values())):
+        raise TypeError("a Timestamp is needed, not None")
+    return real(*args, **kwargs)
+
+
+def _set_levels(real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Check that there is a level for each code."""
+    if kwargs.get("verify_integrity", True) is not True or len(args) > 2:
+        raise SandboxError("set_levels(verify_integrity=False) is not available; leave verify_integrity out")
+    return real(*args, **kwargs)
+
+
+def _unsupported(value: Any) -> Any:
+    raise TypeError(f"{type(value).__name__} cannot be written as JSON; convert the column first")
+
+
+_ARROW = {"engine": frozenset({"auto", "pyarrow"})}
+
+_OF_ARRAYS = frozenset(f"Expression.{name}" for name in numpy_policy.DENIED if "." not in name)
+"""``pd.col("a").values`` looks names up later, and by itself: the array that it asks then is none of ours."""
+
+_FORMATS = ("float_format",)
+
+_GUARDED: dict[str, Guard] = {
+    # the text without a path, or into a stream
+    "to_csv": Stream(keyword="path_or_buf", optional=True, writes=True, formats=_FORMATS),
+    "to_html": Stream(keyword="buf", optional=True, writes=True, formats=_FORMATS),
+    "to_markdown": Stream(keyword="buf", optional=True, writes=True),
+    "to_string": Stream(keyword="buf", optional=True, writes=True, formats=_FORMATS),
+    # an object it does not know, older versions write with all its attributes: a generator's frame, say
+    "to_json": Stream(
+        keyword="path_or_buf", optional=True, writes=True, defaults={"default_handler": _unsupported}
+    ),
+    # written by pyarrow, below Python; another engine or file system could be any
+    "to_parquet": Stream(
+        keyword="path",
+        optional=True,
+        writes=True,
+        copied=True,
+        choices=_ARROW,
+        without=("filesystem", "partition_cols"),
+    ),
+    "to_feather": Stream(keyword="path", writes=True, copied=True),
+    "to_sql": _database(1),
+    # what compiled code follows without a check
+    "Categorical.from_codes": _from_codes,
+    "MultiIndex.set_levels": _set_levels,
+    **{
+        f"BaseOffset.is_{period}_{end}": _of_a_day
+        for period in ("month", "quarter", "year")
+        for end in ("start", "end")
+    },
+    # a text is evaluated
+    "DataFrame.eval": evaluate,
+    "DataFrame.query": evaluate,
+    # a string is the name of any method
+    "apply": _BY_NAME,
+    "agg": _BY_NAME,
+    "aggregate": _BY_NAME,
+    "transform": _BY_NAME,
+    "SeriesGroupBy.filter": _BY_NAME,
+    "DataFrame.pivot_table": named_functions(3, "aggfunc"),
+}
+
+_OPTION = (
+    "changes pandas for the whole process; format the one output instead, e.g. df.to_string(max_rows=20)"
+)
+
+
+def _read_feather(real: Callable[..., Any]) -> Callable[..., Any]:
+    """Have the table checked of which the frame is made."""
+
+    def table(source: Any) -> Any:
+        return import_module("pyarrow.feather").read_table(source)
+
+    return checked_first(real, table)
+
+
+def _replace(files: bool) -> Replacements:
+    pd: Any = import_module("pandas")
+
+    text = Stream(keyword="filepath_or_buffer", files=files)
+    return {
+        "": {
+            "read_csv": guarded(pd.read_csv, text),
+            "read_table": guarded(pd.read_table, text),
+            "read_fwf": guarded(pd.read_fwf, text),
+            "read_parquet": guarded(
+                pd.read_parquet,
+                Stream(keyword="path", copied=True, choices=_ARROW, without=("filesystem",), files=files),
+            ),
+            "read_feather": guarded(
+                _read_feather(pd.read_feather), Stream(keyword="path", in_memory=True, files=files)
+            ),
+            "read_json": guarded(pd.read_json, Stream(keyword="path_or_buf", files=files)),
+            "read_sql": guarded(pd.read_sql, _database(1)),
+            "read_sql_query": guarded(pd.read_sql_query, _database(1)),
+            "pivot_table": guarded(pd.pivot_table, named_functions(4, "aggfunc")),
+            "crosstab": guarded(pd.crosstab, named_functions(5, "aggfunc")),
+            "set_option": refused(f"pd.set_option {_OPTION}"),
+            "option_context": refused(f"pd.option_context {_OPTION}"),
+        }
+    }
+
+
+def _prepare() -> None:
+    draw_from_own("pandas.core.common", "random_state")
+    hold_zones()
+    replace_everywhere("pandas.core.internals.construction", "dataclasses_to_dicts", records.unpacked)
+
+
+LIBRARIES = {
+    "pandas": Library(
+        name="pandas",
+        modules=_MODULES,
+        denied=_DENIED | _OF_ARRAYS,
+        guarded=_GUARDED,
+        instead=_INSTEAD,
+        copied=frozenset({"Categorical.codes", "CategoricalIndex.codes", "MultiIndex.codes"}),
+        whole=frozenset({"Index", "ExtensionArray", "ExtensionDtype"}),
+        writable=frozenset({"NDFrame", "Index"}),
+        # MultiIndex(verify_integrity=False) reads where its codes say; from_tuples and its kin check them
+        # A reader in parts takes a path or a URL.
+        sealed=(
+            "pandas.MultiIndex",
+            "pandas.core.indexes.multi.MultiIndex",
+            "pandas.io.parsers.readers.TextFileReader",
+            "pandas.io.json._json.JsonReader",
+        ),
+        brings=("dateutil", "numpy", "scipy"),
+        offers=("dateutil",),
+        preload=(
+            "pandas.io.formats.format",
+            "pandas.io.formats.html",
+            "pandas.io.formats.csvs",
+            "pandas.io.sql",
+        ),
+        prepare=_prepare,
+        replace=_replace,
+    )
+}

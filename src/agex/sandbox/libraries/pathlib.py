@@ -1,0 +1,63 @@
+"""What guest code may do with pathlib: all of it, in the workspace.
+
+The classes are the real ones, so that a path can be an input, a result and a variable that is kept.
+What they do with files meets the workspace while a guest runs, and nothing when none does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+from monkeyfs.context import current_fs
+
+from agex.sandbox.patches import stdlib_caches as caches
+from agex.sandbox.policy.homes import Guard
+from agex.sandbox.policy.library import Library, only
+from agex.sandbox.runtime.workspace_files import inside, workspace
+
+__all__ = ["LIBRARIES"]
+
+_AT_ONCE = """
+    absolute chmod copy copy_into cwd exists expanduser home is_block_device is_char_device is_dir is_fifo
+    is_file is_junction is_mount is_socket is_symlink lstat mkdir move move_into open read_bytes read_text
+    readlink rename replace resolve rmdir samefile stat touch unlink write_bytes write_text
+""".split()
+_ONE_BY_ONE = "glob iterdir rglob walk".split()
+
+_DENIED = "group hardlink_to info lchmod link_to owner symlink_to".split()
+"""Users of the machine, and links, which a workspace has none of."""
+
+
+def _now(real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    with _in_workspace():
+        return real(*args, **kwargs)
+
+
+def _all_now(real: Callable[..., Any], *args: Any, **kwargs: Any) -> Iterator[Any]:
+    """Look at once: an iterator that is left over would go on among the host's files after the run."""
+    with _in_workspace():
+        return iter(list(real(*args, **kwargs)))
+
+
+def _in_workspace() -> AbstractContextManager[None]:
+    """Have paths lead into the workspace, also where a function to which files are open calls back."""
+    files = workspace()
+    return nullcontext() if current_fs.get() is files else inside(files)
+
+
+_GUARDED: dict[str, Guard] = {
+    **{f"Path.{name}": _now for name in _AT_ONCE},
+    **{f"Path.{name}": _all_now for name in _ONE_BY_ONE},
+}
+
+LIBRARIES = {
+    "pathlib": Library(
+        name="pathlib",
+        modules={"": only("Path PosixPath PurePath PurePosixPath PureWindowsPath")},
+        denied=frozenset(f"Path.{name}" for name in _DENIED),
+        guarded=_GUARDED,
+        prepare=caches.keep_of_paths,
+    )
+}

@@ -1,0 +1,339 @@
+"""Which settings of libraries, and of Python itself, hold for the whole process.
+
+A setting is read and written where its library keeps it. Most are tables (a dict, a list, a set) or
+attributes of a module, named by their path; of another version, some are not there. The modules are looked
+for among those that are loaded, and none is imported.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any, Final
+
+from agex.sandbox.patches.replace import replace
+
+__all__ = ["Setting", "loaded", "watch_seeds"]
+
+
+def _nothing() -> None:
+    """Do nothing."""
+
+
+class Setting:
+    """One or more settings of a module, by their names.
+
+    Args:
+        read: returns them as they are, by name; raises AttributeError where there are none.
+        write: sets one, or takes it away where it is given `NONE`.
+        holds_tables: whether the contents of dicts, lists and sets are settings, too.
+        deep: whether those in these are.
+        after: called when one was written.
+    """
+
+    NONE: Final[Any] = object()
+
+    def __init__(
+        self,
+        read: Callable[[], dict[Any, Any]],
+        write: Callable[[Any, Any], object],
+        *,
+        holds_tables: bool = False,
+        deep: bool = False,
+        after: Callable[[], None] = _nothing,
+    ) -> None:
+        self.read, self.write, self.after = read, write, after
+        self.holds_tables, self.deep = holds_tables, deep
+
+
+def loaded() -> list[Setting]:
+    """Return the settings of the modules that are there."""
+    return [each for name, settings in _SETTINGS.items() if name in sys.modules for each in settings]
+
+
+def _at(module: str, path: str) -> Any:
+    found: Any = sys.modules[module]
+    for part in path.split(".") if path else ():
+        found = getattr(found, part)
+    return found
+
+
+def _accessors(module: str, path: str) -> list[Setting]:
+    """Return the accessors that a class of pandas or polars was given: their names, and they themselves."""
+
+    def read() -> dict[Any, Any]:
+        class_ = _at(module, path)
+        return {name: vars(class_).get(name) for name in tuple(class_._accessors)}
+
+    def write(name: str, value: Any) -> None:
+        if value is Setting.NONE:
+            delattr(_at(module, path), name)
+        else:
+            setattr(_at(module, path), name, value)
+
+    # The members at first: which are new, the names say.
+    return [Setting(read, write), _named(module, f"{path}._accessors")]
+
+
+def _named(module: str, path: str, *, deep: bool = False, after: Callable[[], None] = _nothing) -> Setting:
+    """Return the setting at a path: the object itself, and what it holds where it is a table."""
+    owner, _, name = path.rpartition(".")
+
+    def read() -> dict[Any, Any]:
+        return {name: getattr(_at(module, owner), name)}
+
+    def write(name: Any, value: Any) -> None:
+        setattr(_at(module, owner), name, value)
+
+    return Setting(read, write, holds_tables=True, deep=deep, after=after)
+
+
+def _all_named(module: str, *paths: str) -> list[Setting]:
+    return [_named(module, path) for path in paths]
+
+
+def _members(module: str, path: str) -> Setting:
+    """Return the public tables of a class, which a class below has for itself once it adds to one."""
+
+    def read() -> dict[Any, Any]:
+        return {
+            n: v
+            for n, v in dict(vars(_at(module, path))).items()
+            if type(v) is dict and not n.startswith("_")
+        }
+
+    def write(name: str, value: Any) -> None:
+        if value is Setting.NONE:
+            delattr(_at(module, path), name)
+        else:
+            setattr(_at(module, path), name, value)
+
+    return Setting(read, write, holds_tables=True, deep=True)
+
+
+def _called(module: str, get: str, put: str) -> Setting:
+    """Return the setting that one function reads and another writes."""
+    return Setting(lambda: {put: _at(module, get)()}, lambda _, value: _at(module, put)(value))
+
+
+def _slots(module: str, path: str) -> Setting:
+    """Return the attributes of an object that has slots."""
+
+    def read() -> dict[Any, Any]:
+        holder = _at(module, path)
+        return {name: getattr(holder, name, None) for name in type(holder).__slots__}
+
+    return Setting(read, lambda name, value: setattr(_at(module, path), name, value), holds_tables=True)
+
+
+# -- Python
+
+
+def _locale() -> Setting:
+    import locale
+
+    def read() -> dict[Any, Any]:
+        return {"": locale.setlocale(locale.LC_ALL)}
+
+    return Setting(read, lambda _, value: locale.setlocale(locale.LC_ALL, value))
+
+
+_OF_DECIMALS = ("prec", "rounding", "Emin", "Emax", "capitals", "clamp")
+
+
+def _decimals() -> Setting:
+    """Return the context that those of new threads are made of."""
+
+    def read() -> dict[Any, Any]:
+        context = _at("decimal", "DefaultContext")
+        return {**{name: getattr(context, name) for name in _OF_DECIMALS}, **context.traps}
+
+    def write(name: Any, value: Any) -> None:
+        context = _at("decimal", "DefaultContext")
+        if name in _OF_DECIMALS:
+            setattr(context, name, value)
+        else:
+            context.traps[name] = value
+
+    return Setting(read, write)
+
+
+def _loggers() -> list[Setting]:
+    """Return what loggers are told to leave out. One that is new stays as it is."""
+
+    def known() -> list[Any]:
+        root = _at("logging", "root")
+        return [root, *(each for each in list(root.manager.loggerDict.values()) if hasattr(each, "level"))]
+
+    def write(logger: Any, level: Any) -> None:
+        if level is not Setting.NONE:
+            logger.setLevel(level)  # loggers remember what they may leave out
+
+    def add_or_remove(logger: Any, handlers: Any) -> None:
+        if handlers is not Setting.NONE:
+            logger.handlers = handlers
+
+    return [
+        Setting(lambda: {each: each.level for each in known()}, write),
+        Setting(lambda: {each: each.handlers for each in known()}, add_or_remove, holds_tables=True),
+        Setting(lambda: {"": _at("logging", "root.manager.disable")}, _disable),
+    ]
+
+
+def _disable(_: Any, level: Any) -> None:
+    _at("logging", "disable")(level)
+
+
+def _forget_filters() -> None:
+    forget = getattr(sys.modules["warnings"], "_filters_mutated_lock_held", None)
+    if forget is None:
+        sys.modules["warnings"]._filters_mutated()
+        return
+    with sys.modules["warnings"]._lock:
+        forget()
+
+
+# -- libraries
+
+
+def _forget_colors() -> None:
+    _at("matplotlib.colors", "_colors_full_map.cache").clear()
+
+
+def _tell_of_options() -> None:
+    """Have pandas do what depends on an option that was put back."""
+    pandas: Any = sys.modules["pandas._config.config"]
+    for name, option in list(pandas._registered_options.items()):
+        if option.cb is not None:
+            option.cb(name)
+
+
+def _polars() -> Setting:
+    """Return what polars keeps in compiled code; the rest are variables of the environment."""
+
+    def read() -> dict[Any, Any]:
+        return {name: get() for name, get in _at("polars.config", "_POLARS_CFG_DIRECT_VARS").items()}
+
+    return Setting(read, lambda name, value: getattr(_at("polars.config", "Config"), name)(value))
+
+
+_SETTINGS: dict[str, list[Setting]] = {
+    # Python
+    "csv": [_called("csv", "field_size_limit", "field_size_limit")],
+    "decimal": [_decimals()],
+    "gc": [
+        Setting(
+            lambda: {"": _at("gc", "isenabled")()}, lambda _, on: _at("gc", "enable" if on else "disable")()
+        )
+    ],
+    "locale": [_locale()],
+    "logging": _loggers(),
+    "socket": [_called("socket", "getdefaulttimeout", "setdefaulttimeout")],
+    "sys": [
+        _called("sys", "getrecursionlimit", "setrecursionlimit"),
+        _called("sys", "getswitchinterval", "setswitchinterval"),
+        _called("sys", "get_int_max_str_digits", "set_int_max_str_digits"),
+        *_all_named("sys", "displayhook", "excepthook"),
+    ],
+    "warnings": [
+        _named("warnings", "filters", after=_forget_filters),
+        *_all_named("warnings", "showwarning", "formatwarning"),
+    ],
+    # matplotlib
+    "matplotlib": [
+        _named("matplotlib", "rcParams", deep=True),
+        *_all_named("matplotlib", "rcParamsDefault", "colormaps._cmaps", "color_sequences._color_sequences"),
+    ],
+    "matplotlib.colors": [_named("matplotlib.colors", "_colors_full_map", after=_forget_colors)],
+    "matplotlib.dates": _all_named("matplotlib.dates", "_epoch"),
+    "matplotlib.font_manager": _all_named("matplotlib.font_manager", "fontManager.ttflist"),
+    "matplotlib.legend": _all_named("matplotlib.legend", "Legend._default_handler_map"),
+    "matplotlib.projections": _all_named(
+        "matplotlib.projections", "projection_registry._all_projection_types"
+    ),
+    "matplotlib.pyplot": _all_named("matplotlib.pyplot", "_backend_mod"),
+    "matplotlib.scale": _all_named("matplotlib.scale", "_scale_mapping"),
+    "matplotlib.style": _all_named("matplotlib.style", "library", "available"),
+    "matplotlib.units": _all_named("matplotlib.units", "registry"),
+    "seaborn._core.plot": _all_named("seaborn._core.plot", "Plot.config._theme", "Plot.config._display"),
+    "seaborn.palettes": [_named("seaborn.palettes", "SEABORN_PALETTES", deep=True)],
+    # numpy's errors and its printing hold for a context, see agex.sandbox.runtime.float_state
+    "numpy": [_called("numpy", "getbufsize", "setbufsize")],
+    # pandas
+    "pandas._config.config": [
+        _named("pandas._config.config", "_global_config", deep=True, after=_tell_of_options)
+    ],
+    "pandas.core.dtypes.base": _all_named("pandas.core.dtypes.base", "_registry.dtypes", "registry.dtypes"),
+    "pandas.core.frame": _accessors("pandas.core.frame", "DataFrame"),
+    "pandas.core.indexes.base": _accessors("pandas.core.indexes.base", "Index"),
+    "pandas.core.series": _accessors("pandas.core.series", "Series"),
+    "pandas.plotting._core": _all_named("pandas.plotting._core", "_backends"),
+    # others
+    "plotly.express._core": [_slots("plotly.express._core", "defaults")],
+    "plotly.io._renderers": _all_named(
+        "plotly.io._renderers",
+        *(
+            f"renderers.{name}"
+            for name in ("_renderers", "_default_name", "_default_renderers", "_to_activate")
+        ),
+    ),
+    "plotly.io._templates": _all_named("plotly.io._templates", "templates._templates", "templates._default"),
+    "polars.config": [_polars()],
+    "polars.dataframe.frame": _accessors("polars.dataframe.frame", "DataFrame"),
+    "polars.expr.expr": _accessors("polars.expr.expr", "Expr"),
+    "polars.lazyframe.frame": _accessors("polars.lazyframe.frame", "LazyFrame"),
+    "polars.series.series": _accessors("polars.series.series", "Series"),
+    "sklearn._config": [
+        Setting(
+            lambda: {"": _at("sklearn._config", "_get_threadlocal_config")()},
+            lambda _, value: setattr(_at("sklearn._config", "_threadlocal"), "global_config", value),
+            holds_tables=True,
+        ),
+        *_all_named("sklearn._config", "_global_config"),
+    ],
+    "sqlite3": _all_named("sqlite3", "adapters", "converters"),
+    "xarray.core.options": _all_named("xarray.core.options", "OPTIONS"),
+    "yaml": [
+        _members("yaml", name)
+        for name in (
+            "BaseLoader",
+            "FullLoader",
+            "Loader",
+            "SafeLoader",
+            "UnsafeLoader",
+            "Dumper",
+            "SafeDumper",
+        )
+    ],
+}
+"""By the module that must be there. Of plotly's templates, one that is changed in place stays so."""
+
+
+# -- generators
+
+NoteSeed = Callable[[str, Callable[[Any], object], Any], None]
+
+
+def watch_seeds(note: NoteSeed) -> None:
+    """Have it noted, once a process, when a generator of the process is seeded, and the state it had.
+
+    Its state is not put back without that: the host draws from it as well, and would draw the same again.
+    """
+    for module, get, put in _GENERATORS:
+        if (home := sys.modules.get(module)) is not None and hasattr(home, "seed"):
+            for name in ("seed", put):
+                replace(home, name, _seeding(note, module, getattr(home, get), getattr(home, put)))
+
+
+_GENERATORS = (("random", "getstate", "setstate"), ("numpy.random", "get_state", "set_state"))
+
+
+def _seeding(note: NoteSeed, module: str, get: Callable[[], Any], put: Callable[[Any], object]) -> Any:
+    def make(real: Callable[..., Any]) -> Callable[..., Any]:
+        def seed(*args: Any, **kwargs: Any) -> Any:
+            note(module, put, get())
+            return real(*args, **kwargs)
+
+        return seed
+
+    return make

@@ -1,0 +1,3 @@
+"""The sub-room pyarrow."""
+
+__all__: list[str] = []

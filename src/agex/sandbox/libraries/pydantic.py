@@ -1,0 +1,270 @@
+"""What guest code may do with pydantic, whose compiled code reads attributes of any object by name."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import types
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from agex._interpreter.type_slots import module_of, mro_of, namespace_of
+from agex.errors import SandboxError, SandboxTypeError
+from agex.sandbox.classes.errors import check_keywords
+from agex.sandbox.patches.replace import replace, replace_everywhere
+from agex.sandbox.policy.homes import Guard, homes
+from agex.sandbox.policy.library import Library, less, only
+from agex.sandbox.rules import names as ledger
+from agex.sandbox.rules.code_flags import CO_OPTIMIZED
+from agex.sandbox.runtime import provenance as origins
+from agex.sandbox.runtime.context import asking, frames_of
+from agex.sandbox.runtime.scopes import own_names
+
+__all__ = ["LIBRARIES", "check_config", "is_model", "makers", "reads_attributes"]
+
+_READS = "from_attributes"
+
+_MAKERS = (
+    "construct", "copy", "from_orm", "model_construct", "model_copy", "model_validate", "model_validate_json",
+    "model_validate_strings", "parse_obj", "parse_raw", "validate",
+)  # fmt: skip
+"""The members of all models that make others."""
+
+
+def is_model(class_: type) -> bool:
+    """Tell whether objects of *class_* are pydantic's models."""
+    return ("pydantic", "BaseModel") in homes(class_)
+
+
+def makers(class_: type) -> tuple[str, ...]:
+    """Give the members that make others of the objects of a model, but for those that it has its own way."""
+    parts = [namespace_of(part) for part in mro_of(class_) if module_of(part) == "pydantic.main"]
+    found = {name: part[name] for part in parts for name in _MAKERS if name in part}
+    spaces = [namespace_of(part) for part in mro_of(class_)]
+    return tuple(n for n in found if next(space[n] for space in spaces if n in space) is found[n])
+
+
+def check_config(
+    namespace: dict[str, Any], class_name: Any, bases: Iterable[Any], said: dict[str, Any]
+) -> None:
+    """Refuse a model of the guest's that is made of attributes: it names what is read, of any object."""
+    models = [base for base in bases if isinstance(base, type) and is_model(base)]
+    if not models:
+        return
+    own: Any = dict.get(namespace, "model_config", {})
+    check_keywords(said)
+    is_plain = type(own) is dict and all(type(name) is str for name in own)
+    if not is_plain or dict.__contains__(namespace, "Config"):
+        raise SandboxTypeError(f"class {class_name} needs a model_config that is a plain dict")
+    inherited: list[Any] = [getattr(base, "model_config", {}) for base in reversed(models)]
+    found: dict[str, Any] = {}
+    for config in (*inherited, own, said):
+        found |= config
+    if found.get(_READS):
+        raise SandboxTypeError(
+            f"class {class_name} cannot be made of attributes; "
+            "say model_config = {'from_attributes': False} and pass values by name"
+        )
+
+
+def reads_attributes(config: Any) -> bool:
+    """Tell whether settings have a model made of attributes, or are none that can be told about."""
+    is_plain = type(config) is dict and all(type(name) is str for name in config)
+    return not is_plain or (config.get(_READS) is not None and config.get(_READS) is not False)
+
+
+def _subject(real: Any) -> Any:
+    """Give what a method is bound to."""
+    return real.args[0] if isinstance(real, functools.partial) else getattr(real, "__self__", None)
+
+
+def _class_of(subject: Any) -> type:
+    return subject if isinstance(subject, type) else type(subject)
+
+
+def _validate(real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    if kwargs.get(_READS):
+        class_ = _class_of(_subject(real))
+        # A generic model may be made over one of the guest's.
+        generic: Any = getattr(class_, "__pydantic_generic_metadata__", {})
+        if origins.is_guest_class(class_) or generic.get("args"):
+            raise SandboxError(f"{real.__name__}() reads no attributes here; pass values by name")
+    return real(*args, **kwargs)
+
+
+def _rebuild(real: Callable[..., Any], *args: Any, force: bool = False, raise_errors: bool = True) -> Any:
+    if args:
+        raise TypeError("model_rebuild() takes keywords only")
+    # A text in a model of the host's is not to find a class of the guest's by its name.
+    names: dict[str, Any] | None = None if origins.is_guest_class(_class_of(_subject(real))) else {}
+    return real(force=force, raise_errors=raise_errors, _types_namespace=names)
+
+
+def _begin(real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    if not origins.is_guest_class(type(_subject(real))):
+        raise SandboxError(f"{real.__name__}() is called when a model is made, and not again")
+    return real(*args, **kwargs)
+
+
+def _copy(real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    update = kwargs.get("update")
+    class_ = type(_subject(real))
+    if update and not origins.is_guest_class(class_):
+        if type(update) is not dict:
+            raise SandboxTypeError("update must be a plain dict")
+        for name in update:
+            if type(name) is not str or name.startswith("_") or _is_hidden(class_, name):
+                raise SandboxError(f"update cannot say {name!r}, which is no field of {class_.__name__}")
+    return real(*args, **kwargs)
+
+
+def _is_hidden(class_: type, name: str) -> bool:
+    """Tell whether a value under *name* would stand before what the class has."""
+    return any(name in namespace_of(part) for part in mro_of(class_))
+
+
+def _dump(real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    _check_shown(_subject(real), set())
+    return real(*args, **kwargs)
+
+
+def _described(real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    check_keywords(kwargs)
+    if len(args) > 2 or "schema_generator" in kwargs:  # it is given what compiled code does, to be written to
+        raise SandboxError(f"{real.__name__}() takes no schema_generator here; change the dict that it gives")
+    return real(*args, **kwargs)
+
+
+_FIELDS = "__dataclass_fields__"
+_FLAT = (str, int, float, bool, bytes, type(None))
+
+
+def _check_shown(value: Any, seen: set[int]) -> None:
+    """Refuse to write out an object with private fields: those of a dataclass are written with the others."""
+    class_ = type(value)
+    if class_ in _FLAT or id(value) in seen:
+        return
+    seen.add(id(value))
+    inner: list[Any] = []
+    if issubclass(class_, (list, tuple, set, frozenset)):
+        inner += value
+    elif issubclass(class_, dict):
+        inner += dict.values(value)
+    elif is_model(class_):
+        inner += [*vars(value).values(), *(getattr(value, "__pydantic_extra__", None) or {}).values()]
+    elif any(_FIELDS in namespace_of(part) for part in mro_of(class_)):
+        hosts = [namespace_of(part) for part in mro_of(class_) if not origins.is_guest_class(part)]
+        for name in value.__dataclass_fields__:
+            if ledger.is_private(name) and any(name in space.get(_FIELDS, ()) for space in hosts):
+                raise SandboxError(
+                    f"{class_.__name__} has private fields, which would be written out; leave it out"
+                )
+            inner.append(getattr(value, name, None))
+    for each in inner:
+        _check_shown(each, seen)
+
+
+def _plain_call(real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    if "config" in kwargs:
+        raise SandboxError("validate_call() takes no config here")
+    return real(*args, **kwargs)
+
+
+_GUARDED: dict[str, Guard] = {
+    "BaseModel.model_validate": _validate,
+    "BaseModel.model_rebuild": _rebuild,
+    "BaseModel.model_post_init": _begin,
+    "BaseModel.model_copy": _copy,
+    "BaseModel.model_json_schema": _described,
+    **dict.fromkeys(("BaseModel.model_dump", "BaseModel.model_dump_json"), _dump),
+    **dict.fromkeys(("BaseModel.dict", "BaseModel.json"), _dump),
+}
+
+
+def _prepare() -> None:
+    """Have annotations of a guest's model say types, and texts in them the guest's names, as in a module."""
+    replace_everywhere("pydantic._internal._namespace_utils", "get_module_ns_of", _home)
+    replace_everywhere("pydantic._internal._typing_extra", "parent_frame_namespace", _around)
+    made: Any = importlib.import_module("pydantic._internal._generate_schema")
+    replace(made.GenerateSchema, "_generate_schema_inner", _of_types)
+
+
+def _of_types(real: Any) -> Any:
+    """Refuse a dict for an annotation: it is taken for what compiled code does, which reads any attribute."""
+
+    def inner(self: Any, obj: Any, *args: Any, **kwargs: Any) -> Any:
+        if isinstance(obj, dict):
+            made = self.model_type_stack.get()
+            if asking() is not None or (made is not None and origins.is_guest_class(made)):
+                raise SandboxTypeError("a dict is no annotation; write dict[str, int], or a class of its own")
+        return real(self, obj, *args, **kwargs)
+
+    return inner
+
+
+def _home(real: Any) -> Any:
+    def found(obj: Any) -> Any:
+        guards, function = asking(), _function(obj)
+        if guards is None:
+            return real(obj)
+        if type(function) is types.FunctionType and origins.session_of(function) is not None:
+            return function.__globals__
+        if not issubclass(type(obj), type) or not guards.classes.is_guest(obj):
+            return real(obj)
+        statement = origins.statement_of(obj)
+        if statement is not None:
+            return statement.body.__globals__
+        frame = next(frames_of(guards), None)  # whose class it is to be
+        return real(obj) if frame is None else frame.f_globals
+
+    return found
+
+
+def _function(obj: Any) -> Any:
+    """Give the function behind a method or a partial."""
+    while type(obj) is types.MethodType or isinstance(obj, functools.partial):
+        obj = obj.func if isinstance(obj, functools.partial) else obj.__func__
+    return obj
+
+
+def _around(real: Any) -> Any:
+    def found(*, parent_depth: int = 2, force: bool = False) -> Any:
+        guards = asking()
+        if guards is None:
+            return real(parent_depth=parent_depth + 1, force=force)
+        frame = next(frames_of(guards), None)
+        is_function = frame is not None and frame.f_code.co_flags & CO_OPTIMIZED
+        return own_names(frame.f_locals) if frame is not None and is_function else None
+
+    return found
+
+
+LIBRARIES = {
+    "pydantic": Library(
+        name="pydantic",
+        # imports by name; look at paths of this machine; name what is read of any object; say themselves what
+        # compiled code does; other packages
+        modules={
+            "": less(
+                "ImportString PyObject FilePath DirectoryPath NewPath SocketPath",
+                "GetPydanticSchema Get*SchemaHandler",
+                "TypeAdapter create_model with_config parse_obj_as schema_of schema_json_of",
+                "dataclasses v1 plugin mypy experimental deprecated *_",
+            ),
+            "alias_generators": only("to_camel to_pascal to_snake"),
+        },
+        functions={"": {"validate_call": _plain_call}},
+        denied=frozenset({"BaseModel.update_forward_refs", "BaseModel.parse_file", "FieldInfo.asdict"}),
+        guarded=_GUARDED,
+        # What classes of the host hold for themselves.
+        copied=frozenset(
+            {
+                "BaseModel.model_config", "BaseModel.model_fields", "BaseModel.model_computed_fields",
+                "FieldInfo.metadata", "FieldInfo.json_schema_extra", "FieldInfo.examples",
+                "FieldInfo.default",
+            }
+        ),
+        writable=None,
+        prepare=_prepare,
+    )
+}  # fmt: skip

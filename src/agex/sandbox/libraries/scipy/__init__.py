@@ -1,0 +1,3 @@
+"""The sub-room scipy."""
+
+__all__: list[str] = []

@@ -1,0 +1,3 @@
+"""The sub-room sklearn."""
+
+__all__: list[str] = []

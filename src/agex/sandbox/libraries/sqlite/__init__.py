@@ -1,0 +1,3 @@
+"""The sub-room sqlite."""
+
+__all__: list[str] = []

@@ -1,0 +1,42 @@
+"""What is assigned to a connection of the host's: nothing that makes its later rows pass through a guest."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from agex.errors import SandboxTypeError
+
+__all__ = ["NAMES", "setting"]
+
+NAMES = frozenset({"row_factory", "text_factory"})
+"""Attributes whose value the connection calls."""
+
+
+def setting(receiver: Any) -> Any:
+    """Give what an attribute of *receiver* is assigned on, which looks at the value; mostly the receiver."""
+    sqlite: Any = sys.modules.get("sqlite3")
+    if sqlite is None or not issubclass(type(receiver), sqlite.Connection):
+        return receiver
+    from agex.sandbox.libraries.sqlite import connections as sqlite_use  # imports sqlite3
+
+    return receiver if issubclass(type(receiver), sqlite_use.Connection) else _Setting(receiver)
+
+
+class _Setting:
+    """Takes the factories that come with the interpreter."""
+
+    __slots__ = ("_connection",)
+
+    def __init__(self, connection: Any) -> None:
+        object.__setattr__(self, "_connection", connection)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        allowed = (None, str, bytes, bytearray, sys.modules["sqlite3"].Row)
+        connection: Any = object.__getattribute__(self, "_connection")
+        if not any(value is each for each in (*allowed, getattr(connection, name))):
+            raise SandboxTypeError(
+                f"the {name} of a connection that is not your own must be one of Python's, sqlite3.Row for "
+                "example; set it on a cursor, or convert the rows"
+            )
+        setattr(connection, name, value)

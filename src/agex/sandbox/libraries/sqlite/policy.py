@@ -1,0 +1,245 @@
+"""What guest code may do with sqlite3: databases in memory, and files of the workspace.
+
+A file of the workspace is worked on as a copy in memory, which is written back, whole, when it is
+committed or closed. SQLite itself never opens a file.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import pathlib
+import sqlite3
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal
+
+from agex.errors import SandboxError, SandboxTypeError
+from agex.sandbox.classes.errors import check_keywords
+from agex.sandbox.libraries.sqlite import connections as sqlite_use
+from agex.sandbox.policy.library import Library, Replacements, only
+from agex.sandbox.runtime import audit_hook as wall
+from agex.sandbox.runtime.workspace_files import workspace
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from agex.sandbox.runtime.workspace_files import GuestFiles
+
+__all__ = ["LIBRARIES"]
+
+_MODULES = {
+    # register_adapter, register_converter, enable_callback_tracebacks change the process; Connection
+    # and Blob are what connect gives; dbapi2 and dump are the same again
+    "": only(
+        "PARSE_* Row Cursor Connection Binary Date Time Timestamp DateFromTicks apilevel paramstyle",
+        "threadsafety",
+        "sqlite_version sqlite_version_info complete_statement *Error Warning",
+    )
+}
+
+_DENIED = frozenset(
+    """
+    set_authorizer set_progress_handler
+    enable_load_extension load_extension
+    deserialize setconfig
+    """.split()
+    # the first two are ours; extensions are native code; a damaged image is parsed by C
+)
+
+_PRAGMAS = frozenset(
+    """
+    application_id case_sensitive_like collation_list compile_options count_changes data_version database_list
+    defer_foreign_keys encoding foreign_key_check foreign_key_list foreign_keys function_list index_info
+    index_list
+    index_xinfo integrity_check page_count page_size quick_check recursive_triggers reverse_unordered_selects
+    synchronous table_info table_list table_xinfo temp_store user_version journal_mode cache_size
+    """.split()
+)
+"""What describes a database or how it works in memory; no directories, no writable schema."""
+
+_VIRTUAL = frozenset(
+    {"fts3", "fts4", "fts5", "rtree", "rtree_i32", "json_each", "json_tree", "generate_series"}
+)
+_NO_FUNCTIONS = frozenset({"load_extension", "fts3_tokenizer", "readfile", "writefile", "edit"})
+
+_STEPS = 10_000  # of SQLite's machine between two looks at the limits: about a millisecond
+
+
+def _judge(
+    action: int, first: str | None, second: str | None, database: str | None, source: str | None
+) -> int:
+    """Authorise what a statement does (sqlite.org: Compile-Time Authorization Callbacks)."""
+    if action in (sqlite3.SQLITE_ATTACH, sqlite3.SQLITE_DETACH):  # VACUUM INTO attaches its target
+        return sqlite3.SQLITE_DENY
+    if action == sqlite3.SQLITE_PRAGMA and (first or "").lower() not in _PRAGMAS:
+        return sqlite3.SQLITE_DENY
+    if action == sqlite3.SQLITE_CREATE_VTABLE and (second or "").lower() not in _VIRTUAL:
+        return sqlite3.SQLITE_DENY
+    if action == sqlite3.SQLITE_FUNCTION and (second or "").lower() in _NO_FUNCTIONS:
+        return sqlite3.SQLITE_DENY
+    return sqlite3.SQLITE_OK
+
+
+def _tick() -> int:
+    """Give Python a chance to notice a limit."""
+    return 0
+
+
+def _backup(real: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    """Have Python asked between steps: SQLite waits for ever for a transaction that is not committed."""
+    if options.get("progress") is None:
+        options["progress"] = _step
+    return real(*args, **options)
+
+
+def _of_own(real: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    """Refuse what a connection of the host's would call after the run, for statements of the host."""
+    if not isinstance(getattr(real, "__self__", None), sqlite_use.Connection):
+        raise SandboxTypeError(
+            f"{real.__name__}() is for connections of your own, sqlite3.connect(':memory:') for example; "
+            "work on the rows instead"
+        )
+    return real(*args, **options)
+
+
+def _alone(real: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    """Have a connection of the host's, which nobody else restrains, open no other files."""
+    subject: Any = getattr(real, "__self__", None)
+    if not isinstance(subject, (sqlite3.Connection, sqlite3.Cursor)):  # read off the class
+        subject = args[0] if args else None
+    connection = subject.connection if isinstance(subject, sqlite3.Cursor) else subject
+    if not isinstance(connection, sqlite3.Connection) or isinstance(connection, sqlite_use.Connection):
+        return real(*args, **options)
+    with sqlite_use.alone(connection):
+        return real(*args, **options)
+
+
+_CALLING = """
+    create_aggregate create_collation create_function create_window_function set_trace_callback
+""".split()
+"""Methods after which a connection calls what it was given."""
+
+
+def _step(status: int, remaining: int, total: int) -> None:
+    """Give Python a chance to notice a limit."""
+
+
+class _InWorkspace(sqlite_use.Connection):
+    """A database whose file is in the workspace."""
+
+    _files: GuestFiles
+    _path: str
+
+    def _take(self, files: GuestFiles, path: str) -> None:
+        """Read the file, if there is one."""
+        self._files, self._path = files, path
+        if files.exists(path):
+            if content := files.read(path):
+                self.deserialize(content)
+        else:
+            files.write(path, b"")
+
+    def _put_back(self) -> None:
+        self._files.write(self._path, self.serialize())
+
+    def commit(self) -> None:
+        super().commit()
+        self._put_back()
+
+    def executescript(self, sql_script: str, /) -> sqlite_use.Cursor:
+        cursor = super().executescript(sql_script)
+        if not self.in_transaction:
+            self._put_back()
+        return cursor
+
+    def close(self) -> None:
+        if self._is_open() and not self._use.depth:
+            self.rollback()  # what was not committed is lost, as in a file
+            self._put_back()
+        super().close()
+
+    def _is_open(self) -> bool:
+        try:
+            self.total_changes  # noqa: B018 - raises once it is closed
+        except sqlite3.ProgrammingError:
+            return False
+        return True
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> Literal[False]:
+        super().__exit__(kind, error, trace)
+        if kind is None:
+            self._put_back()
+        return False
+
+
+sqlite_use.stands_for(sqlite3.Connection, _InWorkspace)
+
+
+def _connection(database: Any, options: dict[str, Any]) -> sqlite3.Connection:
+    """Open a database that stays within `_judge`, and that a limit can end."""
+    connection = wall.call_with_doors(
+        ("files",), sqlite3.connect, database, factory=sqlite_use.Connection, **options
+    )
+    return _restrained(connection)
+
+
+def _restrained(connection: sqlite3.Connection) -> sqlite3.Connection:
+    connection.set_authorizer(_judge)
+    connection.set_progress_handler(_tick, _STEPS)
+    return connection
+
+
+def _of_workspace(path: str, options: dict[str, Any]) -> sqlite3.Connection:
+    files = workspace()
+    if path.startswith("file:"):
+        raise SandboxError(f"sqlite3.connect() takes a path here, not {path[:60]!r}")
+    if options.get("isolation_level", "") is None or "autocommit" in options:
+        raise SandboxTypeError(
+            "sqlite3.connect(isolation_level=None) is for ':memory:' here: a file is written when it is "
+            "committed; call commit(), or use the connection in a with block"
+        )
+    made = functools.partial(sqlite3.connect, ":memory:", factory=_InWorkspace)
+    connection: Any = wall.call_with_doors(("files",), made, **options)  # it is told to open nothing
+    connection._take(files, path)  # pyright: ignore[reportPrivateUsage] - no name that a guest could say
+    for pragma in ("trusted_schema = OFF", "cell_size_check = ON"):  # the image may be made by hand
+        connection.execute(f"PRAGMA {pragma}")
+    return _restrained(connection)
+
+
+def _replace(files: bool) -> Replacements:
+    def connect(database: Any, *args: Any, **options: Any) -> sqlite3.Connection:
+        """Open a database in memory or in the workspace; a file of the host if that opened its files."""
+        check_keywords(options)
+        path = os.fspath(database) if isinstance(database, pathlib.PurePosixPath) else database
+        if not files and type(path) is not str:
+            raise SandboxError("sqlite3.connect() opens ':memory:' or a path of the workspace here")
+        if args or options.keys() & {"factory", "uri"}:
+            raise SandboxTypeError(
+                "sqlite3.connect(factory=...) and uri= are not available; name other options"
+            )
+        return _connection(path, options) if files or path == ":memory:" else _of_workspace(path, options)
+
+    return {"": {"connect": connect}}
+
+
+LIBRARIES = {
+    "sqlite3": Library(
+        name="sqlite3",
+        modules=_MODULES,
+        denied=_DENIED,
+        guarded={
+            "Connection.backup": _backup,
+            **{f"Connection.{name}": _of_own for name in _CALLING},
+            **{
+                f"{owner}.{name}": _alone
+                for owner in ("Connection", "Cursor")
+                for name in ("execute", "executemany", "executescript")
+            },
+        },
+        writable=frozenset({"Connection", "Cursor"}),
+        sealed=("sqlite3.Connection", "sqlite3.Cursor"),
+        replace=_replace,
+    )
+}

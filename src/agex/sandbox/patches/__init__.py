@@ -1,0 +1,3 @@
+"""The sub-room patches."""
+
+__all__: list[str] = []

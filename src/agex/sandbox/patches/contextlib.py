@@ -1,0 +1,115 @@
+"""Context managers that the standard library drives by itself, with stop checks.
+
+Behind each ``with`` of a guest stands a stop check, so what swallows there changes nothing. But
+``ContextDecorator`` has a ``with`` of its own, and ``ExitStack`` a loop over what may swallow: C code that
+calls these (``map``, say) would never come to a check of the guest's. Whatever class a guest derives, and of
+whichever library, the methods are those of the standard library: they are replaced, once a process, by
+functions that look at the flag while guest code runs and change nothing for the host.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import types
+from collections.abc import Callable
+from typing import Any
+
+from agex.sandbox.runtime.context import CURRENT
+from agex.sandbox.runtime.stopping import check_stop
+
+__all__ = ["install"]
+
+_call: Any = contextlib.ContextDecorator.__call__
+_async_call: Any = contextlib.AsyncContextDecorator.__call__
+_exit: Any = contextlib.ExitStack.__exit__
+_aexit: Any = contextlib.AsyncExitStack.__aexit__
+
+
+def install() -> None:
+    """Put the checks in place, once a process."""
+    if contextlib.ContextDecorator.__call__ is _call:
+        for class_, method in _CHECKED:
+            setattr(class_, method.__name__, method)
+
+
+def __call__(self: Any, func: Callable[..., Any]) -> Any:  # noqa: N807 - the name it has in its class
+    if CURRENT.get() is None:
+        return _call(self, func)
+
+    @functools.wraps(func, assigned=_assigned(func), updated=_updated(func))
+    def inner(*args: Any, **kwds: Any) -> Any:
+        value = None
+        with self._recreate_cm():
+            value = func(*args, **kwds)
+        check_stop()
+        return value
+
+    return inner
+
+
+def _decorated(self: Any, func: Callable[..., Any]) -> Any:
+    if CURRENT.get() is None:
+        return _async_call(self, func)
+
+    @functools.wraps(func, assigned=_assigned(func), updated=_updated(func))
+    async def inner(*args: Any, **kwds: Any) -> Any:
+        value = None
+        async with self._recreate_cm():
+            value = await func(*args, **kwds)
+        check_stop()
+        return value
+
+    return inner
+
+
+def _assigned(func: object) -> tuple[str, ...]:
+    """Say what of a function is given to another: asked for its annotations, a class notes that it was."""
+    return functools.WRAPPER_ASSIGNMENTS if type(func) is types.FunctionType else _SAID
+
+
+_SAID = ("__module__", "__name__", "__qualname__", "__doc__")
+
+
+def _updated(func: object) -> tuple[str, ...]:
+    """Say what of a function to copy: of any other object, the names in it are not for everybody."""
+    return functools.WRAPPER_UPDATES if type(func) is types.FunctionType else ()
+
+
+class _Unwound:
+    """What the ``__exit__`` of a stack is given for the stack: it ends once the run is to end."""
+
+    def __init__(self, stack: Any) -> None:
+        self._exit_callbacks = _Callbacks(stack)
+
+
+class _Callbacks:
+    def __init__(self, stack: Any) -> None:
+        self._stack = stack
+
+    def __bool__(self) -> bool:
+        check_stop()
+        return bool(self._stack._exit_callbacks)
+
+    def pop(self) -> Any:
+        return self._stack._exit_callbacks.pop()
+
+
+def __exit__(self: Any, *exc_details: Any) -> Any:  # noqa: N807 - the name it has in its class
+    return _exit(self if CURRENT.get() is None else _Unwound(self), *exc_details)
+
+
+async def __aexit__(self: Any, *exc_details: Any) -> Any:  # noqa: N807 - the name it has in its class
+    return await _aexit(self if CURRENT.get() is None else _Unwound(self), *exc_details)
+
+
+_decorated.__name__ = "__call__"
+_CHECKED: tuple[tuple[type, Any], ...] = (
+    (contextlib.ContextDecorator, __call__),
+    (contextlib.AsyncContextDecorator, _decorated),
+    (contextlib.ExitStack, __exit__),
+    (contextlib.AsyncExitStack, __aexit__),
+)
+for _class, _method in _CHECKED:
+    _method.__module__ = "contextlib"
+    _method.__qualname__ = f"{_class.__name__}.{_method.__name__}"

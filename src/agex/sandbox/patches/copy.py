@@ -1,0 +1,136 @@
+"""What ``copy`` makes anew: an object of the class of the copied one, and no other.
+
+A copy is made by ``__new__`` and filled with what ``__getstate__`` says, names and all, and both may be
+the guest's: an object, a class or a function of the host's that ``__new__`` gives would be written to. So
+the functions that do it, of ``copy`` and of ``collections``, are replaced, once a process, by some that look
+at what is made of an object of a guest's, also where it is the host that copies. For others nothing changes.
+
+A bound method says, to ``pickle`` too, that it is read off its object by the name of its function. That may
+be any: ``__globals__``, of a function of the host's. So one of a guest's function is made again of both.
+
+Before its class, ``copy`` asks an object itself how it is copied: a ``__deepcopy__`` in the dict of a guest's
+would be given the memo, with what the host's objects hold. So those of guests are asked by their classes.
+"""
+
+from __future__ import annotations
+
+import collections
+import copy
+import copyreg
+import functools
+import types
+from collections.abc import Callable
+from typing import Any
+
+from agex._interpreter.type_slots import mro_of, namespace_of
+from agex.errors import SandboxTypeError
+from agex.sandbox.classes import hook_guards as answers
+from agex.sandbox.classes import host_classes as hostclass
+from agex.sandbox.classes import unsafe_protocols as rawmemory
+from agex.sandbox.rules import names as ledger
+from agex.sandbox.runtime import provenance as origins
+from agex.sandbox.runtime.context import CURRENT
+
+__all__ = ["install"]
+
+
+def install() -> None:
+    """Put the check in place, once a process."""
+    if _copy._reconstruct is not _reconstruct:
+        _copy._reconstruct = _reconstruct
+        _copy.getattr = _getattr  # before the builtin, for the functions of that module
+        copyreg.pickle(types.MethodType, _parts)
+        for class_ in (collections.UserDict, collections.UserList):
+            type.__setattr__(class_, "__copy__", _copying(vars(class_)["__copy__"]))
+
+
+_copy: Any = copy
+_real: Callable[..., Any] = _copy._reconstruct
+
+
+def _reconstruct(
+    x: Any, memo: Any, func: Callable[..., Any], args: Any, state: Any = None, *parts: Any, **options: Any
+) -> Any:
+    class_ = type(x)
+    if not _is_guests(x):
+        return _real(x, memo, func, args, state, *parts, **options)
+
+    def make(*args: Any) -> Any:
+        return _of_class(class_, func(*args))
+
+    return _real(x, memo, make, args, _checked_state(class_, state), *parts, **options)
+
+
+def _parts(method: types.MethodType) -> tuple[Any, ...]:
+    """Say what a method is made of again: for one of the host's what the interpreter says."""
+    function: Any = method.__func__
+    is_function = type(function) is types.FunctionType
+    if origins.session_of(function) is not None if is_function else _is_guests(function):
+        return types.MethodType, (function, method.__self__)
+    return getattr, (method.__self__, function.__name__)
+
+
+def _is_guests(x: Any) -> bool:
+    """Tell whether an object is one of a guest's: what it holds itself may have any name."""
+    return rawmemory.is_namespace(x) or origins.is_guest_class(type(x))
+
+
+def _getattr(x: Any, name: str, *default: Any) -> Any:
+    """Do what ``getattr`` does, but for what an object of a guest's holds itself."""
+    try:
+        held = object.__getattribute__(x, "__dict__")
+    except AttributeError:  # it has slots
+        held = ()
+    if name not in held or issubclass(type(x), type) or not _is_guests(x):
+        return getattr(x, name, *default)
+    part = next((part for part in mro_of(type(x)) if name in namespace_of(part)), None)
+    found = default[0] if part is None else namespace_of(part)[name]
+    get = getattr(type(found), "__get__", None)
+    return found if part is None or get is None else get(found, x, type(x))
+
+
+def _of_class(class_: type, made: Any) -> Any:
+    if type(made) is not class_:
+        raise SandboxTypeError(
+            f"the copy of an object is of its class, and __new__() of {class_.__name__} gave another; "
+            "define __copy__() and __deepcopy__()"
+        )
+    return made
+
+
+def _checked_state(class_: type, state: Any) -> Any:
+    """Give the state of an object, in the form in which the names of attributes to set are known."""
+    spaces = map(namespace_of, mro_of(class_))
+    hides = answers.is_guarded(
+        next(space["__getattribute__"] for space in spaces if "__getattribute__" in space)
+    )
+    if state is None or (hostclass.has(class_, "__setstate__") and not hides):
+        return state
+    is_pair = type(state) is tuple and len(state) == 2
+    own, slots = state if is_pair else (state, None)
+    if not slots:
+        return own, None
+    slots = dict(slots)
+    if any(type(name) is not str or ledger.is_dunder(name) for name in slots):
+        raise SandboxTypeError(f"the state of {class_.__name__} must have attributes of its own for keys")
+    return own, slots
+
+
+def _copying(real: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Give ``__copy__`` of a container: it writes to whatever ``__new__`` gives."""
+
+    @functools.wraps(real)
+    def __copy__(self: Any) -> Any:  # noqa: N807 - it is the one of the class
+        class_ = type(self)
+        if CURRENT.get() is None and not origins.is_guest_class(class_):
+            return real(self)
+        if not issubclass(class_, (collections.UserDict, collections.UserList)):
+            raise SandboxTypeError(
+                f"{real.__qualname__}() takes an object of its class, got {class_.__name__}"
+            )
+        made = _of_class(class_, class_.__new__(class_))
+        made.__dict__.update(self.__dict__)
+        made.__dict__["data"] = copy.copy(self.__dict__["data"])
+        return made
+
+    return __copy__

@@ -1,0 +1,233 @@
+"""Texts in annotations: whoever asks for hints evaluates them as code, which no guard has seen.
+
+``typing.get_type_hints`` of a guest's class looks for the names in the module of the host that is called
+as the guest's is, and of a guest's function reads attributes natively. pydantic does so for each class over
+one of its models. So while guest code runs, a text is evaluated where it is one that the host says itself,
+or says no more than builtin types, or names what is the guest's own.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import functools
+import importlib
+import sys
+import types
+import typing
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from agex._interpreter.type_slots import namespace_of
+from agex.errors import SandboxTypeError
+from agex.sandbox.rules import names as ledger
+from agex.sandbox.runtime import provenance as origins
+from agex.sandbox.runtime.context import asking
+
+if TYPE_CHECKING:
+    from agex.sandbox.guards.guards import Guards
+
+__all__ = ["check", "install", "is_evaluated_in"]
+
+_HOMES = ("typing", "typing_extensions", "annotationlib", "inspect", "msgspec._utils")
+_EVALUATORS = (
+    "ForwardRef._evaluate", "ForwardRef.evaluate", "evaluate_forward_ref", "get_annotations",
+    "get_class_annotations",
+)  # fmt: skip
+
+_SHAPES = (
+    ast.Expression, ast.Name, ast.Attribute, ast.Subscript, ast.BinOp, ast.BitOr, ast.Tuple, ast.List,
+    ast.Constant, ast.Load,
+)  # fmt: skip
+
+_TYPES = frozenset(
+    "bool bytearray bytes complex dict float frozenset int list object set str tuple type".split()
+)
+
+
+def is_evaluated_in(frame: types.FrameType) -> bool:
+    """Tell whether code that *frame* evaluates is the text of an annotation."""
+    return frame.f_code.co_qualname.startswith(_EVALUATORS) and frame.f_globals.get("__name__") in _HOMES
+
+
+def check(guards: Guards, frame: types.FrameType) -> None:
+    """Refuse the text that *frame* is about to evaluate, unless it can do no harm."""
+    known = frame.f_locals
+    _check(guards, _text(known), list(_spaces(known)), frame, _module(known))
+
+
+def _check(guards: Guards, text: Any, spaces: list[Any], frame: types.FrameType, module: Any) -> None:
+    own = [space for space in spaces if space.get("__builtins__") is guards.builtins]
+    if type(text) is not str or not spaces:
+        is_harmless = False
+    elif len(own) == len(spaces):
+        is_harmless = _names_only(text, guards)
+    else:
+        is_harmless = (
+            _is_plain(text, spaces)
+            or _is_of_guest(text, guards, spaces, bool(own))
+            # Else its names would be the guest's, or it was the guest that said it.
+            or (not own and not guards.classes.is_mark(module) and text in _said(guards, frame, spaces))
+        )
+    if not is_harmless:
+        raise SandboxTypeError(
+            f"the annotation {text!r} is text, which is not evaluated here; write the class itself, without "
+            "quotes and without 'from __future__ import annotations'"
+        )
+
+
+def install() -> None:
+    """Have names looked up as texts are evaluated: Python 3.14 does it without an event."""
+    if sys.version_info >= (3, 14):
+        reference: Any = importlib.import_module("annotationlib").ForwardRef
+        reference.evaluate = _of_names(reference.evaluate)
+
+
+def _of_names(real: Any) -> Any:
+    @functools.wraps(real)
+    def evaluate(self: Any, **said: Any) -> Any:
+        guards, text = asking(), self.__forward_arg__
+        if guards is not None and text.isidentifier():
+            caller = sys._getframe(1)  # pyright: ignore[reportPrivateUsage] - the host may say it there
+            _check(guards, text, list(_asked_of(self, said)), caller, self.__forward_module__)
+        return real(self, **said)
+
+    return evaluate
+
+
+def _asked_of(reference: Any, said: dict[str, Any]) -> Iterator[Any]:
+    """Give the namespaces in which a name is looked up."""
+    yield from _spaces(said)
+    owner = said.get("owner")
+    if said.get("globals") is None and owner is not None:
+        home = reference.__forward_module__ or getattr(owner, "__module__", None)
+        found = sys.modules.get(home) if type(home) is str else None
+        yield getattr(owner, "__globals__", None) or getattr(found, "__dict__", {})
+
+
+def _text(known: dict[str, Any]) -> Any:
+    reference = _reference(known)
+    return known.get("value") if reference is None else reference.__forward_arg__
+
+
+def _module(known: dict[str, Any]) -> Any:
+    """Give the name of the module in which a text says that it is to be looked up."""
+    return getattr(_reference(known), "__forward_module__", None)
+
+
+def _reference(known: dict[str, Any]) -> Any:
+    named = (known.get(name) for name in ("self", "forward_ref"))
+    return next((each for each in named if hasattr(type(each), "__forward_arg__")), None)
+
+
+def _spaces(known: dict[str, Any]) -> Iterator[Any]:
+    """Give the namespaces in which names are looked up."""
+    for name in ("globalns", "localns", "globals", "locals", "cls_globals", "cls_locals"):
+        if known.get(name) is not None and hasattr(known[name], "get"):
+            yield known[name]
+
+
+def _parts(text: str) -> list[ast.AST]:
+    """Give the parts of a text; one that holds more than names and subscripts has none."""
+    try:
+        parts = list(ast.walk(ast.parse(text, mode="eval")))
+    except SyntaxError:
+        return []
+    return parts if all(isinstance(part, _SHAPES) for part in parts) else []
+
+
+def _is_plain(text: str, spaces: list[Any]) -> bool:
+    """Tell whether a text says builtin types only."""
+    parts = _parts(text)
+    said = [part.id for part in parts if isinstance(part, ast.Name)]
+    is_flat = not any(isinstance(part, ast.Attribute) for part in parts)
+    return bool(parts) and is_flat and all(n in _TYPES and not any(n in s for s in spaces) for n in said)
+
+
+def _names_only(text: str, guards: Guards) -> bool:
+    """Tell whether a text reads no attribute that would be checked where it is written as code."""
+    parts = _parts(text)
+    rules = guards.policy.text
+    for part in parts:
+        name = part.id if isinstance(part, ast.Name) else ""
+        if isinstance(part, ast.Attribute):
+            name = part.attr
+            if rules.strict or name in rules.contested:
+                return False
+        if name.startswith("_") or name in ledger.DENIED:
+            return False
+    return bool(parts)
+
+
+def _is_of_guest(text: str, guards: Guards, spaces: list[Any], at_home: bool) -> bool:
+    """Tell whether a text says the guest's own classes, and what else it finds among the guest's own names.
+
+    What is no namespace of the guest's is what pydantic knows: a class by its name, what stands in its body.
+    """
+    foreign = [space for space in spaces if space.get("__builtins__") is not guards.builtins]
+    for part in _parts(text):
+        if not isinstance(part, ast.Name):
+            continue
+        found = [space[part.id] for space in foreign if part.id in space]
+        if not all(issubclass(type(value), type) and guards.classes.is_guest(value) for value in found):
+            return False
+        if not found and not at_home and part.id not in _TYPES:
+            return False
+    return _names_only(text, guards)
+
+
+def _said(guards: Guards, frame: types.FrameType | None, spaces: list[Any]) -> Iterator[str]:
+    """Give the texts that the host says in the modules whose names are looked up."""
+    names: set[Any] = {name for space in spaces if type(name := space.get("__name__")) is str}
+    # Fields that a class of the guest's inherits are evaluated again in its name.
+    registered: set[Any] = {getattr(grant.target, "__module__", None) for grant in guards.policy.grants}
+    for name in (names | registered) & sys.modules.keys():
+        for value in list(vars(sys.modules[name]).values()):
+            if not (issubclass(type(value), type) and guards.classes.is_guest(value)):
+                yield from _annotated(value)
+    while frame is not None and frame.f_builtins is not guards.builtins:
+        if frame.f_globals.get("__name__") in names:  # it is making a class
+            yield from _constants(frame.f_code)
+        frame = frame.f_back
+
+
+def _annotated(value: Any) -> Iterator[str]:
+    """Give the texts in the annotations of a class and its methods, or of a function."""
+    if type(value) is types.FunctionType:
+        yield from _texts(list(value.__annotations__.values()))
+    elif issubclass(type(value), type) and not origins.is_guest_class(value):
+        space = namespace_of(value)
+        yield from _texts(list(space.get("__annotations__", {}).values()))
+        for member in space.values():
+            if type(member) is types.FunctionType:
+                yield from _annotated(member)
+
+
+def _texts(hint: Any) -> Iterator[str]:
+    """Give the texts in an annotation, at any depth."""
+    if isinstance(hint, str):
+        yield hint
+        if "'" in hint or '"' in hint:  # it holds another, which is evaluated after it
+            yield from _inner_texts(hint)
+    elif isinstance(hint, typing.ForwardRef):
+        yield hint.__forward_arg__
+    elif isinstance(hint, (list, tuple)):
+        for each in hint:
+            yield from _texts(each)
+    elif not isinstance(hint, type):
+        yield from _texts(typing.get_args(hint))
+
+
+def _inner_texts(text: str) -> Iterator[str]:
+    with contextlib.suppress(SyntaxError):
+        for part in ast.walk(ast.parse(text, mode="eval")):
+            if isinstance(part, ast.Constant) and isinstance(part.value, str):
+                yield part.value
+
+
+def _constants(code: types.CodeType) -> Iterator[str]:
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _constants(constant)
+        else:
+            yield from _texts(constant)

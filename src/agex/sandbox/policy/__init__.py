@@ -1,0 +1,3 @@
+"""The sub-room policy."""
+
+__all__: list[str] = []

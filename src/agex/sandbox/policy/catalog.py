@@ -1,0 +1,71 @@
+"""Which libraries have a policy."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from agex.sandbox.policy.library import Library
+
+__all__ = ["EVALUATING", "OPEN_UNSEEN", "find", "has_policy", "trusted"]
+
+_ROOMS = {
+    "PIL": "pillow",
+    "cycler": "matplotlib.policy",
+    "dateutil": "dateutil",
+    "io": "struct",
+    "jinja2": "jinja2",
+    "matplotlib": "matplotlib.policy",
+    "mpl_toolkits": "matplotlib.policy",
+    "numpy": "numpy.policy",
+    "openpyxl": "openpyxl",
+    "pandas": "pandas.policy",
+    "pathlib": "pathlib",
+    "plotly": "plotly",
+    "polars": "polars",
+    "pyarrow": "pyarrow.policy",
+    "pydantic": "pydantic",
+    "scipy": "scipy.policy",
+    "sklearn": "sklearn.policy",
+    "sqlite3": "sqlite.policy",
+    "struct": "struct",
+    "sympy": "sympy",
+}
+"""Import name to the module of `agex.sandbox.libraries` that has its policy."""
+
+OPEN_UNSEEN = ("polars", "pyarrow", "pydantic")
+"""Libraries with methods that open paths, or read attributes, in compiled code: in force in every policy."""
+
+
+def has_policy(name: str) -> bool:
+    """Return whether there is a policy for an import name."""
+    return name in _ROOMS
+
+
+EVALUATING = ("jinja2", "sympy")
+"""Libraries with objects that evaluate text, which may be inputs: prepared for every policy."""
+
+
+@functools.cache
+def find(name: str) -> Library | None:
+    """Give the policy for an import name; None for a library that has none."""
+    room = _ROOMS.get(name)
+    if room is None:
+        return None
+    libraries: dict[str, Library] = importlib.import_module(f"agex.sandbox.libraries.{room}").LIBRARIES
+    return libraries[name]
+
+
+def trusted(class_: type) -> Iterator[str]:
+    """Give the names under which compiled code finds what it follows, in objects of a class of a library."""
+    from agex.sandbox.policy.homes import homes
+
+    for home, qualname in homes(class_):
+        library = find(home)
+        for key in () if library is None else library.trusted:
+            owner, _, name = key.rpartition(".")
+            if owner == qualname:
+                yield name

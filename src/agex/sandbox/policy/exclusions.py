@@ -1,0 +1,86 @@
+"""What the exclusions of a module say of classes that no name of its own leads to.
+
+``*.secret`` is said of every class of the package: of those in its submodules, some of which are loaded
+later, of those in other classes, and of those that only its functions give.
+"""
+
+from __future__ import annotations
+
+import operator
+import sys
+import types
+from collections.abc import Iterable, Iterator
+from fnmatch import fnmatchcase
+from typing import NamedTuple
+
+from agex._interpreter.type_slots import module_of, namespace_of, qualname_of
+from agex.sandbox.classes import host_classes as hostclass
+from agex.sandbox.rules import names as ledger
+
+__all__ = ["Dotted", "dotted"]
+
+
+def dotted(exclude: Iterable[str]) -> tuple[tuple[str, str], ...]:
+    """Give the patterns that speak of members, as owner and member; private ones are left out anyway."""
+    pairs = (pattern.rpartition(".")[::2] for pattern in exclude if "." in pattern)
+    return tuple((owner, member) for owner, member in pairs if not ledger.is_private(member))
+
+
+class Dotted(NamedTuple):
+    """The exclusions of members that were registered with one module."""
+
+    home: str
+    """The name of the module."""
+    patterns: tuple[tuple[str, str], ...]
+    configured: frozenset[str]
+
+    def denies(self, class_: type, name: str) -> bool:
+        """Tell whether a public member of a class, which is not of a base, is left out."""
+        if ledger.is_private(name) or ledger.is_dunder(name) or name in self.configured:
+            return False
+        fits = operator.eq if name in ledger.PUBLIC_UNDERSCORE else fnmatchcase
+        said = [owner for owner, member in self.patterns if fits(name, member)]
+        paths = list(self._paths(class_)) if said else ()
+        return any(fnmatchcase(path, owner) for owner in said for path in paths)
+
+    def speaks_of(self, class_: type) -> bool:
+        """Tell whether a pattern may leave out members of a class."""
+        return any(fnmatchcase(path, owner) for path in self._paths(class_) for owner, _ in self.patterns)
+
+    def names(self) -> frozenset[str]:
+        """Give the names that it is known to leave out: those said in full, and of loaded classes."""
+        said = {member for _, member in self.patterns if not set(member) & set("*?[")}
+        globs = Dotted(self.home, tuple(p for p in self.patterns if p[1] not in said), self.configured)
+        if globs.patterns:
+            for class_ in globs.classes():
+                said |= {name for name in hostclass.public_names(class_) if globs.denies(class_, name)}
+        return frozenset(said)
+
+    def classes(self) -> Iterator[type]:
+        """Give the classes of the package that are loaded, and of which a pattern may speak."""
+        seen = set[int]()
+        waiting: list[type | types.ModuleType] = [
+            module
+            for name, module in list(sys.modules.items())
+            if self._holds(name) and isinstance(module, types.ModuleType)
+        ]
+        while waiting:
+            part = waiting.pop()
+            if isinstance(part, type):
+                if id(part) in seen or not self._holds(module_of(part)):
+                    continue
+                seen.add(id(part))
+                if self.speaks_of(part):
+                    yield part
+            held = namespace_of(part) if isinstance(part, type) else vars(part)
+            waiting += [each for each in list(held.values()) if isinstance(each, type)]
+
+    def _holds(self, module: object) -> bool:
+        return type(module) is str and (module == self.home or module.startswith(f"{self.home}."))
+
+    def _paths(self, class_: type) -> Iterator[str]:
+        """Give the names that a pattern may have for a class: each end of its path."""
+        module = module_of(class_)
+        if self._holds(module):
+            parts = f"{module}.{qualname_of(class_)}".split(".")
+            yield from (".".join(parts[first:]) for first in range(len(parts)))

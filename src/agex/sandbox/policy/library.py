@@ -1,0 +1,127 @@
+"""The policy of one library, as data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Any, TypeAlias
+
+from agex.sandbox.policy.homes import Guard
+
+__all__ = ["Library", "Room", "less", "only"]
+
+Replacements: TypeAlias = Mapping[str, Mapping[str, Any]]
+"""Module path to member to what is handed out in its place."""
+
+
+class Room:
+    """Which public members of one module are granted.
+
+    Args:
+        names: those that fit; None for what the module offers: its ``__all__``, or else its own
+            functions and classes, and its data.
+        without: those that are left out.
+    """
+
+    def __init__(self, names: tuple[str, ...] | None = None, without: tuple[str, ...] = ()) -> None:
+        self._names, self._without = _Names(("*",) if names is None else names), _Names(without)
+        self.is_explicit = names is not None
+        """Whether the names are listed here."""
+
+    def allows(self, name: str) -> bool:
+        """Tell whether a member may be handed out."""
+        return not name.startswith("_") and name in self._names and name not in self._without
+
+
+class _Names:
+    """Names and globs. A library has hundreds of members, and most patterns are plain names."""
+
+    def __init__(self, patterns: tuple[str, ...]) -> None:
+        self._globs = tuple(each for each in patterns if set(each) & set("*?["))
+        self._exact = frozenset(patterns)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._exact or any(fnmatchcase(name, each) for each in self._globs)
+
+
+def less(*names: str) -> Room:
+    """Grant what a module offers, but for those named; several names may stand in one string."""
+    return Room(without=_words(names))
+
+
+def only(*names: str) -> Room:
+    """Grant the members named."""
+    return Room(names=_words(names))
+
+
+def _words(texts: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(word for text in texts for word in text.split())
+
+
+def _nothing(files: bool) -> Replacements:
+    return {}
+
+
+def _ready() -> None:
+    """Do nothing."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Library:
+    """What guest code may do with one library. Members are named ``name`` or ``Class.name``."""
+
+    name: str
+    """Its import name."""
+    modules: Mapping[str, Room] = field(default_factory=dict)
+    """The granted modules, by path below the library (``""`` is itself, ``"/package.module"`` is another
+    package's); no other is reached."""
+    lazy: tuple[str, ...] = ()
+    """Globs of modules whose members are looked up when asked for; granted by their ``__all__``."""
+    denied: frozenset[str] = frozenset()
+    """Members that no object of the library answers."""
+    answered: frozenset[str] = frozenset()
+    """Members of one class that it does answer, where those of others by their name are not."""
+    guarded: Mapping[str, Guard] = field(default_factory=dict)
+    """Members that are handed out in a guarded form."""
+    functions: Mapping[str, Mapping[str, Guard]] = field(default_factory=dict)
+    """Functions of modules, each by the module's path, that are handed out in a guarded form."""
+    copied: frozenset[str] = frozenset()
+    """Data that an object of the library trusts, and hands out as a copy."""
+    trusted: frozenset[str] = frozenset()
+    """Data that compiled code asks of an object and follows: no class of a guest's says it otherwise."""
+    whole: frozenset[str] = frozenset()
+    """Classes that no class of a guest's derives from: compiled code trusts what their methods answer."""
+    writable: frozenset[str] | None = frozenset()
+    """Classes on whose instances attributes may be assigned; None where the registration decides."""
+    fixed: frozenset[str] = frozenset()
+    """Attributes of those that may not."""
+    instead: Mapping[str, str] = field(default_factory=dict)
+    """What to write instead of members that are left out or fixed, where many write those."""
+    sealed: tuple[str, ...] = ()
+    """Classes, by dotted path, that are handed out for ``isinstance`` and their class methods only."""
+    builtins: tuple[type, ...] = ()
+    """Builtin classes that become sealed with it."""
+    brings: tuple[str, ...] = ()
+    """Libraries whose objects its own lead to: their members are decided with it."""
+    offers: tuple[str, ...] = ()
+    """Libraries that can be imported with it."""
+    preload: tuple[str, ...] = ()
+    """Modules that it imports when they are first needed."""
+    prepare: Callable[[], None] = _ready
+    """Does, once and as the host, what the library would do when it is first used."""
+    own: Mapping[str, Callable[[], Mapping[str, Any]]] = field(default_factory=dict)
+    """Makes members of a module for each session, where they hold a state; by the module's path."""
+    replace: Callable[[bool], Replacements] = _nothing
+    """Makes what is handed out in place of members, for each grant; told whether files are open to it."""
+
+    def members(self) -> frozenset[str]:
+        """Give every member name that is decided by the receiver."""
+        return frozenset(key.rpartition(".")[2] for key in (*self.denied, *self.guarded, *self.copied))
+
+    def room(self, path: str) -> Room | None:
+        """Give the rule of the module at *path*; None if it is not granted."""
+        found = self.modules.get(path)
+        if found is None and any(fnmatchcase(path, each) for each in self.lazy):
+            return Room()
+        return found

@@ -1,0 +1,567 @@
+"""What guest code may reach: registrations as data, and the decisions drawn from them.
+
+Default deny: a :class:`Policy` grants nothing but the language itself. A grant is a name
+(a function, a class, a live object) or an importable module. What a grant leads to by
+public attributes is granted with it, except modules, which are never reached through
+another one unless they belong to the same registered package.
+
+An excluded member is denied by *name and type*: its name becomes contested, so that
+programs which never say it pay nothing.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+import importlib
+import sys
+import types
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+
+from agex._interpreter.type_slots import module_of, mro_of
+from agex.errors import DefinitionError
+from agex.sandbox import libraries
+from agex.sandbox.classes import host_classes as hostclass
+from agex.sandbox.classes import lru_caches as memoized
+from agex.sandbox.guards import attribute_doors as doors
+from agex.sandbox.libraries.evaluators import without_evaluators
+from agex.sandbox.patches import inspect_signatures as signatures
+from agex.sandbox.policy import browser as page
+from agex.sandbox.policy import spelling as misnamed
+from agex.sandbox.policy.class_rules import ClassRules, of_hosts
+from agex.sandbox.policy.exclusions import Dotted
+from agex.sandbox.policy.homes import Guard, homes
+from agex.sandbox.policy.library_members import DENIED, Shelf, member_door, named, open_guard, unsealed
+from agex.sandbox.policy.module_grant import FUNCTIONS, ModuleGrant, Pattern, open_while, telling
+from agex.sandbox.policy.native import UnknownPackages, inert_reason, opens_unseen, unseen
+from agex.sandbox.rules import names as ledger
+from agex.sandbox.rules.ruleset import Rules
+from agex.sandbox.runtime import foreign_threads
+from agex.sandbox.runtime import provenance as origins
+from agex.sandbox.runtime.host_time import HOST_TIME, methods_of_host, of_host, require_timeout
+from agex.sandbox.stdlib.source_modules import WrittenGrant
+
+if TYPE_CHECKING:
+    from agex.sandbox.policy.library import Library
+
+__all__ = ["Grant", "MemberSpec", "Pattern", "Policy"]
+
+Visibility: TypeAlias = Literal["high", "medium", "low"]
+
+
+class MemberSpec(NamedTuple):
+    """How one member of a registration differs from the rest of it."""
+
+    visibility: Visibility | None = None
+    """How much of it the agent is shown; None as its owner."""
+    docstring: str | None = None
+    """What the agent is told about it; None its own docstring."""
+    constructable: bool | None = None
+    """For a class: whether guest code may make instances; None as its owner."""
+
+
+class Grant(NamedTuple):
+    """One call that made a policy what it is: a worker repeats them to have the same."""
+
+    kind: Literal["default", "paths", "fn", "cls", "module"]
+    target: Any
+    settings: Mapping[str, Any]
+
+
+class Policy:
+    """The grants of a sandbox.
+
+    Args:
+        strict: decide about every attribute when it is read, for hosts that hand over live
+            objects whose graph they do not know: see docs/security.md. Always so in a browser
+            tab, see `agex.sandbox.policy.browser`.
+
+    Attributes:
+        names: what guest code finds as variables.
+        modules: what guest code may import.
+        grants: what was granted, in order.
+        is_standard: whether it has the standard set, to which modules for files belong in a workspace.
+        notes: what those who use it keep with it. A table of theirs would hold it for good, where what is
+            granted leads to it.
+    """
+
+    def __init__(self, strict: bool = False) -> None:
+        self.strict = strict or page.IS_HERE
+        self.names: dict[str, Any] = {}
+        self.modules: dict[str, ModuleGrant] = {}
+        self.grants: list[Grant] = []
+        self.is_standard = False
+        self.notes: dict[str, Any] = {}
+        self._rules = ClassRules()
+        self._sealed: set[type] = set()
+        self._unloaded: dict[
+            str, tuple[str, ...]
+        ] = {}  # paths of sealed classes, by the package they wait for
+        self._contested: set[str] = set()
+        self._of_builtins: set[str] = set()
+        self._hot: set[str] = set()
+        self._writable: set[type] = set()
+        self._shelf = Shelf()
+        self._used: set[str] = set()
+        self._unprepared = {name: _known(name) for name in libraries.EVALUATING}
+        self._open: dict[type, tuple[str, ...]] = {}
+        self.has_host_time = False
+        self.unknown = UnknownPackages()
+        self._imported = 0  # modules that there were when what they lead to was looked at
+        for name in libraries.OPEN_UNSEEN:  # their objects may come from anywhere: an input, a function
+            library = _known(name)
+            self._shelf.add(library)
+            self._contest(library.members())
+
+    @classmethod
+    def default(cls, *, strict: bool = False) -> Policy:
+        """Grant the standard set: the harmless part of the standard library."""
+        policy = cls(strict=strict)
+        policy.modules.update(_standard())
+        policy.grants.append(Grant("default", None, {}))
+        policy.is_standard = True
+        return policy
+
+    def use_paths(self) -> None:
+        """Add ``pathlib`` to the standard set: there is a workspace that its paths can lead into."""
+        if self.is_standard and "pathlib" not in self.modules:
+            library = _known("pathlib")
+            self._use(library)
+            self.modules["pathlib"] = libraries.LibraryGrant(library, "pathlib")
+            self.grants.append(Grant("paths", None, {}))
+
+    # -- granting ------------------------------------------------------------------
+
+    def fn(
+        self,
+        function: Callable[..., Any],
+        *,
+        name: str | None = None,
+        host_fs_access: bool = False,
+        network_access: bool = False,
+        timeout: float | None = None,
+        on_error: Callable[[Exception], None] | None = None,
+    ) -> Callable[..., Any]:
+        """Grant a function under *name*; return it unchanged.
+
+        *host_fs_access* and *network_access* say what is open while it runs, to it and to what it calls.
+        Its time is not the guest's. *timeout* is how many seconds a run waits for it, which ends with it.
+        *on_error* is told what it raises, before guest code is.
+        """
+        if not callable(function):
+            raise DefinitionError(f"Policy.fn needs a callable, got {type(function).__name__}")
+        opened = _doors(host_fs_access, network_access)
+        self.grants.append(Grant("fn", function, {"name": name}))  # what it may open is the host's to open
+        require_timeout(timeout)
+        home = getattr(function, "__module__", None)
+        self._contest(self.unknown.add(home, opened, installed=True))
+        given = open_while(opened, function) if opened else _plain_function(function)
+        given = of_host(given, timeout=timeout)
+        given = given if on_error is None else telling(on_error, given, function)
+        self.has_host_time = True
+        self._grant(name or getattr(function, "__name__", None), given, function)
+        return function
+
+    def cls(
+        self,
+        class_: type,
+        *,
+        name: str | None = None,
+        constructable: bool = True,
+        include: Pattern = "*",
+        exclude: Pattern = "_*",
+        configure: Mapping[str, MemberSpec] | None = None,
+        host_fs_access: bool = False,
+        network_access: bool = False,
+        stays: bool = False,
+    ) -> type:
+        """Grant a class: its public members, and its construction unless *constructable* is false.
+
+        *host_fs_access* and *network_access* say what is open while a public method runs that guest
+        code calls. Properties and the constructor run with the doors shut: grant a function that opens
+        what the object works on.
+
+        With *stays*, code that runs in another process makes and uses instances in this one.
+        """
+        if not isinstance(class_, type):
+            raise DefinitionError(f"Policy.cls needs a class, got {type(class_).__name__}")
+        include, exclude = (misnamed.settled(each, class_, name) for each in (include, exclude))
+        configure = misnamed.configured(configure or {}, class_, name)
+        misnamed.check_class(class_, (), include, exclude, tuple(configure or ()))
+        settings = {
+            "name": name,
+            "constructable": constructable,
+            "include": include,
+            "exclude": exclude,
+            "configure": dict(configure or {}),
+            "host_fs_access": host_fs_access,
+            "network_access": network_access,
+            "stays": stays,
+        }
+        self.grants.append(Grant("cls", class_, settings))
+        self._use_home(class_, _doors(host_fs_access, network_access))
+        self._open_methods(class_, _doors(host_fs_access, network_access))
+        self._rule(class_, name or class_.__name__, include, exclude, configure or {})
+        self._hot |= hostclass.private_names(class_)
+        self._writable.add(class_)
+        if not constructable:
+            self._sealed.add(class_)
+            self._contest_of(class_, _MAKING)
+            self._rule(class_, "", "*", _makers(class_), {})
+        self._grant(name or class_.__name__, class_, class_)
+        return class_
+
+    def module(
+        self,
+        module: Any,
+        *,
+        name: str | None = None,
+        include: Pattern = "*",
+        exclude: Pattern = ("_*", "*._*"),
+        configure: Mapping[str, MemberSpec] | None = None,
+        recursive: bool = True,
+        host_fs_access: bool = False,
+        network_access: bool = False,
+    ) -> Any:
+        """Grant a module for import, or a live object as the variable *name*.
+
+        A library that agex knows (see docs/libraries.md) comes under its curated policy: *include*
+        and *exclude* narrow it, and a dotted name without a wildcard in *include* lifts it for that member.
+
+        *host_fs_access* and *network_access* say what is open while a function of the module runs that
+        guest code calls, or a public method of the live object.
+        """
+        include, exclude = (misnamed.settled(each, module, name) for each in (include, exclude))
+        configure = misnamed.configured(configure or {}, module, name)
+        if isinstance(module, types.ModuleType):
+            misnamed.check_module(module, include, exclude, tuple(configure or ()))
+        else:
+            held = hostclass.held(module)
+            misnamed.check_class(type(module), held, include, exclude, tuple(configure or ()))
+        opened = _doors(host_fs_access, network_access)
+        settings = {
+            "name": name,
+            "include": include,
+            "exclude": exclude,
+            "configure": dict(configure or {}),
+            "recursive": recursive,
+            "host_fs_access": host_fs_access,
+            "network_access": network_access,
+        }
+        self.grants.append(Grant("module", module, settings))
+        if not isinstance(module, types.ModuleType):
+            if name is None:
+                raise DefinitionError("a live object needs a name: module(connection, name='db')")
+            if isinstance(module, (type, *FUNCTIONS)):  # what is said of its members would be said of all
+                kind, way = ("class", "cls") if isinstance(module, type) else ("function", "fn")
+                raise DefinitionError(f"{name} is a {kind}, not a module: register it with {way}({name})")
+            self._use_home(type(module), opened)
+            is_told = methods_of_host(type(module)) or type(module).__module__ == "builtins"
+            self._open_methods(type(module), opened if is_told else (*opened, HOST_TIME))
+            self.has_host_time = True
+            self._rule(type(module), name, include, exclude, configure or {}, held=hostclass.held(module))
+            self._writable.add(type(module))
+            self._grant(name, module, module)
+            return module
+        library = libraries.find(module.__name__.partition(".")[0])
+        curated = _standard().get(module.__name__)
+        if isinstance(curated, WrittenGrant):  # which is not this module
+            curated = None
+        plain = include == "*" and exclude in ("_*", ("_*", "*._*")) and not configure and not opened
+        if curated is not None and plain and (library is None or library.name not in self._used):
+            self.modules[name or module.__name__] = curated
+            return module
+        grant = self._module_grant(
+            module, library, include=include, exclude=exclude, recursive=recursive, opened=opened
+        )
+        self.modules[name or module.__name__] = grant
+        for other in library.offers if library is not None and library.name == module.__name__ else ():
+            self.modules.setdefault(other, libraries.LibraryGrant(_known(other), other))
+        if patterns := grant.dotted():
+            by = name or module.__name__
+            dotted = Dotted(module.__name__, patterns, frozenset(configure or ()))
+            self._contest(self._rules.add_dotted(by, dotted))
+        for owner, members in grant.class_exclusions():
+            self._rule(unsealed(owner), name or module.__name__, "*", members, configure or {})
+        vars(self).pop("text", None)
+        return module
+
+    def _module_grant(
+        self,
+        module: types.ModuleType,
+        library: Library | None,
+        *,
+        include: Pattern,
+        exclude: Pattern,
+        recursive: bool,
+        opened: tuple[str, ...],
+    ) -> ModuleGrant:
+        if library is not None:
+            self._use(library)
+            self._shelf.loosen(library, named(include), opened)
+        path = module.__name__.partition(".")[2]
+        if library is None or library.room(path) is None:  # a module off the list: the host named it itself
+            exclude = without_evaluators(module.__name__, include, exclude)
+            if "files" not in opened and opens_unseen(module.__name__):
+                raise DefinitionError(unseen(module.__name__, library))
+            self._contest(self.unknown.add(module.__name__, opened))
+            return ModuleGrant(
+                module,
+                include=include,
+                exclude=exclude,
+                recursive=recursive,
+                doors=opened,
+                without=self.unknown.owns,
+            )
+        return libraries.LibraryGrant(
+            library, module.__name__, include=include, exclude=exclude, recursive=recursive, doors=opened
+        )
+
+    def _use(self, library: Library) -> None:
+        """Put what a library says about its objects in force."""
+        if library.name in self._used:
+            return
+        self._used.add(library.name)
+        self._unprepared[library.name] = library
+        self._shelf.add(library)
+        self._contest(library.members())
+        self._unloaded[library.name] = library.sealed
+        for builtin in library.builtins:
+            self._sealed.add(builtin)
+            self.names[builtin.__name__] = builtin
+        if library.name in self.modules and library.modules:
+            self.modules[library.name] = libraries.LibraryGrant(library, library.name, recursive=False)
+        for name in library.brings:
+            self._use(_known(name))
+        vars(self).pop("text", None)
+
+    def prepare(self) -> None:
+        """Have the libraries in force that are there be as they need to be: objects of theirs may be, too."""
+        signatures.hold()
+        if self._imported != (count := len(sys.modules)):  # which is less than the questions below, each run
+            foreign_threads.hold_executors()
+            self._contest(self.unknown.look())
+            self._imported = count
+        if self._unprepared.keys().isdisjoint(sys.modules.keys()):
+            return
+        for name, library in list(self._unprepared.items()):
+            if name in sys.modules:
+                libraries.prepare(library)
+                self._unprepared.pop(name, None)  # another thread may have
+
+    def _use_home(self, class_: type, opened: tuple[str, ...]) -> None:
+        """Put the policies of the libraries that a class comes from in force."""
+        self._contest(self.unknown.add(module_of(class_), opened, installed=True))
+        for home, _ in homes(class_):
+            if (library := libraries.find(home)) is not None and library.modules:
+                self._use(library)
+
+    def _open_methods(self, class_: type, opened: tuple[str, ...]) -> None:
+        if opened:
+            self._open[class_] = opened
+            self._contest_of(
+                class_, (n for n in dir(class_) if not n.startswith("_") and callable(getattr(class_, n)))
+            )
+
+    def _contest(self, names: Collection[str]) -> None:
+        """Have receivers of these names checked, and answered by what the libraries say."""
+        if not names:
+            return
+        for name in names:
+            self._contested.add(name)
+            doors.DOORS.setdefault(name, member_door)
+        vars(self).pop("text", None)
+
+    def _contest_of(self, class_: type, names: Iterable[str]) -> None:
+        """Have receivers of these names checked for the sake of one class."""
+        found = set(names)
+        if class_.__module__ == "builtins":
+            self._of_builtins |= found
+        self._contest(found)
+
+    def _grant(self, name: str | None, value: Any, target: Any) -> None:
+        if not name or not name.isidentifier() or ledger.is_dunder(name):
+            raise DefinitionError(f"{name!r} is not a usable name for {target!r}; pass name='an_identifier'")
+        self.names[name] = value
+        vars(self).pop("text", None)
+
+    def _rule(
+        self,
+        class_: type,
+        by: str,
+        include: Pattern,
+        exclude: Pattern,
+        configure: Mapping[str, MemberSpec],
+        *,
+        held: Iterable[str] = (),
+    ) -> None:
+        """Note which members a registration, of that name, leaves out; *held* are an object's own."""
+        known = self._rules.add(class_, by, include, exclude, configured=configure.keys(), held=held)
+        self._contest_of(class_, known)
+        vars(self).pop("text", None)
+
+    # -- deciding ------------------------------------------------------------------
+
+    @functools.cached_property
+    def text(self) -> Rules:
+        """What this policy means for the text of a program; another object after each registration."""
+        contested = ledger.CONTESTED | self._contested
+        return Rules(
+            contested=frozenset(contested),
+            only_elsewhere=frozenset(contested - ledger.CONTESTED - self._of_builtins),
+            hot=frozenset(self._hot),
+            strict=self.strict,
+        )
+
+    def denies(self, class_: type, name: str) -> bool:
+        """Tell whether a registration excludes the public member *name* of *class_*."""
+        if name not in self._contested and not self.strict:
+            return False
+        class_ = unsealed(class_)
+        if name in _MAKING and any(map(self.is_sealed, mro_of(class_))):
+            return True
+        if self.unknown.owner(class_, name) is not None:
+            return True
+        return self._rules.denies(class_, name) or self._shelf.verdict(class_, name) is DENIED
+
+    def guard(self, class_: type, name: str) -> Guard | None:
+        """Give the guarded form in which objects of *class_* answer *name*; None for the plain one."""
+        class_ = unsealed(class_)
+        said = self._shelf.verdict(class_, name)
+        if said is not None:
+            return said
+        opened = next((self._open[base] for base in of_hosts(class_) if base in self._open), ())
+        return open_guard(opened)
+
+    def imports(self, name: str, value: Any) -> bool:
+        """Tell whether a granted module gives *value* itself under *name*."""
+        home = str(getattr(value, "__module__", ""))
+        root = home.partition(".")[0]
+        grants = [grant for grant in list(self.modules.values()) if grant.root == root]
+        return any(vars(grant.copy()).get(name, self) is value for grant in grants)
+
+    def restricts(self, class_: type) -> bool:
+        """Tell whether a registration, or a library in force, says something of a class's own members."""
+        if origins.is_guest_class(class_):
+            return False
+        said = class_ in self._open or self.is_sealed(class_) or self._rules.speaks_of(class_)
+        return said or self._shelf.restricts(class_)
+
+    def leaves_out(self, class_: type, name: str) -> bool:
+        """Tell whether a registration, or a library, excludes a public *name* that *class_* is known to have.
+
+        Classes that are not derived from have no ``__init_subclass__``.
+        """
+        if name == "__init_subclass__":
+            return self._shelf.is_whole(class_)
+        if self._shelf.keeps(unsealed(class_), name):
+            return True
+        if name.startswith("_"):
+            return False
+        return self._rules.leaves_out(unsealed(class_), name)
+
+    def is_sealed(self, class_: type) -> bool:
+        """Tell whether guest code may not make instances of *class_*."""
+        for package in self._unloaded.keys() & sys.modules.keys():
+            self._sealed.update(filter(None, map(_class_at, self._unloaded.pop(package))))
+        is_sealed = class_ in self._sealed or self.unknown.owns(class_) is not None
+        return is_sealed and not origins.is_guest_class(class_)
+
+    def instead(self, class_: type, name: str) -> str | None:
+        """Say what to write instead of a member that is refused; None where no library says."""
+        package = self.unknown.owner(unsealed(class_), name)
+        return self._shelf.instead(class_, name) if package is None else inert_reason(package)
+
+    def is_writable(self, class_: type, name: str) -> bool:
+        """Tell whether a public data attribute of instances of *class_* may be assigned."""
+        if (said := self._shelf.is_writable(class_, name)) is not None:
+            return said
+        if issubclass(type(class_), enum.EnumType):  # a member is the only one of its kind
+            return False
+        for base in of_hosts(class_):
+            if base in self._writable:
+                return True
+            root = str(getattr(base, "__module__", "")).partition(".")[0]
+            # What the standard library hands out is often the interpreter's only one of its kind.
+            if root in sys.stdlib_module_names:
+                if f"{base.__module__}.{base.__qualname__}" in _FREELY_WRITTEN:
+                    return True
+            elif self._covers(root):
+                return True
+        return False
+
+    def _covers(self, root: str) -> bool:
+        return any(grant.root == root for grant in self.modules.values())
+
+    def covers(self, root: str) -> bool:
+        """Return whether guest code may have something of a package."""
+        return root in self._used or self._covers(root) or root in libraries.OPEN_UNSEEN
+
+
+_MAKING = frozenset({"_make", "_replace"})
+"""Public members of named tuples that make others."""
+
+_FREELY_WRITTEN = frozenset(
+    {
+        "argparse.Namespace", "collections.UserDict", "collections.UserList", "collections.UserString",
+        "collections.defaultdict", "decimal.Context", "enum.auto", "functools.partial", "reprlib.Repr",
+        "textwrap.TextWrapper", "types.SimpleNamespace",
+    }
+)  # fmt: skip
+"""Classes of the standard library whose instances are there to be written to, and are the guest's own."""
+
+
+def _standard() -> Mapping[str, ModuleGrant]:
+    from agex.sandbox.stdlib import (
+        standard_set as stdlib,  # with all that it replaces: not for a policy that grants none of it
+    )
+
+    return stdlib.grants()
+
+
+def _doors(host_fs_access: bool, network_access: bool) -> tuple[str, ...]:
+    asked = (("files", host_fs_access), ("network", network_access))
+    return tuple(door for door, is_asked in asked if is_asked)
+
+
+def _known(name: str) -> Library:
+    library = libraries.find(name)
+    assert library is not None, f"a library policy names {name}, which has none"
+    return library
+
+
+def _class_at(path: str) -> type | None:
+    """Give the class at a dotted path, of a package that is loaded."""
+    module, _, name = path.rpartition(".")
+    with suppress(ImportError):  # of another version
+        importlib.import_module(module)
+    found = getattr(sys.modules.get(module), name, None)
+    return found if isinstance(found, type) else None
+
+
+def _makers(class_: type) -> tuple[str, ...]:
+    """Give the members by which a class of a library makes others of its objects."""
+    if "pydantic" not in sys.modules:
+        return ()
+    from agex.sandbox.libraries import pydantic as pydantic_policy  # no library is granted at import
+
+    return pydantic_policy.makers(class_)
+
+
+def _plain_function(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap a callable whose attributes would show what it was made of, or that remembers what it gave."""
+    if isinstance(function, (types.FunctionType, types.BuiltinFunctionType, types.MethodType, type)):
+        return function
+    if memoized.is_memoized(function):
+        return memoized.of_plain(function)
+    if not isinstance(function, functools.partial):
+        return function
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return function(*args, **kwargs)
+
+    call.__name__ = call.__qualname__ = getattr(function.func, "__name__", "partial")
+    call.__doc__ = function.func.__doc__
+    return call

@@ -1,0 +1,3 @@
+"""The sub-room rules."""
+
+__all__: list[str] = []

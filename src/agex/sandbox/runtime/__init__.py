@@ -1,0 +1,3 @@
+"""The sub-room runtime."""
+
+__all__: list[str] = []

@@ -1,0 +1,359 @@
+"""The second wall: an audit hook that refuses the outside world to guest code.
+
+The guards decide what guest code may *say*. This wall decides what the process may *do*
+while guest code runs, however the call was reached: through a gap in the guards, or
+through a library that opens files for whoever asks (``pd.read_csv('/etc/passwd')``).
+
+Two kinds of event (PEP 578) are refused:
+
+* *world* events - files, sockets, processes, shared libraries - anywhere below guest code,
+  unless the host opened that door for a registered function;
+* *interpreter* events - frames, the collector, compiled code - when guest code itself is
+  the caller. Libraries raise them in the course of their work.
+
+Reading what the interpreter's own installation consists of (modules, time zones, package
+data) stays possible: importing is reading.
+
+One hook serves the process; it is installed by the first session and cannot be removed.
+It is silent, at the cost of one context lookup, while no guest code runs.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import types
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
+from typing import Any, TypeVar
+
+from agex.errors import SandboxError
+from agex.sandbox.classes import generic_classes as generic
+from agex.sandbox.patches import contextlib as managers
+from agex.sandbox.patches import copy as copied
+from agex.sandbox.patches import enum as enums
+from agex.sandbox.patches import methods
+from agex.sandbox.patches import stdlib_caches as caches
+from agex.sandbox.patches import typing_forward as forward
+from agex.sandbox.patches import typing_protocols as protocols
+from agex.sandbox.runtime import foreign_threads
+from agex.sandbox.runtime.apart import call_apart
+from agex.sandbox.runtime.context import CARRIED, CURRENT
+
+__all__ = ["DOORS", "SHUT", "call_as_host", "call_with_doors", "install", "opened", "without_workspace"]
+
+T = TypeVar("T")
+
+SHUT: frozenset[str] = frozenset()
+"""The doors with which a run begins: none, also where a function that has some calls the guest."""
+
+DOORS: ContextVar[frozenset[str]] = ContextVar("agex_doors", default=SHUT)
+"""The doors open in this context: ``"files"``, ``"network"``."""
+
+_FILES = frozenset(
+    {
+        "open", "glob.glob", "glob.glob/2", "os.chdir", "os.chflags", "os.chmod", "os.chown",
+        "os.getxattr", "os.link",
+        "os.listdir", "os.listxattr", "os.lockf", "os.mkdir", "os.mkfifo", "os.mknod", "os.remove",
+        "os.removexattr",
+        "os.rename", "os.rmdir", "os.scandir", "os.setxattr", "os.startfile", "os.symlink", "os.truncate",
+        "os.unlink", "os.utime", "os.walk", "os.fwalk", "pathlib.Path.glob", "pathlib.Path.rglob",
+        "shutil.chown",
+        "shutil.copyfile", "shutil.copymode", "shutil.copystat", "shutil.copytree", "shutil.make_archive",
+        "shutil.move", "shutil.rmtree", "shutil.unpack_archive", "sqlite3.connect",
+        "sqlite3.enable_load_extension", "sqlite3.load_extension", "tempfile.mkdtemp", "tempfile.mkstemp",
+        "mmap.__new__", "fcntl.fcntl", "fcntl.flock", "fcntl.ioctl", "fcntl.lockf",
+    }
+)  # fmt: skip
+
+_LISTS = frozenset({"os.listdir", "os.scandir", "os.walk"})
+"""What reads no more than names: of time zones, say."""
+
+_COMPOSED = frozenset(
+    {
+        "glob.glob", "glob.glob/2", "os.walk", "pathlib.Path.glob", "pathlib.Path.rglob", "shutil.copyfile",
+        "shutil.copymode", "shutil.copystat", "shutil.copytree", "shutil.make_archive", "shutil.move",
+        "shutil.rmtree", "shutil.unpack_archive", "tempfile.mkdtemp", "tempfile.mkstemp",
+    }
+)  # fmt: skip
+"""What the library does in steps. With a workspace, each step meets it, or raises an event of its own."""
+
+_NETWORK = (
+    "socket.",
+    "urllib.",
+    "http.",
+    "ftplib.",
+    "imaplib.",
+    "poplib.",
+    "smtplib.",
+    "nntplib.",
+    "telnetlib.",
+)
+
+_NEVER = (
+    "subprocess.", "os.exec", "os.fork", "os.forkpty", "os.kill", "os.killpg", "os.posix_spawn", "os.putenv",
+    "os.spawn", "os.system", "os.unsetenv", "os.add_dll_directory", "pty.", "ctypes.", "winreg.", "_winapi.",
+    "msvcrt.", "signal.pthread_kill", "syslog.", "webbrowser.", "resource.", "pickle.find_class",
+
+    "setopencodehook", "cpython.run_", "builtins.breakpoint", "builtins.input", "sys.settrace",
+    "sys.setprofile",
+    "sys.monitoring.", "sys.remote_exec", "gc.get_objects", "gc.get_referrers",
+)  # fmt: skip
+"""What no door opens: other processes, native code, unpickling, the machinery of debuggers."""
+
+_INTERPRETER = frozenset(
+    {
+        "code.__new__", "compile", "exec", "function.__new__", "gc.get_referents", "import", "marshal.dumps",
+        "marshal.load", "marshal.loads",
+        "sys._current_exceptions", "sys._current_frames", "sys._getframe", "sys._getframemodulename",
+        "sys.addaudithook",
+        "sys.set_asyncgen_hooks_finalizer", "sys.set_asyncgen_hooks_firstiter", "sys.unraisablehook",
+    }
+)  # fmt: skip
+"""Refused when the frame that raises them is the guest's own.
+
+``object.__getattr__`` is not among them: finding the frame raises it.
+"""
+
+_READ_ONLY = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
+
+
+@contextmanager
+def opened(*doors: str) -> Iterator[None]:
+    """Open doors for the length of a block: what a registered function was promised.
+
+    Where guest code runs in this thread, use `call_with_doors`.
+
+    Behind the door ``"files"`` are the files of the host, not those of the guest's workspace.
+    """
+    token = DOORS.set(DOORS.get() | frozenset(doors))
+    try:
+        with without_workspace() if "files" in doors else nullcontext():
+            yield
+    finally:
+        DOORS.reset(token)
+
+
+def call_with_doors(doors: tuple[str, ...], function: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
+    """Call a function with doors open, as `opened` does it; they are shut again whatever strikes."""
+    values: dict[ContextVar[Any], Any] = {DOORS: DOORS.get() | frozenset(doors)}
+    if "files" in doors:
+        values |= _no_workspace()
+    return call_apart(values, function, *args, **kwargs)
+
+
+def call_as_host(function: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
+    """Call a function of this library that does the host's own work, with the files of the host."""
+    return call_apart({CURRENT: None, **_no_workspace()}, function, *args, **kwargs)
+
+
+def _no_workspace() -> dict[ContextVar[Any], Any]:
+    monkeyfs = sys.modules.get("monkeyfs.context")  # without it there is no workspace in this process
+    return {} if monkeyfs is None else {monkeyfs.current_fs: None}
+
+
+def without_workspace() -> AbstractContextManager[None]:
+    """Let this context see the files of the host, where it saw those of a workspace."""
+    monkeyfs = sys.modules.get("monkeyfs.context")  # without it there is no workspace in this process
+    suspended: AbstractContextManager[None] = _NOTHING if monkeyfs is None else monkeyfs.suspend()
+    return suspended
+
+
+_NOTHING = nullcontext()
+
+
+def _hook(event: str, args: tuple[Any, ...]) -> None:
+    guards = CURRENT.get()
+    if guards is None or (guards.run is None and CARRIED.get()):  # a library's thread outlives the run
+        return
+    verdict = _VERDICTS.get(event)
+    if verdict is None:
+        verdict = _VERDICTS[event] = _judge(event)
+    verdict(event, args)
+
+
+Verdict = Callable[[str, tuple[Any, ...]], None]
+
+
+def _judge(event: str) -> Verdict:
+    """Choose what is done about an event, once for each name."""
+    if event == "open":
+        return _about_open
+    if event == "exec":
+        return _about_code
+    if event in _FILES:
+        return _about_files
+    if event.startswith(_NETWORK):
+        return _about_network
+    if event.startswith(_NEVER):
+        return _refuse
+    if event in _INTERPRETER:
+        return _about_interpreter
+    return _allow
+
+
+def _allow(event: str, args: tuple[Any, ...]) -> None:
+    """Let it pass."""
+
+
+def _refuse(event: str, args: tuple[Any, ...]) -> None:
+    raise SandboxError(f"{event} is not allowed while sandboxed code runs")
+
+
+def _about_open(event: str, args: tuple[Any, ...]) -> None:
+    path, mode, flags = args
+    if "files" in DOORS.get() or _is_installation(path, mode, flags) or _is_import(mode, flags):
+        return
+    raise _kind_of_refusal()(
+        f"opening {path!r} is not allowed while sandboxed code runs; "
+        "register the function that needs it with host_fs_access=True"
+    )
+
+
+class _RefusedFile(SandboxError, OSError):
+    """Refuses a file that its reader or writer does without.
+
+    ``linecache`` leaves out the source of a line to be shown; the import system leaves the
+    bytecode of a module unwritten.
+    """
+
+
+def _kind_of_refusal() -> type[SandboxError]:
+    return _RefusedFile if _is_for_a_line() or _is_import_system(_raising_frame()) else SandboxError
+
+
+def _is_for_a_line() -> bool:
+    """Tell whether ``linecache`` reads: an event loop in debug mode asks it where each callback is from."""
+    frame = _raising_frame()
+    around = None if frame is None else frame.f_back
+    return around is not None and around.f_globals.get("__name__") == "linecache"
+
+
+def _about_files(event: str, args: tuple[Any, ...]) -> None:
+    if "files" in DOORS.get() or (event == "os.listdir" and _is_import("r", 0)):
+        return
+    if event in _LISTS and args and _is_installation(args[0], "r", 0):
+        return
+    guards = CURRENT.get()
+    if event in _COMPOSED and guards is not None and guards.files is not None:
+        return
+    where = f" of {args[0]!r}" if args and isinstance(args[0], (str, bytes)) else ""
+    raise _kind_of_refusal()(
+        f"{event}{where} is not allowed while sandboxed code runs; "
+        "register the function that needs it with host_fs_access=True"
+    )
+
+
+def _about_network(event: str, args: tuple[Any, ...]) -> None:
+    if "network" not in DOORS.get():
+        raise SandboxError(
+            f"{event} is not allowed while sandboxed code runs; "
+            "register the function that needs it with network_access=True"
+        )
+
+
+def _about_code(event: str, args: tuple[Any, ...]) -> None:
+    guards = CURRENT.get()
+    # The session's own comes with each run: finding the frame is a fifth of what a short one takes.
+    if guards is None or args[0] is not guards.program:
+        _about_interpreter(event, args)
+
+
+def _about_interpreter(event: str, args: tuple[Any, ...]) -> None:
+    guards = CURRENT.get()
+    frame = _raising_frame()
+    if guards is not None and frame is not None and frame.f_builtins is guards.builtins:
+        if event == "import":
+            return  # the import statement: decided by the guarded import
+        _refuse(event, args)
+    if guards is not None and frame is not None and event == "exec" and forward.is_evaluated_in(frame):
+        forward.check(guards, frame)
+
+
+def _raising_frame() -> types.FrameType | None:
+    """Find the frame that raised the event being judged: the first one outside this module."""
+    frame: types.FrameType | None = None
+    try:
+        _raise()
+    except LookupError as here:  # not sys._getframe: that would be an event itself
+        frame = here.__traceback__.tb_frame if here.__traceback__ else None
+    while frame is not None and frame.f_globals is globals():
+        frame = frame.f_back
+    return frame
+
+
+def _raise() -> None:
+    raise LookupError
+
+
+def _is_import(mode: Any, flags: Any) -> bool:
+    """Tell whether the import system itself reads: a library that imports more of itself as it works."""
+    return _reads(mode, flags) and _is_import_system(_raising_frame())
+
+
+def _is_import_system(frame: types.FrameType | None) -> bool:
+    return frame is not None and frame.f_code.co_filename.startswith("<frozen importlib")
+
+
+def _reads(mode: Any, flags: Any) -> bool:
+    if isinstance(mode, str) and set(mode) & set("wax+"):
+        return False
+    return not (isinstance(flags, int) and flags & ~_READ_ONLY)
+
+
+def _is_installation(path: Any, mode: Any, flags: Any) -> bool:
+    """Tell whether a file is part of the interpreter's installation and opened for reading."""
+    if not _reads(mode, flags):
+        return False
+    if isinstance(path, int):
+        return False
+    try:
+        real = os.path.realpath(os.fsdecode(path))
+    except (TypeError, ValueError):
+        return False
+    return (real + os.sep).startswith(_Installed.roots)
+
+
+def _roots() -> tuple[str, ...]:
+    import sysconfig  # slow to import, and needed once a process that runs guest code
+    from pathlib import Path
+
+    paths = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+    paths |= {
+        str(Path(os.__file__).parent),  # a zip file, in a browser
+        "/sys/fs/cgroup",
+        "/sys/devices/system/cpu",  # how many cores there are
+        "/usr/share/zoneinfo",
+        "/usr/lib/zoneinfo",
+        "/etc/localtime",
+        "/etc/zoneinfo",
+    }
+    return tuple(os.path.realpath(path) + os.sep for path in paths if path)
+
+
+_VERDICTS: dict[str, Verdict] = {}
+
+
+class _Installed:
+    """Whether the hook stands in this process, and what it lets libraries read of the installation."""
+
+    done = False
+    roots: tuple[str, ...] = ()
+
+
+def install() -> None:
+    """Put up the wall, once a process."""
+    if not _Installed.done:
+        _Installed.roots = _roots()
+        caches.install()
+        copied.install()
+        enums.install()
+        foreign_threads.install()
+        forward.install()
+        generic.install()
+        managers.install()
+        methods.install()
+        protocols.install()
+        sys.addaudithook(_hook)
+        _Installed.done = True

@@ -1,0 +1,162 @@
+"""How much memory and how many files a run may have: soft limits of the process, for its length."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Self
+
+from agex.sandbox.runtime.limits import Limits, Stop
+
+if TYPE_CHECKING:
+    import mmap
+
+__all__ = ["Held", "resource_limits"]
+
+
+class Held:
+    """The process is held to no limits of resources."""
+
+    def __enter__(self) -> Self:
+        self.begin()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.end()
+
+    def begin(self) -> None:
+        """Put the limits in force."""
+
+    def ease(self) -> None:
+        """Give the host memory to go on with, where the guest has taken all that there was."""
+
+    def end(self) -> None:
+        """Lift the limits; may be called again."""
+
+
+_UNLIMITED = Held()
+
+
+def resource_limits(limits: Limits, *, of_text: bool = False) -> Held:
+    """Hold the process to *limits* of memory and open files for the length of a block.
+
+    With *of_text* the text of an error is made in it: the guest may keep all that its run took.
+    """
+    if limits.memory_mb is None and limits.open_files is None:
+        return _UNLIMITED
+    if of_text and limits.memory_mb is not None:
+        return _HeldTo(limits._replace(memory_mb=_TEXT_MB))
+    return _HeldTo(limits)
+
+
+_TEXT_MB = 16
+"""What the text of an error may take of memory, where that is limited."""
+
+
+class _HeldTo(Held):
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._reserve: mmap.mmap | None = None
+        self._of: list[tuple[_SoftLimit, int]] = []
+
+    def begin(self) -> None:
+        import mmap
+        import resource
+
+        memory_mb, open_files = self._limits.memory_mb, self._limits.open_files
+        try:
+            if memory_mb is not None:
+                self._reserve = _as_host(mmap.mmap, -1, _RESERVE)
+                self._hold(_memory, resource.RLIMIT_AS, _as_host(_address_space) + (memory_mb << 20))
+            if open_files is not None:
+                self._hold(_files, resource.RLIMIT_NOFILE, open_files)
+        except BaseException:
+            self.end()
+            raise
+
+    def _hold(self, limit: _SoftLimit, which: int, value: int) -> None:
+        self._of.append((limit, which))
+        limit.hold(self, which, value)
+
+    def ease(self) -> None:
+        if self._reserve is not None:
+            self._reserve.close()
+
+    def end(self) -> None:
+        self.ease()
+        while self._of:
+            limit, which = self._of[-1]
+            limit.release(self, which)
+            self._of.pop()
+
+
+_RESERVE = 4 << 20
+"""Address space that is taken and not used: to lift a limit of memory takes some, for arenas and stacks."""
+
+
+def _as_host(function: Callable[..., Any], *args: Any) -> Any:
+    """Do the host's own work, also for a run within another one, which is behind the wall."""
+    from agex.sandbox.runtime import audit_hook as wall  # which needs this module itself
+
+    return wall.call_as_host(function, *args)
+
+
+class _SoftLimit:
+    """The process's limit of one resource: the least of what the runs that are on want, else the host's own.
+
+    Runs of several threads end in any order, so none may put back what it found.
+    """
+
+    def __init__(self) -> None:
+        self.reset_lock()
+        self._wanted: dict[Held, int] = {}
+        self._of_host = 0
+
+    def reset_lock(self) -> None:
+        self._lock = threading.RLock()  # a run may begin with it held: see _Watchdog
+
+    def hold(self, of: Held, which: int, value: int) -> None:
+        """Lower the limit to *value*, or as far as it can be, until it is released."""
+        import resource
+
+        with self._lock:
+            if not self._wanted:
+                self._of_host = resource.getrlimit(which)[0]
+            self._wanted[of] = value
+            _as_host(self._apply, which)
+
+    def release(self, of: Held, which: int) -> None:
+        """Undo a `hold`; may be called again."""
+        with self._lock:
+            self._wanted.pop(of, None)
+            try:
+                _as_host(self._apply, which)
+            except Stop:  # the strike of a run around this one; the next comes later than this
+                _as_host(self._apply, which)
+                raise
+
+    def _apply(self, which: int) -> None:
+        import resource
+
+        endless, hard = resource.RLIM_INFINITY, resource.getrlimit(which)[1]
+        ceilings = [each for each in (self._of_host, hard, *self._wanted.values()) if each != endless]
+        resource.setrlimit(which, (min(ceilings, default=endless), hard))
+
+
+_memory = _SoftLimit()
+_files = _SoftLimit()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_memory.reset_lock)  # another thread may have it
+    os.register_at_fork(after_in_child=_files.reset_lock)
+
+
+def _address_space() -> int:
+    """Measure the address space of this process, in bytes."""
+    import resource
+    from pathlib import Path
+
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    except FileNotFoundError:  # no /proc: macOS counts resident memory in bytes
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -1,0 +1,3 @@
+"""The sub-room stdlib."""
+
+__all__: list[str] = []

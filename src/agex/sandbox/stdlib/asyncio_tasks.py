@@ -1,0 +1,443 @@
+"""The members of ``asyncio`` that make tasks, and the end of the tasks that a run leaves behind.
+
+The real ones take whatever says that it is a future, ask it for its event loop and have
+that loop call what waits for the result, in the context of the host: all of the sandbox's
+own variables are in it. And what they make runs in the loop of the host for as long as it
+likes. So a guest's tasks are known here from when they are made, and end with its run,
+while its limits still hold.
+"""
+
+from __future__ import annotations
+
+import collections.abc
+import contextvars
+import functools
+import inspect
+import math
+import sys
+import types
+import weakref
+from collections.abc import Awaitable, Callable, Generator
+from contextvars import copy_context
+from typing import TYPE_CHECKING, Any
+
+from agex.errors import SandboxTypeError
+from agex.sandbox.classes.errors import check_keywords
+from agex.sandbox.patches import methods
+from agex.sandbox.runtime.apart import take_over
+from agex.sandbox.runtime.asyncio_cleanup import no_exit
+from agex.sandbox.runtime.closing import asked, closed_by
+from agex.sandbox.runtime.context import CURRENT
+from agex.sandbox.runtime.limits import Stop
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from agex.sandbox.guards.guards import Guards
+
+__all__ = ["ASYNCIO", "end_tasks", "is_coroutine", "late_members", "run_apart"]
+
+_made: weakref.WeakKeyDictionary[Guards, weakref.WeakSet[Any]] = weakref.WeakKeyDictionary()
+"""The tasks that guests made, by whose guest."""
+
+
+_within: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+"""The coroutines of guests, by those of ours that step them."""
+
+
+def _noted(task: Any) -> Any:
+    """Note that the guest made a task."""
+    import asyncio
+
+    guards = CURRENT.get()
+    if guards is not None:
+        _made.setdefault(guards, weakref.WeakSet()).add(task)
+    task.add_done_callback(asked)
+    inner = _within.get(task.get_coro()) if isinstance(task, asyncio.Task) else None
+    if inner is not None:
+        task.add_done_callback(functools.partial(_close, inner))
+    return task
+
+
+def _close(coro: Any, task: object) -> None:
+    """Close what was cancelled before it began: nobody has awaited it."""
+    coro.close()
+
+
+def _task(awaitable: Any) -> Any:
+    """Give a task or future of asyncio's own for what a guest would have one for."""
+    import asyncio  # takes longer than the rest of this room; a guest that is here has imported it
+
+    native = _native(awaitable, asyncio.Future)
+    is_future = isinstance(native, asyncio.Future)
+    return native if is_future else _noted(asyncio.ensure_future(_coroutine(native)))
+
+
+def _native(awaitable: Any, future: type) -> Any:
+    """Give a coroutine of ours in place of an object that could answer for a future."""
+    class_ = type(awaitable)
+    if class_ is types.CoroutineType or issubclass(class_, future):
+        return awaitable
+    if not inspect.isawaitable(awaitable):
+        raise TypeError("An asyncio.Future, a coroutine or an awaitable is required")
+    return _awaited(awaitable)
+
+
+async def _awaited(awaitable: Any) -> Any:
+    return await awaitable
+
+
+def is_coroutine(obj: Any) -> bool:
+    """Tell what ``asyncio.iscoroutine`` tells, which keeps the classes that it has seen for good."""
+    return isinstance(obj, _COROUTINES)
+
+
+_COROUTINES: tuple[type, ...] = (types.CoroutineType, collections.abc.Coroutine)
+if sys.version_info < (3, 12):
+    _COROUTINES += (types.GeneratorType,)
+
+
+def _coroutine(coro: Any) -> Any:
+    """Give a coroutine of ours that steps the guest's, or an object that is only like one."""
+    if not is_coroutine(coro):
+        return coro
+    native: Any = coro if type(coro) is types.CoroutineType else _awaited(coro)
+    made: Any = _of_task(CURRENT.get(), native)
+    made.__name__, made.__qualname__ = native.__name__, native.__qualname__
+    _within[made] = native
+    return made
+
+
+async def _of_task(guards: Guards | None, coro: Any) -> Any:
+    with no_exit():
+        return await _stepped(guards, coro)
+
+
+@types.coroutine
+def _stepped(guards: Guards | None, coro: Any) -> Generator[Any, Any, Any]:
+    """Step a coroutine. One that goes on when it is cancelled, with its time over, gets `Stop` from then on.
+
+    ``asyncio.Condition.wait`` tries for its lock until it has it, whatever cancels it.
+    """
+    import asyncio
+
+    step, given, was_cancelled = coro.send, None, False
+    while True:
+        if guards is not None:
+            guards.hooks.go_on()
+        try:
+            waited = step(given)
+        except StopIteration as done:
+            return done.value
+        finally:
+            if guards is not None:
+                guards.hooks.wait(guards.classes.made())
+        try:
+            given = yield waited
+            step = coro.send
+        except GeneratorExit:  # it is dropped, as it may be where a limit struck in the event loop
+            coro.close()
+            raise
+        except BaseException as error:  # noqa: BLE001 - handed on
+            step, given = coro.throw, error
+            if type(error) is asyncio.CancelledError and guards is not None and guards.switch.is_on:
+                given = Stop() if was_cancelled else error
+                was_cancelled = True
+
+
+def ensure_future(coro_or_future: Any) -> Any:
+    """Do what ``asyncio.ensure_future`` does."""
+    return _task(coro_or_future)
+
+
+def gather(*coros_or_futures: Any, return_exceptions: bool = False) -> Any:
+    """Do what ``asyncio.gather`` does."""
+    import asyncio
+
+    tasks = {id(each): _task(each) for each in coros_or_futures}
+    given = [tasks[id(each)] for each in coros_or_futures]
+    return _noted(asyncio.gather(*given, return_exceptions=bool(return_exceptions)))
+
+
+def create_task(coro: Any, *, name: Any = None, **options: Any) -> Any:
+    """Do what ``asyncio.create_task`` does."""
+    import asyncio
+
+    return _noted(asyncio.create_task(_coroutine(coro), name=name, **_checked(options)))
+
+
+def _checked(options: dict[str, Any]) -> dict[str, Any]:
+    """Refuse a context that is none: the event loop would call its ``run`` in the context of the host."""
+    check_keywords(options)
+    context = options.get("context")
+    if context is not None and type(context) is not contextvars.Context:
+        raise SandboxTypeError(f"a task needs a contextvars.Context, got {type(context).__name__}")
+    return options
+
+
+async def sleep(delay: Any, result: Any = None) -> Any:
+    """Do what ``asyncio.sleep`` does."""
+    import asyncio
+
+    return await asyncio.sleep(seconds(delay), result)
+
+
+def timeout(delay: Any) -> Any:
+    """Do what ``asyncio.timeout`` does."""
+    import asyncio
+
+    return asyncio.timeout(seconds(delay))
+
+
+async def wait(fs: Any, *, timeout: Any = None, return_when: Any = "ALL_COMPLETED") -> Any:  # noqa: ASYNC109
+    """Do what ``asyncio.wait`` does."""
+    import asyncio
+
+    return await asyncio.wait(fs, timeout=seconds(timeout), return_when=return_when)
+
+
+async def wait_for(fut: Any, timeout: Any) -> Any:  # noqa: ASYNC109 - the parameter that it has
+    """Do what ``asyncio.wait_for`` does."""
+    import asyncio
+
+    makes_a_task = sys.version_info < (3, 12)
+    native = _task(fut) if makes_a_task else _native(fut, asyncio.Future)
+    return await asyncio.wait_for(native, seconds(timeout))
+
+
+def seconds(given: Any) -> Any:
+    """Give a time as a plain number: the event loop of the host goes on to compare it with its own times.
+
+    One that a guest's code speaks for would raise there, and one that is no number is in no order.
+    """
+    if given is None or type(given) is int:
+        return given
+    plain = given if type(given) is float else math.ldexp(given, 0)  # which takes no text, as float() does
+    if math.isnan(plain):
+        raise ValueError("Invalid delay: NaN (not a number)")
+    return plain
+
+
+def as_completed(fs: Any, *, timeout: Any = None) -> Any:
+    """Do what ``asyncio.as_completed`` does."""
+    import asyncio
+
+    if isinstance(fs, asyncio.Future) or is_coroutine(fs):
+        raise TypeError(f"expect an iterable of futures, not {type(fs).__name__}")
+    given = {id(each): each for each in fs}
+    return asyncio.as_completed([_task(each) for each in given.values()], timeout=seconds(timeout))
+
+
+ASYNCIO: dict[str, Any] = {
+    "as_completed": as_completed,
+    "create_task": create_task,
+    "ensure_future": ensure_future,
+    "gather": gather,
+    "sleep": sleep,
+    "timeout": timeout,
+    "wait": wait,
+    "wait_for": wait_for,
+}
+"""The members of ``asyncio`` that are guarded."""
+
+
+@functools.cache
+def late_members() -> dict[str, Any]:
+    """Give those that can be made only once ``asyncio`` is imported."""
+    import asyncio
+
+    def create_task(self: Any, coro: Any, **options: Any) -> Any:
+        """Do what the method of ``asyncio.TaskGroup`` does."""
+        return _noted(real(self, _coroutine(coro), **_checked(options)))
+
+    own = {name: getattr(value, "__wrapped__", value) for name, value in vars(asyncio.TaskGroup).items()}
+    real = own["create_task"]
+    _reschedule_by_numbers(asyncio.Timeout)
+    # These put the loop of the host, or its task, into self, or have that loop call what self has.
+    methods.hold(asyncio.Timeout, "__aenter__", "__aexit__")
+    methods.hold(asyncio.TaskGroup, *_OF_GROUPS)
+    methods.hold(asyncio.Event, "clear", "set")
+    methods.hold(asyncio.Lock, "acquire", "release")
+    methods.hold(asyncio.Queue, "put_nowait", "task_done")
+    if sys.version_info >= (3, 13):
+        methods.hold(asyncio.Queue, "shutdown")
+    methods.hold(asyncio.Semaphore, "acquire", "release")
+    methods.hold(asyncio.BoundedSemaphore, "release")
+    namespace = {name: value for name, value in own.items() if name not in {"__dict__", "__weakref__"}}
+    # Without the real one as a base, on which a guest could build. It holds the loop of the host: a guest's
+    # class over this one is as one over a class of the host.
+    task_group = type("TaskGroup", (), {**namespace, "create_task": create_task})
+    methods.hold(task_group, *_OF_GROUPS)
+    return {"TaskGroup": task_group}
+
+
+_OF_GROUPS = ("__aenter__", "__aexit__", "create_task")
+
+
+def _reschedule_by_numbers(timeout: Any) -> None:
+    """Have ``asyncio.Timeout.reschedule`` take plain numbers, once a process: guests hold real ones."""
+    methods.hold(timeout, "reschedule")
+    real = timeout.reschedule
+
+    @functools.wraps(real)
+    def reschedule(self: Any, when: Any) -> None:
+        real(self, seconds(when))
+
+    timeout.reschedule = reschedule
+
+
+_CLEANING = 1.0
+"""Seconds in which what was cancelled at its time limit may tidy up, a function of the host's among it."""
+_REPEAT = 0.05
+"""Seconds until it is ended anew after that."""
+
+
+async def run_apart(
+    guards: Guards,
+    work: Callable[[], Awaitable[None]],
+    seconds: float | None,
+    expire: Callable[[], None],
+) -> None:
+    """Run a guest's program in a task of its own, which is cancelled when its time is over.
+
+    Between its steps the event loop does what it likes, and the hooks are shut.
+
+    A limit or a group that it enters and never leaves cancels the task in which that was done, whenever it
+    likes. It is never the host's.
+
+    Where the host cancels, the program may tidy up for as long as at its time limit, whatever it catches.
+    """
+    import asyncio
+
+    raised: list[BaseException] = []
+
+    async def guest() -> None:
+        try:
+            await _stepped(guards, work())
+        except BaseException as error:  # noqa: BLE001 - some kinds would end the event loop
+            raised.append(error)
+
+    loop, context = asyncio.get_running_loop(), copy_context()
+    task = asyncio.create_task(guest(), context=context)
+    striker = _Striker(loop, task, expire)
+    if seconds is not None:
+        striker.strike_in(seconds, _CLEANING)
+    try:
+        cancelled = await _done(task, striker)
+    finally:
+        striker.end()
+    # A decimal context, what a function of the host's sets. Not in a coroutine that is dropped: that may be
+    # in a context of the host's, which would be the guest's then.
+    take_over(context)
+    if cancelled is not None:
+        raise cancelled
+    if raised:
+        raise raised.pop()
+    task.result()  # raises where it was cancelled before it began
+
+
+async def _done(task: asyncio.Task[None], striker: _Striker) -> asyncio.CancelledError | None:
+    """Wait for a task to its end; give what cancelled the present one meanwhile."""
+    import asyncio
+
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.wait((task,))  # awaited itself, it would be cancelled in place of the present one
+        except asyncio.CancelledError as error:
+            task.cancel()
+            if cancelled is None:
+                striker.strike_in(_CLEANING, _REPEAT)
+            cancelled = error
+    return cancelled
+
+
+class _Striker:
+    """Ends a task when its time is over, and again until it is done."""
+
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, task: asyncio.Task[None], expire: Callable[[], None]
+    ) -> None:
+        self._loop = loop
+        self._task = task
+        self._expire = expire
+        self._timer: asyncio.TimerHandle | None = None
+
+    def strike_in(self, seconds: float, again: float) -> None:
+        """End it after *seconds*, and anew *again* seconds later."""
+        self.end()
+        self._timer = self._loop.call_later(seconds, self._strike, again)
+
+    def _strike(self, again: float) -> None:
+        self._expire()
+        self._task.cancel()
+        self.strike_in(again, _REPEAT)
+
+    def end(self) -> None:
+        """Strike no more."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+
+_SOFT_TURNS = 20
+"""Turns of the event loop in which a cancelled task may tidy up: a ``finally`` with a few awaits."""
+_HARD_TURNS = 20
+"""Turns in which it is cancelled anew, and stop checks end what catches that."""
+_LAST_TURNS = 3
+"""Turns for what is called when a task is done, and for what waits for several."""
+
+
+async def end_tasks(guards: Guards) -> None:
+    """End what a guest left running in the event loop, with the clock of its run still on."""
+    import asyncio
+
+    await asyncio.sleep(0)  # what was dropped just now is closed by a task that starts in the next turn
+    if guards not in _made and not _left(guards):
+        return
+    was_on = guards.switch.is_on
+    ended: weakref.WeakSet[Any] = weakref.WeakSet()
+    quiet = 0
+    try:
+        for turn in range(_SOFT_TURNS + _HARD_TURNS):
+            if turn == _SOFT_TURNS:
+                guards.switch.turn_on()
+            tasks = _left(guards)
+            for task in tasks:
+                if turn >= _SOFT_TURNS or (task not in ended and not closed_by(task.get_coro())):
+                    task.cancel()
+                ended.add(task)
+            quiet = 0 if tasks else quiet + 1
+            if quiet > _LAST_TURNS:
+                break
+            await asyncio.sleep(0)
+    finally:
+        if not was_on:
+            guards.switch.turn_off()
+        _made.pop(guards, None)
+        for task in ended:
+            if task.done():
+                asked(task)
+
+
+def _left(guards: Guards) -> list[Any]:
+    """Give the tasks that a guest made and that are not done, but for the present one."""
+    import asyncio
+
+    known, present = _made.get(guards, ()), asyncio.current_task()
+    return [
+        task
+        for task in asyncio.all_tasks()
+        if task is not present and (task in known or _runs_code_of(guards, task.get_coro()))
+    ]
+
+
+def _runs_code_of(guards: Guards, coro: Any) -> bool:
+    """Tell whether a coroutine is a guest's. One of a class of the guest's would answer what it likes."""
+    frame: types.FrameType | None = None
+    if type(coro) is types.CoroutineType:
+        frame = coro.cr_frame
+    elif type(coro) is types.GeneratorType:
+        frame = coro.gi_frame
+    elif (generator := closed_by(coro)) is not None:
+        frame = generator.ag_frame
+    return frame is not None and frame.f_builtins is guards.builtins

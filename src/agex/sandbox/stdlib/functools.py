@@ -1,0 +1,397 @@
+"""The decorators of the standard library that write to what they are given, or read its annotations.
+
+They do what the real ones do, reading and writing as guest code may: onto functions and
+classes of the guest. An annotation that is text is evaluated as guest code.
+"""
+
+from __future__ import annotations
+
+import abc
+import contextlib
+import functools
+import types
+import typing
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from agex.errors import SandboxError, SandboxTypeError
+from agex.sandbox.classes import lru_caches as memoized
+from agex.sandbox.classes import stand_ins as instead
+from agex.sandbox.classes.errors import exact_name
+from agex.sandbox.runtime.context import asking
+from agex.sandbox.runtime.scopes import is_bindable
+from agex.sandbox.stdlib.builtins import print_
+from agex.sandbox.stdlib.cached import CachedProperty
+from agex.sandbox.stdlib.typing import get_type_hints
+
+if typing.TYPE_CHECKING:
+    from agex.sandbox.guards.guards import Guards
+
+__all__ = ["ABC", "CONTEXTLIB", "FUNCTOOLS", "typing_marks", "writing"]
+
+
+def writing(decorator: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Give a decorator that writes to its argument for functions and classes of the guest only."""
+
+    def decorate(subject: Any) -> Any:
+        guards = asking()
+        if isinstance(subject, (property, classmethod, staticmethod)):
+            return decorator(subject)
+        if guards is None or not (
+            guards.is_guest_function(subject)
+            or (isinstance(subject, type) and guards.classes.is_guest(subject))
+        ):
+            raise SandboxTypeError(
+                f"{decorate.__name__}() changes what it is given; use it on your own classes and functions"
+            )
+        return decorator(subject)
+
+    decorate.__name__ = decorate.__qualname__ = decorator.__name__
+    return decorate
+
+
+# -- wraps
+
+
+def update_wrapper(
+    wrapper: Any,
+    wrapped: Any,
+    assigned: Iterable[str] = functools.WRAPPER_ASSIGNMENTS,
+    updated: Iterable[str] = functools.WRAPPER_UPDATES,
+) -> Any:
+    """Do what ``functools.update_wrapper`` does, onto functions and objects of the guest only."""
+    guards = asking()
+    if guards is None or not (guards.is_guest_function(wrapper) or guards.is_own(wrapper)):
+        raise SandboxTypeError(
+            "update_wrapper() and wraps() write to what they are given; use them on a function of your own"
+        )
+    names = tuple(map(exact_name, assigned))  # a str of the guest may lie about what it starts with
+    for name in names:
+        # Python 3.14 names what would evaluate the annotations; here they are there already, and copied.
+        is_late = name == "__annotate__"
+        read = "__annotations__" if is_late else name
+        try:
+            value = guards.getattr(wrapped, read)
+        except SandboxError:
+            raise
+        except AttributeError:
+            continue
+        guards.setattr(wrapper, read, dict(value) if is_late else value)
+    for name in tuple(map(exact_name, updated)):
+        found = _attributes(guards, wrapped) if name == "__dict__" else guards.getattr(wrapped, name, {})
+        guards.getattr(guards.getattr(wrapper, name), "update")(found)
+    guards.setattr(wrapper, "__wrapped__", wrapped)
+    return wrapper
+
+
+def _attributes(guards: Guards, wrapped: Any) -> Mapping[str, Any]:
+    """Give what ``vars(wrapped)`` holds, of an object of the host only what is public."""
+    if guards.is_own(wrapped) or guards.is_guest_function(wrapped):
+        found = guards.vars(wrapped) if hasattr(wrapped, "__dict__") else {}
+        return {name: found[name] for name in found if is_bindable(name)}
+    names = [name for name in getattr(wrapped, "__dict__", {}) if not name.startswith("_")]
+    return {name: guards.getattr(wrapped, name) for name in names}
+
+
+def wraps(
+    wrapped: Any,
+    assigned: Iterable[str] = functools.WRAPPER_ASSIGNMENTS,
+    updated: Iterable[str] = functools.WRAPPER_UPDATES,
+) -> Callable[..., Any]:
+    """Do what ``functools.wraps`` does, onto functions and objects of the guest only."""
+    return functools.partial(update_wrapper, wrapped=wrapped, assigned=assigned, updated=updated)
+
+
+def bare(func: Any) -> Any:
+    """Give what a decorator may wrap: it copies the namespace of that, where no rule of a class holds."""
+    guards = asking()
+    if issubclass(type(func), _BARE) or not callable(func) or guards is None or guards.is_own(func):
+        return func
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return func(*args, **kwargs)
+
+    for name in ("__module__", "__name__", "__qualname__", "__doc__"):
+        with contextlib.suppress(AttributeError):
+            setattr(call, name, getattr(func, name))
+    return call
+
+
+_BARE = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, functools.partial)
+
+
+def cache(user_function: Any, /) -> Any:
+    """Do what ``functools.cache`` does."""
+    return memoized.note(functools.cache(bare(user_function)))
+
+
+def lru_cache(maxsize: Any = 128, typed: bool = False) -> Any:
+    """Do what ``functools.lru_cache`` does."""
+    decorate: Any = functools.lru_cache(bare(maxsize), typed)
+    if callable(maxsize):
+        return memoized.note(decorate)
+    return lambda user_function: memoized.note(decorate(bare(user_function)))
+
+
+def contextmanager(func: Any) -> Any:
+    """Do what ``contextlib.contextmanager`` does."""
+    return contextlib.contextmanager(bare(func))
+
+
+def asynccontextmanager(func: Any) -> Any:
+    """Do what ``contextlib.asynccontextmanager`` does."""
+    return contextlib.asynccontextmanager(bare(func))
+
+
+# -- single dispatch
+
+
+def singledispatch(func: Any) -> Any:
+    """Do what ``functools.singledispatch`` does; an annotation that is text is evaluated as guest code."""
+    return _guarded(functools.singledispatch(bare(func)))
+
+
+def _guarded(dispatcher: Any) -> Any:
+    """Let a dispatcher read the annotations of what it is given as guest code may."""
+    real = dispatcher.register
+
+    def register(cls: Any, func: Any = None) -> Any:
+        if func is not None:
+            return real(cls, func)  # raises where cls is no class, and evaluates nothing
+        if _is_dispatchable(cls):
+            return lambda func: register(cls, func)
+        return real(_first_annotation(cls), cls)
+
+    dispatcher.register = register
+    return dispatcher
+
+
+def _is_dispatchable(cls: Any) -> bool:
+    if _is_union(cls):
+        return all(isinstance(each, type) for each in typing.get_args(cls))
+    return isinstance(cls, type)
+
+
+def _is_union(cls: Any) -> bool:
+    return typing.get_origin(cls) in {typing.Union, types.UnionType}
+
+
+def _first_annotation(function: Any) -> Any:
+    if not getattr(function, "__annotations__", {}):
+        raise TypeError(
+            f"Invalid first argument to `register()`: {function!r}. Use either `@register(some_class)` or "
+            "plain `@register` on an annotated function."
+        )
+    name, cls = next(iter(get_type_hints(function).items()))
+    if not _is_dispatchable(cls):
+        what = "not all arguments are classes" if _is_union(cls) else "is not a class"
+        raise TypeError(f"Invalid annotation for {name!r}. {cls!r} {what}.")
+    return cls
+
+
+def _init(self: Any, func: Any) -> None:
+    kind: Any = type(func)
+    method = kind(bare(func.__func__)) if kind in {classmethod, staticmethod} else bare(func)
+    state = vars(functools.singledispatchmethod(method))
+    # Not by setattr: the dispatcher as it was is nothing that a subclass may see.
+    vars(self).update(state, dispatcher=_guarded(state["dispatcher"]), func=method)
+
+
+class _Dispatching:
+    """What a dispatching method is asked for, which gives functions only."""
+
+    _method_cache = None  # in Python 3.13.0
+
+    def __init__(self, real: Any) -> None:
+        self._dispatch = real.dispatcher.dispatch
+        self.dispatcher, self.func, self.register = self, real.func, real.register
+        self.__isabstractmethod__ = real.__isabstractmethod__
+
+    def dispatch(self, cls: Any) -> Any:
+        return _bindable(self._dispatch(cls))
+
+
+def _bindable(func: Any) -> Any:
+    """Refuse what reads where it is bound: a property of the host's would read, or write to, any object."""
+    behind = func
+    while issubclass(type(behind), (classmethod, staticmethod)):
+        behind = _BEHIND[issubclass(type(behind), classmethod)](behind)
+    if issubclass(type(behind), _READERS):
+        raise SandboxTypeError(f"a method is made of a function here, got {type(behind).__name__}")
+    return _as_bound(func) if type(func) is types.MethodType else func
+
+
+def _as_bound(method: types.MethodType) -> Any:
+    """Give a method of the host's as what stays with its object: it does so itself since Python 3.13."""
+    guards = asking()
+    if guards is not None and guards.is_guest_function(method.__func__):
+        return method
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return method(*args, **kwargs)
+
+    return call
+
+
+_BEHIND = {
+    True: vars(classmethod)["__func__"].__get__,
+    False: vars(staticmethod)["__func__"].__get__,
+}
+_READERS = (
+    property,
+    functools.cached_property,
+    types.MemberDescriptorType,
+    types.GetSetDescriptorType,
+)
+
+
+def _get(self: Any, obj: Any, cls: Any = None) -> Any:
+    method = _real_get(_Dispatching(self), obj, cls)
+    if type(method) is types.FunctionType:
+        for name in vars(method).keys() - _OF_METHOD:  # of what a subclass has for the function
+            del vars(method)[name]  # not by delattr: a class method has its __name__ there, too
+    return method
+
+
+_real_get: Any = functools.singledispatchmethod.__get__
+_OF_METHOD = {"__isabstractmethod__", "__wrapped__", "register"}
+
+
+# Made of the functions of the real one, not derived from it: with a base's ``__init__`` a subclass of the
+# guest's would have the real dispatcher, which evaluates annotations unguarded.
+singledispatchmethod = instead.stands_for(
+    functools.singledispatchmethod,
+    type(
+        "singledispatchmethod",
+        (),
+        {
+            **{
+                name: value
+                for name, value in vars(functools.singledispatchmethod).items()
+                if name not in {"__dict__", "__weakref__"}
+            },
+            "__get__": _get,
+            "__init__": _init,
+        },
+    ),
+)
+"""``functools.singledispatchmethod``; an annotation that is text is evaluated as guest code."""
+
+
+def _init_partial(self: Any, func: Any, /, *args: Any, **keywords: Any) -> None:
+    if isinstance(func, partialmethod):  # the real one takes only its own apart
+        func = functools.partialmethod(func.func, *func.args, **func.keywords)
+    vars(self).update(vars(functools.partialmethod(func, *args, **keywords)))
+
+
+def _get_partial(self: Any, obj: Any, cls: Any = None) -> Any:
+    # Of what was looked at: a class over this one may give another function each time.
+    return functools.partialmethod(_bindable(self.func), *self.args, **self.keywords).__get__(obj, cls)
+
+
+partialmethod: Any = instead.stands_for(
+    functools.partialmethod,
+    type(
+        "partialmethod",
+        (),
+        {
+            **{
+                name: value
+                for name, value in vars(functools.partialmethod).items()
+                if name not in {"__dict__", "__weakref__", "__new__"}
+            },
+            "__init__": _init_partial,
+            "__get__": _get_partial,
+        },
+    ),
+)
+"""``functools.partialmethod``, of functions."""
+
+
+# -- what stands in which module
+
+
+def typing_marks() -> dict[str, Any]:
+    """Give the decorators of ``typing`` that write to what they decorate."""
+    marks = ("final", "override", "runtime_checkable")
+    found = {name: writing(getattr(typing, name)) for name in marks if hasattr(typing, name)}
+    found |= {"no_type_check": writing(no_type_check), "overload": overload, "get_overloads": get_overloads}
+    found["reveal_type"] = reveal_type
+
+    def dataclass_transform(**options: Any) -> Any:
+        return writing(typing.dataclass_transform(**options))
+
+    return {**found, "dataclass_transform": dataclass_transform}
+
+
+def no_type_check(arg: Any) -> Any:
+    """Do what ``typing.no_type_check`` does, which finds functions of a class by names that may lie."""
+    guards = asking()
+    if isinstance(arg, type):
+        for value in vars(arg).values():
+            function = getattr(value, "__func__", value)
+            if guards is not None and guards.is_guest_function(function):
+                function.__no_type_check__ = True
+    arg.__no_type_check__ = True
+    return arg
+
+
+def reveal_type(obj: Any, /) -> Any:
+    """Do what ``typing.reveal_type`` does, to the output of the run."""
+    print_(f"Runtime type is {type(obj).__name__!r}")
+    return obj
+
+
+def overload(func: Any) -> Any:
+    """Do what ``typing.overload`` does, noted with the session: typing's own register is the host's."""
+    guards = asking()
+    function = getattr(func, "__func__", func)
+    if guards is not None and guards.is_guest_function(function):
+        known = guards.notes.setdefault("overloads", {})
+        of_name = known.setdefault((str(function.__module__), str(function.__qualname__)), {})
+        of_name[function.__code__.co_firstlineno] = func
+    return typing._overload_dummy  # type: ignore[attr-defined]  # what the real one gives
+
+
+def get_overloads(func: Any) -> list[Any]:
+    """Do what ``typing.get_overloads`` does, for functions of the guest."""
+    guards = asking()
+    function = getattr(func, "__func__", func)
+    known = {} if guards is None else guards.notes.get("overloads", {})
+    return list(known.get((str(function.__module__), str(function.__qualname__)), {}).values())
+
+
+abstractmethod = writing(abc.abstractmethod)
+
+
+class _abstractclassmethod(classmethod):  # type: ignore[type-arg]  # noqa: N801 - it stands for abc's
+    """``abc.abstractclassmethod``, of a function of the guest's."""
+
+    def __init__(self, function: Any, /) -> None:
+        super().__init__(abstractmethod(function))
+
+
+class _abstractstaticmethod(staticmethod):  # type: ignore[type-arg]  # noqa: N801 - it stands for abc's
+    """``abc.abstractstaticmethod``, of a function of the guest's."""
+
+    def __init__(self, function: Any, /) -> None:
+        super().__init__(abstractmethod(function))
+
+
+ABC = {
+    "abstractclassmethod": instead.stands_for(abc.abstractclassmethod, _abstractclassmethod),
+    "abstractmethod": abstractmethod,
+    "abstractstaticmethod": instead.stands_for(abc.abstractstaticmethod, _abstractstaticmethod),
+}
+CONTEXTLIB = {"asynccontextmanager": asynccontextmanager, "contextmanager": contextmanager}
+FUNCTOOLS = {
+    "cache": cache,
+    "lru_cache": lru_cache,
+    "cached_property": CachedProperty,
+    "partialmethod": partialmethod,
+    "wraps": wraps,
+    "update_wrapper": update_wrapper,
+    "singledispatch": singledispatch,
+    "singledispatchmethod": singledispatchmethod,
+    "total_ordering": writing(functools.total_ordering),
+}

@@ -1,0 +1,201 @@
+"""Iterators over iterators, only so deep: CPython follows them on the C stack, without a check.
+
+``it = filter(None, it)`` half a million times is a row of harmless calls, and ``next(it)``
+then ends the process. What guests get as ``map``, ``zip``, ``itertools.chain`` and so on are
+subclasses whose instances know how many such iterators lie below them. They count when they
+are made, by whatever way: in ``__new__``.
+
+Some drop the iterator below at its end, also an end that is come to while it is being asked for an item:
+one of the guest's may ask for the next item of what is asking it. So they hold it for as long as they live.
+"""
+
+from __future__ import annotations
+
+import gc
+import itertools
+import operator
+import types
+from collections.abc import Callable
+from typing import Any
+
+from agex.errors import SandboxTypeError
+from agex.sandbox.classes import stand_ins as instead
+from agex.sandbox.stdlib.csv import PLAIN, alone
+
+__all__ = ["BUILTINS", "DEEPEST", "ITERTOOLS", "LazyMeta"]
+
+DEEPEST = 1_000
+"""Levels. Each takes some hundred bytes of a C stack of some MiB; CPython's own recursion goes as far."""
+
+
+class LazyMeta(type):
+    """The metaclass of the guarded iterator types."""
+
+    def __new__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> LazyMeta:
+        if bases and isinstance(bases[0], LazyMeta):
+            raise SandboxTypeError(f"{bases[0].__name__} cannot be subclassed here; write a generator")
+        return super().__new__(cls, name, bases, namespace)
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, _REAL_OF[cls])
+
+
+def _placed(made: Any, below: Any) -> Any:
+    """Note how deep an iterator goes that was made over *below*.
+
+    Raises:
+        RecursionError: too deep.
+    """
+    depth = 1 + max((_depth(each) for each in below if type(each) in _LAZY), default=0)
+    if depth > DEEPEST:
+        raise RecursionError(f"iterators nested more than {DEEPEST} deep; make a list in between")
+    if type(type(made)) is LazyMeta:  # reversed([]) is something else
+        made._depth = depth
+    return made
+
+
+def _depth(iterator: Any) -> int:
+    """Tell how many iterators lie one below the other in *iterator*, itself included."""
+    if type(type(iterator)) is LazyMeta:
+        return getattr(iterator, "_depth", 1)
+    held = gc.get_referents(iterator)  # what tee and groupby give, and what the host made
+    held += gc.get_referents(*(each for each in held if type(each) in _PARTS))
+    return 1 + max((_depth(each) for each in held if type(each) in _LAZY), default=0)
+
+
+def _from_iterable(iterable: Any, /) -> Any:
+    """Do what ``itertools.chain.from_iterable`` does."""
+    iterator = iter(iterable)  # now, as there: a generator would ask when the first item is wanted
+    if type(iterable) is list or type(iterable) is tuple:  # a set would ask a metaclass of the guest's
+        return _placed(_from_any(_followed(iterator)), iterable)
+    return _placed(_from_any(_followed(iterator)), (iterator,))
+
+
+def _followed(iterator: Any) -> Any:
+    """Give what an iterator gives; an iterator known only now is followed by Python code, which counts.
+
+    And which does not end while it is being asked: the chain would drop it then.
+    """
+    for each in iterator:
+        yield _counted(each) if type(each) in _LAZY else alone(each)
+
+
+def _counted(iterator: Any) -> Any:
+    yield from iterator
+
+
+def _tee(*args: Any, **kwargs: Any) -> Any:
+    """Do what ``itertools.tee`` does."""
+    if args and type(args[0]) in _LAZY:
+        _placed(None, args[:1])
+    return itertools.tee(*args, **kwargs)  # which says what is wrong with them
+
+
+_REAL_OF: dict[type, type] = {}
+
+
+def _first(iterable: Any = (), *rest: Any) -> tuple[Any, ...]:
+    return (iterable if type(iterable) in PLAIN else iter(iterable), *rest)
+
+
+def _all(*iterables: Any) -> tuple[Any, ...]:
+    return iterables
+
+
+def _each_alone(*iterables: Any) -> tuple[Any, ...]:
+    """Give iterators that are not asked again while they are asked: they raise then, as a generator does."""
+    return tuple(map(alone, iterables))
+
+
+_ITERATORS: dict[str, Callable[..., tuple[Any, ...]]] = {
+    **dict.fromkeys(("batched", "cycle", "islice", "pairwise"), _first),
+    "chain": _all,
+    "zip_longest": _each_alone,  # it drops an iterator as often as that ends
+}
+"""What such an iterator, one that drops what is below, is made over in place of what it is given."""
+
+
+def _holding(make: Any, of: Callable[..., tuple[Any, ...]]) -> Any:
+    def make_holding(cls: type, /, *args: Any, **kwargs: Any) -> Any:
+        held = of(*args) if args else ()
+        if "iterable" in kwargs:
+            kwargs["iterable"] = _first(kwargs["iterable"])[0]
+        made = make(cls, *held, **kwargs)
+        made._held = held, kwargs
+        return made
+
+    return make_holding
+
+
+def _accumulating(make: Any) -> Any:
+    """Make ``accumulate`` with a function in Python, which holds the total: adding may ask for the next."""
+
+    def in_python(func: Any) -> Any:
+        call = operator.add if func is None else func
+
+        def added(total: Any, each: Any) -> Any:
+            return call(total, each)
+
+        return call if type(call) is types.FunctionType else added
+
+    def make_accumulating(cls: type, /, *args: Any, **kwargs: Any) -> Any:
+        if len(args) > 1:
+            return make(cls, args[0], in_python(args[1]), *args[2:], **kwargs)
+        return make(cls, *args, **{**kwargs, "func": in_python(kwargs.get("func"))})
+
+    return make_accumulating
+
+
+def _guarded(real: type, **instead_of: Any) -> type:
+    of = _ITERATORS.get(real.__name__)
+    make: Any = real.__new__ if of is None else _holding(real.__new__, of)
+    if real is itertools.accumulate:
+        make = _accumulating(make)
+
+    def __new__(cls: type, *args: Any, **kwargs: Any) -> Any:  # noqa: N807 - it is the one of the class below
+        made = make(cls, *args, **kwargs)
+        for arg in args:
+            if type(arg) in _LAZY:
+                return _placed(made, args)
+        for arg in kwargs.values():
+            if type(arg) in _LAZY:
+                return _placed(made, (*args, *kwargs.values()))
+        return made
+
+    namespace = {
+        "__slots__": ("_depth", "_held"),
+        "__doc__": real.__doc__,
+        "__module__": real.__module__,
+        "__new__": __new__,
+    }
+    # What `super()` in the class finds is in between: the real `chain.from_iterable` counts nothing.
+    between = type(real.__name__, (real,), {"__slots__": (), "__module__": real.__module__, **instead_of})
+    made = LazyMeta(real.__name__, (between,), namespace)
+    _REAL_OF[made] = real
+    return instead.stands_for(real, made)
+
+
+_REAL = [
+    value
+    for name, value in vars(itertools).items()
+    if isinstance(value, type) and not name.startswith("_") and name not in {"count", "repeat"}
+]
+_CHAIN: type = itertools.chain
+_INNER: tuple[type, ...] = (type(itertools.tee(())[0]), type(next(iter(itertools.groupby("a")))[1]))
+_PARTS = frozenset({tuple, getattr(itertools, "_tee_dataobject", tuple)})
+
+BUILTINS: dict[str, Any] = {each.__name__: _guarded(each) for each in (enumerate, filter, map, reversed, zip)}
+"""The builtins that are guarded."""
+_from_iterable.__module__, _from_iterable.__name__ = "itertools", "from_iterable"
+_from_iterable.__qualname__ = "chain.from_iterable"
+_OF_CHAIN = {"from_iterable": staticmethod(_from_iterable)}
+ITERTOOLS: dict[str, Any] = {"tee": _tee} | {
+    each.__name__: _guarded(each, **(_OF_CHAIN if each is _CHAIN else {})) for each in _REAL
+}
+"""The members of itertools that are guarded."""
+
+
+_from_any = vars(_CHAIN)["from_iterable"].__get__(None, ITERTOOLS["chain"])
+
+_TYPES = [each for each in (*BUILTINS.values(), *ITERTOOLS.values()) if isinstance(each, type)]
+_LAZY = frozenset({*_TYPES, *_REAL, *_INNER})

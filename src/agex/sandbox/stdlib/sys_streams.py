@@ -1,0 +1,128 @@
+"""``sys.stdout`` and ``sys.stderr`` for guests, and what redirects them.
+
+Both are the output of the run, as an agent has one stream to read. The process's own stay as they are, so
+redirecting is a matter of the run: it ends with it, whatever became of the ``with``.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+from typing import Any, NoReturn
+
+from agex.errors import SandboxTypeError
+from agex.sandbox.runtime.output import CAPTURE
+
+__all__ = ["REDIRECTS", "STREAMS", "write_error"]
+
+
+class _Redirected:
+    """An output of which one stream goes somewhere else."""
+
+    __slots__ = ("below", "stream", "target")
+
+    def __init__(self, stream: str, target: io.StringIO, below: Any) -> None:
+        self.stream = stream
+        self.target = target
+        self.below = below
+
+    def write(self, text: str) -> int:
+        """Take what is printed, as an output does."""
+        return _write("stdout", self, text)
+
+
+def _write(stream: str, output: Any, text: str) -> int:
+    while type(output) is _Redirected:
+        if output.stream == stream:
+            return io.StringIO.write(output.target, text)
+        output = output.below
+    return int((sys.stdout if output is None else output).write(text))
+
+
+def write_error(text: str) -> None:
+    """Write to what ``sys.stderr`` is for the guest."""
+    _write("stderr", CAPTURE.get(), text)
+
+
+class TextIOWrapper:
+    """A standard stream of a guest's: it can be written to."""
+
+    __slots__ = ("_stream",)
+    __module__ = "_io"  # as guests see it
+
+    encoding = "utf-8"
+    errors = "strict"
+    closed = False
+
+    def __init__(self, stream: str) -> None:
+        self._stream = stream
+
+    @property
+    def name(self) -> str:
+        return f"<{self._stream}>"
+
+    def write(self, text: str, /) -> int:
+        if not isinstance(text, str):
+            raise TypeError(f"write() argument must be str, not {type(text).__name__}")
+        return _write(self._stream, CAPTURE.get(), str.__str__(text))
+
+    def writelines(self, lines: Any, /) -> None:
+        for line in lines:
+            self.write(line)
+
+    def flush(self) -> None:
+        """Do nothing: what is written is there at once."""
+
+    def isatty(self) -> bool:
+        return False
+
+    def readable(self) -> bool:
+        return False
+
+    def writable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return False
+
+    def close(self) -> NoReturn:
+        raise SandboxTypeError("a standard stream cannot be closed here; leave it open")
+
+    def __repr__(self) -> str:
+        return f"<_io.TextIOWrapper name='<{self._stream}>' mode='w' encoding='utf-8'>"
+
+
+class redirect_stdout:  # noqa: N801 - its name in contextlib
+    """``contextlib.redirect_stdout`` for a run."""
+
+    def __init__(self, new_target: Any) -> None:
+        self._new_target = new_target
+
+    def __enter__(self) -> Any:
+        target = self._new_target
+        if type(target) is not io.StringIO:  # host code prints there, too, and calls its write()
+            raise SandboxTypeError(
+                "output is redirected to an io.StringIO(); print(..., file=...) takes others"
+            )
+        CAPTURE.set(_Redirected(_stream_of(self), target, CAPTURE.get()))
+        return target
+
+    def __exit__(self, *error: object) -> None:
+        output: Any = CAPTURE.get()
+        while type(output) is _Redirected:  # none is left where the run that entered is over
+            if output.target is self._new_target and output.stream == _stream_of(self):
+                CAPTURE.set(output.below)
+                return
+            output = output.below
+
+
+class redirect_stderr(redirect_stdout):  # noqa: N801 - its name in contextlib
+    """``contextlib.redirect_stderr`` for a run."""
+
+
+def _stream_of(redirecting: redirect_stdout) -> str:
+    return "stderr" if issubclass(type(redirecting), redirect_stderr) else "stdout"
+
+
+STREAMS = {"stdout": TextIOWrapper("stdout"), "stderr": TextIOWrapper("stderr")}
+REDIRECTS = {"redirect_stdout": redirect_stdout, "redirect_stderr": redirect_stderr}

@@ -1,0 +1,69 @@
+"""Weak references of guests: nothing is called when what they refer to is dropped.
+
+Whoever drops an object calls the callbacks of its references, after the run as well, where no limit is: they
+would be a ``__del__``. So guests make references without one. The collections of ``weakref`` hang callbacks
+on their items that ask the collection, which may be of a class of the guest's: guests get others, which look
+for what is gone when they are asked (see `agex.sandbox.stdlib.source_modules`).
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+from agex.errors import SandboxTypeError
+from agex.sandbox.classes import generic_classes as generic
+from agex.sandbox.classes import stand_ins as instead
+
+__all__ = ["REFERENCES"]
+
+
+class _Meta(type):
+    """The metaclass of the class that guests make references of."""
+
+    def __new__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any) -> _Meta:
+        if bases:
+            raise SandboxTypeError("weakref.ref cannot be subclassed here; keep one in an attribute")
+        return super().__new__(cls, name, bases, namespace)
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        return _made(*args, **kwargs)
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, weakref.ref)
+
+    def __subclasscheck__(cls, subclass: type) -> bool:
+        is_it: bool = subclass is cls  # pyright: ignore[reportUnnecessaryComparison]
+        return is_it or issubclass(subclass, weakref.ref)
+
+
+def _made(referent: Any, callback: None = None, /) -> Any:
+    if callback is not None:
+        raise SandboxTypeError(
+            "weakref.ref() takes no callback here; ask the reference, it gives None once its object is gone"
+        )
+    return weakref.ref(referent)
+
+
+class ReferenceType(metaclass=_Meta):
+    """A weak reference to an object."""
+
+    __slots__ = ()
+    __module__ = "weakref"
+    __class_getitem__ = generic.MAKER
+
+
+instead.stands_for(weakref.ref, ReferenceType)
+# Objects of the host's lead to these, which hang callbacks on whatever they are given.
+for _class in (
+    weakref.KeyedRef,
+    weakref.WeakKeyDictionary,
+    weakref.WeakMethod,
+    weakref.WeakSet,
+    weakref.WeakValueDictionary,
+    weakref.finalize,
+):
+    instead.closed(_class)
+
+REFERENCES = {"ReferenceType": ReferenceType, "ref": ReferenceType}
+"""The members of ``weakref`` that its text for guests uses."""

@@ -1,0 +1,3 @@
+"""The sub-room commits."""
+
+__all__: list[str] = []

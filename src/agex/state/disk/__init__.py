@@ -1,0 +1,3 @@
+"""The sub-room disk."""
+
+__all__: list[str] = []

@@ -1,0 +1,3 @@
+"""The sub-room working."""
+
+__all__: list[str] = []

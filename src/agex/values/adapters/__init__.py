@@ -1,0 +1,3 @@
+"""The sub-room adapters."""
+
+__all__: list[str] = []

@@ -1,0 +1,134 @@
+"""What a stream may call to make what can be called and belongs to the standard library.
+
+Names in a stream may come from anyone who can write the store. A name leads to what guest code may use and
+nothing else; what is called here is one of a few functions, which only make something of what they are given.
+"""
+
+from __future__ import annotations
+
+import functools
+import types
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from agex.errors import StateCorrupt
+from agex.values.base.function_wrappers import DISPATCHER
+from agex.values.base.guest_code import GuestCode
+from agex.values.base.handle import Handle, unwrapped
+from agex.values.base.placeholders import MODULE, NotKept
+from agex.values.base.type_checks import is_a, is_class, is_function
+
+__all__ = ["GETTERS", "LIBRARY", "CallableBuilder", "exact", "made_of", "missing", "missing_host"]
+
+GETTERS = frozenset({"operator:attrgetter", "operator:itemgetter", "operator:methodcaller"})
+"""Classes of the standard library whose instances can be called, by the names that a guest has for them."""
+
+LIBRARY = GETTERS | {
+    "contextlib:asynccontextmanager", "contextlib:contextmanager", "functools:lru_cache",
+    "functools:singledispatch",
+}  # fmt: skip
+"""What is called with what is stored: each only makes something of it."""
+
+_METHODS = (
+    types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.MethodDescriptorType,
+    types.ClassMethodDescriptorType,
+)  # fmt: skip
+
+
+class CallableBuilder:
+    """The constructors of one load that make functions of the standard library, see `Builder`."""
+
+    _guest: GuestCode | None
+    _dressed: dict[int, Any]
+
+    def hosts_method(self, owner: Any, name: str) -> Any:
+        """Read a method of a class or an object of the host, in a handle."""
+        owner = unwrapped(owner)
+        if type(owner) is NotKept:
+            return owner
+        if self._guest is None:
+            return missing(exact(name), "method", "no guest code can be loaded here")
+        try:
+            found = self._guest.method(owner, exact(name))
+        except KeyError:
+            found = None
+        if not is_a(found, _METHODS):
+            return missing(name, "method", f"{name} is no method that may be used now")
+        return Handle(found)
+
+    def getter(self, kind: str, args: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
+        """Make what ``operator.itemgetter`` and its like make, in a handle."""
+        if type(kind) is not str or kind not in GETTERS:
+            raise StateCorrupt("a stored function that reads is of no known kind")
+        made = self._of_library(kind)
+        if type(made) is NotKept:
+            return made
+        given = {exact(name): unwrapped(each) for name, each in keywords.items()}
+        return Handle(made(*map(unwrapped, args), **given))
+
+    def comparing(self, function: Any) -> Any:
+        """Make what ``functools.cmp_to_key`` makes of a function, in a handle."""
+        return made_of(function, functools.cmp_to_key)
+
+    def property_(self, read: Any, write: Any, delete: Any, doc: str | None) -> Any:
+        """Make a property, in a handle."""
+        parts = [unwrapped(each) for each in (read, write, delete)]
+        lost = next((each for each in parts if type(each) is NotKept), None)
+        read, write, delete = parts
+        return lost or Handle(property(read, write, delete, None if doc is None else exact(doc)))
+
+    def dispatcher(self, function: Any) -> Any:
+        """Make what ``functools.singledispatch`` makes of a function, in a handle; see `fill_dispatcher`."""
+        make = self._of_library("functools:singledispatch")
+        made = make if type(make) is NotKept else made_of(function, make)
+        if type(made) is Handle:
+            self._dressed[id(made.target)] = made.target
+        return made
+
+    def fill_dispatcher(self, handle: Any, pairs: Sequence[tuple[Any, Any]]) -> None:
+        """Tell it the functions for its classes; one for a class that is gone is left out."""
+        if type(handle) is NotKept:
+            return
+        made = handle.target if type(handle) is Handle else None
+        if id(made) not in self._dressed or not is_function(made) or made.__code__ is not DISPATCHER:
+            raise StateCorrupt("a stored value registers functions with something that takes none")
+        for cls, function in pairs:
+            kind = unwrapped(cls)
+            if is_class(kind):
+                made.register(kind, unwrapped(function))  # type: ignore[attr-defined]
+
+    def _of_library(self, name: str) -> Any:
+        """Find a function of the standard set, as the guest has it."""
+        assert name in LIBRARY
+        if self._guest is None:
+            return missing(name, "function", "no guest code can be loaded here")
+        try:
+            return self._guest.host_object(name)
+        except KeyError:
+            return missing(name, "function", f"{name} cannot be used now")
+
+
+def made_of(handle: Any, make: Callable[[Any], Any]) -> Any:
+    """Make something of what a handle holds, in a handle; what is lost stays lost."""
+    target = unwrapped(handle)
+    return target if type(target) is NotKept else Handle(make(target))
+
+
+def exact(name: Any) -> str:
+    """Give a name that is nothing but text: what a guest made of it would be asked by whoever reads it."""
+    if type(name) is not str:
+        raise StateCorrupt("a stored name is no plain text")
+    return name
+
+
+def missing(name: str, kind: str, reason: str) -> NotKept:
+    """Stand for what cannot be made."""
+    return NotKept(name, kind, reason)
+
+
+def missing_host(name: str) -> NotKept:
+    """Stand for an object of the host that guest code may not use now."""
+    kind, _, module = name.partition(" ")
+    if kind == MODULE:
+        return missing(module, MODULE, f"import of {module!r} is not allowed")
+    return missing(name, "object of the host", f"{name} is not registered now")

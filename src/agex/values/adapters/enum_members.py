@@ -1,0 +1,97 @@
+"""Members of the guest's enumerations: what they are worth, and what they were given.
+
+A class comes back by its statement, which may compute other values than it did before. What a member is
+worth is kept beside it, and given to it again; where that cannot be, the class is lost.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from agex.values.adapters.instances import attributes_of
+from agex.values.base.handle import unwrapped
+from agex.values.base.placeholders import NotKept
+from agex.values.base.shared_objects import ATOMS
+from agex.values.base.type_checks import is_a
+
+__all__ = ["parts", "restore", "take"]
+
+_OWN = frozenset({"_value_", "_name_", "__objclass__", "_sort_order_"})
+"""What ``enum`` itself gives to a member."""
+
+Kept = tuple[str, tuple[Any, ...], dict[str, Any]]
+
+
+def parts(cls: type, keeps: Callable[[type], bool]) -> Iterator[Any]:
+    """Give what of the members of a class is kept; nothing of a class that is no enumeration."""
+    for _, value, attributes in _members(cls, keeps).values():
+        yield from (*value, *attributes.values())
+
+
+def take(cls: type, keeps: Callable[[type], bool], top: Callable[[Any], Any]) -> dict[str, Kept]:
+    """Give the members of an enumeration, as `restore` is given them."""
+    return {
+        name: (own_name, tuple(map(top, value)), {key: top(each) for key, each in attributes.items()})
+        for name, (own_name, value, attributes) in _members(cls, keeps).items()
+    }
+
+
+def _members(cls: type, keeps: Callable[[type], bool]) -> dict[str, Kept]:
+    """Give by name: the name of the member, which another may be for, its value, and its attributes.
+
+    Not what no store could keep: ``A = object()`` is worth another object each time.
+    """
+    if not is_a(cls, enum.EnumMeta):
+        return {}
+
+    def is_kept(value: Any) -> bool:
+        return type(value) in ATOMS or keeps(type(value))
+
+    found: dict[str, Kept] = {}
+    for name, member in vars(cls)["_member_map_"].items():
+        own = attributes_of(member)
+        value = (own["_value_"],) if is_kept(own["_value_"]) else ()
+        given = {key: each for key, each in own.items() if key not in _OWN and is_kept(each)}
+        found[name] = (own["_name_"], value, given)
+    return found
+
+
+def restore(cls: Any, members: Mapping[str, Kept]) -> str:
+    """Give the members of an enumeration what they were worth; say why, if that cannot be."""
+    made = vars(cls)["_member_map_"]
+    names = {name: attributes_of(member)["_name_"] for name, member in made.items()}
+    if names != {name: kept[0] for name, kept in members.items()}:
+        return "its statement makes other members now"
+    for name, (_, value, attributes) in members.items():
+        own = attributes_of(made[name])
+        for each in map(unwrapped, value):
+            if not _is_same(own["_value_"], each):
+                if issubclass(cls, enum.Flag) or (cls._member_type_ is not object and type(each) in ATOMS):
+                    return f"its statement gives {name} another value now"
+                _put(cls, made[name], own["_value_"], each)
+        for key, each in attributes.items():
+            if key not in _OWN and type(each) is not NotKept:
+                own[key] = unwrapped(each)
+    return ""
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    """Tell whether two values are the same constant, or the second is none that is known."""
+    if type(other) is NotKept:
+        return True
+    return type(one) is type(other) and type(one) in ATOMS and bool(one == other or one != one)  # noqa: PLR0124
+
+
+def _put(cls: Any, member: Any, before: Any, value: Any) -> None:
+    """Give a member a value, by which it is found, too."""
+    attributes_of(member)["_value_"] = value
+    if type(before) not in ATOMS or type(value) not in ATOMS:  # a hash of the guest's could be asked
+        return
+    by_value = cls._value2member_map_
+    if by_value.get(before) is member:
+        del by_value[before]
+    by_value[value] = member
+    hashable = vars(cls).get("_hashable_values_", [])  # since Python 3.13
+    hashable[:] = [value if type(each) is type(before) and each == before else each for each in hashable]

@@ -1,0 +1,3 @@
+"""The sub-room base."""
+
+__all__: list[str] = []

@@ -1,0 +1,36 @@
+"""Did my own live objects change? Digests of what they encode to, a block at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from agex.values.base.digest import digest
+from agex.values.base.group import BLOCK, Group
+
+__all__ = ["Fingerprint", "fingerprint"]
+
+
+@dataclass(frozen=True)
+class Fingerprint:
+    """Digests of a group's parts. Equal ones of one process mean: nothing changed.
+
+    They are comparable only between encodings of live objects in one process: a set that was loaded
+    anew may iterate, and so encode, in another order. Take the first one after a load from the loaded
+    objects, not from what was stored.
+    """
+
+    names: tuple[str, ...]
+    parts: tuple[tuple[int, tuple[bytes, ...]], ...]
+    """For the stream and then each buffer: its length, and the digest of each block."""
+
+
+def fingerprint(group: Group) -> Fingerprint:
+    """Take the fingerprint of an encoded group; costs a reading of its memory."""
+    return Fingerprint(group.names, tuple(_part(part) for part in (memoryview(group.stream), *group.buffers)))
+
+
+def _part(data: memoryview) -> tuple[int, tuple[bytes, ...]]:
+    size = data.nbytes
+    if size <= BLOCK:
+        return size, (digest(data),)
+    return size, tuple([digest(data[start : start + BLOCK]) for start in range(0, size, BLOCK)])

@@ -1,0 +1,3 @@
+"""The sub-room checks."""
+
+__all__: list[str] = []

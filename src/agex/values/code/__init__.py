@@ -1,0 +1,3 @@
+"""The sub-room code."""
+
+__all__: list[str] = []
