@@ -325,7 +325,7 @@ def test_a_group_that_cannot_be_read_is_tried_once():
         def named(self, name):
             seen.append(name)
 
-    stream = b"\x80\x05((\x8c\x13agex.values.builder\x8c\rBuilder.named\x93\x8c\x01x\x85Rt(tt."
+    stream = b"\x80\x05((\x8c\x1eagex.values.code.reconstructor\x8c\rBuilder.named\x93\x8c\x01x\x85Rt(tt."
     names = tuple(f"n{number}" for number in range(9))
     group = Group(names=names, stream=stream, buffers=(), origin="process")
     found = sketched_variables({name: Packed(group, name) for name in names}, allow=Counting(()))

@@ -29,6 +29,7 @@ from agex.values.base.group import Group
 from agex.values.base.guest_code import CodeElsewhere, GuestCode
 from agex.values.base.handle import unwrapped
 from agex.values.base.placeholders import NotKept
+from agex.values.base.stream_names import module_now
 from agex.values.base.type_checks import type_name
 from agex.values.checks.decode_budget import (
     BYTES_A_BYTE,
@@ -225,6 +226,7 @@ class _Unpickler(pickle.Unpickler):
         self._builder = builder
 
     def find_class(self, module: str, name: str) -> Any:
+        module = module_now(module)
         found = _constructor(module, name, self._builder)
         if not self._rehearsed and (module, name) not in _INERT:
             rehearse(*self._whole)

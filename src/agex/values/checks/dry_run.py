@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from agex.values.adapters import stdlib as plain
+from agex.values.base.stream_names import module_now
 from agex.values.checks.decode_budget import Clock, file_of
 from agex.values.code.reconstructor import Builder
 
@@ -59,4 +60,4 @@ def rehearse(stream: bytes, buffers: Sequence[Any], clock: Clock | None = None) 
 
 class _Rehearsal(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
-        return _CONTAINERS.get((module, name), _make_nothing)
+        return _CONTAINERS.get((module_now(module), name), _make_nothing)
