@@ -4,7 +4,8 @@ matplotlib's rcParams, pandas' options, a locale, the level of a logger: guest c
 libraries that have a policy, but a module that the host registers plainly may set them in any of its
 functions. So the settings of :mod:`agex.sandbox.libraries.process_settings` are noted where a run begins,
 and put back where it ends, however it ends. Two kinds of changes stay: those of a function that the host
-registered itself, whose business they are, and those of a module that is loaded in the run, which is loaded only once.
+registered itself, whose business they are, and those of a module that is loaded in the run, which is loaded
+only once.
 
 Runs that overlap in threads share what the first of them noted; each puts it back. A run within a run puts
 back what it found.

@@ -1,7 +1,7 @@
 """Names of constructors in streams that were stored before a module moved.
 
-A stream names each constructor by its module, so the names are part of the format on disk. A module that moves
-gets a line here; `tests/values/streams_0_1.json` holds streams of the first layout.
+A stream names each constructor by its module, so the names are part of the format on disk. A module that
+moves gets a line here; `tests/values/streams_0_1.json` holds streams of the first layout.
 """
 
 from __future__ import annotations
