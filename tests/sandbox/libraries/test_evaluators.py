@@ -18,7 +18,7 @@ import yaml
 from agex.errors import DefinitionError, SandboxError
 from agex.files import connect_fs
 from agex.sandbox import Policy, Sandbox
-from agex.sandbox.libraries.evaluators import _PARTS
+from agex.sandbox.policy.evaluators import _PARTS
 
 SECRET = "s3cr3t"
 

@@ -31,7 +31,7 @@ import sklearn
 import yaml
 
 from agex.sandbox import Limits, Policy, Sandbox
-from agex.sandbox.runtime.process_state import may_change
+from agex.sandbox.libraries.process_state import may_change
 
 SNS = "import seaborn as sns\n"
 YAML = "import yaml\n"

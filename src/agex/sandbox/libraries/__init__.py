@@ -1,12 +1,9 @@
-"""What guest code may do with well-known libraries, as commented data.
+"""Policies of well-known libraries, as commented data: one file or folder a library.
 
-A ``library.Library`` says which modules of a library are granted, which members of its
-modules and of its objects are left out, which are handed out in a guarded form, and why.
-:func:`find` gives the policy for an import name. Nothing here imports the library it
-speaks of before guest code, or the host, does; and nothing here opens a file.
+A `agex.sandbox.policy.library.Library` says which modules of a library are granted, which members of its
+modules and objects are left out, which are handed out guarded, and why. `agex.sandbox.policy.catalog.find`
+returns the policy for an import name. Nothing here imports the library it speaks of before guest code, or the
+host, does; and nothing here opens a file.
 """
 
-from agex.sandbox.policy.catalog import EVALUATING, OPEN_UNSEEN, find
-from agex.sandbox.policy.library_grant import LibraryGrant, prepare
-
-__all__ = ["EVALUATING", "OPEN_UNSEEN", "LibraryGrant", "find", "prepare"]
+__all__: list[str] = []

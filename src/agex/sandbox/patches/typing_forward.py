@@ -25,7 +25,7 @@ from agex.sandbox.runtime import provenance as origins
 from agex.sandbox.runtime.context import asking
 
 if TYPE_CHECKING:
-    from agex.sandbox.guards.guards import Guards
+    from agex.sandbox.runtime.membrane import Membrane
 
 __all__ = ["check", "install", "is_evaluated_in"]
 
@@ -50,13 +50,15 @@ def is_evaluated_in(frame: types.FrameType) -> bool:
     return frame.f_code.co_qualname.startswith(_EVALUATORS) and frame.f_globals.get("__name__") in _HOMES
 
 
-def check(guards: Guards, frame: types.FrameType) -> None:
-    """Refuse the text that *frame* is about to evaluate, unless it can do no harm."""
+def check(guards: Membrane, frame: types.FrameType) -> None:
+    """Refuse the text of an annotation that *frame* is about to evaluate, unless it can do no harm."""
+    if not is_evaluated_in(frame):
+        return
     known = frame.f_locals
     _check(guards, _text(known), list(_spaces(known)), frame, _module(known))
 
 
-def _check(guards: Guards, text: Any, spaces: list[Any], frame: types.FrameType, module: Any) -> None:
+def _check(guards: Membrane, text: Any, spaces: list[Any], frame: types.FrameType, module: Any) -> None:
     own = [space for space in spaces if space.get("__builtins__") is guards.builtins]
     if type(text) is not str or not spaces:
         is_harmless = False
@@ -144,7 +146,7 @@ def _is_plain(text: str, spaces: list[Any]) -> bool:
     return bool(parts) and is_flat and all(n in _TYPES and not any(n in s for s in spaces) for n in said)
 
 
-def _names_only(text: str, guards: Guards) -> bool:
+def _names_only(text: str, guards: Membrane) -> bool:
     """Tell whether a text reads no attribute that would be checked where it is written as code."""
     parts = _parts(text)
     rules = guards.policy.text
@@ -159,7 +161,7 @@ def _names_only(text: str, guards: Guards) -> bool:
     return bool(parts)
 
 
-def _is_of_guest(text: str, guards: Guards, spaces: list[Any], at_home: bool) -> bool:
+def _is_of_guest(text: str, guards: Membrane, spaces: list[Any], at_home: bool) -> bool:
     """Tell whether a text says the guest's own classes, and what else it finds among the guest's own names.
 
     What is no namespace of the guest's is what pydantic knows: a class by its name, what stands in its body.
@@ -176,7 +178,7 @@ def _is_of_guest(text: str, guards: Guards, spaces: list[Any], at_home: bool) ->
     return _names_only(text, guards)
 
 
-def _said(guards: Guards, frame: types.FrameType | None, spaces: list[Any]) -> Iterator[str]:
+def _said(guards: Membrane, frame: types.FrameType | None, spaces: list[Any]) -> Iterator[str]:
     """Give the texts that the host says in the modules whose names are looked up."""
     names: set[Any] = {name for space in spaces if type(name := space.get("__name__")) is str}
     # Fields that a class of the guest's inherits are evaluated again in its name.

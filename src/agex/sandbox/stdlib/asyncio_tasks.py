@@ -33,11 +33,11 @@ from agex.sandbox.runtime.limits import Stop
 if TYPE_CHECKING:
     import asyncio
 
-    from agex.sandbox.guards.guards import Guards
+    from agex.sandbox.runtime.membrane import Membrane
 
 __all__ = ["ASYNCIO", "end_tasks", "is_coroutine", "late_members", "run_apart"]
 
-_made: weakref.WeakKeyDictionary[Guards, weakref.WeakSet[Any]] = weakref.WeakKeyDictionary()
+_made: weakref.WeakKeyDictionary[Membrane, weakref.WeakSet[Any]] = weakref.WeakKeyDictionary()
 """The tasks that guests made, by whose guest."""
 
 
@@ -108,13 +108,13 @@ def _coroutine(coro: Any) -> Any:
     return made
 
 
-async def _of_task(guards: Guards | None, coro: Any) -> Any:
+async def _of_task(guards: Membrane | None, coro: Any) -> Any:
     with no_exit():
         return await _stepped(guards, coro)
 
 
 @types.coroutine
-def _stepped(guards: Guards | None, coro: Any) -> Generator[Any, Any, Any]:
+def _stepped(guards: Membrane | None, coro: Any) -> Generator[Any, Any, Any]:
     """Step a coroutine. One that goes on when it is cancelled, with its time over, gets `Stop` from then on.
 
     ``asyncio.Condition.wait`` tries for its lock until it has it, whatever cancels it.
@@ -293,7 +293,7 @@ _REPEAT = 0.05
 
 
 async def run_apart(
-    guards: Guards,
+    guards: Membrane,
     work: Callable[[], Awaitable[None]],
     seconds: float | None,
     expire: Callable[[], None],
@@ -387,7 +387,7 @@ _LAST_TURNS = 3
 """Turns for what is called when a task is done, and for what waits for several."""
 
 
-async def end_tasks(guards: Guards) -> None:
+async def end_tasks(guards: Membrane) -> None:
     """End what a guest left running in the event loop, with the clock of its run still on."""
     import asyncio
 
@@ -419,7 +419,7 @@ async def end_tasks(guards: Guards) -> None:
                 asked(task)
 
 
-def _left(guards: Guards) -> list[Any]:
+def _left(guards: Membrane) -> list[Any]:
     """Give the tasks that a guest made and that are not done, but for the present one."""
     import asyncio
 
@@ -431,7 +431,7 @@ def _left(guards: Guards) -> list[Any]:
     ]
 
 
-def _runs_code_of(guards: Guards, coro: Any) -> bool:
+def _runs_code_of(guards: Membrane, coro: Any) -> bool:
     """Tell whether a coroutine is a guest's. One of a class of the guest's would answer what it likes."""
     frame: types.FrameType | None = None
     if type(coro) is types.CoroutineType:

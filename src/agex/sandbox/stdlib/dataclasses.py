@@ -41,7 +41,7 @@ from agex.sandbox.runtime.context import asking
 from agex.sandbox.runtime.scopes import is_bindable
 
 if TYPE_CHECKING:
-    from agex.sandbox.guards.guards import Guards
+    from agex.sandbox.runtime.membrane import Membrane
 
 __all__ = ["DATACLASSES", "replace", "shown_field"]
 
@@ -71,7 +71,7 @@ def dataclass(cls: Any = None, /, **options: Any) -> Any:
     return made
 
 
-def _made(guards: Guards, cls: type, options: dict[str, bool]) -> type:
+def _made(guards: Membrane, cls: type, options: dict[str, bool]) -> type:
     """Have the real one at work, while no collection runs code of the guest's, which may change the class."""
 
     def note(again: type) -> None:  # slots=True builds the class anew
@@ -138,7 +138,7 @@ _GENERATED = (
 """The methods that read or write fields, of whatever they are given; ``__init__`` has a door."""
 
 
-def _keep_to_its_objects(guards: Guards, made: type) -> None:
+def _keep_to_its_objects(guards: Membrane, made: type) -> None:
     """Let generated methods take objects of their class only: the code in them is not guarded."""
     for name in _GENERATED:
         method = namespace_of(made).get(name)
@@ -235,7 +235,7 @@ _OVER_ALL_FIELDS = {"__getstate__": _getstate, "__setstate__": _setstate, "__rep
 class _Preparation:
     """A class as the real ``dataclass`` may have it: exact annotations, exact fields, nothing that runs."""
 
-    def __init__(self, guards: Guards, cls: type) -> None:
+    def __init__(self, guards: Membrane, cls: type) -> None:
         self._guards = guards
         self._cls = cls
         self._before: dict[str, Any] = {}
@@ -381,7 +381,7 @@ def _raw(cls: type, name: str) -> Any:
 # -- what is refused
 
 
-def _check_names(guards: Guards, cls: type, names: Iterable[Any]) -> None:
+def _check_names(guards: Membrane, cls: type, names: Iterable[Any]) -> None:
     for name in names:
         _check_name(name)
         if not guards.classes.is_pure(cls):  # what is generated reads the field of every object, unasked
@@ -398,7 +398,7 @@ def _check_name(name: Any) -> None:
         raise SandboxTypeError(f"field names must be identifiers, got {name!r}")
 
 
-def _check_metaclass(guards: Guards, metaclass: type, names: Iterable[str]) -> None:
+def _check_metaclass(guards: Membrane, metaclass: type, names: Iterable[str]) -> None:
     """Refuse a metaclass that answers for the class what the real ``dataclass`` asks of it."""
     for part in mro_of(metaclass):
         if not guards.classes.is_guest(part):
@@ -416,7 +416,7 @@ def _check_metaclass(guards: Guards, metaclass: type, names: Iterable[str]) -> N
                 raise SandboxTypeError(f"dataclass() cannot be used with a metaclass that defines {name}")
 
 
-def _check_fields(guards: Guards, cls: type, base: type) -> None:
+def _check_fields(guards: Membrane, cls: type, base: type) -> None:
     """See to it that the fields a base brings are what ``dataclass`` made."""
     namespace = namespace_of(base)
     found = namespace.get(_FIELDS)
@@ -438,7 +438,7 @@ def _check_fields(guards: Guards, cls: type, base: type) -> None:
         _check_name(name)
 
 
-def _check_post_init(guards: Guards, cls: type) -> None:
+def _check_post_init(guards: Membrane, cls: type) -> None:
     """Refuse a ``__post_init__`` that is found by running something."""
     found = _raw(cls, "__post_init__")
     if found is _NOTHING or is_one_of(type(found), (types.FunctionType, staticmethod)):
@@ -501,7 +501,7 @@ def fields(class_or_instance: Any) -> tuple[Any, ...]:
     return tuple(shown_field(each) if type(each) is dataclasses.Field else each for each in found)
 
 
-def _may_read(guards: Guards, owner: type, name: str) -> bool:
+def _may_read(guards: Membrane, owner: type, name: str) -> bool:
     try:
         guards.readable(owner, name)
     except SandboxAttributeError:
@@ -532,7 +532,7 @@ def replace(obj: Any, /, **changes: Any) -> Any:
     return dataclasses.replace(read, **changes)
 
 
-def _read_guarded(guards: Guards, obj: Any, class_: type) -> Any:
+def _read_guarded(guards: Membrane, obj: Any, class_: type) -> Any:
     """Give what the real ``replace`` reads an object of a guest's class from."""
     table = _table(class_)
     known = {_FIELDS: table, "__class__": class_}

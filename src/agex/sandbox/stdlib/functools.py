@@ -25,7 +25,7 @@ from agex.sandbox.stdlib.cached import CachedProperty
 from agex.sandbox.stdlib.typing import get_type_hints
 
 if typing.TYPE_CHECKING:
-    from agex.sandbox.guards.guards import Guards
+    from agex.sandbox.runtime.membrane import Membrane
 
 __all__ = ["ABC", "CONTEXTLIB", "FUNCTOOLS", "typing_marks", "writing"]
 
@@ -84,7 +84,7 @@ def update_wrapper(
     return wrapper
 
 
-def _attributes(guards: Guards, wrapped: Any) -> Mapping[str, Any]:
+def _attributes(guards: Membrane, wrapped: Any) -> Mapping[str, Any]:
     """Give what ``vars(wrapped)`` holds, of an object of the host only what is public."""
     if guards.is_own(wrapped) or guards.is_guest_function(wrapped):
         found = guards.vars(wrapped) if hasattr(wrapped, "__dict__") else {}

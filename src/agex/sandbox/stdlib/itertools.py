@@ -18,26 +18,14 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from agex.errors import SandboxTypeError
 from agex.sandbox.classes import stand_ins as instead
+from agex.sandbox.classes.lazy_meta import REAL_OF, LazyMeta
 from agex.sandbox.stdlib.csv import PLAIN, alone
 
 __all__ = ["BUILTINS", "DEEPEST", "ITERTOOLS", "LazyMeta"]
 
 DEEPEST = 1_000
 """Levels. Each takes some hundred bytes of a C stack of some MiB; CPython's own recursion goes as far."""
-
-
-class LazyMeta(type):
-    """The metaclass of the guarded iterator types."""
-
-    def __new__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> LazyMeta:
-        if bases and isinstance(bases[0], LazyMeta):
-            raise SandboxTypeError(f"{bases[0].__name__} cannot be subclassed here; write a generator")
-        return super().__new__(cls, name, bases, namespace)
-
-    def __instancecheck__(cls, instance: object) -> bool:
-        return isinstance(instance, _REAL_OF[cls])
 
 
 def _placed(made: Any, below: Any) -> Any:
@@ -89,9 +77,6 @@ def _tee(*args: Any, **kwargs: Any) -> Any:
     if args and type(args[0]) in _LAZY:
         _placed(None, args[:1])
     return itertools.tee(*args, **kwargs)  # which says what is wrong with them
-
-
-_REAL_OF: dict[type, type] = {}
 
 
 def _first(iterable: Any = (), *rest: Any) -> tuple[Any, ...]:
@@ -171,7 +156,7 @@ def _guarded(real: type, **instead_of: Any) -> type:
     # What `super()` in the class finds is in between: the real `chain.from_iterable` counts nothing.
     between = type(real.__name__, (real,), {"__slots__": (), "__module__": real.__module__, **instead_of})
     made = LazyMeta(real.__name__, (between,), namespace)
-    _REAL_OF[made] = real
+    REAL_OF[made] = real
     return instead.stands_for(real, made)
 
 

@@ -29,7 +29,7 @@ from agex.sandbox.runtime.scopes import Names, own_names
 from agex.sandbox.stdlib.builtins import source_text
 
 if TYPE_CHECKING:
-    from agex.sandbox.guards.guards import Guards
+    from agex.sandbox.runtime.membrane import Membrane
 
 __all__ = ["get_type_hints"]
 
@@ -110,7 +110,7 @@ class _Scope(NamedTuple):
     As in ``eval``, names of *inner* come first, and functions in the text look in *outer* alone.
     """
 
-    guards: Guards
+    guards: Membrane
     outer: _Namespace
     inner: _Namespace
     type_params: tuple[Any, ...]
@@ -201,7 +201,7 @@ _TYPE_PARAMS = (typing.TypeVar, typing.ParamSpec, typing.TypeVarTuple)
 _GLOBALS_OF: Callable[[Any], dict[str, Any]] = vars(types.FunctionType)["__globals__"].__get__
 
 
-def _home_of_class(guards: Guards, class_: type) -> _Namespace | None:
+def _home_of_class(guards: Membrane, class_: type) -> _Namespace | None:
     """Return the names of the module that defined a guest's class; None for a class of the host."""
     if not guards.classes.is_guest(class_):
         return None
@@ -211,7 +211,7 @@ def _home_of_class(guards: Guards, class_: type) -> _Namespace | None:
     return _namespace_of_module(guards, module_of(class_)) or {}
 
 
-def _home_of_function(guards: Guards, function: Any) -> _Namespace | None:
+def _home_of_function(guards: Membrane, function: Any) -> _Namespace | None:
     """Return the names of the module that defined a guest's function; None for a function of the host.
 
     The text of some modules that the host grants is run as guest code. Their names are not the guest's.
@@ -223,7 +223,7 @@ def _home_of_function(guards: Guards, function: Any) -> _Namespace | None:
     return None if is_granted else _with_names_of_program(guards, names)
 
 
-def _with_names_of_program(guards: Guards, names: dict[str, Any]) -> _Namespace:
+def _with_names_of_program(guards: Membrane, names: dict[str, Any]) -> _Namespace:
     """Return the names of kept code, and those of the program: a name that only text says is not kept."""
     program = _namespace_of_module(guards, guards.classes.module_name)
     is_of_program = names.get("__name__") == guards.classes.module_name and "pull!" not in names
@@ -232,7 +232,7 @@ def _with_names_of_program(guards: Guards, names: dict[str, Any]) -> _Namespace:
     return own_names(program) | own_names(names)
 
 
-def _namespace_of_module(guards: Guards, name: Any) -> _Namespace | None:
+def _namespace_of_module(guards: Membrane, name: Any) -> _Namespace | None:
     """Return the names of the program, or of a module of the workspace that is loaded; never the host's."""
     if type(name) is not str:
         return None
@@ -244,18 +244,18 @@ def _namespace_of_module(guards: Guards, name: Any) -> _Namespace | None:
     return None if module is None else vars(module)
 
 
-def _names_in_class(guards: Guards, class_: type) -> _Namespace:
+def _names_in_class(guards: Membrane, class_: type) -> _Namespace:
     if guards.classes.is_pure(class_):
         return dict(guards.vars(class_))
     # Beside those of the guest's stand others, which the metaclass of a host class has put there.
     return {name: each for name, each in namespace_of(class_).items() if _is_guest_class(guards, each)}
 
 
-def _is_guest_class(guards: Guards, value: Any) -> bool:
+def _is_guest_class(guards: Membrane, value: Any) -> bool:
     return issubclass(type(value), type) and guards.classes.is_guest(value)
 
 
-def _home_of_object(guards: Guards, obj: Any) -> _Namespace | None:
+def _home_of_object(guards: Membrane, obj: Any) -> _Namespace | None:
     """Return the names of the module that defined a function, or of a module; None for the host's."""
     if type(obj) is types.ModuleType:
         return vars(obj) if guards.imports is not None and guards.imports.owns(obj) else None
@@ -272,7 +272,7 @@ def _home_of_object(guards: Guards, obj: Any) -> _Namespace | None:
     return {} if guards.is_own(obj) else None
 
 
-def _class_initialized_by(guards: Guards, function: Any) -> type | None:
+def _class_initialized_by(guards: Membrane, function: Any) -> type | None:
     """Return the guest's class whose ``__init__`` is a function that no guest wrote, but ``@dataclass``."""
     of_doors = list(guards.closures.values())
     real = next((real for real, door in of_doors if door is function), function)
