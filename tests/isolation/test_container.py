@@ -19,7 +19,7 @@ from agex.errors import EvalError, IsolationUnavailable
 from agex.files import connect_fs
 from agex.isolation import ContainerExecutor
 from agex.isolation.container.executor import _removing
-from agex.isolation.kernel.namespaces import installation
+from agex.isolation.lockdown.namespaces import installation
 from agex.isolation.worker.environment import this_process
 from agex.sandbox import Limits, Policy
 from agex.shell import TerminalCommand
@@ -211,7 +211,7 @@ sys.path.append({str(Path(__file__).parent)!r})
 from agex.isolation import ContainerExecutor
 from agex.isolation.container.executor import _removing
 from agex.isolation.worker.environment import this_process
-from agex.isolation.kernel.namespaces import installation
+from agex.isolation.lockdown.namespaces import installation
 from agex.sandbox import Limits, Policy
 executor = ContainerExecutor({address!r})
 session = executor.session(Policy.default(), Limits(seconds=5.0), {{}})

@@ -12,9 +12,9 @@ import time
 import pytest
 
 from agex.errors import IsolationUnavailable
-from agex.isolation.kernel.macos import SeatbeltExecutor
-from agex.isolation.kernel.namespaces import DEVICES, installation
-from agex.isolation.kernel.seatbelt import profile, restrict
+from agex.isolation.kernel.seatbelt_executor import SeatbeltExecutor
+from agex.isolation.lockdown.namespaces import DEVICES, installation
+from agex.isolation.lockdown.seatbelt import profile, restrict
 from agex.isolation.process.subprocess_executor import PipedExecutor
 from agex.sandbox import Limits, Policy
 from agex.testing import check_executor

@@ -6,8 +6,7 @@ runs. What a worker sends is bytes to judge: the host never unpickles it.
 """
 
 from agex.isolation.container.executor import ContainerExecutor
-from agex.isolation.executor import Executor, GuestSession, Level, Wall
-from agex.isolation.inprocess import InProcessExecutor
+from agex.isolation.executor import Executor, GuestSession, InProcessExecutor, Level, Wall
 from agex.isolation.kernel import KernelExecutor
 from agex.isolation.levels import executor_of
 from agex.isolation.process.executor import ProcessExecutor

@@ -7,8 +7,9 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, Protocol, TypeAlias
 
+from agex.sandbox import Limits, Policy, Result, Session
+
 if TYPE_CHECKING:
-    from agex.sandbox import Limits, Policy, Result
     from agex.sandbox.runtime.workspace_files import Files
 
 __all__ = ["Executor", "GuestSession", "Level", "Wall"]
@@ -126,3 +127,26 @@ def names_of(values: Iterable[str]) -> Iterator[str]:
     for name in values:
         if type(name) is str and name.isidentifier():
             yield name
+
+
+class InProcessExecutor:
+    """Runs guest code where the host runs: a guard rail for cooperative code, not a boundary."""
+
+    level: Level = "none"
+
+    def walls(self) -> tuple[Wall, ...]:
+        return ()
+
+    def session(
+        self,
+        policy: Policy,
+        limits: Limits,
+        namespace: Mapping[str, Any],
+        *,
+        classes: Iterable[type] = (),
+        files: Files | None = None,
+    ) -> Session:
+        return Session(policy, limits, namespace, files=files)
+
+    def close(self) -> None:
+        """Do nothing: nothing of its own runs."""

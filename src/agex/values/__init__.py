@@ -20,8 +20,7 @@ from agex.values.code.outline import Sketch
 from agex.values.decoder import decode
 from agex.values.diff import diff_values, show_value
 from agex.values.encoder import encode
-from agex.values.packed import Packed, opened, packed_groups, sketched
-from agex.values.variable_copy import frozen
+from agex.values.packed_variables import Packed, frozen, opened, packed_groups, sketched
 
 __all__ = [
     "BLOCK",

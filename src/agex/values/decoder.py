@@ -25,13 +25,7 @@ from agex.values.adapters import pandas_scalars as scalars
 from agex.values.adapters import stdlib as plain
 from agex.values.adapters.callable_builder import CallableBuilder
 from agex.values.base.allowlist import Allow
-from agex.values.base.group import Group
-from agex.values.base.guest_code import CodeElsewhere, GuestCode
-from agex.values.base.handle import unwrapped
-from agex.values.base.placeholders import NotKept
-from agex.values.base.stream_names import module_now
-from agex.values.base.type_checks import type_name
-from agex.values.checks.decode_budget import (
+from agex.values.base.decode_budget import (
     BYTES_A_BYTE,
     CALL,
     SMALL_CALL,
@@ -41,6 +35,12 @@ from agex.values.checks.decode_budget import (
     file_of,
     size_of,
 )
+from agex.values.base.group import Group
+from agex.values.base.guest_code import CodeElsewhere, GuestCode
+from agex.values.base.handle import unwrapped
+from agex.values.base.placeholders import NotKept
+from agex.values.base.stream_names import module_now
+from agex.values.base.type_checks import type_name
 from agex.values.checks.dry_run import rehearse
 from agex.values.checks.hash_cost import weigh
 from agex.values.checks.opcode_audit import audit, surplus, unframed

@@ -18,16 +18,16 @@ from typing import Any
 from agex.values import type_registry as kinds
 from agex.values.adapters import instances
 from agex.values.adapters import stdlib as plain
-from agex.values.adapters.callables import CannotKeep, is_code
 from agex.values.base.allowlist import Allow, class_name
+from agex.values.base.decode_budget import BYTES_A_BYTE, unpaid
 from agex.values.base.group import Group, Lost
 from agex.values.base.guest_code import GuestCode
 from agex.values.base.object_paths import Paths
 from agex.values.base.placeholders import NotKept, make_not_kept
 from agex.values.base.shared_objects import Cluster, clusters
 from agex.values.base.type_checks import is_class
-from agex.values.checks.decode_budget import BYTES_A_BYTE, unpaid
 from agex.values.checks.opcode_audit import surplus
+from agex.values.code.callables import CannotKeep, is_code
 from agex.values.code.capture import Captures, Early, Fillings, First, Held
 
 __all__ = ["encode"]

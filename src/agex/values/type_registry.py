@@ -14,9 +14,9 @@ from agex.values.adapters import pandas_frames as frames
 from agex.values.adapters import pandas_scalars as scalars
 from agex.values.adapters import stdlib as plain
 from agex.values.adapters.callable_builder import GETTERS, CallableBuilder
-from agex.values.adapters.callables import KINDS, CannotKeep
 from agex.values.base.allowlist import class_name
 from agex.values.base.type_checks import package_of
+from agex.values.code.callables import KINDS, CannotKeep
 from agex.values.code.capture import (
     Captured,
     Captures,

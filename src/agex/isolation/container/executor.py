@@ -29,8 +29,9 @@ from typing import Any
 
 from agex.errors import IsolationUnavailable
 from agex.isolation.executor import Level, Wall
-from agex.isolation.kernel.namespaces import installation
+from agex.isolation.lockdown.namespaces import installation
 from agex.isolation.process.executor import ProcessExecutor, Saved
+from agex.isolation.rpc.module_sources import files_of, is_installed, package_files
 from agex.isolation.wire.error_codec import OutOfMemory, ProtocolError, WorkerGone
 from agex.isolation.wire.framing import Buffer, Channel, Pipes
 from agex.isolation.worker.environment import (
@@ -40,7 +41,6 @@ from agex.isolation.worker.environment import (
     this_process,
     worker_environment,
 )
-from agex.isolation.worker.module_sources import files_of, is_installed, package_files
 from agex.sandbox import Limits
 
 __all__ = ["ContainerExecutor"]

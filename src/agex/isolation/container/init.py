@@ -66,7 +66,7 @@ def _confine(order: Mapping[str, Any]) -> None:
     if "resources" in order:
         apply_resources(order["resources"])
     if "readable" in order:
-        from agex.isolation.kernel.seatbelt import restrict
+        from agex.isolation.lockdown.seatbelt import restrict
 
         restrict(order["readable"], order["devices"])
 

@@ -7,6 +7,6 @@ Nothing is installed for it; nothing works without it: what is missing is an err
 """
 
 from agex.isolation.kernel.executor import KernelExecutor
-from agex.isolation.kernel.lockdown import enclose, missing
+from agex.isolation.lockdown.linux import enclose, missing
 
 __all__ = ["KernelExecutor", "enclose", "missing"]

@@ -8,8 +8,8 @@ from typing import Any
 
 from agex.errors import IsolationUnavailable
 from agex.isolation.executor import Level, Wall
-from agex.isolation.kernel.lockdown import missing, walls
-from agex.isolation.kernel.namespaces import installation
+from agex.isolation.lockdown.linux import missing, walls
+from agex.isolation.lockdown.namespaces import installation
 from agex.isolation.process.executor import ProcessExecutor, Saved
 from agex.isolation.worker.launch import Launcher, Order
 from agex.sandbox import Limits

@@ -16,9 +16,9 @@ from typing import Any
 import cloudpickle
 
 from agex.errors import DefinitionError
+from agex.isolation.rpc.class_pickler import by_value
 from agex.isolation.rpc.host_proxies import LiveStub
-from agex.isolation.worker.class_pickler import by_value
-from agex.isolation.worker.module_sources import is_users
+from agex.isolation.rpc.module_sources import is_users
 from agex.sandbox import Policy
 from agex.sandbox.policy.policy import Grant
 

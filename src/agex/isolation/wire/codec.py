@@ -14,13 +14,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 from agex import values
 from agex.errors import StateCorrupt
 from agex.isolation.wire.error_codec import ProtocolError
 
-__all__ = ["CannotCross", "Packing", "pack", "pack_groups", "unpack", "unpack_groups"]
+__all__ = [
+    "CannotCross",
+    "Packing",
+    "is_kept",
+    "pack",
+    "pack_groups",
+    "session_groups",
+    "session_header",
+    "unpack",
+    "unpack_groups",
+]
 
 _MOST_GROUPS = 10_000
 
@@ -166,3 +177,55 @@ def _is_reasons(found: Any) -> bool:
     return type(found) is list and all(
         type(one) is list and len(one) == 3 and all(type(text) is str for text in one) for one in found
     )
+
+
+def session_header(
+    given: Mapping[str, Any], bound: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    given: Mapping[str, Any], bound: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return what a worker is told of names, and their values, the inputs of the task one by one.
+
+    Args:
+        given: names and their values.
+        bound: those of them, and others, that are no variables of the guest's own.
+    """
+    records = {
+        name: vars(value)
+        for name, value in given.items()
+        if type(value) is not dict and isinstance(value, SimpleNamespace)
+    }
+    plain = {name: value for name, value in given.items() if name not in records}
+    for fields in records.values():
+        plain.update({name: value for name, value in fields.items() if name not in plain})
+    header = {
+        "bound": [name for name in plain if name in bound],
+        "kept": [name for name in plain if name in bound and is_kept(bound[name])],
+        "records": {name: list(fields) for name, fields in records.items()},
+    }
+    return header, plain
+
+
+def session_groups(
+    plain: Mapping[str, Any], level: str, *, allow: values.Allow, guest: values.GuestCode
+) -> list[values.Group]:
+    """Return values as groups; what a worker gave is given as it came.
+
+    Raises:
+        CannotCross: one can neither be copied nor used from there.
+    """
+    whole = list(values.packed_groups(plain))
+    rest = {name: plain[name] for name in plain.keys() - {n for g in whole for n in g.names}}
+    rest = values.opened(rest, allow=allow, guest=guest)
+    groups = values.encode(rest, allow=allow, guest=guest) if rest else []
+    for group in groups:
+        for lost in group.lost.values():
+            raise CannotCross(
+                f"{lost[0].path} ({lost[0].type}) cannot be used at isolation={level!r}: {lost[0].reason}"
+            )
+    return [*whole, *groups]
+
+
+def is_kept(value: Any) -> bool:
+    """Tell whether a bound value is given back: what the guest puts into a dict is."""
+    return type(value) is dict or type(value) is values.Packed

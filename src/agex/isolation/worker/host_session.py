@@ -24,7 +24,17 @@ from agex.isolation.rpc.guest_functions import Functions
 from agex.isolation.rpc.host_objects import Exports
 from agex.isolation.rpc.task_environment import Place, StaysThere, Worker
 from agex.isolation.wire import run_result as outcome
-from agex.isolation.wire.codec import CannotCross, Packing, pack, pack_groups, unpack, unpack_groups
+from agex.isolation.wire.codec import (
+    CannotCross,
+    Packing,
+    described,
+    encoded,
+    is_kept,
+    pack,
+    pack_groups,
+    unpack,
+    unpack_groups,
+)
 from agex.isolation.wire.deadline import Clock
 from agex.isolation.wire.error_codec import (
     OutOfMemory,
@@ -35,7 +45,6 @@ from agex.isolation.wire.error_codec import (
     unpack_error,
 )
 from agex.isolation.wire.framing import Frame
-from agex.isolation.wire.session_variables import described, encoded, is_kept
 from agex.isolation.wire.turn_lock import Turn
 from agex.sandbox import Limits, Result, Sandbox
 from agex.sandbox.runtime.host_time import in_host_time

@@ -220,7 +220,7 @@ def _confine(order: Mapping[str, Any], channel: Channel) -> None:
     try:
         apply_resources(order["resources"])
         if order["walls"]:
-            from agex.isolation.kernel.lockdown import enclose
+            from agex.isolation.lockdown.linux import enclose
 
             enclose(order["walls"])
             _forget_folders(order["walls"]["readable"])
@@ -254,7 +254,7 @@ def _end_with_parent() -> None:
 
 def _move_on(descriptor: int) -> None:
     """Go on in a child, the first process of a namespace of its own; end when it ends."""
-    from agex.isolation.kernel.namespaces import own_processes
+    from agex.isolation.lockdown.namespaces import own_processes
 
     own_processes()
     child = os.fork()

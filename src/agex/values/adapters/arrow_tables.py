@@ -12,9 +12,9 @@ from collections.abc import Callable
 from typing import Any
 
 from agex._interpreter.type_slots import module_of, mro_of, name_of
+from agex.values.adapters import library
 from agex.values.adapters.arrow_ipc import require_plain
-from agex.values.base.library_import import library
-from agex.values.checks.decode_budget import size_of, spend
+from agex.values.base.decode_budget import size_of, spend
 
 __all__ = ["CONSTRUCTORS", "find_kind"]
 

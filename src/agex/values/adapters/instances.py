@@ -21,8 +21,8 @@ from typing import Any
 from agex._interpreter.type_slots import mro_of
 from agex.values.adapters import exceptions
 from agex.values.adapters.stdlib import make_frozenset
+from agex.values.base.decode_budget import put_in, size_of, spend
 from agex.values.base.handle import unwrapped
-from agex.values.checks.decode_budget import put_in, size_of, spend
 
 __all__ = [
     "attributes_of",

@@ -13,10 +13,10 @@ from collections.abc import Callable
 from typing import Any
 
 from agex._interpreter.type_slots import mro_of, name_of
+from agex.values.adapters import library
 from agex.values.adapters.numpy_dtypes import describe, dtype_of, has_objects, make_dtype
-from agex.values.base.library_import import library
+from agex.values.base.decode_budget import spend
 from agex.values.base.shared_objects import array_root
-from agex.values.checks.decode_budget import spend
 
 __all__ = ["CONSTRUCTORS", "alone", "find_kind", "make_array", "take_alone", "take_array"]
 

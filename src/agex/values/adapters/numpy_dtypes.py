@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from agex.values.base.library_import import library
+from agex.values.adapters import library
+from agex.values.base.decode_budget import spend
 from agex.values.base.type_checks import is_exactly
-from agex.values.checks.decode_budget import spend
 
 __all__ = ["describe", "dtype_of", "has_objects", "make_dtype"]
 

@@ -12,11 +12,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from agex._interpreter.type_slots import mro_of, name_of
+from agex.values.adapters import library
 from agex.values.adapters import pandas_scalars as scalars
 from agex.values.adapters.numpy_arrays import alone
 from agex.values.adapters.pandas_scalars import require_distinct
-from agex.values.base.library_import import library
-from agex.values.checks.decode_budget import CALL, spend
+from agex.values.base.decode_budget import CALL, spend
 
 __all__ = ["CONSTRUCTORS", "find_kind"]
 

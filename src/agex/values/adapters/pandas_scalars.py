@@ -9,9 +9,9 @@ import datetime as dt
 from collections.abc import Callable
 from typing import Any
 
+from agex.values.adapters import library
+from agex.values.base.decode_budget import CALL, spend
 from agex.values.base.handle import unwrapped
-from agex.values.base.library_import import library
-from agex.values.checks.decode_budget import CALL, spend
 
 __all__ = ["BY_NAME", "CONSTRUCTORS", "take_offset", "take_zone"]
 

@@ -27,9 +27,9 @@ from typing import Any
 
 from agex._interpreter.typed_array import TypedArray
 from agex.values.adapters import exceptions
+from agex.values.base.decode_budget import put_in, spend
 from agex.values.base.handle import unwrapped
 from agex.values.base.placeholders import NotKept, make_not_kept, take_not_kept
-from agex.values.checks.decode_budget import put_in, spend
 
 __all__ = ["CONSTANTS", "CONSTRUCTORS", "KINDS", "NATIVE", "fill_attributes"]
 

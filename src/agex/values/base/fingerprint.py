@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from agex.values.base.digest import digest
 from agex.values.base.group import BLOCK, Group
 
-__all__ = ["Fingerprint", "fingerprint"]
+__all__ = ["Fingerprint", "digest", "fingerprint"]
 
 
 @dataclass(frozen=True)
@@ -34,3 +35,19 @@ def _part(data: memoryview) -> tuple[int, tuple[bytes, ...]]:
     if size <= BLOCK:
         return size, (digest(data),)
     return size, tuple([digest(data[start : start + BLOCK]) for start in range(0, size, BLOCK)])
+
+
+def _blake2(data: bytes | memoryview) -> bytes:
+    return hashlib.blake2b(data, digest_size=16).digest()
+
+
+def _best() -> Callable[[bytes | memoryview], bytes]:
+    try:
+        import xxhash
+    except ImportError:
+        return _blake2
+    return xxhash.xxh3_128_digest
+
+
+digest = _best()
+"""16 bytes that tell whether the process's own memory changed. Not collision-resistant: never an address."""

@@ -14,8 +14,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from agex.values.adapters import stdlib as plain
+from agex.values.base.decode_budget import Clock, file_of
 from agex.values.base.stream_names import module_now
-from agex.values.checks.decode_budget import Clock, file_of
 from agex.values.code.reconstructor import Builder
 
 __all__ = ["rehearse"]

@@ -15,17 +15,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from agex._interpreter.type_slots import bases_of, mro_of
-from agex.values.adapters import callables
 from agex.values.adapters import enum_members as members
 from agex.values.adapters import stdlib as plain
-from agex.values.adapters.callables import CannotKeep, exact_text, is_code, tops
 from agex.values.base.allowlist import Allow, class_name
-from agex.values.base.earlier_values import Earlier
 from agex.values.base.function_wrappers import functions_of, plain_function
 from agex.values.base.guest_code import GuestCode
 from agex.values.base.shared_objects import ATOMS
 from agex.values.base.type_checks import is_a, is_class, is_function, package_of
+from agex.values.code import callables
 from agex.values.code import source as definitions
+from agex.values.code.callables import CannotKeep, exact_text, is_code, tops
+from agex.values.code.earlier_values import Earlier
 from agex.values.code.reconstructor import Builder, may_store
 
 __all__ = [

@@ -19,12 +19,12 @@ from agex.values.adapters import enum_members as members
 from agex.values.adapters import instances
 from agex.values.adapters.callable_builder import CallableBuilder, exact, made_of, missing, missing_host
 from agex.values.base.allowlist import Allow
+from agex.values.base.decode_budget import CALL, current, spend
 from agex.values.base.function_wrappers import MANAGERS, functions_of, plain_function
 from agex.values.base.guest_code import GuestCode
 from agex.values.base.handle import Handle, unwrapped
 from agex.values.base.placeholders import NotKept
 from agex.values.base.type_checks import is_a, is_class, is_function, type_name
-from agex.values.checks.decode_budget import CALL, current, spend
 
 __all__ = [
     "GIVEN",

@@ -18,7 +18,7 @@ from importlib.util import MAGIC_NUMBER, cache_from_source, source_hash
 from pathlib import Path
 from types import CodeType, ModuleType
 
-from agex.isolation.kernel.namespaces import installation
+from agex.isolation.lockdown.namespaces import installation
 
 __all__ = ["files_of", "is_installed", "is_users", "package_files"]
 

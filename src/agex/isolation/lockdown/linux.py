@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from agex.isolation.executor import Wall
-from agex.isolation.kernel import landlock, namespaces, seccomp
-from agex.isolation.kernel.syscalls import machine, prctl
+from agex.isolation.lockdown import landlock, namespaces, seccomp
+from agex.isolation.lockdown.syscalls import machine, prctl
 
 __all__ = ["LEAST_LANDLOCK", "enclose", "missing", "walls"]
 

@@ -13,7 +13,7 @@ import os
 import struct
 from collections.abc import Iterable, Mapping, Sequence
 
-from agex.isolation.kernel.syscalls import machine, syscall
+from agex.isolation.lockdown.syscalls import machine, syscall
 
 __all__ = ["ARCHITECTURES", "program", "restrict"]
 

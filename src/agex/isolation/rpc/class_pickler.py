@@ -21,7 +21,7 @@ from typing import Any
 
 import cloudpickle
 
-from agex.isolation.worker.module_sources import is_users
+from agex.isolation.rpc.module_sources import is_users
 
 __all__ = ["Pickled", "by_value"]
 

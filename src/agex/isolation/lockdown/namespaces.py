@@ -11,7 +11,7 @@ import sysconfig
 from collections.abc import Sequence
 from pathlib import Path
 
-from agex.isolation.kernel.syscalls import mount, pivot_root, syscall, umount, unshare
+from agex.isolation.lockdown.syscalls import mount, pivot_root, syscall, umount, unshare
 
 __all__ = ["DEVICES", "drop_rights", "enter", "installation", "own_processes"]
 

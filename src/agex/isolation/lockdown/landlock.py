@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from agex.isolation.kernel.syscalls import syscall
+from agex.isolation.lockdown.syscalls import syscall
 
 __all__ = ["abi", "restrict"]
 
