@@ -182,8 +182,6 @@ def _is_reasons(found: Any) -> bool:
 def session_header(
     given: Mapping[str, Any], bound: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    given: Mapping[str, Any], bound: Mapping[str, Any]
-) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return what a worker is told of names, and their values, the inputs of the task one by one.
 
     Args:
