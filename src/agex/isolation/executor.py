@@ -1,4 +1,7 @@
-"""What a task needs of the place where its code runs. `agex.sandbox.Session` is such a place as it is."""
+"""The interface of executors and sessions, and the executor of the level ``none``.
+
+`agex.sandbox.Session` satisfies `GuestSession` as it is.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,18 @@ from agex.sandbox import Limits, Policy, Result, Session
 if TYPE_CHECKING:
     from agex.sandbox.runtime.workspace_files import Files
 
-__all__ = ["Executor", "GuestSession", "Level", "Wall"]
+__all__ = [
+    "Executor",
+    "GuestNames",
+    "GuestRuns",
+    "GuestSession",
+    "GuestVariables",
+    "InProcessExecutor",
+    "Level",
+    "SessionControl",
+    "Wall",
+    "names_of",
+]
 
 Level: TypeAlias = Literal["none", "process", "kernel", "container"]
 """Where code runs, from the weakest boundary to the strongest."""
@@ -28,18 +42,11 @@ class Wall:
     """In which form: ``"ABI 7"``."""
 
 
-class GuestSession(Protocol):
-    """A namespace in which guest code runs, as often as wanted. See `agex.sandbox.Session`.
-
-    Values given to the methods are the host's. Where the code runs in another process, they are
-    copied there; functions and objects that cannot be copied stay, and are used from there.
-    """
+class GuestVariables(Protocol):
+    """The variables of guest code, as the host reads and writes them."""
 
     packs: bool
-    """Whether variables are given back as `agex.values.Packed`."""
-
-    @property
-    def defined(self) -> frozenset[str]: ...
+    """Whether variables are returned as `agex.values.Packed`."""
 
     @property
     def namespace(self) -> dict[str, Any]: ...
@@ -50,31 +57,32 @@ class GuestSession(Protocol):
     @property
     def kept(self) -> dict[str, Any]: ...
 
-    @property
-    def builtins(self) -> Mapping[str, Any]: ...
-
-    @property
-    def is_running(self) -> bool: ...
-
-    def open(self) -> None: ...
-
-    def close(self) -> None: ...
-
     def look_up(self, name: str) -> Any: ...
-
-    def bind(self, name: str, value: Any) -> None: ...
 
     def add(self, names: Mapping[str, Any]) -> None: ...
 
     def import_again(self, modules: Mapping[str, str]) -> None: ...
 
+
+class GuestNames(Protocol):
+    """The names that guest code finds beside its variables, and those that it defined."""
+
+    @property
+    def builtins(self) -> Mapping[str, Any]: ...
+
+    @property
+    def defined(self) -> frozenset[str]: ...
+
+    def bind(self, name: str, value: Any) -> None: ...
+
     def is_guest_function(self, value: object) -> bool: ...
 
-    def stop(self, ending: BaseException) -> NoReturn: ...
 
-    def interrupt(self, ending: BaseException) -> None: ...
+class GuestRuns(Protocol):
+    """Runs of programs and calls of functions under the limits of one session."""
 
-    def paused(self) -> AbstractContextManager[None]: ...
+    @property
+    def is_running(self) -> bool: ...
 
     def run(self, source: str, filename: str = "<agent>", *, echo: bool = True) -> Result: ...
 
@@ -83,6 +91,28 @@ class GuestSession(Protocol):
     def call(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Result: ...
 
     async def acall(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Result: ...
+
+
+class SessionControl(Protocol):
+    """The beginning and the end of a session, and of the run that is on in it."""
+
+    def open(self) -> None: ...
+
+    def close(self) -> None: ...
+
+    def stop(self, ending: BaseException) -> NoReturn: ...
+
+    def interrupt(self, ending: BaseException) -> None: ...
+
+    def paused(self) -> AbstractContextManager[None]: ...
+
+
+class GuestSession(GuestVariables, GuestNames, GuestRuns, SessionControl, Protocol):
+    """A namespace in which guest code runs, as often as wanted. See `agex.sandbox.Session`.
+
+    Values given to the methods are host objects. Where the code runs in another process, they are
+    copied there; functions and objects that cannot be copied stay, and are used from there.
+    """
 
 
 class Executor(Protocol):

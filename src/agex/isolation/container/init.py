@@ -21,7 +21,7 @@ from agex.isolation.rpc.policy_codec import load_policy
 from agex.isolation.wire.framing import Channel, Frame, Pipes
 from agex.isolation.worker.environment import reset_signals
 from agex.isolation.worker.rlimits import apply_resources
-from agex.isolation.worker.server import Template, Worker
+from agex.isolation.worker.server import Template, WorkerServer
 from agex.sandbox import Limits
 
 __all__ = ["alone", "main"]
@@ -32,7 +32,7 @@ class _Contained:
 
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
-        self._worker: Worker | None = None
+        self._worker: WorkerServer | None = None
 
     def run(self) -> None:
         order = self._channel.receive()
@@ -43,7 +43,7 @@ class _Contained:
             self._channel.send({"k": "failed", "why": f"{type(error).__name__}: {error}"})
             raise
         limits = Limits(**order.header["limits"])
-        self._worker = Worker(self._channel, template, limits, has_files=order.header["has_files"])
+        self._worker = WorkerServer(self._channel, template, limits, has_files=order.header["has_files"])
         self._channel.send({"k": "ready"})
         self._worker.run()
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from agex.isolation.executor import Level, Wall
 from agex.isolation.rpc.policy_codec import granted, save_policy
-from agex.isolation.rpc.task_environment import Place, Worker
+from agex.isolation.rpc.task_environment import TaskEnvironment, WorkerHandle
 from agex.isolation.worker.host_session import RemoteSession
 from agex.isolation.worker.launch import Launcher, Order
 from agex.isolation.worker.rlimits import resources_of
@@ -48,10 +48,10 @@ class ProcessExecutor:
             policy.use_paths()
         saved = _saved(policy, tuple(sorted(classes, key=lambda cls: (cls.__module__, cls.__qualname__))))
 
-        def start(about: Mapping[str, Any]) -> Worker:
+        def start(about: Mapping[str, Any]) -> WorkerHandle:
             return self._launch(saved, limits, about, has_files=files is not None)
 
-        place = Place(
+        environment = TaskEnvironment(
             level=self.level,
             policy=policy,
             limits=limits,
@@ -61,9 +61,11 @@ class ProcessExecutor:
             files=files,
             walls=tuple(f"{wall.name} ({wall.detail})" for wall in self.walls()),
         )
-        return RemoteSession(place, namespace)
+        return RemoteSession(environment, namespace)
 
-    def _launch(self, saved: Saved, limits: Limits, about: Mapping[str, Any], *, has_files: bool) -> Worker:
+    def _launch(
+        self, saved: Saved, limits: Limits, about: Mapping[str, Any], *, has_files: bool
+    ) -> WorkerHandle:
         return self._launcher.launch(replace(self._order(saved, limits, about), has_files=has_files))
 
     def _order(self, saved: Saved, limits: Limits, about: Mapping[str, Any]) -> Order:

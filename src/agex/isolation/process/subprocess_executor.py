@@ -16,7 +16,7 @@ from typing import Any
 
 from agex.errors import IsolationUnavailable
 from agex.isolation.process.executor import ProcessExecutor, Saved
-from agex.isolation.rpc.task_environment import Worker
+from agex.isolation.rpc.task_environment import WorkerHandle
 from agex.isolation.wire.error_codec import ProtocolError, WorkerGone
 from agex.isolation.wire.framing import Channel, Pipes
 from agex.isolation.worker.environment import PROGRAM, import_path, worker_environment
@@ -33,7 +33,9 @@ _END_SECONDS = 5.0
 class PipedExecutor(ProcessExecutor):
     """Starts an interpreter for each task. It asks less of the system than forking, and takes its time."""
 
-    def _launch(self, saved: Saved, limits: Limits, about: Mapping[str, Any], *, has_files: bool) -> Worker:
+    def _launch(
+        self, saved: Saved, limits: Limits, about: Mapping[str, Any], *, has_files: bool
+    ) -> WorkerHandle:
         worker = _Piped()
         order = {
             "about": about,

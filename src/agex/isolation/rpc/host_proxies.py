@@ -14,7 +14,7 @@ from typing import Any, NoReturn, Protocol
 
 from agex.isolation.rpc import signatures
 
-__all__ = ["Asker", "LiveStub", "Record", "Stubs"]
+__all__ = ["Asker", "InputsRecord", "LiveStub", "Stubs"]
 
 
 class Asker(Protocol):
@@ -23,7 +23,7 @@ class Asker(Protocol):
     def __call__(self, what: str, of: int | str, name: str | None, args: Any, kwargs: Any) -> Any: ...
 
 
-class Record(SimpleNamespace):
+class InputsRecord(SimpleNamespace):
     """Values as attributes, read-only: the inputs of a task."""
 
     def __setattr__(self, name: str, value: Any) -> NoReturn:

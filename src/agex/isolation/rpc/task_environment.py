@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from agex.isolation.rpc.file_rpc import FileRequests
     from agex.sandbox.runtime.workspace_files import Files
 
-__all__ = ["Place", "StaysThere", "Worker"]
+__all__ = ["StaysThere", "TaskEnvironment", "WorkerHandle"]
 
 
-class Worker(Protocol):
+class WorkerHandle(Protocol):
     """A process that serves one session."""
 
     channel: Channel
@@ -37,7 +37,7 @@ class Worker(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class TaskEnvironment:
     """What sessions of one task have in common."""
 
     level: Level
@@ -46,7 +46,7 @@ class Place:
     classes: tuple[type, ...]
     granted: Mapping[str, Any]
     """Functions and objects that stay in the host, by name."""
-    start: Callable[[Mapping[str, Any]], Worker]
+    start: Callable[[Mapping[str, Any]], WorkerHandle]
     """Starts a worker, given the descriptions of those."""
     walls: tuple[str, ...] = ()
     files: Files | None = None

@@ -6,10 +6,10 @@ import contextlib
 import time
 from collections.abc import Iterator
 
-__all__ = ["Clock"]
+__all__ = ["RunClock"]
 
 
-class Clock:
+class RunClock:
     """Counts the seconds of a run. It stands still while the host works for the guest.
 
     While it is *lent*, code of the guest's that the host calls has it again.

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NoReturn
 
 from agex.errors import EvalError
-from agex.isolation.wire.deadline import Clock
+from agex.isolation.wire.deadline import RunClock
 from agex.isolation.wire.error_codec import (
     Finder,
     OutOfMemory,
@@ -92,7 +92,7 @@ def timed_out(cause: TimeoutError) -> EvalError:
     return error
 
 
-def lost_because(error: Exception, ended: str, clock: Clock | None) -> str:
+def lost_because(error: Exception, ended: str, clock: RunClock | None) -> str:
     """Say why a worker is not usable any more, and what is left.
 
     Args:

@@ -15,7 +15,7 @@ from typing import Any
 
 from agex.isolation.wire.framing import Channel, Frame
 
-__all__ = ["Link", "shielded"]
+__all__ = ["WorkerChannel", "shielded"]
 
 _SIGNALS = {signal.SIGALRM, signal.SIGUSR1}
 
@@ -30,7 +30,7 @@ def shielded() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-class Link:
+class WorkerChannel:
     """Frames to and from the host.
 
     Args:

@@ -19,17 +19,17 @@ from agex.isolation.rpc.command_rpc import asking, told_transcript
 from agex.isolation.rpc.declarations import declared, told
 from agex.isolation.rpc.file_rpc import HostFiles
 from agex.isolation.rpc.guest_codecs import Given, Stored, Taken
-from agex.isolation.rpc.host_proxies import Record, Stubs
+from agex.isolation.rpc.host_proxies import InputsRecord, Stubs
 from agex.isolation.wire.codec import CannotCross, Packing, pack, pack_groups, unpack, unpack_groups
 from agex.isolation.wire.error_codec import WorkerGone, pack_error, unpack_error
 from agex.isolation.wire.framing import Channel, Frame
-from agex.isolation.wire.worker_channel import Link
+from agex.isolation.wire.worker_channel import WorkerChannel
 from agex.sandbox import Limits, Policy, Result, Sandbox, Session
 from agex.sandbox.runtime import audit_hook as wall
 from agex.sandbox.runtime.output import CAPTURE, Output
 from agex.shell import Terminal, guest_terminal
 
-__all__ = ["Template", "Worker"]
+__all__ = ["Template", "WorkerServer"]
 
 _FLUSH_SECONDS = 0.05
 _FLUSH_CHARS = 4_096
@@ -91,7 +91,7 @@ class _Streamed(Output):
         return self.text()[self._told :]
 
 
-class Worker:
+class WorkerServer:
     """One session, served.
 
     Args:
@@ -104,7 +104,7 @@ class Worker:
     def __init__(
         self, channel: Channel, template: Template, limits: Limits, *, has_files: bool = False
     ) -> None:
-        self._link = Link(channel, self._serve)
+        self._link = WorkerChannel(channel, self._serve)
         self._requests: Mapping[str, Callable[[Frame], None]] = {
             "put": self._put,
             "run": self._run,
@@ -188,7 +188,7 @@ class Worker:
         for name, fields in frame.header["records"].items():
             record = {field: found[field] for field in fields}
             self._inputs.update(record)
-            self._session.bind(name, Record(**record))
+            self._session.bind(name, InputsRecord(**record))
         self._session.import_again(frame.header["modules"])
         self._note(found)
         self._is_given = False

@@ -30,7 +30,7 @@ from agex.isolation.wire.fd_passing import close_all_but, receive_order, send_or
 from agex.isolation.wire.framing import Channel, SocketStream
 from agex.isolation.worker.environment import reset_signals
 from agex.isolation.worker.rlimits import apply_resources
-from agex.isolation.worker.server import Template, Worker
+from agex.isolation.worker.server import Template, WorkerServer
 from agex.sandbox import Limits
 
 __all__ = ["main"]
@@ -175,7 +175,7 @@ class Zygote:
             _confine(order, channel)
             assert self._template is not None
             limits = Limits(**order["limits"])
-            worker = Worker(channel, self._template, limits, has_files=order["has_files"])
+            worker = WorkerServer(channel, self._template, limits, has_files=order["has_files"])
             self._ask = worker.ask
             _serve(worker, channel)
             status = 0
@@ -205,7 +205,7 @@ def _load(name: str) -> None:
         ) from error
 
 
-def _serve(worker: Worker, channel: Channel) -> None:
+def _serve(worker: WorkerServer, channel: Channel) -> None:
     """Serve the host to its end; tell it of a fault of ours."""
     try:
         worker.run()
