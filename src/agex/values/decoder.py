@@ -44,6 +44,7 @@ from agex.values.base.type_checks import type_name
 from agex.values.checks.dry_run import rehearse
 from agex.values.checks.hash_cost import weigh
 from agex.values.checks.opcode_audit import audit, surplus, unframed
+from agex.values.code.instance_builder import InstanceBuilder
 from agex.values.code.outline import Sketch
 from agex.values.code.reconstructor import Builder
 
@@ -106,8 +107,8 @@ _INERT = frozenset((cls.__module__, cls.__qualname__) for cls in plain.NATIVE)
 """Types whose instances can be neither called nor given items."""
 _METHODS = frozenset(
     (cls.__module__, f"{cls.__qualname__}.{name}")
-    for cls in (Builder, CallableBuilder)
-    for name in vars(cls)
+    for cls in (Builder, InstanceBuilder, CallableBuilder)
+    for name in dir(cls)  # those of its bases, too: an earlier stream has them under its name
     if not name.startswith("_")
 )
 

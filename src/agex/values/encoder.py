@@ -28,7 +28,13 @@ from agex.values.base.shared_objects import Cluster, clusters
 from agex.values.base.type_checks import is_class
 from agex.values.checks.opcode_audit import surplus
 from agex.values.code.callables import CannotKeep, is_code
-from agex.values.code.capture import Captures, Early, Fillings, First, Held
+from agex.values.code.capture import Captures
+from agex.values.code.stream_markers import (
+    CodeReference,
+    EarlyNamespaces,
+    FirstClasses,
+    NamespaceList,
+)
 
 __all__ = ["encode"]
 
@@ -154,8 +160,8 @@ class Encoder(pickle.Pickler):
         self._values = values
         self._outer = outer
         self._kinds = captures.kinds
-        self._held: dict[int, Held] = {}
-        self._refs: list[Held] = []
+        self._held: dict[int, CodeReference] = {}
+        self._refs: list[CodeReference] = []
         self._lost: list[Lost] = [] if outer is None else outer._lost
         self._lost_ids: dict[int, Lost] = {} if outer is None else outer._lost_ids
         self._paths: Paths | None = None
@@ -169,15 +175,15 @@ class Encoder(pickle.Pickler):
         self.captures.begin(self._cluster.code)
         code = self._cluster.code
         has_code = bool(code)
-        early: list[Any] = [First()] if self.captures.has_classes else []
+        early: list[Any] = [FirstClasses()] if self.captures.has_classes else []
         if any(is_class(each) and instances.hashes_itself(each) for each in code):
-            early.append(Early())
-        self.dump((*early, tuple([self.top(value) for value in values]), Fillings() if has_code else ()))
+            early.append(EarlyNamespaces())
+        self.dump((*early, tuple([self.top(value) for value in values]), NamespaceList() if has_code else ()))
         if self.captures.is_behind and not has_code:
             raise ValueError("code of the guest stands where it is not looked for")
         return self._file.getvalue()
 
-    def nested(self, values: dict[str, Any]) -> tuple[bytes, tuple[Held, ...], tuple[Any, ...]]:
+    def nested(self, values: dict[str, Any]) -> tuple[bytes, tuple[CodeReference, ...], tuple[Any, ...]]:
         """Encode values on their own, so that they become copies: what code captured is frozen.
 
         Functions and classes are not copied: the stream refers to those of the outer one by number.
@@ -213,11 +219,13 @@ class Encoder(pickle.Pickler):
         """Wrap a value for a place that is unwrapped when it is loaded."""
         return self.held(value) if is_code(value) else value
 
-    def held(self, value: Any) -> Held:
+    def held(self, value: Any) -> CodeReference:
         """Give the handle of a function, class, module or registered object: one for each."""
         found = self._held.get(id(value))
         if found is None:
-            found = self._held[id(value)] = Held(value) if self._outer is None else self._outer.held(value)
+            found = self._held[id(value)] = (
+                CodeReference(value) if self._outer is None else self._outer.held(value)
+            )
         return found
 
     def note_session(self) -> None:
@@ -226,7 +234,7 @@ class Encoder(pickle.Pickler):
         if self._outer is not None:
             self._outer.note_session()
 
-    def reference(self, held: Held) -> int | None:
+    def reference(self, held: CodeReference) -> int | None:
         """Give the number by which a nested stream refers to code; None where this is the outer one."""
         if self._outer is None:
             return None
@@ -238,7 +246,7 @@ class Encoder(pickle.Pickler):
 
     def lose(self, value: Any, reason: str) -> Any:
         """Note that an object is not kept, and give what stands in its place."""
-        if isinstance(value, Held):
+        if isinstance(value, CodeReference):
             value = value.target
         if self._paths is None:
             self._paths = Paths(self._values)

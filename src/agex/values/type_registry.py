@@ -17,18 +17,18 @@ from agex.values.adapters.callable_builder import GETTERS, CallableBuilder
 from agex.values.base.allowlist import class_name
 from agex.values.base.type_checks import package_of
 from agex.values.code.callables import KINDS, CannotKeep
-from agex.values.code.capture import (
-    Captured,
-    Captures,
-    Early,
-    Filled,
-    Filling,
-    Fillings,
-    First,
-    Held,
-    take_cell,
-)
+from agex.values.code.capture import Captures, take_cell
+from agex.values.code.instance_builder import InstanceBuilder
 from agex.values.code.reconstructor import Builder
+from agex.values.code.stream_markers import (
+    CapturedNamespace,
+    ClassContent,
+    CodeReference,
+    EarlyNamespaces,
+    FirstClasses,
+    NamespaceContent,
+    NamespaceList,
+)
 
 __all__ = ["Kind", "find", "native"]
 
@@ -116,7 +116,7 @@ def _take_code(encoder: Any, value: Any) -> Any:
     return Builder.real, (encoder.held(value),)
 
 
-def _take_held(encoder: Any, held: Held) -> Any:
+def _take_held(encoder: Any, held: CodeReference) -> Any:
     return encoder.captures.take(encoder, held)
 
 
@@ -193,7 +193,7 @@ _OURS = frozenset(
         *tables.CONSTRUCTORS,
         *(
             getattr(each, "__func__", each)
-            for cls in (Builder, CallableBuilder)
+            for cls in (Builder, InstanceBuilder, CallableBuilder)
             for each in vars(cls).values()
             if isinstance(each, types.FunctionType | staticmethod)
         ),
@@ -205,13 +205,13 @@ _TABLE: dict[type, Kind] = {
     **plain.KINDS,
     type(...): native,
     type(NotImplemented): native,
-    Held: _take_held,
-    Captured: lambda _, __: (Builder.namespace, ()),
-    Fillings: lambda encoder, _: (Builder.fillings, (), None, encoder.captures.fillings(encoder)),
-    Early: lambda encoder, _: (Builder.fillings, (), None, encoder.captures.early(encoder)),
-    First: lambda encoder, _: (Builder.fillings, (), None, encoder.captures.classes(encoder)),
-    Filled: lambda encoder, filled: encoder.captures.fill(encoder, filled),
-    Filling: lambda _, filling: (Builder.fill_namespace, filling.content),
+    CodeReference: _take_held,
+    CapturedNamespace: lambda _, __: (Builder.namespace, ()),
+    NamespaceList: lambda encoder, _: (Builder.fillings, (), None, encoder.captures.fillings(encoder)),
+    EarlyNamespaces: lambda encoder, _: (Builder.fillings, (), None, encoder.captures.early(encoder)),
+    FirstClasses: lambda encoder, _: (Builder.fillings, (), None, encoder.captures.classes(encoder)),
+    ClassContent: lambda encoder, filled: encoder.captures.fill(encoder, filled),
+    NamespaceContent: lambda _, filling: (Builder.fill_namespace, filling.content),
     types.CellType: take_cell,
     **dict.fromkeys(KINDS, _take_code),
 }
