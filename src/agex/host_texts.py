@@ -26,7 +26,7 @@ _late: dict[int, threading.Thread] = {}
 
 
 class HostTexts:
-    """Asks objects of the host for their texts.
+    """Asks host objects for their texts.
 
     While a text of some object is late, no object of its class is asked: there is one waiting thread a class,
     and a thousand slow objects take no longer than one.

@@ -24,5 +24,5 @@ worked_out_mro: Callable[[type], tuple[type, ...] | None] = _SLOTS["__mro__"].__
 
 
 def mro_of(class_: type) -> tuple[type, ...]:
-    """Give a class and its bases in order; nothing while its metaclass still works that out."""
+    """Return a class and its bases in order; nothing while its metaclass still works that out."""
     return worked_out_mro(class_) or ()

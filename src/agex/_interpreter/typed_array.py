@@ -19,7 +19,7 @@ _array: Any = real.array
 
 
 def _settled(array: Any, value: Any) -> Any:
-    """Give the number that an object stands for; an array or a text as it is."""
+    """Return the number that an object stands for; an array or a text as it is."""
     if type(value) in _PLAIN or issubclass(type(value), (_array, str)):
         return value
     if array.typecode in "fd":
@@ -32,7 +32,7 @@ def _each_settled(array: Any, values: Iterable[Any]) -> Iterable[Any]:
 
 
 def _of(array: Any) -> Any:
-    """Give a real array as one of these."""
+    """Return a real array as one of these."""
     return TypedArray(array.typecode, array)
 
 

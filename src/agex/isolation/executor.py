@@ -153,7 +153,7 @@ class Executor(Protocol):
 
 
 def names_of(values: Iterable[str]) -> Iterator[str]:
-    """Give the names that a guest's variables can have, of names that anybody may have sent."""
+    """Return the names that a guest's variables can have, of names that anybody may have sent."""
     for name in values:
         if type(name) is str and name.isidentifier():
             yield name

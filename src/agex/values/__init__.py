@@ -2,7 +2,7 @@
 
 Variables become groups of bytes (`encode`), of which a fingerprint tells whether the live objects
 changed (`fingerprint`), which are cut into chunks that a store keeps (`cut`, `from_recipe`) and made
-again (`decode`), with nothing called that is not on a list. The guest's functions and classes are kept
+again (`decode`), with nothing called that is not on a list. Guest functions and classes are kept
 as source.
 
 It never imports numpy, pandas or their like: their values are handled when they come by. It knows

@@ -116,7 +116,7 @@ _METHODS = frozenset(
 def decode(group: Group, *, allow: Allow, guest: GuestCode | None = None) -> dict[str, Any]:
     """Make the variables of a group again.
 
-    Of a group from another level of isolation the guest's functions and classes are `NotKept`: they
+    Of a group from another level of isolation guest functions and classes are `NotKept`: they
     are made again only at that level. A `Sketch` runs nothing, and shows them wherever it is.
 
     A variable, or a part of one, that was not kept comes back as a `NotKept`. Buffers that can be
@@ -124,8 +124,8 @@ def decode(group: Group, *, allow: Allow, guest: GuestCode | None = None) -> dic
 
     Args:
         group: what was encoded.
-        allow: the host's classes that may be loaded.
-        guest: makes the guest's functions and classes again; without it they are `NotKept`.
+        allow: host classes that may be loaded.
+        guest: makes guest functions and classes again; without it they are `NotKept`.
 
     Raises:
         StateCorrupt: the bytes are not what `encode` makes, or name a class that may not be loaded.
@@ -161,7 +161,7 @@ def _variables(group: Group, allow: Allow, guest: GuestCode | None) -> dict[str,
 
 
 def _is_of_a_hash(error: Exception, guest: GuestCode | None) -> bool:
-    """Tell whether code in Python that hashes or compares an instance raised an error.
+    """Return whether code in Python that hashes or compares an instance raised an error.
 
     All else of the guest's that runs here runs where a class is made again, and loses that.
     """

@@ -114,7 +114,7 @@ def _named(value: Any) -> str:
 
 
 def show_value(value: Any) -> str | None:
-    """Give a value as text, without running any code but that of builtin types; None for a large one."""
+    """Return a value as text, without running any code but that of builtin types; None for a large one."""
     kind = type(value)
     if kind in {str, bytes}:
         return _cut(repr(value[: _SMALL + 1]))

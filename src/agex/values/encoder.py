@@ -42,7 +42,7 @@ __all__ = ["encode"]
 def encode(variables: Mapping[str, Any], *, allow: Allow, guest: GuestCode | None = None) -> list[Group]:
     """Turn variables into groups of bytes, those that share mutable objects into one.
 
-    No code of the guest runs: its classes' own ``__getstate__`` and the like are not asked, their
+    No guest code runs: its classes' own ``__getstate__`` and the like are not asked, their
     instances are taken apart by field. The buffers of the groups are the memory of the live values.
 
     Args:
@@ -171,7 +171,7 @@ class Encoder(pickle.Pickler):
     # -- the whole ---------------------------------------------------------------------------
 
     def whole(self, values: list[Any]) -> bytes:
-        """Give the stream: the values, and what is in the namespaces of their code."""
+        """Return the stream: the values, and what is in the namespaces of their code."""
         self.captures.begin(self._cluster.code)
         code = self._cluster.code
         has_code = bool(code)
@@ -220,7 +220,7 @@ class Encoder(pickle.Pickler):
         return self.held(value) if is_code(value) else value
 
     def held(self, value: Any) -> CodeReference:
-        """Give the handle of a function, class, module or registered object: one for each."""
+        """Return the handle of a function, class, module or registered object: one for each."""
         found = self._held.get(id(value))
         if found is None:
             found = self._held[id(value)] = (
@@ -235,7 +235,7 @@ class Encoder(pickle.Pickler):
             self._outer.note_session()
 
     def reference(self, held: CodeReference) -> int | None:
-        """Give the number by which a nested stream refers to code; None where this is the outer one."""
+        """Return the number by which a nested stream refers to code; None where this is the outer one."""
         if self._outer is None:
             return None
         for i, known in enumerate(self._refs):
@@ -257,7 +257,7 @@ class Encoder(pickle.Pickler):
         return make_not_kept, (path, kind, reason)
 
     def lost_by_name(self) -> dict[str, tuple[Lost, ...]]:
-        """Give what is lost, by the variable it belongs to."""
+        """Return what is lost, by the variable it belongs to."""
         found: dict[str, tuple[Lost, ...]] = {}
         for lost in (*self._lost, *self._lost_again()):
             name = Paths.variable(lost.path) or self._cluster.names[0]
@@ -265,7 +265,7 @@ class Encoder(pickle.Pickler):
         return found
 
     def _lost_again(self) -> Iterator[Lost]:
-        """Give the variables that are a lost object which was first met elsewhere."""
+        """Return the variables that are a lost object which was first met elsewhere."""
         for name, value in self._values.items():
             lost = self._lost_ids.get(id(value))
             if lost is not None and lost.path != name:

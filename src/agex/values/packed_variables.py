@@ -31,7 +31,7 @@ class Packed:
 
 
 def opened(variables: Mapping[str, Any], *, allow: Allow, guest: GuestCode | None) -> dict[str, Any]:
-    """Give variables with those decoded that are packed; what shares objects still shares them.
+    """Return variables with those decoded that are packed; what shares objects still shares them.
 
     Functions and classes from another level of isolation come as `NotKept`, see `decode`.
 
@@ -42,7 +42,7 @@ def opened(variables: Mapping[str, Any], *, allow: Allow, guest: GuestCode | Non
 
 
 def sketched(variables: Mapping[str, Any], *, allow: Allow) -> dict[str, Any]:
-    """Give variables to be shown: none of the guest's code runs, and what cannot be read is a marker."""
+    """Return variables to be shown: none of guest code runs, and what cannot be read is a marker."""
     sketch = Sketch()
 
     def read(group: Group) -> dict[str, Any]:
@@ -55,7 +55,7 @@ def sketched(variables: Mapping[str, Any], *, allow: Allow) -> dict[str, Any]:
 
 
 def _opened(variables: Mapping[str, Any], read: Callable[[Group], dict[str, Any]]) -> dict[str, Any]:
-    """Give variables with those that are packed out of their groups, each of which is read once."""
+    """Return variables with those that are packed out of their groups, each of which is read once."""
     decoded: dict[int, dict[str, Any]] = {}
     found: dict[str, Any] = {}
     for name, value in variables.items():
@@ -70,7 +70,7 @@ def _opened(variables: Mapping[str, Any], read: Callable[[Group], dict[str, Any]
 
 
 def _own(group: Group) -> Group:
-    """Give a group whose buffers are not shared: decoded arrays are written to."""
+    """Return a group whose buffers are not shared: decoded arrays are written to."""
     buffers = tuple([memoryview(bytearray(part)) for part in group.buffers])
     return Group(
         names=group.names,
@@ -83,7 +83,7 @@ def _own(group: Group) -> Group:
 
 
 def packed_groups(variables: Mapping[str, Any]) -> Iterator[Group]:
-    """Give the groups of packed variables that are there as a whole, each once."""
+    """Return the groups of packed variables that are there as a whole, each once."""
     seen: set[int] = set()
     for value in variables.values():
         if type(value) is Packed and id(value.group) not in seen:
@@ -97,7 +97,7 @@ def _is_of(value: Any, group: Group, name: str) -> bool:
 
 
 def frozen(variables: Mapping[str, Any], *, allow: Allow, guest: GuestCode) -> dict[str, Any]:
-    """Give code of the guest the captured values that it has now, for good.
+    """Return guest code the captured values that it has now, for good.
 
     Functions and classes, and every variable that shares objects with them (instances do, with their
     class), come back made anew: what they captured is a copy, and assigning to ``factor`` later does
@@ -106,7 +106,7 @@ def frozen(variables: Mapping[str, Any], *, allow: Allow, guest: GuestCode) -> d
     Args:
         variables: the values, by name.
         allow: whose instances can be made again; others in those groups become `NotKept`.
-        guest: the guest's code.
+        guest: guest code.
     """
     found = dict(variables)
     for group in encode(variables, allow=allow, guest=guest):

@@ -134,7 +134,7 @@ def _take_record(encoder: Any, value: Any) -> Any:
 
 
 def _of_attributes(cls: type, make: Any, name: str | None) -> Kind:
-    """Give the kind of a class whose instances hold nothing but attributes: the same, but faster."""
+    """Return the kind of a class whose instances hold nothing but attributes: the same, but faster."""
 
     def take(encoder: Any, value: Any) -> Any:
         fields = instances.attributes_of(value)

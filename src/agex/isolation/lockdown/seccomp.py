@@ -108,7 +108,7 @@ def _is_null(index: int) -> list[bytes]:
 
 
 def _rules(pid: int) -> dict[str, list[bytes]]:
-    """Give what is checked of each call; at the end of each it is allowed."""
+    """Return what is checked of each call; at the end of each it is allowed."""
     return {
         "open": [*_needs(1, 0, _WRITES), _PASS],
         "openat": [*_needs(2, 0, _WRITES), _PASS],

@@ -93,7 +93,7 @@ class Saved:
 
 
 def _saved(policy: Policy, classes: tuple[type, ...]) -> Saved:
-    """Give a policy as bytes, made once: one policy serves all calls of a task."""
+    """Return a policy as bytes, made once: one policy serves all calls of a task."""
     saved = policy.notes.get("saved")
     if isinstance(saved, Saved) and saved.count == len(policy.grants) and saved.classes == classes:
         return saved

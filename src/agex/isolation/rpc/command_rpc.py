@@ -101,12 +101,12 @@ def asking(name: str, ask: Asker) -> Callable[[CommandContext], CommandResult]:
 
 
 def told_transcript(found: Any) -> Any:
-    """Give what a script showed as a value that crosses; anything else as it is."""
+    """Return what a script showed as a value that crosses; anything else as it is."""
     return (found.text, found.failed, found.exit_code) if type(found) is Transcript else found
 
 
 def read_transcript(found: Any) -> Transcript:
-    """Give what a script showed, of what anybody may have sent.
+    """Return what a script showed, of what anybody may have sent.
 
     Raises:
         ProtocolError: it is something else.

@@ -1,4 +1,4 @@
-"""What a function of the guest declares, as data: for a host that builds something of it without calling it.
+"""What a guest function declares, as data: for a host that builds something of it without calling it.
 
 In this process annotations are the objects that the guest wrote. Of a worker they come as names of
 what the policy grants and as the forms below, and nothing that it sends is evaluated.
@@ -136,7 +136,7 @@ def _functions(code: types.CodeType) -> Iterator[types.CodeType]:
 
 
 def told(one: Declaration, session: Session) -> dict[str, Any]:
-    """Give a declaration as plain data, with the names that the guest of *session* has for what it names."""
+    """Return a declaration as plain data, with the names that the guest of *session* has for what it names."""
     return {
         "name": one.name,
         "doc": one.doc,

@@ -151,7 +151,7 @@ def _is_times(value: Any) -> bool:
 
 
 def _told(name: str, found: Any) -> Any:
-    """Give what a method returned, descriptions of files as tuples."""
+    """Return what a method returned, descriptions of files as tuples."""
     if name == "stat":
         return (found.size, found.created_at, found.modified_at, found.is_dir, found.st_ino)
     if name == "list_detailed":

@@ -22,7 +22,7 @@ _CHARS = 200
 class Given(KeptCode):
     """The `agex.values.GuestCode` of a worker, for values that go to the host.
 
-    A function of the guest goes by number. Its classes do not go at all, and their instances only
+    A guest function goes by number. Its classes do not go at all, and their instances only
     as what the host registered.
     """
 
@@ -104,7 +104,7 @@ class Taken(KeptCode):
 
 
 def _shown(value: Any) -> str:
-    """Give the text of a default or annotation without asking a class of the guest for it."""
+    """Return the text of a default or annotation without asking a guest class for it."""
     if isinstance(value, type):
         return name_of(value)
     return repr(value)[:_CHARS] if type(value) in _PLAIN else "..."

@@ -26,7 +26,7 @@ class Functions:
     """What stands for the functions of one guest: one for each, while anybody has it.
 
     Args:
-        call: calls a function of the guest by its number.
+        call: calls a guest function by its number.
     """
 
     def __init__(self, call: _Caller) -> None:
@@ -43,7 +43,7 @@ class Functions:
         return sorted(self._by_number.keys())
 
     def take(self, about: Mapping[str, Any]) -> Any:
-        """Return what the host calls for a function of the guest.
+        """Return what the host calls for a guest function.
 
         Raises:
             ProtocolError: it is described wrongly.

@@ -41,7 +41,7 @@ _DOC_CHARS = 4_000
 
 
 def is_callable_kind(value: object) -> bool:
-    """Tell whether a value is used by calling it, and in no other way."""
+    """Return whether a value is used by calling it, and in no other way."""
     return isinstance(value, _FUNCTIONS)
 
 
@@ -81,7 +81,7 @@ def _has_own(cls: type, name: str) -> bool:
 
 
 class Exports(KeptCode):
-    """The functions and objects of the host that one worker may use, and the functions it gave back.
+    """The functions and host objects that one worker may use, and the functions it gave back.
 
     It is the `agex.values.GuestCode` of this end: it names what does not cross, and finds what is named.
 
@@ -252,7 +252,7 @@ _ATOMS = (int, float, complex, bool, str, bytes, type(None), type(...))
 
 
 def _is_plain(value: Any) -> bool:
-    """Tell whether the repr of a value runs no code but the interpreter's."""
+    """Return whether the repr of a value runs no code but the interpreter's."""
     if type(value) is tuple:
         return all(map(_is_plain, value))
     if type(value).__module__ in ("types", "typing") and not hasattr(value, "__metadata__"):

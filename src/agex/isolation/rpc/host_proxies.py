@@ -1,4 +1,4 @@
-"""What guest code in a worker gets for functions and objects of the host: each use is asked of the host.
+"""What guest code in a worker gets for functions and host objects: each use is asked of the host.
 
 A stub of an object is an instance of a class made for its description, with the object's public
 methods and operators. Attributes are asked for when they are read. What may be asked for is not
@@ -90,7 +90,7 @@ class Stubs:
         return self._of.get(id(stub))
 
     def get(self, which: int | str, about: Mapping[str, Any]) -> Any:
-        """Return the stub of an object of the host."""
+        """Return the stub of a host object."""
         if which not in self._made:
             makers = {"function": self._function, "object": self._object, "class": self._constructor}
             made = makers[about["kind"]](which, about)
@@ -189,7 +189,7 @@ def _awaitable(call: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _awaits() -> bool:
-    """Tell whether an event loop runs here: then what is asynchronous is awaited."""
+    """Return whether an event loop runs here: then what is asynchronous is awaited."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:

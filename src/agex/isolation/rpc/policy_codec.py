@@ -113,7 +113,7 @@ def load_policy(data: bytes, stub: Callable[[str], Any]) -> tuple[Policy, tuple[
         else:
             raise DefinitionError(f"a worker knows no grant of kind {kind}")
     policy.names.update(names)
-    policy.cls(LiveStub)  # what may be written to an object of the host is decided there
+    policy.cls(LiveStub)  # what may be written to a host object is decided there
     del policy.names[LiveStub.__name__]
     return policy, classes
 

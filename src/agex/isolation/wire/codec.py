@@ -3,8 +3,8 @@
 What has no form of its own (a function, a live object) stays where it is. Its place is taken by
 a *name*, which the other end turns into something to call or to use from there:
 
-``g:{...}``     a function of the guest, by number, with its signature
-``h:{...}``     an object of the host, by number, with what can be done with it
+``g:{...}``     a guest function, by number, with its signature
+``h:{...}``     a host object, by number, with what can be done with it
 ``n:NAME``      what the policy grants under a name
 ``m:NAME``      a module that the guest may import
 anything else   a granted module, class or builtin, see `agex.sandbox.host_names`
@@ -106,7 +106,7 @@ def unpack(
 
 
 def pack_groups(groups: Iterable[values.Group]) -> Packing:
-    """Give groups as they are."""
+    """Return groups as they are."""
     header: list[Any] = []
     parts: list[bytes | memoryview] = []
     for group in groups:
@@ -119,7 +119,7 @@ def pack_groups(groups: Iterable[values.Group]) -> Packing:
 
 
 def unpack_groups(header: Any, parts: Sequence[memoryview]) -> list[values.Group]:
-    """Give groups as they were sent. They are not decoded: nothing in them is looked at.
+    """Return groups as they were sent. They are not decoded: nothing in them is looked at.
 
     Raises:
         ProtocolError: there are none.
@@ -225,5 +225,5 @@ def session_groups(
 
 
 def is_kept(value: Any) -> bool:
-    """Tell whether a bound value is given back: what the guest puts into a dict is."""
+    """Return whether a bound value is given back: what the guest puts into a dict is."""
     return type(value) is dict or type(value) is values.Packed

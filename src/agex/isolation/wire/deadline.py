@@ -12,7 +12,7 @@ __all__ = ["RunClock"]
 class RunClock:
     """Counts the seconds of a run. It stands still while the host works for the guest.
 
-    While it is *lent*, code of the guest's that the host calls has it again.
+    While it is *lent*, guest code that the host calls has it again.
 
     Args:
         seconds: that there are; None for no end.
@@ -33,7 +33,7 @@ class RunClock:
 
     @property
     def stands(self) -> bool:
-        """Whether it stands still, also for code of the guest's."""
+        """Whether it stands still, also for guest code."""
         return self._since is not None and not self._is_lent
 
     @contextlib.contextmanager
@@ -44,7 +44,7 @@ class RunClock:
 
     @contextlib.contextmanager
     def lent(self) -> Iterator[None]:
-        """Stand still for the length of a block, but for code of the guest's in it: see `counted`."""
+        """Stand still for the length of a block, but for guest code in it: see `counted`."""
         with self._standing(is_lent=True):
             yield
 

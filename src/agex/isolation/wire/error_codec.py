@@ -88,7 +88,7 @@ def _arguments(error: BaseException) -> tuple[Any, ...]:
 
 
 def _is_plain(value: Any) -> bool:
-    """Tell whether an argument can be told as it is; a syntax error has one that is a tuple."""
+    """Return whether an argument can be told as it is; a syntax error has one that is a tuple."""
     if type(value) is tuple:
         return len(value) <= _ARGS and all(type(each) in _PLAIN for each in value)
     return type(value) in _PLAIN

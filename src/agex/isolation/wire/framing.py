@@ -191,7 +191,7 @@ def _header(text: bytearray) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def _sealed(views: Sequence[memoryview]) -> Iterator[int]:
-    """Give a memfd with the parts one after the other, which nobody can change any more."""
+    """Return a memfd with the parts one after the other, which nobody can change any more."""
     descriptor = os.memfd_create("agex", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     try:
         for view in views:

@@ -71,22 +71,22 @@ def read_outcome(
 
 
 def text_of(part: memoryview) -> str:
-    """Give a part as text, whatever it is."""
+    """Return a part as text, whatever it is."""
     return bytes(part[:_MOST_TEXT]).decode("utf-8", "replace")
 
 
 def listed(found: Any) -> Iterable[str]:
-    """Give a list as it came; an empty one for anything else."""
+    """Return a list as it came; an empty one for anything else."""
     return found if type(found) is list else ()
 
 
 def gathered(chars: int) -> Output:
-    """Give what takes in a worker's output, which is cut to *chars* there, with a note."""
+    """Return what takes in a worker's output, which is cut to *chars* there, with a note."""
     return Output(2 * chars + 1_000)
 
 
 def timed_out(cause: TimeoutError) -> EvalError:
-    """Give the error for a run that was late."""
+    """Return the error for a run that was late."""
     error = EvalError(f"TimeoutError: {cause}")
     error.__cause__ = cause
     return error
@@ -118,7 +118,7 @@ def lost_because(error: Exception, ended: str, clock: RunClock | None) -> str:
 
 
 def lost_result(lost: EvalError, ending: BaseException | None, stdout: str) -> Result:
-    """Give what a run came to whose worker was lost.
+    """Return what a run came to whose worker was lost.
 
     Args:
         lost: says why.
@@ -146,7 +146,7 @@ def refuse(frame: Frame) -> NoReturn:
 
 
 def modules_of(header: object) -> Iterator[tuple[str, str]]:
-    """Give the variables that are modules, of what a worker may have sent: they are imported under grants."""
+    """Return the variables that are modules, of what a worker may have sent: they are imported under grants."""
     for name, text in header.items() if isinstance(header, dict) else ():
         if type(name) is type(text) is str and is_bindable(name) and len(text) <= _MOST_NAME:
             yield name, text

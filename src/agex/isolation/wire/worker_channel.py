@@ -49,7 +49,7 @@ class WorkerChannel:
             self._channel.send(header, parts)
 
     def hand_over(self, header: Mapping[str, Any], parts: Sequence[Any] = ()) -> None:
-        """Give the host the turn with a message. `receive` takes it back.
+        """Return the host the turn with a message. `receive` takes it back.
 
         Until then nothing is collected: a file of the guest's that is found to be lost is closed, and
         closing it asks the host, who is not listening.

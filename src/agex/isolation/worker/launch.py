@@ -149,7 +149,7 @@ class _Zygote:
     def ask(
         self, order: Mapping[str, Any], data: bytes = b"", descriptors: Sequence[int] = ()
     ) -> tuple[Any, list[int]]:
-        """Give an order; return the answer, with descriptors.
+        """Return an order; return the answer, with descriptors.
 
         Raises:
             IsolationUnavailable: it could not be carried out.

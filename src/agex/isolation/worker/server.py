@@ -74,7 +74,7 @@ class _Streamed(Output):
         return size
 
     def _is_due(self, piece: str) -> bool:
-        """Tell whether to tell it now: the first lines at once, for a call into C may follow that hangs."""
+        """Return whether to tell it now: the first lines at once, for a call into C may follow that hangs."""
         if self._flushes < _EAGER_LINES and piece.endswith("\n"):
             return True
         return self._size >= _FLUSH_CHARS or time.monotonic() - self._last >= _FLUSH_SECONDS
@@ -87,7 +87,7 @@ class _Streamed(Output):
         self._tell(piece)
 
     def rest(self) -> str:
-        """Give what the host was not told yet."""
+        """Return what the host was not told yet."""
         return self.text()[self._told :]
 
 
@@ -128,7 +128,7 @@ class WorkerServer:
         self._sent: dict[tuple[str, ...], values.Fingerprint] = {}
         self._terminal: Terminal | None = None
         self._is_given = False
-        """Whether variables are taken: code of the guest's that runs meanwhile is asked for by nobody."""
+        """Whether variables are taken: guest code that runs meanwhile is asked for by nobody."""
 
     def run(self) -> None:
         """Serve the host until it hangs up."""
@@ -266,7 +266,7 @@ class WorkerServer:
     # -- variables -------------------------------------------------------------------
 
     def _get(self, frame: Frame) -> None:
-        """Give one variable as a value of the host's."""
+        """Return one variable as a value of the host's."""
         value = self._session.look_up(frame.header["name"])
         try:
             packed = self._pack(value, frame.header["name"])
@@ -276,14 +276,14 @@ class WorkerServer:
             self._link.hand_over({"k": "done", "v": packed.header}, packed.parts)
 
     def _declare(self, frame: Frame) -> None:
-        """Give what a function says of itself; nothing for one that the guest did not write."""
+        """Return what a function says of itself; nothing for one that the guest did not write."""
         function: Any = self._given.function(frame.header["id"])
         session = self._session
         is_own = session.is_guest_function(function)
         self._link.hand_over({"k": "done", "d": told(declared(function), session) if is_own else None})
 
     def _sync(self, frame: Frame) -> None:
-        """Give the variables that changed since they were sent, and the names of all."""
+        """Return the variables that changed since they were sent, and the names of all."""
         variables = self._variables()
         groups = list(self._changed(variables))
         packed = pack_groups(groups)
@@ -293,7 +293,7 @@ class WorkerServer:
         self._link.hand_over(header, packed.parts)
 
     def _variables(self) -> dict[str, Any]:
-        """Give what a state keeps: the inputs are the host's own until their names are bound anew."""
+        """Return what a state keeps: the inputs are the host's own until their names are bound anew."""
         modules = self._session.modules
         found = {
             name: value
@@ -321,7 +321,7 @@ class WorkerServer:
                 yield group
 
     def _keep(self, frame: Frame) -> None:
-        """Give functions of the guest as source and captured values: they outlive this worker."""
+        """Return guest functions as source and captured values: they outlive this worker."""
         functions = {f"f{number}": self._given.function(number) for number in frame.header["ids"]}
         packed = pack_groups(
             values.encode(functions, allow=self._allow, guest=self._code) if functions else []
@@ -330,7 +330,7 @@ class WorkerServer:
 
 
 def _said(result: Result) -> str:
-    """Give what an error says, from the text of it that was made under limits."""
+    """Return what an error says, from the text of it that was made under limits."""
     args = vars(BaseException)["args"].__get__(result.error)
     if len(args) == 1 and type(args[0]) is str:
         return str(args[0])

@@ -42,7 +42,7 @@ class CallableBuilder:
     _dressed: dict[int, Any]
 
     def hosts_method(self, owner: Any, name: str) -> Any:
-        """Read a method of a class or an object of the host, in a handle."""
+        """Read a method of a class or a host object, in a handle."""
         owner = unwrapped(owner)
         if type(owner) is NotKept:
             return owner
@@ -115,7 +115,7 @@ def made_of(handle: Any, make: Callable[[Any], Any]) -> Any:
 
 
 def exact(name: Any) -> str:
-    """Give a name that is nothing but text: what a guest made of it would be asked by whoever reads it."""
+    """Return a name that is nothing but text: what a guest made of it would be asked by whoever reads it."""
     if type(name) is not str:
         raise StateCorrupt("a stored name is no plain text")
     return name
@@ -127,7 +127,7 @@ def missing(name: str, kind: str, reason: str) -> NotKept:
 
 
 def missing_host(name: str) -> NotKept:
-    """Stand for an object of the host that guest code may not use now."""
+    """Stand for a host object that guest code may not use now."""
     kind, _, module = name.partition(" ")
     if kind == MODULE:
         return missing(module, MODULE, f"import of {module!r} is not allowed")

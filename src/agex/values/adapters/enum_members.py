@@ -25,13 +25,13 @@ Kept = tuple[str, tuple[Any, ...], dict[str, Any]]
 
 
 def parts(cls: type, keeps: Callable[[type], bool]) -> Iterator[Any]:
-    """Give what of the members of a class is kept; nothing of a class that is no enumeration."""
+    """Return what of the members of a class is kept; nothing of a class that is no enumeration."""
     for _, value, attributes in _members(cls, keeps).values():
         yield from (*value, *attributes.values())
 
 
 def take(cls: type, keeps: Callable[[type], bool], top: Callable[[Any], Any]) -> dict[str, Kept]:
-    """Give the members of an enumeration, as `restore` is given them."""
+    """Return the members of an enumeration, as `restore` is given them."""
     return {
         name: (own_name, tuple(map(top, value)), {key: top(each) for key, each in attributes.items()})
         for name, (own_name, value, attributes) in _members(cls, keeps).items()
@@ -39,7 +39,7 @@ def take(cls: type, keeps: Callable[[type], bool], top: Callable[[Any], Any]) ->
 
 
 def _members(cls: type, keeps: Callable[[type], bool]) -> dict[str, Kept]:
-    """Give by name: the name of the member, which another may be for, its value, and its attributes.
+    """Return by name: the name of the member, which another may be for, its value, and its attributes.
 
     Not what no store could keep: ``A = object()`` is worth another object each time.
     """
@@ -59,7 +59,7 @@ def _members(cls: type, keeps: Callable[[type], bool]) -> dict[str, Kept]:
 
 
 def restore(cls: Any, members: Mapping[str, Kept]) -> str:
-    """Give the members of an enumeration what they were worth; say why, if that cannot be."""
+    """Return the members of an enumeration what they were worth; say why, if that cannot be."""
     made = vars(cls)["_member_map_"]
     names = {name: attributes_of(member)["_name_"] for name, member in made.items()}
     if names != {name: kept[0] for name, kept in members.items()}:
@@ -78,14 +78,14 @@ def restore(cls: Any, members: Mapping[str, Kept]) -> str:
 
 
 def _is_same(one: Any, other: Any) -> bool:
-    """Tell whether two values are the same constant, or the second is none that is known."""
+    """Return whether two values are the same constant, or the second is none that is known."""
     if type(other) is NotKept:
         return True
     return type(one) is type(other) and type(one) in ATOMS and bool(one == other or one != one)  # noqa: PLR0124
 
 
 def _put(cls: Any, member: Any, before: Any, value: Any) -> None:
-    """Give a member a value, by which it is found, too."""
+    """Return a member a value, by which it is found, too."""
     attributes_of(member)["_value_"] = value
     if type(before) not in ATOMS or type(value) not in ATOMS:  # a hash of the guest's could be asked
         return

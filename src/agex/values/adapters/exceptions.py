@@ -54,7 +54,7 @@ _SLOTS = vars(BaseException)
 
 
 def builtin_of(cls: type) -> type[BaseException]:
-    """Give the builtin exception whose structure the instances of a class have."""
+    """Return the builtin exception whose structure the instances of a class have."""
     while cls not in _CLASSES:
         cls = _base_of(cls)
     return cls
@@ -77,7 +77,7 @@ def blank(cls: type, args: tuple[Any, ...]) -> Any:
 
 
 def take(error: BaseException, captures: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Give the arguments of `blank` and of `fill` for an exception.
+    """Return the arguments of `blank` and of `fill` for an exception.
 
     Args:
         error: the exception.
@@ -115,7 +115,7 @@ def _get(base: type, name: str, error: BaseException) -> Any:
 
 
 def _links(error: BaseException, captures: Any) -> dict[str, Any]:
-    """Give what an exception was raised from, and while which was handled."""
+    """Return what an exception was raised from, and while which was handled."""
     if sum(1 for _ in _chain(error)) > _MOST_LINKS:
         return {}
     found = {name: each for name, each in _linked(error) if _can_be_kept(type(each), captures)}
@@ -125,7 +125,7 @@ def _links(error: BaseException, captures: Any) -> dict[str, Any]:
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """Give what lies behind an exception, each once and it itself with it."""
+    """Return what lies behind an exception, each once and it itself with it."""
     seen: set[int] = set()
     rest = [error]
     while rest and len(seen) <= _MOST_LINKS + 1:
@@ -144,13 +144,13 @@ def _linked(error: BaseException) -> Iterator[tuple[str, Any]]:
 
 
 def _can_be_kept(cls: type, captures: Any) -> bool:
-    """Tell whether an exception is one of those that code sees; the host's own stay out without a word."""
+    """Return whether an exception is one of those that code sees; the host's own stay out without a word."""
     kept: bool = cls in _CLASSES or captures.is_own(cls) or captures.allow.is_registered(cls)
     return kept
 
 
 def fill(error: BaseException, fields: Mapping[str, Any]) -> None:
-    """Give an exception what it held.
+    """Return an exception what it held.
 
     Raises:
         TypeError: a field is of a type that the interpreter does not give it.
@@ -180,7 +180,7 @@ def make_blank_exception(name: str, args: tuple[Any, ...]) -> Any:
 
 
 def fill_exception(error: Any, state: tuple[dict[str, Any] | None, dict[str, Any]]) -> None:
-    """Give an exception of a builtin class its attributes and what it held."""
+    """Return an exception of a builtin class its attributes and what it held."""
     if type(error) is NotKept:
         return
     if type(error) not in _CLASSES:

@@ -87,7 +87,7 @@ _SOLID = frozenset({*_TAKE, *_ITEMS, *exceptions.BUILTIN.values(), object})
 
 
 def _solid(cls: type) -> type:
-    """Give the builtin class that an instance is one of underneath."""
+    """Return the builtin class that an instance is one of underneath."""
     if issubclass(cls, BaseException):
         return exceptions.builtin_of(cls)
     return next((base for base in mro_of(cls) if base in _SOLID), object)
@@ -112,7 +112,7 @@ _POINTER = struct.calcsize("P")
 
 
 def has_own_pickling(cls: type) -> bool:
-    """Tell whether a class of the host says itself how its instances are pickled."""
+    """Return whether a host class says itself how its instances are pickled."""
     own = (
         "__reduce__",
         "__reduce_ex__",
@@ -132,7 +132,7 @@ def has_own_pickling(cls: type) -> bool:
 
 
 def hashes_itself(cls: type) -> bool:
-    """Tell whether code in Python runs when an instance is put into a dict or a set."""
+    """Return whether code in Python runs when an instance is put into a dict or a set."""
     hashes, compares = (
         next((vars(base)[name] for base in mro_of(cls) if name in vars(base)), None)
         for name in ("__hash__", "__eq__")
@@ -145,7 +145,7 @@ State = tuple[dict[str, Any] | None, dict[str, Any] | None, Any, Any]
 
 
 def take_apart(encoder: Any, value: Any) -> tuple[tuple[Any, ...], State]:
-    """Give the arguments of `blank` and of `fill` for an instance."""
+    """Return the arguments of `blank` and of `fill` for an instance."""
     cls = type(value)
     solid = _solid(cls)
     _require_open(cls, solid)
@@ -168,7 +168,7 @@ _FACTORY: Any = collections.defaultdict.__dict__["default_factory"]
 
 
 def has_only_attributes(cls: type) -> bool:
-    """Tell whether all that instances of a class hold is in their ``__dict__``: those of most are."""
+    """Return whether all that instances of a class hold is in their ``__dict__``: those of most are."""
     try:
         _require_open(cls, object)
     except TypeError:
@@ -177,7 +177,7 @@ def has_only_attributes(cls: type) -> bool:
 
 
 def attributes_of(value: Any) -> dict[str, Any]:
-    """Give the ``__dict__`` of an instance of such a class."""
+    """Return the ``__dict__`` of an instance of such a class."""
     found: dict[str, Any] = object.__getattribute__(value, "__dict__")
     return found
 
@@ -237,7 +237,7 @@ _ITEM = 32
 
 
 def fill(value: Any, state: State) -> None:
-    """Give an instance its attributes, slots and items."""
+    """Return an instance its attributes, slots and items."""
     attributes, slots, items, factory = state
     cls = type(value)
     solid = _solid(cls)

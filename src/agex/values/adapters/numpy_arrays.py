@@ -35,7 +35,7 @@ def _order_of(array: Any) -> Order:
 
 
 def _axes(array: Any) -> tuple[int, ...]:
-    """Give the axes in the order of their strides, the largest first; those of one item before all."""
+    """Return the axes in the order of their strides, the largest first; those of one item before all."""
     keys = [(n > 1, -stride * (n > 1)) for n, stride in zip(array.shape, array.strides, strict=True)]
     return tuple(sorted(range(array.ndim), key=keys.__getitem__))
 
@@ -54,7 +54,7 @@ _MOST_AXES, _MOST_ITEMS = 64, 1 << 62  # that numpy can count; longer numbers ta
 
 
 def _size(shape: tuple[int, ...]) -> int:
-    """Give the number of items of an array of a shape.
+    """Return the number of items of an array of a shape.
 
     Raises:
         ValueError: no array has it.
@@ -89,12 +89,12 @@ def _address(array: Any) -> int:
 
 
 def _writable(array: Any) -> bool:
-    """Tell whether an array may be written to; ``flags`` warns of some before they are."""
+    """Return whether an array may be written to; ``flags`` warns of some before they are."""
     return not array.__array_interface__["data"][1]
 
 
 def _own(memory: Any) -> memoryview:
-    """Give memory that an array may stand on: a buffer of the load, or a copy.
+    """Return memory that an array may stand on: a buffer of the load, or a copy.
 
     Numpy does not hold on to what it is given the way a view does: a bytearray that something else in
     the stream refers to could be made shorter under it.
@@ -173,7 +173,7 @@ def _form_in(root: Any, array: Any) -> Any:
 
 
 def _is_inside(root: Any, size: int, shape: Any, strides: Any, offset: int) -> bool:
-    """Tell whether a view shows something, and all of it is memory of its root."""
+    """Return whether a view shows something, and all of it is memory of its root."""
     ends = [(n - 1) * stride for n, stride in zip(shape, strides, strict=True)]
     low, high = sum(each for each in ends if each < 0), sum(each for each in ends if each > 0)
     return 0 not in shape and offset + low >= 0 and offset + high + size <= root.nbytes
@@ -250,7 +250,7 @@ def _view_of_objects(root: Any, names: Any, shape: Any, strides: Any, offset: in
 
 
 def _contents(array: Any) -> list[Any]:
-    """Give the objects in an array as a list, or one for each field; plain fields are arrays."""
+    """Return the objects in an array as a list, or one for each field; plain fields are arrays."""
     if array.dtype.names is None:
         items: list[Any] = array.ravel().tolist()
         return items

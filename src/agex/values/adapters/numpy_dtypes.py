@@ -17,7 +17,7 @@ __all__ = ["describe", "dtype_of", "has_objects", "make_dtype"]
 
 
 def has_objects(dtype: Any) -> bool:
-    """Tell whether memory of a dtype refers to other memory, so that bytes alone do not make it."""
+    """Return whether memory of a dtype refers to other memory, so that bytes alone do not make it."""
     return bool(dtype.hasobject) or dtype.kind == "T"
 
 
@@ -61,7 +61,7 @@ def _field_of(part: Any, offset: int, title: Any = None) -> tuple[Any, ...]:
 
 
 def _missing_of(dtype: Any) -> tuple[Any, ...]:
-    """Give what stands for a missing text; nothing where none does."""
+    """Return what stands for a missing text; nothing where none does."""
     if not hasattr(dtype, "na_object"):
         return ()
     if not _is_missing(dtype.na_object):

@@ -115,7 +115,7 @@ def make_series(values: Any, index: Any, name: Any) -> Any:
 
 
 def _extras(value: Any) -> Any:
-    """Give what a frame carries beside its data; None for nothing."""
+    """Return what a frame carries beside its data; None for nothing."""
     attrs, unique = value.attrs, not value.flags.allows_duplicate_labels
     return (attrs, unique) if attrs or unique else None
 

@@ -216,7 +216,7 @@ def spend(size: int) -> None:
 
 
 def put_in(put: Callable[[list[Any]], Any], items: list[Any]) -> None:
-    """Give a container its items, some hundred at a time, with a look at the clock after each."""
+    """Return a container its items, some hundred at a time, with a look at the clock after each."""
     if len(items) <= _AT_ONCE:
         put(items)
         return
@@ -260,7 +260,7 @@ _LIBRARIES = frozenset({"numpy", "pandas", "pyarrow", "polars"})
 
 
 def _is_of_library(kind: type) -> bool:
-    """Tell whether a class really is what a library calls by its name: others may answer what they like."""
+    """Return whether a class really is what a library calls by its name: others may answer what they like."""
     module = kind.__module__
     if type(module) is not str or module.partition(".")[0] not in _LIBRARIES:
         return False

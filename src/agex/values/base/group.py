@@ -38,10 +38,10 @@ class Group:
     lost: Mapping[str, tuple[Lost, ...]] = field(default_factory=dict)
     """What of each variable is not kept; empty for a group that was read."""
     has_code: bool = False
-    """Whether functions or classes of the guest are in it, which read their captured values anew (see
+    """Whether functions or guest classes are in it, which read their captured values anew (see
     `frozen`). Of a group that was read, it is known only where it has an origin."""
     is_of_session: bool = False
-    """Whether objects of the host are in it by their names, or markers of what could not be made: another
+    """Whether host objects are in it by their names, or markers of what could not be made: another
     session may make others of them. After `encode` only."""
     origin: str = ""
     """The level of isolation that the bytes come from; empty for this process. Functions and classes in

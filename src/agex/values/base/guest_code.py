@@ -1,4 +1,4 @@
-"""What this room asks of whoever runs the guest's code."""
+"""What this room asks of whoever runs guest code."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ __all__ = ["CodeElsewhere", "GuestCode"]
 
 
 class GuestCode(Protocol):
-    """The guest's functions and classes: which they are, their source, and how they are made again."""
+    """Guest functions and classes: which they are, their source, and how they are made again."""
 
     def is_guest_function(self, value: object) -> bool:
-        """Tell whether *value* is a Python function that the guest wrote."""
+        """Return whether *value* is a Python function that the guest wrote."""
         ...
 
     def is_guest_class(self, value: type) -> bool:
-        """Tell whether *value* is a class that the guest made."""
+        """Return whether *value* is a class that the guest made."""
         ...
 
     def source(self, code: CodeType) -> str | None:
@@ -26,7 +26,7 @@ class GuestCode(Protocol):
         ...
 
     def class_body(self, value: type) -> FunctionType | None:
-        """Return the function that ``__build_class__`` was given for a class of the guest; None if unknown.
+        """Return the function that ``__build_class__`` was given for a guest class; None if unknown.
 
         Its code says where the class statement is, its closure what the statement captured. A decorator
         may have made another class of the statement's (``dataclass(slots=True)`` does): then that of the
@@ -51,7 +51,7 @@ class GuestCode(Protocol):
         ...
 
     def may_store(self, value: type, name: str) -> bool:
-        """Tell whether the guest's own code may give a class an attribute of that name."""
+        """Return whether the guest's own code may give a class an attribute of that name."""
         ...
 
     def altered(self, value: type, *, dressed: bool) -> frozenset[str]:
@@ -66,7 +66,7 @@ class GuestCode(Protocol):
         ...
 
     def store(self, value: type, name: str, attribute: object) -> None:
-        """Give a class of the guest an attribute, as its code did after the class statement."""
+        """Return a guest class an attribute, as its code did after the class statement."""
         ...
 
     def rebuild(self, source: str, name: str, namespace: dict[str, Any]) -> Any:
@@ -94,7 +94,7 @@ class GuestCode(Protocol):
         ...
 
     def method_of(self, value: object) -> tuple[Any, str] | None:
-        """Return of what and by which name guest code reads a method of the host; None for anything else."""
+        """Return of what and by which name guest code reads a host method; None for anything else."""
         ...
 
     def method(self, owner: Any, name: str) -> Any:
@@ -107,7 +107,7 @@ class GuestCode(Protocol):
 
 
 class CodeElsewhere:
-    """Finds objects of the host, and makes no code: it may run only at the level it comes from.
+    """Finds host objects, and makes no code: it may run only at the level it comes from.
 
     Args:
         guest: of this process.

@@ -1,6 +1,6 @@
 """What stands for a function, class or registered object while a stream is loaded.
 
-A stream that could put a function of the guest or of the host on the unpickler's stack could have it
+A stream that could put a guest function or of the host on the unpickler's stack could have it
 called. So what can be called comes as a handle, which cannot, and is unwrapped by those who fill
 variables, fields and cells.
 """
@@ -22,5 +22,5 @@ class Handle:
 
 
 def unwrapped(value: Any) -> Any:
-    """Give what a handle holds; any other value as it is."""
+    """Return what a handle holds; any other value as it is."""
     return value.target if type(value) is Handle else value

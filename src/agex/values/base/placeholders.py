@@ -45,7 +45,7 @@ def _target(path: str) -> str:
 
 
 def stand_in(lost: NotKept) -> Any:
-    """Give an empty object of a class that is called as the type of what was not kept, to be shown."""
+    """Return an empty object of a class that is called as the type of what was not kept, to be shown."""
     _, type_, _ = object.__getattribute__(lost, "noted")
     return type(type_.rpartition(".")[2], (), {})()
 

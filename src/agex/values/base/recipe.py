@@ -121,7 +121,7 @@ def put_together(recipe: Recipe, read: Reader) -> Group:
 def _known(
     i: int, size: int, now: Fingerprint | None, before: tuple[Fingerprint, Recipe] | None
 ) -> tuple[bytes | None, ...]:
-    """Give the address that each block of part *i* had, where its digest is what it was."""
+    """Return the address that each block of part *i* had, where its digest is what it was."""
     if now is None or before is None or i >= len(before[1].parts):
         return ()
     old, part = before[0].parts[i], before[1].parts[i]

@@ -147,7 +147,7 @@ def _has_many_unlike(shorter: bytes) -> bool:
 
 
 def _may_be_heavy(shorter: bytes) -> bool:
-    """Tell whether tuples that are referred to may be more than the opcodes that make them."""
+    """Return whether tuples that are referred to may be more than the opcodes that make them."""
     if not (joins := audit.at_most(shorter, _JOINS)) or not (gets := audit.at_most(shorter, _GETS)):
         return False
     most = math.log(_HEAVIEST / len(shorter) / (1 + audit.at_most(shorter, _KEYED)))
@@ -159,12 +159,12 @@ def _may_be_heavy(shorter: bytes) -> bool:
 
 
 def _shares_tuples(shorter: bytes) -> bool:
-    """Tell whether a stream refers to anything after a tuple that can be referred to."""
+    """Return whether a stream refers to anything after a tuple that can be referred to."""
     return _passed(shorter, _unreferred(), _passed(shorter, _unnoted(), 0)) < len(shorter)
 
 
 def _may_refer_to_tuples(shorter: bytes) -> bool:
-    """Tell whether bytes that look like references may be to a tuple, where none is to a large number."""
+    """Return whether bytes that look like references may be to a tuple, where none is to a large number."""
     if len(shorter) >= _MANY_NOTES or _LARGE_TARGET.search(shorter):
         return True
     targets = {each[0] for each in set(_TARGETS.findall(shorter))}
@@ -237,7 +237,7 @@ def _passed(stream: bytes, runs: re.Pattern[bytes], at: int) -> int:
 
 
 def _has(stream: bytes, opcodes: bytes, start: int, end: int) -> bool:
-    """Tell whether any of some bytes is there; it may also be part of a text."""
+    """Return whether any of some bytes is there; it may also be part of a text."""
     return any(stream.find(opcode, start, end) >= 0 for opcode in opcodes)
 
 

@@ -107,7 +107,7 @@ _EMPTY, _UNLIKE, _LONG = b"\x8c\x00", b"\x8a\x00", b"\x8a\x8b\x96"
 
 
 def _is_safe(stream: bytes) -> bool:
-    """Tell whether a stream has only opcodes that are allowed, none of them long, and no keys alike."""
+    """Return whether a stream has only opcodes that are allowed, none of them long, and no keys alike."""
     if len(stream) <= _FEW_BYTES:
         return False
     found = safe_runs().match(stream)
@@ -176,7 +176,7 @@ _TOLERATED = 8
 
 
 def after(stream: bytes, at: int) -> int:
-    """Give where an opcode with an argument of some length ends."""
+    """Return where an opcode with an argument of some length ends."""
     width = _LENGTHS.get(stream[at])
     if width is None:
         raise StateCorrupt(f"a stored value uses the opcode {stream[at]:#x}, which none does")
@@ -224,7 +224,7 @@ TAKES = {0x85: 1, 0x87: 3, 0x30: 1, 0x61: 1, 0x73: 2, 0x93: 1, 0x2E: 1}  # two n
 
 
 def _depth(stream: bytes) -> int:
-    """Give how deeply tuples and calls are nested, by what they do to the depths on the stack."""
+    """Return how deeply tuples and calls are nested, by what they do to the depths on the stack."""
     stack: list[int] = []
     marks: list[int] = []
     memo: list[int] = []

@@ -1,7 +1,7 @@
 """What can be called and is no function of the guest, taken apart by what it holds.
 
 A partial is a function and its arguments, a bound method an object and a name. What the standard library made
-of a function of the guest is that function, and made again.
+of a guest function is that function, and made again.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ KINDS: tuple[type, ...] = (
 
 
 def is_code(value: Any) -> bool:
-    """Tell whether a value is one that must not lie on an unpickler's stack."""
+    """Return whether a value is one that must not lie on an unpickler's stack."""
     return is_a(value, KINDS)
 
 
@@ -108,7 +108,7 @@ def _is_its_own(method: types.MethodType) -> bool:
 
 
 def _take_method(captures: Captures, encoder: Any, value: Any) -> Any:
-    """Take apart a method of the host, where that has no name of its own."""
+    """Take apart a host method, where that has no name of its own."""
     guest = captures.guest
     if guest is None or (type(value) not in _OF_CLASSES and guest.host_name(value) is not None):
         return None
@@ -171,7 +171,7 @@ _TAKERS: tuple[tuple[type | tuple[type, ...], Callable[[Captures, Any, Any], Any
 
 
 def exact_text(text: Any) -> str | None:
-    """Give a text without what a guest made of it; None for anything else."""
+    """Return a text without what a guest made of it; None for anything else."""
     return str.__str__(text) if is_a(text, str) else None
 
 

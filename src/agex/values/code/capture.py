@@ -1,4 +1,4 @@
-"""Functions and classes of the guest: taken apart as source and the values that they captured.
+"""Functions and guest classes: taken apart as source and the values that they captured.
 
 A function is the text of its definition, its cells, defaults and attributes. The global names that it
 reads go into a *namespace*, one for all code of a group that has the same globals; functions, classes
@@ -37,7 +37,7 @@ __all__ = ["Captures", "take_cell"]
 
 
 class Captures(GuestClasses):
-    """Code of the guest, as the walk over variables and the encoder see it."""
+    """Guest code, as the walk over variables and the encoder see it."""
 
     def __init__(self, allow: Allow, guest: GuestCode | None) -> None:
         super().__init__(allow, guest)
@@ -50,7 +50,7 @@ class Captures(GuestClasses):
         """What the classes that are made first are given, by their ids."""
 
     def successors(self, value: Any) -> Iterator[Any]:
-        """Give what a function or class of the guest refers to."""
+        """Return what a function or class of the guest refers to."""
         if is_class(value):
             yield from (*bases_of(value), type(value), self._outer_of(value), *self._functions_of(value))
             yield from (*self._changed(value).values(), *members.parts(value, self.leads_on))
@@ -80,11 +80,11 @@ class Captures(GuestClasses):
 
     @property
     def has_classes(self) -> bool:
-        """Tell whether there are any that are made first."""
+        """Return whether there are any that are made first."""
         return bool(self._first)
 
     def _is_first(self, cls: type) -> bool:
-        """Tell whether a class is made by a statement of its own, at the top of a program or in a call.
+        """Return whether a class is made by a statement of its own, at the top of a program or in a call.
 
         Not an enumeration: what its members are worth is restored at once.
         """
@@ -93,7 +93,7 @@ class Captures(GuestClasses):
         return self._body(cls) is not None and self._outer_of(cls) is None
 
     def _cells_of(self, code: list[Any]) -> set[int]:
-        """Give the ids of the cells that classes captured: what is in them comes with the classes."""
+        """Return the ids of the cells that classes captured: what is in them comes with the classes."""
         found: set[int] = set()
         for each in code:
             if is_class(each) and self.is_own(each) and not self.is_named_tuple(each):
@@ -102,11 +102,11 @@ class Captures(GuestClasses):
         return found
 
     def is_of_class(self, cell: types.CellType) -> bool:
-        """Tell whether a class brings what is in a cell."""
+        """Return whether a class brings what is in a cell."""
         return id(cell) in self._of_classes
 
     def _captured(self, function: types.FunctionType) -> CapturedNamespace:
-        """Give the namespace of a function, with what it needs in it."""
+        """Return the namespace of a function, with what it needs in it."""
         captured = self._namespace(function.__globals__)
         captured.names |= definitions.global_names(function.__code__) & captured.globals.keys()
         return captured
@@ -119,11 +119,11 @@ class Captures(GuestClasses):
 
     @property
     def is_behind(self) -> bool:
-        """Tell whether a namespace lacks what `fillings` would give."""
+        """Return whether a namespace lacks what `fillings` would give."""
         return any(each.names - each.done for each in self._open.values())
 
     def fillings(self, encoder: Any) -> Iterator[tuple[Any, ...]]:
-        """Give what is in each namespace, also of code that is met on the way."""
+        """Return what is in each namespace, also of code that is met on the way."""
         while True:
             rest = [each for each in self._open.values() if each.names - each.done]
             if not rest:
@@ -134,7 +134,7 @@ class Captures(GuestClasses):
                 yield self._filling(encoder, captured, names)
 
     def classes(self, encoder: Any) -> Iterator[Any]:
-        """Give the classes in the order in which they were made, then what they have got by now."""
+        """Return the classes in the order in which they were made, then what they have got by now."""
         for cls in self._first.values():
             yield encoder.held(cls)
             yield ClassContent(cls, early=True)
@@ -149,14 +149,14 @@ class Captures(GuestClasses):
         return (Builder.fill_class, (encoder.held(filled.cls), state)) if state else (Builder.fillings, ())
 
     def _early_state(self, encoder: Any, cls: type) -> tuple[Any, ...]:
-        """Give what a class got after its statement and those of later ones may ask for; nothing if so."""
+        """Return what a class got after its statement and those of later ones may ask for; nothing if so."""
         changed, altered = self._changed(cls), self._altered(cls, self._own_code(cls))
         given = {name: value for name, value in changed.items() if name in altered}
         found = Earlier(self, self.number(cls) + 1).of(given, apart=True)
         return (str.__str__(cls.__qualname__), tops(encoder, found), []) if found else ()
 
     def early(self, encoder: Any) -> Iterator[NamespaceContent]:
-        """Give what is in the namespaces, first that which hashes nothing when it is made."""
+        """Return what is in the namespaces, first that which hashes nothing when it is made."""
         copied: list[NamespaceContent] = []
         for captured, direct, *rest in self.fillings(encoder):
             yield NamespaceContent(captured, direct)
@@ -164,11 +164,11 @@ class Captures(GuestClasses):
         yield from copied
 
     def _filling(self, encoder: Any, captured: CapturedNamespace, names: list[str]) -> tuple[Any, ...]:
-        """Give a namespace, what is referred to in it, and what is copied."""
+        """Return a namespace, what is referred to in it, and what is copied."""
         return (captured, *self._parted(encoder, {name: captured.globals[name] for name in names}))
 
     def _parted(self, encoder: Any, values: dict[str, Any]) -> tuple[Any, ...]:
-        """Give what of some values is referred to, and what is copied."""
+        """Return what of some values is referred to, and what is copied."""
         direct: dict[str, Any] = {}
         copied: dict[str, Any] = {}
         for name, value in values.items():
@@ -225,7 +225,7 @@ class Captures(GuestClasses):
         return Builder.function, args, state, None, None, Builder.fill_function
 
     def _home(self, value: Any) -> tuple[str, ...]:
-        """Give where a function or class stands in a module that the guest wrote; nothing for any other."""
+        """Return where a function or class stands in a module that the guest wrote; nothing for any other."""
         home = None if self.guest is None else self.guest.home_of(value)
         return () if home is None else (home,)
 

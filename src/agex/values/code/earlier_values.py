@@ -199,7 +199,7 @@ class Earlier:
 
 
 def _is_plain(key: Any) -> bool:
-    """Tell whether a key hashes itself without code of the guest."""
+    """Return whether a key hashes itself without guest code."""
     return type(key) in _KEYS or (type(key) is tuple and all(map(_is_plain, key)))
 
 

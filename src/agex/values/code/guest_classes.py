@@ -33,7 +33,7 @@ class GuestClasses:
     """The functions and classes of guest code, and what is known of them.
 
     Args:
-        allow: classes of the host that may be kept.
+        allow: host classes that may be kept.
         guest: says which functions and classes guest code made; None for none.
     """
 
@@ -44,11 +44,11 @@ class GuestClasses:
         """Classes by the ids of what their bodies made."""
 
     def is_own(self, value: Any) -> bool:
-        """Tell whether a function or class is the guest's."""
+        """Return whether a function or class is the guest's."""
         return self.is_guests(value) or (is_class(value) and self.is_named_tuple(value))
 
     def leads_on(self, cls: type) -> bool:
-        """Tell whether instances of a class are taken apart; the graph behind others is the host's."""
+        """Return whether instances of a class are taken apart; the graph behind others is the host's."""
         if cls in _LEADING or issubclass(cls, type) or self.is_own(cls) or self.allow.is_registered(cls):
             return True
         return package_of(cls) in {"numpy", "pandas", "plotly", "polars"}
@@ -59,18 +59,18 @@ class GuestClasses:
         return self.guest.is_guest_class(value) if is_class(value) else self.guest.is_guest_function(value)
 
     def is_named_tuple(self, cls: type) -> bool:
-        """Tell whether ``collections.namedtuple`` made a class, and nobody says more of it."""
+        """Return whether ``collections.namedtuple`` made a class, and nobody says more of it."""
         if bases_of(cls) != (tuple,) or "_fields" not in vars(cls):
             return False
         has_statement = self.is_guests(cls) and self._body(cls) is not None
         return not has_statement and not self.allow.is_registered(cls)
 
     def _functions_of(self, cls: type) -> list[types.FunctionType]:
-        """Give the functions in a class's namespace, as the guest wrote them."""
+        """Return the functions in a class's namespace, as the guest wrote them."""
         return [self._as_written(each) for each in functions_of(cls)]
 
     def _as_written(self, function: types.FunctionType) -> types.FunctionType:
-        """Give the guest's function that one of the host's stands before; any other as it is."""
+        """Return the guest function that one of the host's stands before; any other as it is."""
         inner: Any = function
         while self.guest is not None and is_function(inner) and not self.is_own(inner):
             written = self.guest.written(inner)
@@ -82,7 +82,7 @@ class GuestClasses:
         return -1 if self.guest is None else self.guest.class_number(cls)
 
     def _made_by(self, cls: type) -> tuple[types.FunctionType, definitions.Statement]:
-        """Give the body and the statement that make a class again.
+        """Return the body and the statement that make a class again.
 
         Raises:
             CannotKeep: there is none.
@@ -96,14 +96,14 @@ class GuestClasses:
         return body, statement
 
     def _body(self, cls: type) -> types.FunctionType | None:
-        """Give the function that was the body of a class statement, if its source is known."""
+        """Return the function that was the body of a class statement, if its source is known."""
         if self.guest is None:
             return None
         body = self.guest.class_body(cls)
         return None if body is None or self.guest.source(body.__code__) is None else body
 
     def _statement(self, cls: type, body: types.FunctionType) -> definitions.Statement | None:
-        """Give the statement that makes a class again."""
+        """Return the statement that makes a class again."""
         assert self.guest is not None
         code = body.__code__
         bases, keywords = self.guest.class_header(cls) or ((), {})
@@ -118,14 +118,14 @@ class GuestClasses:
         )
 
     def _header(self, cls: type) -> dict[str, Any]:
-        """Give the bases and the values of the keywords that a class was made with, by parameter."""
+        """Return the bases and the values of the keywords that a class was made with, by parameter."""
         assert self.guest is not None
         bases, keywords = self.guest.class_header(cls) or ((), {})
         values = (*bases, *keywords.values())
         return dict(zip(definitions.header_parameters(len(values)), values, strict=True))
 
     def _inner(self, cls: type) -> Iterator[type]:
-        """Give the classes made in the body of a class, and note where they can be had from."""
+        """Return the classes made in the body of a class, and note where they can be had from."""
         own = self._own_code(cls)
         altered = self._altered(cls, own)
         for name, value in vars(cls).items():
@@ -137,7 +137,7 @@ class GuestClasses:
                     yield made
 
     def _outer_of(self, value: Any) -> type | None:
-        """Give the class in whose body a class or function was made, if it can be had from there."""
+        """Return the class in whose body a class or function was made, if it can be had from there."""
         path, _, name = value.__qualname__.rpartition(".")
         if not path:
             return None
@@ -158,7 +158,7 @@ class GuestClasses:
         return found if plain_function(vars(found).get(name)) is value else None
 
     def _changed(self, cls: type) -> dict[str, Any]:
-        """Give the attributes of a class that its statement does not give it, or not with this value."""
+        """Return the attributes of a class that its statement does not give it, or not with this value."""
         if self.guest is None or is_a(cls, enum.EnumMeta):
             return {}
         own = self._own_code(cls)
@@ -195,7 +195,7 @@ class GuestClasses:
             )
 
     def _own_code(self, cls: type) -> tuple[Any, ...] | None:
-        """Give the code in a class statement that will run without its decorators; None for any other.
+        """Return the code in a class statement that will run without its decorators; None for any other.
 
         What a decorator put in the place of a function of the statement is to be kept then.
         """
@@ -206,7 +206,7 @@ class GuestClasses:
     def _given(
         self, body: types.FunctionType, statement: definitions.Statement, known: dict[str, Any]
     ) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-        """Give the globals that must be there when a class statement runs: its own, and what runs with it."""
+        """Return the globals that must be there when a class statement runs: its own, and what runs with it."""
         found: dict[int, tuple[dict[str, Any], dict[str, Any]]] = {}
         wanted: Iterable[str] = statement.names
         rest: list[tuple[dict[str, Any], Iterable[str]]] = [(body.__globals__, wanted)]
@@ -245,7 +245,7 @@ def cell_contents(cell: types.CellType) -> tuple[Any, ...]:
 
 
 def _is_of_statement(cls: type, value: Any, own: tuple[Any, ...] | None) -> bool:
-    """Tell whether a class statement itself made a function or class; *own* is its code, if that counts."""
+    """Return whether a class statement itself made a function or class; *own* is its code, if that counts."""
     if own is not None and is_function(value):
         return any(value.__code__ is each for each in own)
     found: bool = value.__qualname__ == f"{cls.__qualname__}.{value.__name__}"

@@ -37,7 +37,7 @@ class InstanceBuilder(CallableBuilder):
     _filled: dict[int, type]
 
     def instance(self, cls: Any, args: tuple[Any, ...]) -> Any:
-        """Make an empty instance of a class of the guest."""
+        """Make an empty instance of a guest class."""
         again = None if args else self._makers.get(cls)
         if again is not None:
             return again()
@@ -77,7 +77,7 @@ class InstanceBuilder(CallableBuilder):
         return cls.__new__(cls, *args) if plainly else cls(*args)
 
     def member(self, cls: Any, names: tuple[str, ...]) -> Any:
-        """Give the member of an enumeration; of several names, the flag of them all."""
+        """Return the member of an enumeration; of several names, the flag of them all."""
         cls = self._enumeration(cls)
         if type(cls) is NotKept:
             return cls
@@ -89,7 +89,7 @@ class InstanceBuilder(CallableBuilder):
         return functools.reduce(operator.or_, found, cls(0))
 
     def flag(self, cls: Any, value: int) -> Any:
-        """Give the flag of that value: several members of an enumeration, or bits that have no name."""
+        """Return the flag of that value: several members of an enumeration, or bits that have no name."""
         cls = self._enumeration(cls)
         if type(cls) is NotKept:
             return cls
@@ -105,19 +105,19 @@ class InstanceBuilder(CallableBuilder):
         return made if type(made) is cls else missing("", name_of(cls), f"it has no flag {value} now")
 
     def _enumeration(self, cls: Any) -> Any:
-        """Give an enumeration that is known by name or in a handle, or what stands for one that is lost."""
+        """Return an enumeration that is known by name or in a handle, or what stands for one that is lost."""
         found = self._registered(cls) if type(cls) is str else unwrapped(cls)
         if type(found) is not NotKept and not (is_class(found) and issubclass(found, enum.Enum)):
             raise StateCorrupt("a stored member of an enumeration is of something else")
         return found
 
     def fill(self, value: Any, state: Any) -> None:
-        """Give an instance its fields."""
+        """Return an instance its fields."""
         if self._may_fill(value):
             instances.fill(value, state)
 
     def fill_attributes(self, value: Any, attributes: dict[str, Any]) -> None:
-        """Give an instance its attributes, which are all it has."""
+        """Return an instance its attributes, which are all it has."""
         if self._may_fill(value):
             own = instances.attributes_of(value)
             spend(PLACE * len(attributes))
@@ -134,7 +134,7 @@ class InstanceBuilder(CallableBuilder):
         return True
 
     def fill_constructed(self, value: Any, state: Any) -> None:
-        """Give an instance of a registered class the state that it pickled."""
+        """Return an instance of a registered class the state that it pickled."""
         if type(value) is NotKept:
             return
         cls = type(value)

@@ -70,7 +70,7 @@ class Sketch:
         return self._function(getattr(found, "name", "<lambda>"))
 
     def host_object(self, name: str) -> Any:
-        """Make something that is shown as an object of the host, and is none."""
+        """Make something that is shown as a host object, and is none."""
         module, _, last = name.rpartition(":")
         if name in LIBRARY:
             return getattr(importlib.import_module(module), last)
@@ -185,14 +185,14 @@ def _statement(body: Sequence[ast.stmt]) -> ast.stmt:
 
 
 def _last_name(node: ast.expr) -> str:
-    """Give ``Generic`` of ``typing.Generic[T]``, and ``dataclass`` of ``dataclass(frozen=True)``."""
+    """Return ``Generic`` of ``typing.Generic[T]``, and ``dataclass`` of ``dataclass(frozen=True)``."""
     while isinstance(node, ast.Subscript | ast.Call):
         node = node.value if isinstance(node, ast.Subscript) else node.func
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
 def _annotated(node: ast.ClassDef) -> Iterator[str]:
-    """Give the names of the fields of a class that are shown."""
+    """Return the names of the fields of a class that are shown."""
     found = [each for each in node.body if isinstance(each, ast.AnnAssign) and not _is_hidden(each.value)]
     for target in [
         each.target for each in found if _last_name(each.annotation) not in {"ClassVar", "InitVar"}
@@ -202,7 +202,7 @@ def _annotated(node: ast.ClassDef) -> Iterator[str]:
 
 
 def _is_hidden(value: ast.expr | None) -> bool:
-    """Tell whether a field is made by ``field(repr=False)``."""
+    """Return whether a field is made by ``field(repr=False)``."""
     said = value.keywords if isinstance(value, ast.Call) else []
     return any(each.arg == "repr" and ast.unparse(each.value) == "False" for each in said)
 
@@ -224,7 +224,7 @@ def _slots(node: ast.ClassDef) -> dict[str, Any]:
 
 
 def _is_special(name: str) -> bool:
-    """Tell whether the interpreter calls by itself what it finds under a name: in a slot too."""
+    """Return whether the interpreter calls by itself what it finds under a name: in a slot too."""
     return name.startswith("__") and name.endswith("__")
 
 
@@ -232,7 +232,7 @@ _OF_OBJECTS = frozenset({"__dict__", "__weakref__"})
 
 
 def _methods(node: ast.ClassDef) -> Iterator[str]:
-    """Give the names of the methods of a class that the interpreter does not call by itself."""
+    """Return the names of the methods of a class that the interpreter does not call by itself."""
     for each in node.body:
         if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef) and not each.name.startswith("__"):
             yield each.name

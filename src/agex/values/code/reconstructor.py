@@ -1,4 +1,4 @@
-"""What a stream may call that depends on who loads it: the host's classes, the guest's code.
+"""What a stream may call that depends on who loads it: host classes, guest code.
 
 Its methods are called by the unpickler with whatever is stored, so each checks what it is given.
 """
@@ -48,8 +48,8 @@ class Builder(InstanceBuilder):
     """The constructors of one load.
 
     Args:
-        allow: the host's classes.
-        guest: makes the guest's code; None makes markers of it.
+        allow: host classes.
+        guest: makes guest code; None makes markers of it.
         thaw: loads a nested stream: its bytes, the handles that it refers to, its buffers.
         outer: those handles, in a nested stream.
         later: is given what classes get when all of them are made.
@@ -82,15 +82,15 @@ class Builder(InstanceBuilder):
     # -- what is not called while loading ----------------------------------------------------
 
     def real(self, handle: Any) -> Any:
-        """Give what a handle holds, for a place that nobody unwraps."""
+        """Return what a handle holds, for a place that nobody unwraps."""
         return unwrapped(handle)
 
     def outer(self, number: int) -> Any:
-        """Give the handle of code that the stream around this one holds."""
+        """Return the handle of code that the stream around this one holds."""
         return self._outer[number]
 
     def host(self, name: str) -> Any:
-        """Find an object of the host by the name it has for the guest."""
+        """Find a host object by the name it has for the guest."""
         if self._guest is None:
             return missing(name, "object of the host", "no guest code can be loaded here")
         try:
@@ -215,12 +215,12 @@ class Builder(InstanceBuilder):
         return Handle(found)
 
     def fill_function(self, handle: Any, state: dict[str, Any]) -> None:
-        """Give a function its defaults and attributes."""
+        """Return a function its defaults and attributes."""
         if type(handle) is not NotKept and not self._is_at_home(handle):
             _dress(self._own(handle, types.FunctionType), state)
 
     def _own(self, handle: Any, kind: type) -> Any:
-        """Give a function or class that was made here; no other is changed by what is stored."""
+        """Return a function or class that was made here; no other is changed by what is stored."""
         target = handle.target if type(handle) is Handle else None
         if id(target) not in self._dressed or not issubclass(type(target), kind):
             raise StateCorrupt("a stored value changes a function or class that it does not make")
@@ -269,7 +269,7 @@ class Builder(InstanceBuilder):
         return Handle(made)
 
     def _run(self, make: types.FunctionType, name: str, cells: dict[str, types.CellType]) -> Any:
-        """Call a function of the guest that makes a class, over cells that others may share."""
+        """Call a guest function that makes a class, over cells that others may share."""
         own = zip(make.__code__.co_freevars, make.__closure__ or (), strict=True)
         closure: Any = tuple([cells.get(variable, cell) for variable, cell in own])
         over = types.FunctionType(make.__code__, make.__globals__, make.__name__, None, closure or None)
@@ -278,7 +278,7 @@ class Builder(InstanceBuilder):
         return self._rebuilt(f"{MADE} = {GIVEN}()\n", name, "class", namespace, over)
 
     def attribute(self, cls: Any, name: str) -> Any:
-        """Give a class or function from the namespace of a class of the guest."""
+        """Return a class or function from the namespace of a guest class."""
         cls = unwrapped(cls)
         if type(cls) is NotKept:
             return cls
@@ -290,7 +290,7 @@ class Builder(InstanceBuilder):
         return Handle(found)
 
     def fill_namespace(self, namespace: Namespace, direct: dict[str, Any], *copied: Any) -> None:
-        """Give rebuilt code the values that it captured."""
+        """Return rebuilt code the values that it captured."""
         if type(namespace) is not Namespace:
             raise StateCorrupt("a stored value fills something that is not a namespace")
         values = {**direct, **self._thaw(*copied)} if copied else direct
@@ -317,7 +317,7 @@ class Builder(InstanceBuilder):
                 namespace.globals.pop(each, None)
 
     def fill_class(self, handle: Any, state: tuple[Any, ...]) -> None:
-        """Give a class the attributes, and the variables that it captured the values, that they had."""
+        """Return a class the attributes, and the variables that it captured the values, that they had."""
         qualified, attributes, cells, *kept = state
         for cell, content in cells:  # of a class that is lost, too: functions share them
             _require_cell(cell).cell_contents = unwrapped(content)
@@ -336,7 +336,7 @@ class Builder(InstanceBuilder):
                 handle.target = missing(name_of(cls), "class", reason)
 
     def _store(self, cls: type, name: str, value: Any) -> None:
-        """Give a class of the guest an attribute.
+        """Return a guest class an attribute.
 
         The statements of classes below it run after that and may add to a container again, as those that
         register themselves do. So until then it has a copy.
@@ -348,7 +348,7 @@ class Builder(InstanceBuilder):
             self._later.append(functools.partial(self._guest.store, cls, name, value))
 
     def _rename(self, cls: type, qualified: str) -> None:
-        """Give a class, and what its statement made in it, the names that they had."""
+        """Return a class, and what its statement made in it, the names that they had."""
         before = f"{qualname_of(cls)}."
         type.__setattr__(cls, "__qualname__", qualified)
         for function in functions_of(cls):
@@ -368,7 +368,7 @@ the function that makes a class."""
 
 
 def may_store(guest: GuestCode | None, cls: type, name: str, value: Any) -> bool:
-    """Tell whether an attribute of a class of the guest is one that is kept beside its statement.
+    """Return whether an attribute of a guest class is one that is kept beside its statement.
 
     Of the names with two underscores around them it is only methods: the others are the interpreter's.
     """
@@ -385,7 +385,7 @@ def _require_cell(cell: Any) -> types.CellType:
 
 
 def _dress(function: types.FunctionType, state: dict[str, Any]) -> None:
-    """Give a function what can be set on one."""
+    """Return a function what can be set on one."""
     defaults, keywords = state["defaults"], state["keywords"]
     name, qualified, doc = state["names"]
     function.__defaults__ = None if defaults is None else tuple([unwrapped(each) for each in defaults])
