@@ -1,9 +1,8 @@
-"""Variables to bytes.
+"""Encode variables to bytes.
 
-A value is pickled by the C pickler, with an opinion about every object that is not of a builtin type:
-it is taken apart by this room (a *kind*), so that a stream calls nothing but constructors of this room
-and a few of the standard library, and uses few opcodes. What no kind knows is lost, and only it: a
-marker stands in its place.
+The C pickler writes a value, and asks this room about every object that is not of a builtin type. A *kind*
+takes it apart, so that a stream calls only constructors of this room and a few of the standard library, and
+uses few opcodes. An object of no known kind is lost alone: a placeholder stands in its place.
 """
 
 from __future__ import annotations
@@ -42,13 +41,13 @@ __all__ = ["encode"]
 def encode(variables: Mapping[str, Any], *, allow: Allow, guest: GuestCode | None = None) -> list[Group]:
     """Turn variables into groups of bytes, those that share mutable objects into one.
 
-    No guest code runs: its classes' own ``__getstate__`` and the like are not asked, their
-    instances are taken apart by field. The buffers of the groups are the memory of the live values.
+    No guest code runs: a ``__getstate__`` of a guest class is not called, its instances are taken apart by
+    field. The buffers of the groups are the memory of the live values.
 
     Args:
         variables: the values, by name.
-        allow: whose classes can be loaded again; other instances are lost.
-        guest: the functions and classes the guest made; without it they are lost.
+        allow: classes that can be loaded again; instances of others are lost.
+        guest: guest functions and classes; without it they are lost.
     """
     captures = Captures(allow, guest)
     return [_encode(cluster, variables, captures) for cluster in clusters(variables, captures)]
@@ -80,7 +79,7 @@ def _encode(cluster: Cluster, variables: Mapping[str, Any], captures: Captures) 
 
 
 def _paid(group: Group) -> Group:
-    """Add bytes to a group that is smaller than what is made of it, as many empty sets are: see `budget`."""
+    """Add bytes to a group that is too small to pay for its values: see `decode_budget`."""
     owed = unpaid(group.size, BYTES_A_BYTE * len(group.stream) + surplus(group.stream))
     return replace(group, buffers=(*group.buffers, memoryview(bytes(owed)))) if owed else group
 
@@ -103,12 +102,12 @@ _NATIVE = frozenset(
         *plain.NATIVE,
     }
 ) - {dt.datetime, dt.time}
-"""Types that pickle takes apart just as an encoder would, which has no opinion on them: without one it is
-faster. Not those that hold a time zone, which the walk does not look at."""
+"""Types that pickle takes apart exactly as an encoder would, and faster. Not those that hold a time zone,
+which the walk does not look at."""
 
 
 _UNENCODABLE = (RecursionError, pickle.PicklingError, ValueError, TypeError, AttributeError)
-"""What the pickler raises of what it cannot write as a whole; kinds lose the parts that they cannot."""
+"""Errors of the pickler about a value that it cannot write as a whole; kinds lose single parts."""
 
 
 def _last_resort(
@@ -142,7 +141,7 @@ def _last_resort(
 
 
 class Encoder(pickle.Pickler):
-    """The pickler of one group, or of the values that code in it captured (see `nested`)."""
+    """The pickler of one group, or of the values that its code captured (see `nested`)."""
 
     def __init__(
         self,
@@ -171,7 +170,7 @@ class Encoder(pickle.Pickler):
     # -- the whole ---------------------------------------------------------------------------
 
     def whole(self, values: list[Any]) -> bytes:
-        """Return the stream: the values, and what is in the namespaces of their code."""
+        """Return the stream: the values, and the contents of the namespaces of their code."""
         self.captures.begin(self._cluster.code)
         code = self._cluster.code
         has_code = bool(code)
@@ -184,7 +183,7 @@ class Encoder(pickle.Pickler):
         return self._file.getvalue()
 
     def nested(self, values: dict[str, Any]) -> tuple[bytes, tuple[CodeReference, ...], tuple[Any, ...]]:
-        """Encode values on their own, so that they become copies: what code captured is frozen.
+        """Encode values on their own, so that they become copies: captured values are frozen.
 
         Functions and classes are not copied: the stream refers to those of the outer one by number.
         """
@@ -210,13 +209,13 @@ class Encoder(pickle.Pickler):
             raise
         except CannotKeep as error:
             return self.lose(value, str(error))
-        except Exception as error:  # noqa: BLE001 - whatever a library says about one of its objects
+        except Exception as error:  # noqa: BLE001 - any error of a library about one of its objects
             return self.lose(value, f"{type(error).__name__}: {error}")
 
     # -- what kinds ask ----------------------------------------------------------------------
 
     def top(self, value: Any) -> Any:
-        """Wrap a value for a place that is unwrapped when it is loaded."""
+        """Wrap a value for a place where handles are unwrapped."""
         return self.held(value) if is_code(value) else value
 
     def held(self, value: Any) -> CodeReference:
@@ -229,7 +228,7 @@ class Encoder(pickle.Pickler):
         return found
 
     def note_session(self) -> None:
-        """Note that another session may make something else of what is kept."""
+        """Note that another session may resolve the kept names differently."""
         self.is_of_session = True
         if self._outer is not None:
             self._outer.note_session()
@@ -245,7 +244,7 @@ class Encoder(pickle.Pickler):
         return len(self._refs) - 1
 
     def lose(self, value: Any, reason: str) -> Any:
-        """Note that an object is not kept, and give what stands in its place."""
+        """Note that an object is not kept, and return its placeholder."""
         if isinstance(value, CodeReference):
             value = value.target
         if self._paths is None:
@@ -257,7 +256,7 @@ class Encoder(pickle.Pickler):
         return make_not_kept, (path, kind, reason)
 
     def lost_by_name(self) -> dict[str, tuple[Lost, ...]]:
-        """Return what is lost, by the variable it belongs to."""
+        """Return the lost parts, by the variable that they belong to."""
         found: dict[str, tuple[Lost, ...]] = {}
         for lost in (*self._lost, *self._lost_again()):
             name = Paths.variable(lost.path) or self._cluster.names[0]

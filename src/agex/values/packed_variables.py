@@ -1,4 +1,4 @@
-"""Variables as bytes that another process made: kept as they are, and looked into when asked."""
+"""Packed variables: bytes that another process made, kept as they are and decoded on demand."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Packed:
 
 
 def opened(variables: Mapping[str, Any], *, allow: Allow, guest: GuestCode | None) -> dict[str, Any]:
-    """Return variables with those decoded that are packed; what shares objects still shares them.
+    """Return variables with the packed ones decoded; those that share objects still share them.
 
     Functions and classes from another level of isolation come as `NotKept`, see `decode`.
 
@@ -42,7 +42,7 @@ def opened(variables: Mapping[str, Any], *, allow: Allow, guest: GuestCode | Non
 
 
 def sketched(variables: Mapping[str, Any], *, allow: Allow) -> dict[str, Any]:
-    """Return variables to be shown: none of guest code runs, and what cannot be read is a marker."""
+    """Return variables for display: no guest code runs, and a placeholder stands for an unreadable one."""
     sketch = Sketch()
 
     def read(group: Group) -> dict[str, Any]:
@@ -55,7 +55,7 @@ def sketched(variables: Mapping[str, Any], *, allow: Allow) -> dict[str, Any]:
 
 
 def _opened(variables: Mapping[str, Any], read: Callable[[Group], dict[str, Any]]) -> dict[str, Any]:
-    """Return variables with those that are packed out of their groups, each of which is read once."""
+    """Return variables with the packed ones taken from their groups, each of which is read once."""
     decoded: dict[int, dict[str, Any]] = {}
     found: dict[str, Any] = {}
     for name, value in variables.items():
@@ -97,15 +97,15 @@ def _is_of(value: Any, group: Group, name: str) -> bool:
 
 
 def frozen(variables: Mapping[str, Any], *, allow: Allow, guest: GuestCode) -> dict[str, Any]:
-    """Return guest code the captured values that it has now, for good.
+    """Freeze the captured values of guest code as they are now.
 
     Functions and classes, and every variable that shares objects with them (instances do, with their
-    class), come back made anew: what they captured is a copy, and assigning to ``factor`` later does
+    class), come back made anew: their captured values are copies, and assigning to ``factor`` later does
     not change a function that read it. All other variables are returned as they are.
 
     Args:
         variables: the values, by name.
-        allow: whose instances can be made again; others in those groups become `NotKept`.
+        allow: classes whose instances can be made again; others in those groups become `NotKept`.
         guest: guest code.
     """
     found = dict(variables)

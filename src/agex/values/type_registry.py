@@ -1,4 +1,4 @@
-"""Which kind a type is of: how its instances are taken apart."""
+"""Registry of types: which function takes the instances of a type apart."""
 
 from __future__ import annotations
 
@@ -110,8 +110,8 @@ def _refuse(_encoder: Any, value: Any) -> Any:
 
 
 def _take_code(encoder: Any, value: Any) -> Any:
-    """Take apart a function or class where nobody unwraps its handle."""
-    if id(value) in _OURS:  # by identity: a metaclass of the guest could define __hash__
+    """Take apart a function or class in a place where handles are not unwrapped."""
+    if id(value) in _OURS:  # by identity: a guest metaclass could define __hash__
         return NotImplemented
     return Builder.real, (encoder.held(value),)
 
@@ -134,7 +134,7 @@ def _take_record(encoder: Any, value: Any) -> Any:
 
 
 def _of_attributes(cls: type, make: Any, name: str | None) -> Kind:
-    """Return the kind of a class whose instances hold nothing but attributes: the same, but faster."""
+    """Return the kind of a class whose instances hold only attributes: the same, but faster."""
 
     def take(encoder: Any, value: Any) -> Any:
         fields = instances.attributes_of(value)
@@ -151,7 +151,7 @@ _WRAPPED = frozenset(
 
 
 def _take_constructed(encoder: Any, value: Any) -> Any:
-    """Take apart an instance whose class says itself how: by a call of the class, and a state."""
+    """Take apart an instance whose class defines its own pickling: by a call of the class, and a state."""
     cls = type(value)
     reduced: Any = value.__reduce_ex__(5)
     if type(reduced) is not tuple or any(each is not None for each in reduced[3:]):

@@ -136,7 +136,7 @@ def _functions(code: types.CodeType) -> Iterator[types.CodeType]:
 
 
 def told(one: Declaration, session: Session) -> dict[str, Any]:
-    """Return a declaration as plain data, with the names that the guest of *session* has for what it names."""
+    """Return a declaration as plain data, with the names that guest code of *session* uses."""
     return {
         "name": one.name,
         "doc": one.doc,

@@ -146,7 +146,7 @@ def refuse(frame: Frame) -> NoReturn:
 
 
 def modules_of(header: object) -> Iterator[tuple[str, str]]:
-    """Return the variables that are modules, of what a worker may have sent: they are imported under grants."""
+    """Return the variables that are modules, from untrusted data: they are imported under grants."""
     for name, text in header.items() if isinstance(header, dict) else ():
         if type(name) is type(text) is str and is_bindable(name) and len(text) <= _MOST_NAME:
             yield name, text

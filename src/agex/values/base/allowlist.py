@@ -1,4 +1,4 @@
-"""Which host classes a stored value may bring back."""
+"""Allow-list of the host classes that a stored value may bring back."""
 
 from __future__ import annotations
 

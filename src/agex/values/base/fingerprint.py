@@ -1,4 +1,4 @@
-"""Did my own live objects change? Digests of what they encode to, a block at a time."""
+"""Fingerprints of live objects: digests of their encoding, a block at a time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Fingerprint:
 
     names: tuple[str, ...]
     parts: tuple[tuple[int, tuple[bytes, ...]], ...]
-    """For the stream and then each buffer: its length, and the digest of each block."""
+    """For the stream, then for each buffer: its length, and the digest of each block."""
 
 
 def fingerprint(group: Group) -> Fingerprint:
@@ -50,4 +50,5 @@ def _best() -> Callable[[bytes | memoryview], bytes]:
 
 
 digest = _best()
-"""16 bytes that tell whether the process's own memory changed. Not collision-resistant: never an address."""
+"""A digest of 16 bytes that shows whether memory of this process changed, by xxh3 or else by BLAKE2. Not
+collision-resistant: never an address."""

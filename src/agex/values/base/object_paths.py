@@ -1,4 +1,4 @@
-"""Where in the variables an object is, as an expression: for what is said about a lost one."""
+"""Paths to objects in variables, as expressions, for messages about lost objects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which variables share mutable objects: a walk over the object graph, a level at a time.
+"""Walk over the object graph that finds which variables share mutable objects, a level at a time.
 
 Only what can be changed in place joins two variables. Constants, tuples of constants, types and
 host functions are shared by everything and join nothing.
@@ -47,10 +47,10 @@ _FROZEN = frozenset({tuple, frozenset})
 
 
 class Code(Protocol):
-    """What of the walk only guest code needs."""
+    """Facts about guest code that the walk needs."""
 
     def is_own(self, value: Any) -> bool:
-        """Return whether a function or class is the guest's."""
+        """Return whether guest code made a function or class."""
         ...
 
     def leads_on(self, cls: type) -> bool:
@@ -58,13 +58,13 @@ class Code(Protocol):
         ...
 
     def successors(self, value: Any) -> Iterable[Any]:
-        """Return what one of its functions or classes refers to."""
+        """Return the objects that a guest function or class refers to."""
         ...
 
 
 @dataclass
 class Cluster:
-    """Variables that are to be encoded together, and what the walk met in them."""
+    """Variables that are encoded together, and the facts that the walk found about them."""
 
     names: list[str] = field(default_factory=list)
     shared_arrays: set[int] = field(default_factory=set)
@@ -129,7 +129,7 @@ class _Walk:
                 found = self._mixed(frontier, i, seen)
 
     def _mixed(self, frontier: list[Any], i: int, seen: set[int]) -> list[Any]:
-        """Return what objects of any type lead to."""
+        """Return the objects that objects of any type refer to."""
         plain: list[Any] = []
         found: list[Any] = []
         for each in frontier:
@@ -146,7 +146,7 @@ class _Walk:
         return found + gc.get_referents(*plain)
 
     def _new_of(self, plain: list[Any], i: int) -> list[Any]:
-        """Note at once that variable *i* reaches many objects; give those that are new."""
+        """Note at once that variable *i* reaches many objects; return those that are new."""
         ids = dict(zip(map(id, plain), plain, strict=True))
         if self.owner.keys().isdisjoint(ids):
             self.owner.update(dict.fromkeys(ids, i))
@@ -167,7 +167,7 @@ class _Walk:
         return False
 
     def _is_hosts(self, each: Any) -> bool:
-        """Return whether it is code or a constant of the host, which everything may share."""
+        """Return whether an object is host code or a host constant, which everything may share."""
         if is_class(each) or is_function(each):
             return not (self._guest.is_own(each) or (is_function(each) and held_by(each)))
         if is_a(each, types.BuiltinFunctionType):  # a method of an object leads to that
@@ -180,7 +180,7 @@ class _Walk:
         return is_a(each, enum.Enum) and not self._guest.is_own(type(each))
 
     def _kinds_of(self, found: list[Any], i: int) -> set[type]:
-        """Return the types of what leads on; most often there is none, and nothing more is looked at."""
+        """Return the types whose instances lead on; most often there is none, and the walk ends."""
         kinds = set(map(type, found))
         self.kinds[i] |= kinds
         kinds -= self._atoms
@@ -206,9 +206,9 @@ class _Walk:
         return () if package_of(kind) in {"plotly", "polars"} else gc.get_referents(each)
 
     def _array(self, array: Any, i: int) -> Iterable[Any]:
-        """Join those who see the same memory, in whatever order they are met; give the objects in it.
+        """Join the variables whose arrays share memory, in any order; return the objects in the array.
 
-        Once a second one sees it, all of the memory is kept, and not only what they show.
+        Once a second array shares the memory, all of it is kept, and not only the items of the two.
         """
         root = array_root(array)
         self.arrays[id(root)] += 1
@@ -229,7 +229,7 @@ def _objects_in(array: Any) -> list[Any]:
 
 
 def _memory_of(root: int) -> int:
-    """Return what stands for the memory of an array, of which its id is given, among the ids of objects."""
+    """Return the key of an array's memory among the ids of objects, from the id of the array."""
     return ~root
 
 
@@ -242,7 +242,7 @@ def array_root(array: Any) -> Any:
 
 
 def _base_of(array: Any) -> Any:
-    """Return what a numpy array is a view of, beyond what ``as_strided`` puts between them."""
+    """Return the base of a numpy array, past the object that ``as_strided`` puts between them."""
     base = array.base
     is_between = is_exactly(type(base), "numpy.lib._stride_tricks_impl", "DummyArray")
     return base.base if is_between else base

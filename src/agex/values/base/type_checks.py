@@ -1,7 +1,7 @@
 """``isinstance`` without asking the value.
 
-``isinstance(x, T)`` reads ``x.__class__`` where the type alone does not say yes, and so runs what a guest
-wrote as ``__getattribute__``.
+``isinstance(x, T)`` reads ``x.__class__`` where the type alone does not decide, and so runs a
+``__getattribute__`` of guest code.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ def package_of(cls: type) -> str:
 
 
 def type_name(value: object) -> str:
-    """Return the name of a value's class, whose metaclass may be a guest's and answer for itself."""
+    """Return the name of a value's class without asking its metaclass, which guest code may have written."""
     return name_of(type(value))
 
 
 def is_made_of(kind: type, module: str, name: str) -> bool:
     """Return whether a type is a class of a library, or made from it; one that was not imported has none.
 
-    By the class itself: a guest may say of its own that it is of any module.
+    By identity: a guest class may claim any module.
     """
     found = getattr(sys.modules.get(module), name, None)
     return found is not None and issubclass(kind, found)
 
 
 def is_exactly(kind: type, module: str, name: str) -> bool:
-    """Return whether a type is this class of a library: one made from it may answer for itself."""
+    """Return whether a type is exactly this class of a library: a subclass may run code of its own."""
     return kind is getattr(sys.modules.get(module), name, None)
 
 

@@ -1,4 +1,4 @@
-"""How much work hashing a decoded value is, found in its stream before it is loaded.
+"""Cost of hashing a decoded value, found in its stream before it is loaded.
 
 A hash goes through shared tuples again and again: sixty pairs, each of the one before twice, are 300 bytes
 and a hash that never ends, in C code that nothing interrupts. And keys that C code puts in at once are beyond
@@ -24,9 +24,9 @@ _HEAVIEST = 1 << 24
 """Visits of a hash: some tenths of a second. All hashes together may take as many, and more for the bytes."""
 _VISITS_A_BYTE = 16
 _LIGHT = 64
-"""Visits of what may be referred to without asking what it is."""
+"""Visits of a value that may be referred to without a check of its type."""
 _BATCH = 1000
-"""Keys that the pickler puts in at once, and nobody more."""
+"""Keys that the pickler puts in at once; no other writer puts in more."""
 _APPENDS, _SET, _SETS, _ADDS, _FREEZES, _CALLS, _DISCARD, _FRAME, _LIST = b"esu\x90\x91R0\x95]"
 
 _A = b"(?:" + ATOM + rb")\x94?+"
@@ -75,7 +75,7 @@ def _noted() -> re.Pattern[bytes]:
 
 
 _UNLIKE = b"G\x8a\x8bt\x85\x86\x87\x91R"
-"""Opcodes of what can be made to have one hash: long integers, floats, tuples, whatever is called."""
+"""Opcodes whose values can be made to share a hash: long integers, floats, tuples, results of calls."""
 _JOINS, _GETS, _KEYED = b"tR\x85\x86\x87\x91", b"hj", b"su\x90\x91R"
 
 
@@ -91,7 +91,7 @@ def _unreferred() -> re.Pattern[bytes]:
 
 @cache
 def _notes() -> re.Pattern[bytes]:
-    """Find what is noted, with what was done before if that may leave a tuple, and what is referred to."""
+    """Match notes, with the opcode before if it may leave a tuple, and references."""
     before = rb"[tR\x85\x86\x87\x91()01aeus\x90.\x98]"
     rest = runs(b"\x94hjtR\x85\x86\x87\x91()01aeus\x90.\x98", before + rb"(?!\x94)|").pattern
     rest = rest.replace(rb"|\x95.{8}+|\x80\x05", rb"|\x95.{8}+(?!\x94)|\x80\x05(?!\x94)")
@@ -109,7 +109,7 @@ _FROZEN = b"".join(
 
 
 class Weighed:
-    """What was found in a stream.
+    """Result of the look at a stream.
 
     Attributes:
         stream: to be loaded in its place, where large frozensets are made by a constructor.

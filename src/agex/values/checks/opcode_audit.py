@@ -47,7 +47,7 @@ for each, of which a thread has 8 MB. The pickler itself gives up long before.""
 
 
 class Seen(NamedTuple):
-    """What was seen in a stream."""
+    """Result of the audit of a stream."""
 
     shorter: bytes
     """The same opcodes, with a short item in the place of each that is long."""
@@ -116,16 +116,16 @@ def _is_safe(stream: bytes) -> bool:
 
 
 _FEW_BYTES = 2 * MANY
-"""What is shorter has fewer keys that may have one hash."""
+"""A shorter stream has fewer keys that may share a hash."""
 
 
 def at_most(stream: bytes, opcodes: bytes) -> int:
-    """Return how many of some opcodes there may be: they may be bytes of a text as well."""
+    """Return the most of some opcodes that there may be: they may be bytes of a text as well."""
     return len(stream) - len(stream.translate(None, opcodes))
 
 
 def count(stream: bytes, runs: re.Pattern[bytes], counted: bytes, most: float = math.inf, at: int = 0) -> int:
-    """Check the opcodes; give how many of those to be counted the runs left out, or more than *most*."""
+    """Check the opcodes; return how many of the counted ones the runs left out, or more than *most*."""
     size, many, run = len(stream), 0, runs.match
     while True:
         found = run(stream, at)
@@ -154,10 +154,10 @@ def _no_lists() -> re.Pattern[bytes]:
 
 
 def surplus(stream: bytes, enough: float = math.inf) -> int:
-    """Return what the containers of a stream take beyond what its bytes pay for, as a rule.
+    """Return the bytes that the containers of a stream take beyond those that it usually pays for.
 
-    That is a set, of 240 bytes where two say so, and a list or dict to which nothing refers, as the pickler
-    writes none. Beyond what is enough to know it is not counted any more.
+    That is a set, of 240 bytes for two in the stream, and a list or dict to which nothing refers, which the
+    pickler never writes. Counting stops at *enough*.
     """
     if at_most(stream, _SETS + _LISTS) * _SET <= len(stream) * _TOLERATED:
         return 0
@@ -206,7 +206,7 @@ def unframed(stream: bytes) -> bytes:
     return b"".join((*pieces, stream[at:]))
 
 
-# What opcodes do to a stack of depths, and how many bytes those take that do not say their own length.
+# The effect of each opcode on a stack of depths, and the size of opcodes that do not state their length.
 PUSH, MEMO, GET, PAIR, FEW, MARK, MANY, DROP, POP, NOTHING = range(10)
 DOES = bytearray([NOTHING] * 256)
 for _does, _opcodes in (

@@ -1,4 +1,4 @@
-"""Functions and guest classes: taken apart as source and the values that they captured.
+"""Guest functions and classes, taken apart as source and captured values.
 
 A function is the text of its definition, its cells, defaults and attributes. The global names that it
 reads go into a *namespace*, one for all code of a group that has the same globals; functions, classes
@@ -42,15 +42,15 @@ class Captures(GuestClasses):
     def __init__(self, allow: Allow, guest: GuestCode | None) -> None:
         super().__init__(allow, guest)
         self.kinds: dict[type, Any] = {}
-        """What encoders found out about types: they share it."""
+        """The kinds of types that encoders found; they share them."""
         self._open: dict[int, CapturedNamespace] = {}
         self._of_classes: set[int] = set()
         self._first: dict[int, type] = {}
         self._states: dict[int, tuple[Any, ...]] = {}
-        """What the classes that are made first are given, by their ids."""
+        """The contents of the classes that are made first, by the ids of the classes."""
 
     def successors(self, value: Any) -> Iterator[Any]:
-        """Return what a function or class of the guest refers to."""
+        """Return the objects that a guest function or class refers to."""
         if is_class(value):
             yield from (*bases_of(value), type(value), self._outer_of(value), *self._functions_of(value))
             yield from (*self._changed(value).values(), *members.parts(value, self.leads_on))
@@ -67,7 +67,7 @@ class Captures(GuestClasses):
     # -- namespaces --------------------------------------------------------------------------
 
     def begin(self, code: list[Any]) -> None:
-        """Note what the code of a group captured of its globals."""
+        """Note the globals that the code of a group captured."""
         self._open = {}
         self._of_classes = self._cells_of(code)
         made = [each for each in code if is_class(each) and self._is_first(each)]
@@ -80,20 +80,20 @@ class Captures(GuestClasses):
 
     @property
     def has_classes(self) -> bool:
-        """Return whether there are any that are made first."""
+        """Return whether any classes are made first."""
         return bool(self._first)
 
     def _is_first(self, cls: type) -> bool:
         """Return whether a class is made by a statement of its own, at the top of a program or in a call.
 
-        Not an enumeration: what its members are worth is restored at once.
+        Not an enumeration: the values of its members are restored at once.
         """
         if is_a(cls, enum.EnumMeta) or not self.is_own(cls) or self.is_named_tuple(cls):
             return False
         return self._body(cls) is not None and self._outer_of(cls) is None
 
     def _cells_of(self, code: list[Any]) -> set[int]:
-        """Return the ids of the cells that classes captured: what is in them comes with the classes."""
+        """Return the ids of the cells that classes captured: their contents come with the classes."""
         found: set[int] = set()
         for each in code:
             if is_class(each) and self.is_own(each) and not self.is_named_tuple(each):
@@ -102,11 +102,11 @@ class Captures(GuestClasses):
         return found
 
     def is_of_class(self, cell: types.CellType) -> bool:
-        """Return whether a class brings what is in a cell."""
+        """Return whether the content of a cell comes with a class."""
         return id(cell) in self._of_classes
 
     def _captured(self, function: types.FunctionType) -> CapturedNamespace:
-        """Return the namespace of a function, with what it needs in it."""
+        """Return the namespace of a function, and note the names that it needs."""
         captured = self._namespace(function.__globals__)
         captured.names |= definitions.global_names(function.__code__) & captured.globals.keys()
         return captured
@@ -119,11 +119,11 @@ class Captures(GuestClasses):
 
     @property
     def is_behind(self) -> bool:
-        """Return whether a namespace lacks what `fillings` would give."""
+        """Return whether a namespace lacks names that `fillings` would add."""
         return any(each.names - each.done for each in self._open.values())
 
     def fillings(self, encoder: Any) -> Iterator[tuple[Any, ...]]:
-        """Return what is in each namespace, also of code that is met on the way."""
+        """Return the contents of each namespace, also for code that is met on the way."""
         while True:
             rest = [each for each in self._open.values() if each.names - each.done]
             if not rest:
@@ -134,7 +134,7 @@ class Captures(GuestClasses):
                 yield self._filling(encoder, captured, names)
 
     def classes(self, encoder: Any) -> Iterator[Any]:
-        """Return the classes in the order in which they were made, then what they have got by now."""
+        """Return the classes in the order in which they were made, then their contents."""
         for cls in self._first.values():
             yield encoder.held(cls)
             yield ClassContent(cls, early=True)
@@ -142,21 +142,21 @@ class Captures(GuestClasses):
             yield ClassContent(cls)
 
     def fill(self, encoder: Any, filled: ClassContent) -> Any:
-        """Take apart what a class is given; nothing for one that is lost."""
+        """Take the content of a class apart; nothing for a lost class."""
         state = self._states.get(id(filled.cls))
         if state is not None and filled.early:
             state = self._early_state(encoder, filled.cls)
         return (Builder.fill_class, (encoder.held(filled.cls), state)) if state else (Builder.fillings, ())
 
     def _early_state(self, encoder: Any, cls: type) -> tuple[Any, ...]:
-        """Return what a class got after its statement and those of later ones may ask for; nothing if so."""
+        """Return the attributes set on a class after its statement: later classes may read them."""
         changed, altered = self._changed(cls), self._altered(cls, self._own_code(cls))
         given = {name: value for name, value in changed.items() if name in altered}
         found = Earlier(self, self.number(cls) + 1).of(given, apart=True)
         return (str.__str__(cls.__qualname__), tops(encoder, found), []) if found else ()
 
     def early(self, encoder: Any) -> Iterator[NamespaceContent]:
-        """Return what is in the namespaces, first that which hashes nothing when it is made."""
+        """Return the contents of the namespaces, first those that hash nothing when they are made."""
         copied: list[NamespaceContent] = []
         for captured, direct, *rest in self.fillings(encoder):
             yield NamespaceContent(captured, direct)
@@ -164,11 +164,11 @@ class Captures(GuestClasses):
         yield from copied
 
     def _filling(self, encoder: Any, captured: CapturedNamespace, names: list[str]) -> tuple[Any, ...]:
-        """Return a namespace, what is referred to in it, and what is copied."""
+        """Return a namespace, the values that are referred to in it, and those that are copied."""
         return (captured, *self._parted(encoder, {name: captured.globals[name] for name in names}))
 
     def _parted(self, encoder: Any, values: dict[str, Any]) -> tuple[Any, ...]:
-        """Return what of some values is referred to, and what is copied."""
+        """Divide values into those that are referred to and those that are copied."""
         direct: dict[str, Any] = {}
         copied: dict[str, Any] = {}
         for name, value in values.items():
@@ -181,10 +181,10 @@ class Captures(GuestClasses):
     # -- functions ---------------------------------------------------------------------------
 
     def take(self, encoder: Any, held: CodeReference) -> Any:
-        """Take apart what a handle holds.
+        """Take apart the target of a code reference.
 
         Raises:
-            CannotKeep: it is neither the guest's nor registered.
+            CannotKeep: it is neither guest code nor registered.
         """
         number = encoder.reference(held)
         if number is not None:
@@ -225,7 +225,7 @@ class Captures(GuestClasses):
         return Builder.function, args, state, None, None, Builder.fill_function
 
     def _home(self, value: Any) -> tuple[str, ...]:
-        """Return where a function or class stands in a module that the guest wrote; nothing for any other."""
+        """Return where a function or class stands in a guest module; an empty tuple for any other."""
         home = None if self.guest is None else self.guest.home_of(value)
         return () if home is None else (home,)
 

@@ -1,4 +1,4 @@
-"""Facts about the functions and classes of guest code that decide how they are kept.
+"""Facts about guest functions and classes that decide how they are kept.
 
 A class is its statement, which runs again, and the attributes that it has by now. This module finds the
 statement, what it captured, and what was changed afterwards; `capture` takes classes and functions apart.
@@ -30,7 +30,7 @@ _LEADING = frozenset(
 
 
 class GuestClasses:
-    """The functions and classes of guest code, and what is known of them.
+    """The guest functions and classes of a session, and the facts about them.
 
     Args:
         allow: host classes that may be kept.
@@ -44,11 +44,11 @@ class GuestClasses:
         """Classes by the ids of what their bodies made."""
 
     def is_own(self, value: Any) -> bool:
-        """Return whether a function or class is the guest's."""
+        """Return whether guest code made a function or class."""
         return self.is_guests(value) or (is_class(value) and self.is_named_tuple(value))
 
     def leads_on(self, cls: type) -> bool:
-        """Return whether instances of a class are taken apart; the graph behind others is the host's."""
+        """Return whether instances of a class are taken apart; the graph behind others is not walked."""
         if cls in _LEADING or issubclass(cls, type) or self.is_own(cls) or self.allow.is_registered(cls):
             return True
         return package_of(cls) in {"numpy", "pandas", "plotly", "polars"}
@@ -59,18 +59,18 @@ class GuestClasses:
         return self.guest.is_guest_class(value) if is_class(value) else self.guest.is_guest_function(value)
 
     def is_named_tuple(self, cls: type) -> bool:
-        """Return whether ``collections.namedtuple`` made a class, and nobody says more of it."""
+        """Return whether a class comes from ``collections.namedtuple`` alone, without statement or registration."""
         if bases_of(cls) != (tuple,) or "_fields" not in vars(cls):
             return False
         has_statement = self.is_guests(cls) and self._body(cls) is not None
         return not has_statement and not self.allow.is_registered(cls)
 
     def _functions_of(self, cls: type) -> list[types.FunctionType]:
-        """Return the functions in a class's namespace, as the guest wrote them."""
+        """Return the functions in a class's namespace, in the version of guest code."""
         return [self._as_written(each) for each in functions_of(cls)]
 
     def _as_written(self, function: types.FunctionType) -> types.FunctionType:
-        """Return the guest function that one of the host's stands before; any other as it is."""
+        """Return the guest function behind a host wrapper; any other function as it is."""
         inner: Any = function
         while self.guest is not None and is_function(inner) and not self.is_own(inner):
             written = self.guest.written(inner)
@@ -78,7 +78,7 @@ class GuestClasses:
         return inner if is_function(inner) else function
 
     def number(self, cls: type) -> int:
-        """Return the place of a class in the order in which the guest made its classes."""
+        """Return the place of a class in the order in which guest classes were made."""
         return -1 if self.guest is None else self.guest.class_number(cls)
 
     def _made_by(self, cls: type) -> tuple[types.FunctionType, definitions.Statement]:
@@ -125,7 +125,7 @@ class GuestClasses:
         return dict(zip(definitions.header_parameters(len(values)), values, strict=True))
 
     def _inner(self, cls: type) -> Iterator[type]:
-        """Return the classes made in the body of a class, and note where they can be had from."""
+        """Return the classes made in the body of a class, and note that they are its attributes."""
         own = self._own_code(cls)
         altered = self._altered(cls, own)
         for name, value in vars(cls).items():
@@ -137,7 +137,7 @@ class GuestClasses:
                     yield made
 
     def _outer_of(self, value: Any) -> type | None:
-        """Return the class in whose body a class or function was made, if it can be had from there."""
+        """Return the class in whose body a class or function was made, if it is still its attribute."""
         path, _, name = value.__qualname__.rpartition(".")
         if not path:
             return None
@@ -158,7 +158,7 @@ class GuestClasses:
         return found if plain_function(vars(found).get(name)) is value else None
 
     def _changed(self, cls: type) -> dict[str, Any]:
-        """Return the attributes of a class that its statement does not give it, or not with this value."""
+        """Return the attributes of a class that its statement does not set, or sets to another value."""
         if self.guest is None or is_a(cls, enum.EnumMeta):
             return {}
         own = self._own_code(cls)
@@ -177,13 +177,13 @@ class GuestClasses:
         return found
 
     def _altered(self, cls: type, own: tuple[Any, ...] | None) -> frozenset[str]:
-        """Name what was set or deleted on a class and is not done again with its statement."""
+        """Return the names that were set or deleted on a class and that its statement does not repeat."""
         if self.guest is None:
             return frozenset()
         return self.guest.altered(cls, dressed=own is not None) - {"__qualname__"}
 
     def _require_kept(self, cls: type, changed: Mapping[str, Any]) -> None:
-        """Refuse a class that would come back without what was done to it.
+        """Refuse a class that would come back without later changes.
 
         Raises:
             CannotKeep: an attribute was set that is no plain value and no function, or one was deleted.
@@ -197,7 +197,7 @@ class GuestClasses:
     def _own_code(self, cls: type) -> tuple[Any, ...] | None:
         """Return the code in a class statement that will run without its decorators; None for any other.
 
-        What a decorator put in the place of a function of the statement is to be kept then.
+        Then a replacement of a function by a decorator is kept, too.
         """
         body = self._body(cls)
         statement = None if body is None else self._statement(cls, body)
@@ -206,7 +206,7 @@ class GuestClasses:
     def _given(
         self, body: types.FunctionType, statement: definitions.Statement, known: dict[str, Any]
     ) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-        """Return the globals that must be there when a class statement runs: its own, and what runs with it."""
+        """Return the globals that a class statement needs, and those of code that it may call."""
         found: dict[int, tuple[dict[str, Any], dict[str, Any]]] = {}
         wanted: Iterable[str] = statement.names
         rest: list[tuple[dict[str, Any], Iterable[str]]] = [(body.__globals__, wanted)]
@@ -220,7 +220,7 @@ class GuestClasses:
         return list(found.values())
 
     def _running_with(self, value: Any) -> list[tuple[dict[str, Any], Iterable[str]]]:
-        """Name the globals of the functions that a class statement may call by a value, or by its closure."""
+        """Return the globals of functions that a class statement may call through a value or closure."""
         found: list[tuple[dict[str, Any], Iterable[str]]] = []
         rest, seen = [value], set[int]()
         while rest:

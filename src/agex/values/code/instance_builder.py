@@ -1,4 +1,4 @@
-"""The constructors of instances: of guest classes, of registered classes, enumeration members, named tuples.
+"""Constructors of instances: of guest and registered classes, enumeration members, named tuples.
 
 The unpickler calls them with whatever is stored, so each checks its arguments.
 """
@@ -25,7 +25,7 @@ from agex.values.base.type_checks import is_class, type_name
 __all__ = ["OBJECT", "PLACE", "InstanceBuilder", "is_guests", "refused"]
 
 OBJECT, PLACE = 256, 32
-"""Bytes of an object with a dict, and of a place in one."""
+"""Bytes of an object with a dict, and of an entry in one."""
 
 
 class InstanceBuilder(CallableBuilder):
@@ -64,10 +64,10 @@ class InstanceBuilder(CallableBuilder):
         return made
 
     def construct(self, name: str, args: tuple[Any, ...], plainly: bool) -> Any:
-        """Make an instance of a registered class that says itself how it is pickled."""
+        """Make an instance of a registered class that defines its own pickling."""
         cls = self._registered(name)
         if not instances.has_own_pickling(cls):
-            if issubclass(cls, BaseException):  # so those of the interpreter's own pickling were kept once
+            if issubclass(cls, BaseException):  # as an earlier layout kept them
                 made = self._blank(name, cls, args)
                 instances.fill(made, (None, None, {"args": args}, None))
                 return made
@@ -100,24 +100,24 @@ class InstanceBuilder(CallableBuilder):
             return found
         try:
             made = vars(enum.Flag)["_missing_"].__func__(cls, value)
-        except Exception as error:  # noqa: BLE001 - what its own constructor says; else: no such flag by now
+        except Exception as error:  # noqa: BLE001 - an error of its own constructor; else there is no such flag by now
             return missing("", name_of(cls), f"{type_name(error)} when it was made from {value}")
         return made if type(made) is cls else missing("", name_of(cls), f"it has no flag {value} now")
 
     def _enumeration(self, cls: Any) -> Any:
-        """Return an enumeration that is known by name or in a handle, or what stands for one that is lost."""
+        """Return an enumeration by its name or from its handle, or the placeholder of a lost one."""
         found = self._registered(cls) if type(cls) is str else unwrapped(cls)
         if type(found) is not NotKept and not (is_class(found) and issubclass(found, enum.Enum)):
             raise StateCorrupt("a stored member of an enumeration is of something else")
         return found
 
     def fill(self, value: Any, state: Any) -> None:
-        """Return an instance its fields."""
+        """Set the fields of an instance."""
         if self._may_fill(value):
             instances.fill(value, state)
 
     def fill_attributes(self, value: Any, attributes: dict[str, Any]) -> None:
-        """Return an instance its attributes, which are all it has."""
+        """Set the attributes of an instance that has nothing else."""
         if self._may_fill(value):
             own = instances.attributes_of(value)
             spend(PLACE * len(attributes))
@@ -134,7 +134,7 @@ class InstanceBuilder(CallableBuilder):
         return True
 
     def fill_constructed(self, value: Any, state: Any) -> None:
-        """Return an instance of a registered class the state that it pickled."""
+        """Set the pickled state of an instance of a registered class."""
         if type(value) is NotKept:
             return
         cls = type(value)
@@ -165,13 +165,13 @@ class InstanceBuilder(CallableBuilder):
         spend(CALL * 4 + OBJECT * len(fields))
         given: Any = [unwrapped(each) for each in defaults] or None
         made: Any = collections.namedtuple(name, fields, rename=True, defaults=given)  # type: ignore[misc]  # noqa: PYI024
-        if made._fields != fields:  # those that were renamed once have the names that they would get
+        if made._fields != fields:  # a field that was renamed once keeps the name that it would get
             raise StateCorrupt("a stored named tuple has a field of a name that none has")
         made.__module__ = str(b"__main__", "ascii")
         return Handle(made)
 
     def tuple_of(self, cls: Any, items: tuple[Any, ...]) -> Any:
-        """Make an instance of such a class."""
+        """Make an instance of a named tuple."""
         cls = unwrapped(cls)
         if type(cls) is NotKept:
             return cls

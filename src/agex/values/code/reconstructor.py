@@ -1,6 +1,6 @@
-"""What a stream may call that depends on who loads it: host classes, guest code.
+"""Constructors of functions, classes and namespaces, for one load: host classes, guest code.
 
-Its methods are called by the unpickler with whatever is stored, so each checks what it is given.
+The unpickler calls the methods with whatever is stored, so each checks its arguments.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = [
 
 
 class Namespace:
-    """The globals of rebuilt code: what the functions of one group captured."""
+    """The globals of rebuilt code, with the values that the functions of one group captured."""
 
     __slots__ = ("globals",)
 
@@ -49,10 +49,10 @@ class Builder(InstanceBuilder):
 
     Args:
         allow: host classes.
-        guest: makes guest code; None makes markers of it.
+        guest: makes guest code; without it, placeholders stand for that code.
         thaw: loads a nested stream: its bytes, the handles that it refers to, its buffers.
         outer: those handles, in a nested stream.
-        later: is given what classes get when all of them are made.
+        later: collects the work that is done when all classes are made.
         unhashed: why no instance is made of a class that hashes itself, if none is.
     """
 
@@ -74,15 +74,15 @@ class Builder(InstanceBuilder):
         self._unhashed = unhashed
         self._makers: dict[Any, Callable[[], Any]] = {}
         self._at_home: dict[int, Any] = {}
-        """Functions and classes of modules, by id: they have what those give them."""
+        """Functions and classes of guest modules, by id: they keep the attributes that they have there."""
         self._filled: dict[int, type] = {}
         self._dressed: dict[int, Any] = {}
-        """The functions and classes made here, by id: nothing else is given attributes."""
+        """The functions and classes made here, by id: only they get attributes."""
 
     # -- what is not called while loading ----------------------------------------------------
 
     def real(self, handle: Any) -> Any:
-        """Return what a handle holds, for a place that nobody unwraps."""
+        """Return the target of a handle, for a place where handles are not unwrapped."""
         return unwrapped(handle)
 
     def outer(self, number: int) -> Any:
@@ -90,7 +90,7 @@ class Builder(InstanceBuilder):
         return self._outer[number]
 
     def host(self, name: str) -> Any:
-        """Find a host object by the name it has for the guest."""
+        """Find a host object by its name in guest code."""
         if self._guest is None:
             return missing(name, "object of the host", "no guest code can be loaded here")
         try:
@@ -138,23 +138,23 @@ class Builder(InstanceBuilder):
         return Handle(made)
 
     def cached(self, function: Any, maxsize: int | None, typed: bool) -> Any:
-        """Make what ``functools.lru_cache`` made of a function, with an empty cache."""
+        """Wrap a function in ``functools.lru_cache`` again, with an empty cache."""
         if not (
             maxsize is None or type(maxsize) is int
-        ):  # what can be called, `lru_cache` takes for the function
+        ):  # `lru_cache` takes a callable for the function
             raise StateCorrupt("a stored cache has a size that is none")
         make = self._of_library("functools:lru_cache")
         return make if type(make) is NotKept else made_of(function, make(maxsize, typed))
 
     def manager(self, name: str, function: Any) -> Any:
-        """Make what ``contextlib.contextmanager`` or its asynchronous twin made of a function."""
+        """Wrap a function in ``contextlib.contextmanager`` or its asynchronous twin again."""
         if name not in MANAGERS:
             raise StateCorrupt(f"no decorator of context managers is called {name}")
         make = self._of_library(f"contextlib:{name}")
         return make if type(make) is NotKept else made_of(function, make)
 
     def method(self, name: str, owner: Any) -> Any:
-        """Bind a function that the class of *owner*, or *owner* as a class, has under that name."""
+        """Bind a method by its name to *owner*, an instance or a class."""
         owner = unwrapped(owner)
         if type(owner) is NotKept or not is_guests(self._guest, owner):
             return missing(name, "method", "its object was not kept")
@@ -180,7 +180,7 @@ class Builder(InstanceBuilder):
         _require_cell(cell).cell_contents = unwrapped(content)
 
     def _found_at(self, home: str, kind: type) -> Handle | None:
-        """Find a function or class in a module that the guest wrote, by where it stands there."""
+        """Find a function or class in a guest module by its place there."""
         found = None if not home or self._guest is None else self._guest.at_home(exact(home))
         if not is_a(found, kind):
             return None
@@ -215,12 +215,12 @@ class Builder(InstanceBuilder):
         return Handle(found)
 
     def fill_function(self, handle: Any, state: dict[str, Any]) -> None:
-        """Return a function its defaults and attributes."""
+        """Set the defaults and attributes of a function."""
         if type(handle) is not NotKept and not self._is_at_home(handle):
             _dress(self._own(handle, types.FunctionType), state)
 
     def _own(self, handle: Any, kind: type) -> Any:
-        """Return a function or class that was made here; no other is changed by what is stored."""
+        """Return a function or class that was made here; stored values may change no other."""
         target = handle.target if type(handle) is Handle else None
         if id(target) not in self._dressed or not issubclass(type(target), kind):
             raise StateCorrupt("a stored value changes a function or class that it does not make")
@@ -235,18 +235,18 @@ class Builder(InstanceBuilder):
         namespace: Namespace,
         home: str = "",
     ) -> Any:
-        """Run a class statement of the guest under its guards, over what it captured.
+        """Run a class statement of guest code under its guards, over its captured values.
 
-        What it does to captured values it does to copies: they have its effect already.
+        The statement changes copies of captured values: they have its effect already.
 
         Args:
             source: the program that makes the class, or, where it captured anything, a function that does.
             name: of the class.
-            given: what must be in namespaces before.
+            given: contents that namespaces need before.
             captured: the names of the program's parameters; the names of captured variables and their
                 cells; values by name that are there before, see `Captures`.
             namespace: the globals.
-            home: where it stands in a module that the guest wrote: that class it is, if there is one now.
+            home: its place in a guest module; a class that stands there now is used instead.
         """
         if (found := self._found_at(home, type)) is not None:
             return found
@@ -290,7 +290,7 @@ class Builder(InstanceBuilder):
         return Handle(found)
 
     def fill_namespace(self, namespace: Namespace, direct: dict[str, Any], *copied: Any) -> None:
-        """Return rebuilt code the values that it captured."""
+        """Put captured values into the namespace of rebuilt code."""
         if type(namespace) is not Namespace:
             raise StateCorrupt("a stored value fills something that is not a namespace")
         values = {**direct, **self._thaw(*copied)} if copied else direct
@@ -298,7 +298,7 @@ class Builder(InstanceBuilder):
         namespace.globals.update({exact(name): unwrapped(value) for name, value in values.items()})
 
     def fillings(self) -> list[Any]:
-        """Make the list of what is in the namespaces."""
+        """Make the list of the contents of namespaces."""
         return []
 
     def _rebuilt(self, source: str, name: str, kind: str, namespace: Namespace, given: Any) -> Any:
@@ -317,7 +317,7 @@ class Builder(InstanceBuilder):
                 namespace.globals.pop(each, None)
 
     def fill_class(self, handle: Any, state: tuple[Any, ...]) -> None:
-        """Return a class the attributes, and the variables that it captured the values, that they had."""
+        """Set the attributes of a class, and the contents of the cells that it captured."""
         qualified, attributes, cells, *kept = state
         for cell, content in cells:  # of a class that is lost, too: functions share them
             _require_cell(cell).cell_contents = unwrapped(content)
@@ -336,10 +336,10 @@ class Builder(InstanceBuilder):
                 handle.target = missing(name_of(cls), "class", reason)
 
     def _store(self, cls: type, name: str, value: Any) -> None:
-        """Return a guest class an attribute.
+        """Set an attribute of a guest class.
 
-        The statements of classes below it run after that and may add to a container again, as those that
-        register themselves do. So until then it has a copy.
+        The statements of subclasses run afterwards and may add to a container again, as classes that register
+        themselves do. So until then it has a copy.
         """
         assert self._guest is not None
         copied = type(value) in {list, dict, set}
@@ -348,7 +348,7 @@ class Builder(InstanceBuilder):
             self._later.append(functools.partial(self._guest.store, cls, name, value))
 
     def _rename(self, cls: type, qualified: str) -> None:
-        """Return a class, and what its statement made in it, the names that they had."""
+        """Restore the qualified names of a class and of the code that its statement made."""
         before = f"{qualname_of(cls)}."
         type.__setattr__(cls, "__qualname__", qualified)
         for function in functions_of(cls):
@@ -363,14 +363,14 @@ class Builder(InstanceBuilder):
 
 
 MADE, GIVEN, RUN = "made_here", "given_here", "run_here"
-"""The names that the program of a stored function or class binds it to, has captured values under, and gives
-the function that makes a class."""
+"""Names in the program of a stored function or class: of the result, of the captured values, and of the
+function that makes a class."""
 
 
 def may_store(guest: GuestCode | None, cls: type, name: str, value: Any) -> bool:
-    """Return whether an attribute of a guest class is one that is kept beside its statement.
+    """Return whether an attribute of a guest class is kept beside its statement.
 
-    Of the names with two underscores around them it is only methods: the others are the interpreter's.
+    Under names with two underscores around them only methods are: the others belong to the interpreter.
     """
     if guest is None or not guest.may_store(cls, name):
         return False
@@ -385,7 +385,7 @@ def _require_cell(cell: Any) -> types.CellType:
 
 
 def _dress(function: types.FunctionType, state: dict[str, Any]) -> None:
-    """Return a function what can be set on one."""
+    """Set the defaults, names and attributes of a function."""
     defaults, keywords = state["defaults"], state["keywords"]
     name, qualified, doc = state["names"]
     function.__defaults__ = None if defaults is None else tuple([unwrapped(each) for each in defaults])
