@@ -59,7 +59,7 @@ class GuestClasses:
         return self.guest.is_guest_class(value) if is_class(value) else self.guest.is_guest_function(value)
 
     def is_named_tuple(self, cls: type) -> bool:
-        """Return whether a class comes from ``collections.namedtuple`` alone, without statement or registration."""
+        """Return whether a class comes from ``collections.namedtuple`` alone."""
         if bases_of(cls) != (tuple,) or "_fields" not in vars(cls):
             return False
         has_statement = self.is_guests(cls) and self._body(cls) is not None

@@ -139,9 +139,7 @@ class Builder(InstanceBuilder):
 
     def cached(self, function: Any, maxsize: int | None, typed: bool) -> Any:
         """Wrap a function in ``functools.lru_cache`` again, with an empty cache."""
-        if not (
-            maxsize is None or type(maxsize) is int
-        ):  # `lru_cache` takes a callable for the function
+        if not (maxsize is None or type(maxsize) is int):  # `lru_cache` takes a callable for the function
             raise StateCorrupt("a stored cache has a size that is none")
         make = self._of_library("functools:lru_cache")
         return make if type(make) is NotKept else made_of(function, make(maxsize, typed))

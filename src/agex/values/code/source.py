@@ -169,7 +169,7 @@ def _names_when_run(program: str) -> frozenset[str]:
 
 
 def _runs_at_once(code: types.CodeType) -> bool:
-    """Return whether code runs with the code around it: class bodies, comprehensions, a program's function."""
+    """Return whether code runs with the code around it: a class body, a comprehension."""
     is_function = code.co_flags & inspect.CO_NEWLOCALS
     return not is_function or code.co_name.startswith("<") or code.co_name in {MADE, RUN}
 
