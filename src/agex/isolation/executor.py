@@ -34,12 +34,12 @@ Level: TypeAlias = Literal["none", "process", "kernel", "container"]
 
 @dataclass(frozen=True, kw_only=True)
 class Wall:
-    """One thing that holds guest code in, whatever it does."""
+    """One mechanism that confines guest code, whatever the code does."""
 
     name: str
-    """What it is: ``"landlock"``."""
+    """Its name: ``"landlock"``."""
     detail: str
-    """In which form: ``"ABI 7"``."""
+    """Its form: ``"ABI 7"``."""
 
 
 class GuestVariables(Protocol):
@@ -121,7 +121,7 @@ class Executor(Protocol):
     level: Level
 
     def walls(self) -> tuple[Wall, ...]:
-        """Return what holds guest code in here."""
+        """Return the mechanisms that confine guest code at this level."""
         ...
 
     def session(
@@ -133,13 +133,13 @@ class Executor(Protocol):
         classes: Iterable[type] = (),
         files: Files | None = None,
     ) -> GuestSession:
-        """Open a place for one task.
+        """Open a session for one task.
 
         Args:
-            policy: what its code may reach.
-            limits: what one run may use.
+            policy: of its code.
+            limits: of one run.
             namespace: its first variables.
-            classes: of the host, whose instances may cross.
+            classes: host classes whose instances may cross.
             files: the workspace, which stays in the host; None for no files.
 
         Raises:
@@ -148,12 +148,12 @@ class Executor(Protocol):
         ...
 
     def close(self) -> None:
-        """End whatever this level has running."""
+        """End all processes of this level."""
         ...
 
 
 def names_of(values: Iterable[str]) -> Iterator[str]:
-    """Return the names that a guest's variables can have, of names that anybody may have sent."""
+    """Return the names that variables can have, out of untrusted names."""
     for name in values:
         if type(name) is str and name.isidentifier():
             yield name
@@ -179,4 +179,4 @@ class InProcessExecutor:
         return Session(policy, limits, namespace, files=files)
 
     def close(self) -> None:
-        """Do nothing: nothing of its own runs."""
+        """Do nothing: this level has no process."""

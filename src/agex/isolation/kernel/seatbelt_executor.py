@@ -1,4 +1,4 @@
-"""The level ``kernel`` of macOS. It is written and **not exercised**: see `seatbelt`."""
+"""Executor of the level ``kernel`` on macOS. It is written and **not exercised**: see `seatbelt`."""
 
 from __future__ import annotations
 

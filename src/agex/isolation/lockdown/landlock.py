@@ -41,7 +41,7 @@ def abi() -> int:
 
 
 def restrict(readable: Sequence[str]) -> None:
-    """Return up all access to files but reading these, and to the network.
+    """Drop all access to files but reading these, and to the network.
 
     It holds for this thread and those it starts: apply it before any other is there.
     """

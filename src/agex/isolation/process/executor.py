@@ -1,4 +1,4 @@
-"""The level ``process``: workers that can be killed, with the rights of the host."""
+"""Executor of the level ``process``, and base of those that confine their workers."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ __all__ = ["ProcessExecutor", "Saved"]
 class ProcessExecutor:
     """Runs each task's code in a process of its own, forked from a clean interpreter.
 
-    It ends what the guards in process cannot: a call into C that does not return, memory without
-    end, a crash. It is no wall against code that left the sandbox: that has the rights of the host.
+    It contains what the guards in process cannot: a call into C that does not return, memory without end, a
+    crash. It does not confine code that left the sandbox, which has the rights of the host.
     """
 
     level: Level = "process"
@@ -82,7 +82,7 @@ class ProcessExecutor:
 
 
 class Saved:
-    """A policy as its workers get it."""
+    """A policy in the form that its workers load."""
 
     def __init__(self, policy: Policy, classes: tuple[type, ...]) -> None:
         self.count = len(policy.grants)

@@ -1,4 +1,4 @@
-"""Functions of the guest in the host: each call of one is a call in a worker."""
+"""Guest functions in the host: each call of one is a call in a worker."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class _Caller(Protocol):
 
 
 class Functions:
-    """What stands for the functions of one guest: one for each, while anybody has it.
+    """Proxies of the guest functions of one session: one for each, while it is referred to.
 
     Args:
         call: calls a guest function by its number.
@@ -35,15 +35,15 @@ class Functions:
         self._numbers: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
 
     def number(self, value: Any) -> int | None:
-        """Return the number of a function of this guest; None for anything else."""
+        """Return the number of a guest function of this session; None for anything else."""
         return self._numbers.get(value) if inspect.isfunction(value) else None
 
     def numbers(self) -> list[int]:
-        """Return the numbers of those that somebody has."""
+        """Return the numbers of the functions that are still referred to."""
         return sorted(self._by_number.keys())
 
     def take(self, about: Mapping[str, Any]) -> Any:
-        """Return what the host calls for a guest function.
+        """Return the proxy of a guest function.
 
         Raises:
             ProtocolError: it is described wrongly.

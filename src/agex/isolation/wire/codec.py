@@ -1,12 +1,12 @@
-"""Values across the border, by the codec of `agex.values`: never a pickle that calls what it names.
+"""Codec of values between host and worker, over `agex.values`: never a pickle that calls named objects.
 
-What has no form of its own (a function, a live object) stays where it is. Its place is taken by
-a *name*, which the other end turns into something to call or to use from there:
+An object without a form of its own (a function, a live object) stays where it is. A *name* takes its place,
+which the other end turns into a proxy:
 
 ``g:{...}``     a guest function, by number, with its signature
 ``h:{...}``     a host object, by number, with what can be done with it
-``n:NAME``      what the policy grants under a name
-``m:NAME``      a module that the guest may import
+``n:NAME``      an object that the policy grants under a name
+``m:NAME``      a module that guest code may import
 anything else   a granted module, class or builtin, see `agex.sandbox.host_names`
 """
 
@@ -53,9 +53,9 @@ def pack(value: Any, what: str, *, allow: values.Allow, guest: values.GuestCode)
 
     Args:
         value: any.
-        what: what it is called in an error.
+        what: its name in an error.
         allow: classes whose instances cross by their fields.
-        guest: names what does not cross.
+        guest: names objects that do not cross.
 
     Raises:
         CannotCross: with the path to each part that cannot, and why.
@@ -87,10 +87,10 @@ def unpack(
     """Decode one value.
 
     Args:
-        header: what `pack` gave.
-        parts: the same.
+        header: from `pack`.
+        parts: from `pack`.
         allow: classes whose instances may be made.
-        guest: finds what is named.
+        guest: finds named objects.
         origin: the level that it comes from, where that is not to be trusted.
 
     Raises:
@@ -119,7 +119,7 @@ def pack_groups(groups: Iterable[values.Group]) -> Packing:
 
 
 def unpack_groups(header: Any, parts: Sequence[memoryview]) -> list[values.Group]:
-    """Return groups as they were sent. They are not decoded: nothing in them is looked at.
+    """Return groups as they were sent, without decoding them.
 
     Raises:
         ProtocolError: there are none.
@@ -182,11 +182,11 @@ def _is_reasons(found: Any) -> bool:
 def session_header(
     given: Mapping[str, Any], bound: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return what a worker is told of names, and their values, the inputs of the task one by one.
+    """Return the header that describes names to a worker, and their values, task inputs one by one.
 
     Args:
         given: names and their values.
-        bound: those of them, and others, that are no variables of the guest's own.
+        bound: the bound names among them, and others.
     """
     records = {
         name: vars(value)
@@ -207,7 +207,7 @@ def session_header(
 def session_groups(
     plain: Mapping[str, Any], level: str, *, allow: values.Allow, guest: values.GuestCode
 ) -> list[values.Group]:
-    """Return values as groups; what a worker gave is given as it came.
+    """Return values as groups; the groups of a worker go back unchanged.
 
     Raises:
         CannotCross: one can neither be copied nor used from there.
@@ -225,5 +225,5 @@ def session_groups(
 
 
 def is_kept(value: Any) -> bool:
-    """Return whether a bound value is given back: what the guest puts into a dict is."""
+    """Return whether a bound value is returned: a dict is, with the items that guest code put in."""
     return type(value) is dict or type(value) is values.Packed

@@ -1,4 +1,4 @@
-"""When a run is late, as the host sees it."""
+"""Deadline of a run, as the host counts it."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ __all__ = ["RunClock"]
 
 
 class RunClock:
-    """Counts the seconds of a run. It stands still while the host works for the guest.
+    """Clock of a run. It stands still while the host works for guest code.
 
-    While it is *lent*, guest code that the host calls has it again.
+    While it is *lent*, it counts again for guest code that the host calls.
 
     Args:
-        seconds: that there are; None for no end.
-        of_guest: whether it is guest code that takes them, and not a chore of the worker's.
+        seconds: until the run is late; None for never.
+        of_guest: whether guest code takes them, and not a chore of the worker.
 
     Attributes:
         due: when the run is late, on `time.monotonic`; None for never.
-        stood: for how many seconds it stood still so far.
+        stood: seconds for which it stood still so far.
     """
 
     def __init__(self, seconds: float | None, *, of_guest: bool = True) -> None:

@@ -197,7 +197,7 @@ class WorkerConnection:
 
     @contextlib.contextmanager
     def opened(self, open_worker: Callable[[], None]) -> Iterator[None]:
-        """Have a worker before the clock of a run starts; without one, the run says why."""
+        """Start a worker before the clock of a run starts; without one, the run says why."""
         self._reason = ""
         try:
             open_worker()

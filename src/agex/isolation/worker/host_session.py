@@ -141,7 +141,7 @@ class RemoteSession:
         return None if found is None else self._connection.checked(lambda: read(found, self._monitor))
 
     def open(self) -> None:
-        """Start the worker and send it the variables so far.
+        """Start the worker if there is none, and send it the variables that it lacks.
 
         Raises:
             IsolationUnavailable: there is no such worker here.
@@ -196,7 +196,7 @@ class RemoteSession:
 
         Args:
             script: the commands, as an `agex.shell.Transcript` has them.
-            commands: of the host, by name: the same at each call.
+            commands: host commands by name: the same at each call.
         """
         from agex.isolation.rpc.command_rpc import read_transcript
 
