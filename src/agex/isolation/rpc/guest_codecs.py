@@ -13,13 +13,13 @@ from agex.isolation.rpc import signatures
 from agex.isolation.rpc.host_proxies import LiveStub, Stubs
 from agex.sandbox import KeptCode, Sandbox, Session
 
-__all__ = ["Given", "Stored", "Taken"]
+__all__ = ["InboundCode", "OutboundCode", "StoredCode"]
 
 _CALLABLE = (types.FunctionType, types.BuiltinFunctionType, types.MethodType)
 _CHARS = 200
 
 
-class Given(KeptCode):
+class OutboundCode(KeptCode):
     """The `agex.values.GuestCode` of a worker, for values that go to the host.
 
     A guest function goes by number. Guest classes do not cross, and their instances only as those of
@@ -71,7 +71,7 @@ class Given(KeptCode):
         }
 
 
-class Stored(KeptCode):
+class StoredCode(KeptCode):
     """The `agex.values.GuestCode` of a worker, for variables that are returned to be stored."""
 
     def __init__(self, sandbox: Sandbox, session: Session) -> None:
@@ -85,10 +85,10 @@ class Stored(KeptCode):
         return next((name for name, each in self._names.items() if each is value and "!" not in name), None)
 
 
-class Taken(KeptCode):
+class InboundCode(KeptCode):
     """The `agex.values.GuestCode` of a worker, for values from the host."""
 
-    def __init__(self, sandbox: Sandbox, session: Session, stubs: Stubs, given: Given) -> None:
+    def __init__(self, sandbox: Sandbox, session: Session, stubs: Stubs, given: OutboundCode) -> None:
         super().__init__(sandbox, session)
         self._stubs = stubs
         self._given = given

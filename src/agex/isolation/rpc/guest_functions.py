@@ -13,7 +13,7 @@ from agex.isolation.rpc import signatures
 from agex.isolation.wire.error_codec import ProtocolError
 from agex.sandbox import Result
 
-__all__ = ["Functions"]
+__all__ = ["GuestFunctions"]
 
 
 class _Caller(Protocol):
@@ -22,7 +22,7 @@ class _Caller(Protocol):
     ) -> Result: ...
 
 
-class Functions:
+class GuestFunctions:
     """Proxies of the guest functions of one session: one for each, while it is referred to.
 
     Args:

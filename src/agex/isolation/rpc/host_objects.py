@@ -22,7 +22,7 @@ from agex.sandbox import KeptCode, Sandbox, Session
 from agex.sandbox.host_names import name_of, named
 from agex.values.adapters.callable_builder import LIBRARY
 
-__all__ = ["OPERATORS", "Exports", "describe", "is_callable_kind"]
+__all__ = ["OPERATORS", "HostExports", "describe", "is_callable_kind"]
 
 OPERATORS = frozenset(
     f"__{name}__"
@@ -79,7 +79,7 @@ def _has_own(cls: type, name: str) -> bool:
     return own is not None and own is not getattr(object, name, None)
 
 
-class Exports(KeptCode):
+class HostExports(KeptCode):
     """The host functions and objects that one worker may use, and the functions that it returned.
 
     It is the `agex.values.GuestCode` of this end: it names what does not cross, and finds what is named.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from agex import values
 from agex.errors import EvalError, SandboxError
-from agex.isolation.rpc.host_objects import Exports
+from agex.isolation.rpc.host_objects import HostExports
 from agex.isolation.rpc.task_environment import TaskEnvironment
 from agex.isolation.wire.codec import CannotCross, Packing, pack, unpack
 from agex.isolation.wire.error_codec import ProtocolError, WorkerLost, pack_error
@@ -39,7 +39,7 @@ class SessionCodec:
         monitor: decodes under limits.
     """
 
-    def __init__(self, level: str, allow: values.Allow, exports: Exports, monitor: Session) -> None:
+    def __init__(self, level: str, allow: values.Allow, exports: HostExports, monitor: Session) -> None:
         self.level = level
         self.allow = allow
         self.exports = exports

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from agex import values
 from agex.errors import EvalError, SandboxError
 from agex.isolation.executor import names_of
-from agex.isolation.rpc.guest_functions import Functions
-from agex.isolation.rpc.host_objects import Exports
+from agex.isolation.rpc.guest_functions import GuestFunctions
+from agex.isolation.rpc.host_objects import HostExports
 from agex.isolation.rpc.task_environment import StaysThere, TaskEnvironment
 from agex.isolation.wire import run_result as outcome
 from agex.isolation.wire.codec import CannotCross, Packing, unpack_groups
@@ -52,9 +52,9 @@ class RemoteSession:
         self._environment = environment
         self._monitor = sandbox.session()
         self._monitor.serves = True
-        self._functions = Functions(self._call_function)
+        self._functions = GuestFunctions(self._call_function)
         allow = values.Allow(environment.classes)
-        exports = Exports(
+        exports = HostExports(
             sandbox,
             self._monitor,
             allow=allow,

@@ -17,7 +17,7 @@ from agex import values
 from agex.isolation.rpc.command_rpc import asking, told_transcript
 from agex.isolation.rpc.declarations import declared, told
 from agex.isolation.rpc.file_rpc import HostFiles
-from agex.isolation.rpc.guest_codecs import Given, Stored, Taken
+from agex.isolation.rpc.guest_codecs import InboundCode, OutboundCode, StoredCode
 from agex.isolation.rpc.host_proxies import InputsRecord, Stubs
 from agex.isolation.wire.codec import CannotCross, Packing, pack, pack_groups, unpack, unpack_groups
 from agex.isolation.wire.error_codec import WorkerGone, pack_error, unpack_error
@@ -118,9 +118,9 @@ class WorkerServer:
         files = HostFiles(self.ask) if has_files else None
         self._session = Session(template.policy, limits, {}, files=files, output=self._output)
         sandbox = Sandbox(template.policy, limits=limits)
-        self._given = Given(sandbox, self._session, template.stubs)
-        self._taken = Taken(sandbox, self._session, template.stubs, self._given)
-        self._code = Stored(sandbox, self._session)
+        self._given = OutboundCode(sandbox, self._session, template.stubs)
+        self._taken = InboundCode(sandbox, self._session, template.stubs, self._given)
+        self._code = StoredCode(sandbox, self._session)
         self._allow = values.Allow(template.classes)
         self._inputs: dict[str, Any] = {}
         self._kept: dict[str, Any] = {}
