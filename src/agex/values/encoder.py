@@ -179,7 +179,7 @@ class Encoder(pickle.Pickler):
             early.append(EarlyNamespaces())
         self.dump((*early, tuple([self.top(value) for value in values]), NamespaceList() if has_code else ()))
         if self.captures.is_behind and not has_code:
-            raise ValueError("code of the guest stands where it is not looked for")
+            raise ValueError("guest code stands where the walk did not find it")
         return self._file.getvalue()
 
     def nested(self, values: dict[str, Any]) -> tuple[bytes, tuple[CodeReference, ...], tuple[Any, ...]]:

@@ -196,7 +196,7 @@ class HostExports(KeptCode):
         raise KeyError(name)  # a worker asks for a call instead
 
     def rebuild(self, source: str, name: str, namespace: dict[str, Any]) -> Any:
-        raise SandboxError("code of the guest is not run in this process")
+        raise SandboxError("guest code is not run in this process")
 
     # -- doing ---------------------------------------------------------------------
 
@@ -215,7 +215,7 @@ class HostExports(KeptCode):
         if what == "call":
             return target  # type: ignore[no-any-return]  # what is no function says so when it is called
         if type(name) is not str:
-            raise ProtocolError("the worker names an attribute by something else")
+            raise ProtocolError("the worker names an attribute by something other than a text")
         read, write, delete = (self.monitor.builtins[f"{each}attr"] for each in ("get", "set", "del"))
         if what == "get":
             return functools.partial(read, target, name)
@@ -227,7 +227,7 @@ class HostExports(KeptCode):
             return functools.partial(_method_call, read, target, name)
         if what == "operator" and name in OPERATORS and _has_own(type(target), name):
             return functools.partial(getattr(type(target), name), target)
-        raise ProtocolError(f"the worker asks for {str(what)[:80]!r}, which nothing can do")
+        raise ProtocolError(f"the worker asks for {str(what)[:80]!r}, which is no request")
 
 
 _OF_CLASSES = (types.MethodDescriptorType, types.ClassMethodDescriptorType)
@@ -243,7 +243,7 @@ def _description(text: str) -> Mapping[str, Any]:
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
-        raise ProtocolError("an object is described by something else")
+        raise ProtocolError("an object is not described as the protocol says")
     return found
 
 

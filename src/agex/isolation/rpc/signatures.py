@@ -80,5 +80,5 @@ def _text(value: str | None) -> Any:
     if value is None:
         return _EMPTY
     if type(value) is not str:
-        raise TypeError("a text is none")
+        raise TypeError("a text of a signature is no text")
     return Text(value)

@@ -127,11 +127,11 @@ class Channel:
         """Read one frame."""
         length, count, kind, total = _PREFIX.unpack(self._read(_PREFIX.size, deadline))
         if kind not in {_INLINE, _SHARED}:
-            raise ProtocolError(f"a frame is of kind {kind}, which none is")
+            raise ProtocolError(f"a frame is of kind {kind}, which no frame is")
         self._require_within(length, count, total)
         sizes = [size for (size,) in _SIZE.iter_unpack(self._read(_SIZE.size * count, deadline))]
         if sum(sizes) != total:
-            raise ProtocolError("the parts of a frame are not as long as it says")
+            raise ProtocolError("the parts of a frame do not have the lengths in it")
         header = _header(self._read(length, deadline))
         descriptor = self._stream.taken_descriptor()
         if kind == _SHARED:

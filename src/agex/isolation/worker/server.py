@@ -142,7 +142,7 @@ class WorkerServer:
         """Ask the host to work for guest code, on the host's time."""
         session = self._session
         if what != "file" and (self._is_given or not session.is_running):
-            raise AttributeError("objects of the host are used while code runs, and none does")
+            raise AttributeError("host objects are used only while code runs, and none does")
         with session.paused():
             asked = self._pack((tuple(args), dict(kwargs)), "an argument")
             header = {"k": "ask", "what": what, "of": of, "name": name, "v": asked.header}

@@ -105,7 +105,7 @@ def _require_open(cls: type, solid: type) -> None:
     if solid.__dictoffset__ == 0 and (cls.__dictoffset__ > 0 or (cls.__dictoffset__ and cls.__itemsize__)):
         size += _POINTER  # else it is managed outside the structure
     if cls.__basicsize__ > size:
-        raise TypeError(f"a {cls.__name__} holds what only its own library knows")
+        raise TypeError(f"a {cls.__name__} holds a structure that only its own library knows")
 
 
 _POINTER = struct.calcsize("P")

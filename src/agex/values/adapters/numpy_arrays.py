@@ -203,7 +203,7 @@ def make_view(root: Any, form: Any, layout: tuple[Any, Any, int], writable: bool
     """
     np = library("numpy")
     if type(root) is not np.ndarray or _flat(root) is None:
-        raise ValueError("a view of what is no memory")
+        raise ValueError("a view of something other than memory")
     is_over_memory = root.base is not None and not isinstance(root.base, np.ndarray)
     if not (writable and not root.flags.writeable and is_over_memory):
         made = _view(root, form, *layout)
@@ -283,7 +283,7 @@ def fill_object_array(array: Any, state: tuple[list[Any], bool]) -> None:
     np = library("numpy")
     contents, writable = state
     if type(array) is not np.ndarray or not has_objects(array.dtype):
-        raise ValueError("objects for what has none")
+        raise ValueError("objects for an array that holds none")
     _fill(array, contents)
     if not writable:
         array.flags.writeable = False
@@ -432,7 +432,7 @@ def _require_small(entropy: Any, spawn_key: tuple[Any, ...], pool_size: int, _sp
         for number in numbers:
             is_number = type(number) is int or isinstance(number, np.integer)
             if not is_number or int(number).bit_length() > _MOST_BITS:
-                raise ValueError("a seed of something else than short numbers")
+                raise ValueError("a seed of other values than short numbers")
 
 
 def take_random_state(_encoder: Any, generator: Any) -> Any:

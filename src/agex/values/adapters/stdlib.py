@@ -201,7 +201,7 @@ def _filled(made: array.array[Any], data: bytes) -> array.array[Any]:
 
 def make_text_buffer(text: str, position: int, newline: str | None = "") -> io.StringIO:
     if newline not in {None, "", "\n", "\r", "\r\n"}:
-        raise ValueError("no lines end so")
+        raise ValueError("unknown line ends")
     spend(_SMALL + 4 * len(text))
     made = io.StringIO()
     restore: Any = vars(io.StringIO)["__setstate__"]

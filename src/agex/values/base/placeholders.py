@@ -107,7 +107,7 @@ for _use in _USES:
 def make_not_kept(path: str, type_: str, reason: str) -> NotKept:
     """Make the placeholder of an object that could not be kept; the decoder calls it."""
     if not (type(path) is type(type_) is type(reason) is str):
-        raise TypeError("a marker notes three texts")
+        raise TypeError("a placeholder consists of three texts")
     return NotKept(path, type_, reason)
 
 

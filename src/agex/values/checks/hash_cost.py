@@ -137,7 +137,7 @@ def weigh(stream: bytes, seen: audit.Seen) -> Weighed:
     try:
         walk = _Walk(stream)
     except IndexError:
-        raise StateCorrupt("a stored value takes what it did not put anywhere") from None
+        raise StateCorrupt("a stored value takes more from the stack than it put there") from None
     is_metered = is_metered and walk.keyed >= MANY
     return Weighed(walk.edited() if is_metered else stream, is_metered=is_metered)
 

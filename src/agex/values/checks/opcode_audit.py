@@ -98,7 +98,7 @@ def _without_long(stream: bytes) -> bytes:
         if end >= size:
             return b"".join((*pieces, stream[at:])) if pieces else stream
         if SIZES[stream[end]]:
-            raise StateCorrupt(f"a stored value uses the opcode {stream[end]:#x}, which none does")
+            raise StateCorrupt(f"a stored value uses the opcode {stream[end]:#x}, which no encoder writes")
         pieces += (stream[at:end], _UNLIKE if stream[end] in _LONG else _EMPTY)
         at = after(stream, end)
 
@@ -136,7 +136,7 @@ def count(stream: bytes, runs: re.Pattern[bytes], counted: bytes, most: float = 
         if stream[at] in counted:
             many += 1
         elif SIZES[stream[at]]:
-            raise StateCorrupt(f"a stored value uses the opcode {stream[at]:#x}, which none does")
+            raise StateCorrupt(f"a stored value uses the opcode {stream[at]:#x}, which no encoder writes")
         at = at + SIZES[stream[at]] if SIZES[stream[at]] else after(stream, at)
 
 
@@ -179,7 +179,7 @@ def after(stream: bytes, at: int) -> int:
     """Return where an opcode with an argument of some length ends."""
     width = _LENGTHS.get(stream[at])
     if width is None:
-        raise StateCorrupt(f"a stored value uses the opcode {stream[at]:#x}, which none does")
+        raise StateCorrupt(f"a stored value uses the opcode {stream[at]:#x}, which no encoder writes")
     end = at + 1 + width + int.from_bytes(stream[at + 1 : at + 1 + width], "little")
     if end > len(stream):  # a regular expression would begin at the end of the stream, and find no fault
         raise StateCorrupt("a stored value is cut short")
@@ -264,5 +264,5 @@ def _depth(stream: bytes) -> int:
                 deepest = stack[-1]
             at = at + SIZES[opcode] if SIZES[opcode] else after(stream, at)
     except IndexError:
-        raise StateCorrupt("a stored value takes what it did not put anywhere") from None
+        raise StateCorrupt("a stored value takes more from the stack than it put there") from None
     return deepest

@@ -94,7 +94,7 @@ class InstanceBuilder(CallableBuilder):
         if type(cls) is NotKept:
             return cls
         if not (issubclass(cls, enum.Flag) and type(value) is int):
-            raise StateCorrupt(f"a stored flag of {name_of(cls)} is none")
+            raise StateCorrupt(f"a stored flag of {name_of(cls)} is no flag")
         found = cls._value2member_map_.get(value)
         if found is not None:
             return found
@@ -166,7 +166,7 @@ class InstanceBuilder(CallableBuilder):
         given: Any = [unwrapped(each) for each in defaults] or None
         made: Any = collections.namedtuple(name, fields, rename=True, defaults=given)  # type: ignore[misc]  # noqa: PYI024
         if made._fields != fields:  # a field that was renamed once keeps the name that it would get
-            raise StateCorrupt("a stored named tuple has a field of a name that none has")
+            raise StateCorrupt("a stored named tuple has a field with an invalid name")
         made.__module__ = str(b"__main__", "ascii")
         return Handle(made)
 

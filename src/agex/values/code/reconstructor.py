@@ -140,7 +140,7 @@ class Builder(InstanceBuilder):
     def cached(self, function: Any, maxsize: int | None, typed: bool) -> Any:
         """Wrap a function in ``functools.lru_cache`` again, with an empty cache."""
         if not (maxsize is None or type(maxsize) is int):  # `lru_cache` takes a callable for the function
-            raise StateCorrupt("a stored cache has a size that is none")
+            raise StateCorrupt("a stored cache has a size that is no number")
         make = self._of_library("functools:lru_cache")
         return make if type(make) is NotKept else made_of(function, make(maxsize, typed))
 
@@ -326,7 +326,7 @@ class Builder(InstanceBuilder):
         for name, each in attributes.items():
             value = unwrapped(each)
             if not may_store(self._guest, cls, exact(name), value):
-                raise StateCorrupt(f"a stored class has an attribute {name} that none may be given")
+                raise StateCorrupt(f"a stored class has an attribute {name} that may not be set")
             self._store(cls, name, value)
         if kept and issubclass(cls, enum.Enum):
             reason = members.restore(cls, kept[0])
