@@ -93,9 +93,7 @@ class FileRequests:
         """
         types = _METHODS.get(name) if type(name) is str else None
         if types is None:
-            raise ProtocolError(
-                f"the worker asks files for {str(name)[:80]!r}, which is no request for files"
-            )
+            raise ProtocolError(f"the worker asks files for {str(name)[:80]!r}, which they cannot do")
         args = _positional(call)
         if not _fit(args, types):
             raise ProtocolError(f"the worker passes {name} of files something else than it takes")
