@@ -112,6 +112,6 @@ def read_transcript(found: Any) -> Transcript:
         ProtocolError: it is no transcript.
     """
     if not (type(found) is tuple and [type(each) for each in found] == [str, bool, int]):
-        raise ProtocolError("what a script showed is not described as the protocol says")
+        raise ProtocolError("what a script showed is described wrongly")
     text, failed, exit_code = found
     return Transcript(text=text, failed=failed, exit_code=exit_code)

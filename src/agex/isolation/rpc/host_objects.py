@@ -243,7 +243,7 @@ def _description(text: str) -> Mapping[str, Any]:
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
-        raise ProtocolError("an object is not described as the protocol says")
+        raise ProtocolError("an object is described wrongly")
     return found
 
 

@@ -97,7 +97,7 @@ def unpack(
         ProtocolError: it is none.
     """
     if type(header) is not int or header != len(parts) or not parts:
-        raise ProtocolError("a value lacks parts, or has too many")
+        raise ProtocolError("a value does not have the parts that it says")
     group = values.Group(names=(_NAME,), stream=bytes(parts[0]), buffers=tuple(parts[1:]), origin=origin)
     try:
         return values.decode(group, allow=allow, guest=guest)[_NAME]
@@ -125,13 +125,13 @@ def unpack_groups(header: Any, parts: Sequence[memoryview]) -> list[values.Group
         ProtocolError: there are none.
     """
     if type(header) is not list or len(header) > _MOST_GROUPS:
-        raise ProtocolError("variables are not described as the protocol says")
+        raise ProtocolError("variables are described wrongly")
     found: list[values.Group] = []
     at = 0
     for one in header:
         names, count, has_code, origin, reasons = _described(one)
         if at + count > len(parts):
-            raise ProtocolError("variables lack parts")
+            raise ProtocolError("variables do not have the parts that they say")
         own = parts[at : at + count]
         at += count
         lost = {

@@ -181,7 +181,7 @@ _SHAPED = frozenset({OSError, SyntaxError, UnicodeError})
 
 def _parts(packed: Any) -> tuple[list[str], list[Any], str, Mapping[str, Any]]:
     if type(packed) is not dict:
-        raise ProtocolError("an error is not described as the protocol says")
+        raise ProtocolError("an error is described wrongly")
     mro, args, text, fields = (packed.get(key) for key in ("mro", "args", "text", "fields"))
     if not (
         type(mro) is list

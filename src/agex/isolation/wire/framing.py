@@ -131,7 +131,7 @@ class Channel:
         self._require_within(length, count, total)
         sizes = [size for (size,) in _SIZE.iter_unpack(self._read(_SIZE.size * count, deadline))]
         if sum(sizes) != total:
-            raise ProtocolError("the parts of a frame do not have the lengths in it")
+            raise ProtocolError("the parts of a frame are not as long as it says")
         header = _header(self._read(length, deadline))
         descriptor = self._stream.taken_descriptor()
         if kind == _SHARED:
