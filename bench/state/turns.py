@@ -22,7 +22,7 @@ import pandas as pd
 from bench.state.floor import Floor
 
 from agex.state import Disk, Versioned
-from agex.values.base.digest import digest
+from agex.values.base.fingerprint import digest
 from agex.values.base.group import BLOCK
 
 __all__ = ["measure_turns"]

@@ -14,7 +14,7 @@ from typing import Any
 
 from agex.values import Allow, cut, decode, encode, from_recipe
 from agex.values.base import fingerprint
-from agex.values.base.digest import digest
+from agex.values.base.fingerprint import digest
 from agex.values.base.group import BLOCK
 
 ROUNDS = 7

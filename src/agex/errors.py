@@ -1,4 +1,4 @@
-"""Every exception agex raises. A class says who is to blame.
+"""Exceptions that agex raises. The class of an error says who is to blame.
 
 ::
 
@@ -36,9 +36,9 @@
             ├── SandboxValueError       (ValueError)
             └── UnpicklableVariableError  a variable could not be kept from an earlier turn
 
-Guest code sees the ``Sandbox*`` classes and can catch them like the builtin they also
-are. What a guest must never catch (its own time limit, the end of its task) derives from
-``BaseException`` and lives in :mod:`agex.sandbox`; it does not leave that room.
+Guest code sees the ``Sandbox*`` classes and can catch them like the builtin they also are. Control flow
+that guest code must never catch (its time limit, the end of its task) derives from ``BaseException`` and
+lives in :mod:`agex.sandbox`; it does not leave that room.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class AgexError(Exception):
     @property
     def run(self) -> Run[Any] | None:
         """The run that was going on, with its events and usage; None outside a task. Not for agents' code."""
-        asks = sys._getframe(1)  # pyright: ignore[reportPrivateUsage] - who asks is the question
+        asks = sys._getframe(1)  # pyright: ignore[reportPrivateUsage] - the answer depends on the caller's frame
         if self._run is not None and _is_guests(asks):
             raise SandboxAttributeError("the run of an error is not accessible; its text says what was wrong")
         return self._run
@@ -104,12 +104,12 @@ class AgexError(Exception):
         self._run = run
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle it as it is: what the constructor takes is not what is kept."""
+        """Pickle the error as it is: its constructor takes other arguments than it keeps."""
         return _again, (type(self), self.args, vars(self))
 
 
 def _is_guests(frame: types.FrameType | None) -> bool:
-    """Tell whether a frame is of a guest's code, or of a function of the sandbox that a guest's calls."""
+    """Return whether a frame runs guest code, or a sandbox function that guest code calls."""
     while frame is not None and str(frame.f_globals.get("__name__")).startswith("agex.sandbox."):
         frame = frame.f_back
     return frame is not None and "check!" in frame.f_builtins
@@ -134,10 +134,10 @@ class InputError(AgexError, TypeError):
 
 
 class CheckError(AgexError):
-    """A check of a task's value raised what says nothing of the value; ``__cause__`` is that error.
+    """A check of a task's value failed itself; ``__cause__`` is its error.
 
     A check says what is wrong by an AssertionError, a ValueError, a TypeError or a message. Anything else
-    is a mistake in the check, which no code of an agent can put right, so the run ends.
+    is a mistake in the check, which the agent cannot correct, so the run ends.
     """
 
 

@@ -1,4 +1,4 @@
-"""Text of anybody's, made fit to stand inside a line of text that is somebody else's."""
+"""Escape untrusted text so that it can stand inside a line of trusted text."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ _FENCE = re.compile(r"`{3,}|~{3,}")
 
 
 def line(text: str) -> str:
-    """Return text as one line: what ends a line, and all else that is not printed, is spelled out.
+    """Return text as one line: line ends and other unprintable characters are spelled out.
 
     So no name and no message can pretend to be a part of the text that it stands in. A fence of code is
     written with other quotes, for it would open or close a block.
     """
-    exact = str.__str__(text)  # a class of a guest's own may have methods of any kind
+    exact = str.__str__(text)  # a guest class may have methods of any kind
     if not exact.isprintable():
         exact = "".join(
             char if char.isprintable() else char.encode("unicode_escape").decode() for char in exact
@@ -24,13 +24,13 @@ def line(text: str) -> str:
 
 
 def hanging(text: str) -> str:
-    """Return text of which the first line alone begins at the margin, each line as `line` writes it."""
+    """Return text whose first line alone begins at the margin, each line as `line` writes it."""
     first, *rest = str.__str__(text).split("\n")
     return "\n".join([line(first), *(f"    {line(each)}" if each.strip() else "" for each in rest)])
 
 
 def fence(text: str) -> str:
-    """Return as many backticks as open and close a block of *text*: more than stand together in it."""
+    """Return the backticks that open and close a block of *text*: more than stand together in it."""
     longest = max((len(found[0]) for found in re.finditer(r"`{3,}", text)), default=2)
     return "`" * (longest + 1)
 

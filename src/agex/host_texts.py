@@ -1,4 +1,4 @@
-"""Texts that code of the host's writes about its objects: a repr, the message of an error.
+"""Texts that host code writes about its objects: a repr, the message of an error.
 
 Such code may wait, never end or raise. It is asked in a helper thread, and waited for a moment only; a late
 answer is dropped. It is not interrupted, for it may hold a lock. Code that keeps the interpreter's own lock
@@ -19,14 +19,14 @@ from agex._interpreter.type_slots import name_of
 __all__ = ["HostTexts"]
 
 _MOST_CHARS = 100_000
-"""Of a text; where it is shown, it is cut further."""
+"""The most characters of a text; a display cuts it further."""
 
 _late: dict[int, threading.Thread] = {}
 """By the id of a class, the thread that still writes a text of it. The thread keeps the class."""
 
 
 class HostTexts:
-    """Asks objects of the host for their texts.
+    """Asks host objects for their texts.
 
     While a text of some object is late, no object of its class is asked: there is one waiting thread a class,
     and a thousand slow objects take no longer than one.
@@ -43,7 +43,7 @@ class HostTexts:
         """Texts that failed or were too slow."""
 
     def of(self, value: Any, write: Callable[[Any], str] = repr) -> str | None:
-        """Return what *write* makes of *value*, or in angle brackets why there is no text.
+        """Return the text that *write* makes of *value*, or the reason in angle brackets why there is none.
 
         None where it was not asked: the time is used up, or no thread can be started.
         """
@@ -61,7 +61,7 @@ class HostTexts:
         def work() -> None:
             try:
                 told.append(str.__str__(write(value))[:_MOST_CHARS])
-            except BaseException as error:  # noqa: BLE001 - code of anybody's; the text says so
+            except BaseException as error:  # noqa: BLE001 - code of any library; the text says so
                 self.failures += 1
                 told.append(_without(kind, write, f"failed: {name_of(type(error))}"))
 

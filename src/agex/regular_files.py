@@ -13,7 +13,7 @@ import stat
 
 __all__ = ["open_regular", "read_regular", "require_regular"]
 
-# Without these, the file is looked at before it is opened only; a pipe would wait for its writer.
+# Without these flags, the check before opening is the only one; a pipe would wait for its writer.
 _SAFELY = (
     getattr(os, "O_NOFOLLOW", 0)
     | getattr(os, "O_NONBLOCK", 0)
@@ -23,12 +23,12 @@ _SAFELY = (
 
 
 def require_regular(found: os.stat_result, path: str | os.PathLike[str], *, alone: bool = False) -> None:
-    """Refuse what is no regular file.
+    """Refuse anything but a regular file.
 
     Args:
-        found: what ``lstat`` or ``fstat`` says of it.
+        found: the result of ``lstat`` or ``fstat``.
         path: for the message.
-        alone: refuse a file with a second name (a hard link), too: who writes one may write somebody else's.
+        alone: refuse a file with a second name (a hard link), too: a write to it may change another file.
 
     Raises:
         OSError: it is a link, a directory, a pipe, a socket, a device, or with *alone* a file of two names.
@@ -51,7 +51,7 @@ def open_regular(
 
     Args:
         path: of the file.
-        flags: as for ``os.open``, without ``O_TRUNC``: what is refused is not to be changed.
+        flags: as for ``os.open``, without ``O_TRUNC``: a refused file is not changed.
         alone: see `require_regular`.
 
     Raises:

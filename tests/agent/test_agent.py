@@ -20,7 +20,7 @@ def task_of(agent):
 
 
 def test_an_isolation_level_that_does_not_hold_is_refused_at_construction(monkeypatch):
-    monkeypatch.setattr("agex.isolation.kernel.landlock.abi", lambda: 0)
+    monkeypatch.setattr("agex.isolation.lockdown.landlock.abi", lambda: 0)
     monkeypatch.setattr("agex.isolation.levels._made", {})
     with pytest.raises(IsolationUnavailable, match="kernel"):
         Agent(isolation="kernel")

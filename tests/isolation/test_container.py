@@ -19,7 +19,7 @@ from agex.errors import EvalError, IsolationUnavailable
 from agex.files import connect_fs
 from agex.isolation import ContainerExecutor
 from agex.isolation.container.executor import _removing
-from agex.isolation.kernel.namespaces import installation
+from agex.isolation.lockdown.namespaces import installation
 from agex.isolation.worker.environment import this_process
 from agex.sandbox import Limits, Policy
 from agex.shell import TerminalCommand
@@ -194,7 +194,9 @@ def test_what_the_daemon_is_told_names_no_folder_of_the_user(container, tmp_path
     monkeypatch.syspath_prepend(str(tmp_path))
     session = container.session(Policy.default(), Limits(seconds=5.0), {})
     session.open()
-    about = session._worker._container.client.api.inspect_container(session._worker._container.id)
+    about = session._connection.worker._container.client.api.inspect_container(
+        session._connection.worker._container.id
+    )
     assert str(tmp_path) not in str(about)
     assert "python" in about["Path"]
     assert list(about["Config"]["Labels"].values()) == [this_process()]
@@ -211,12 +213,12 @@ sys.path.append({str(Path(__file__).parent)!r})
 from agex.isolation import ContainerExecutor
 from agex.isolation.container.executor import _removing
 from agex.isolation.worker.environment import this_process
-from agex.isolation.kernel.namespaces import installation
+from agex.isolation.lockdown.namespaces import installation
 from agex.sandbox import Limits, Policy
 executor = ContainerExecutor({address!r})
 session = executor.session(Policy.default(), Limits(seconds=5.0), {{}})
 session.open()
-print(session._worker._container.id, flush=True)
+print(session._connection.worker._container.id, flush=True)
 os._exit(0)
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
@@ -236,7 +238,7 @@ def test_an_image_that_is_gone_is_made_again(container):
     def image():
         session = container.session(Policy.default(), Limits(seconds=5.0), {"x": 1})
         assert session.run("x").echo == "1"
-        found = session._worker._container.image.id
+        found = session._connection.worker._container.image.id
         session.close()
         for thread in list(_removing):
             thread.join()

@@ -17,7 +17,7 @@ from file_attacks import ATTACKS, HOST, SECRET
 from agex import Agent, FileEvent, Live, OutputEvent, Versioned, connect_fs
 from agex.isolation import executor_of
 from agex.isolation.wire.framing import Channel, SocketStream
-from agex.isolation.wire.worker_channel import Link
+from agex.isolation.wire.worker_channel import WorkerChannel
 from agex.sandbox import Limits, Policy
 from agex.testing import ScriptedModel, edit_file, python_action, write_file
 
@@ -152,7 +152,7 @@ def test_a_file_that_an_error_leaves_open_is_written_before_the_run_is_over(leve
 
 def test_while_the_host_has_the_turn_nothing_is_collected_that_would_ask_it():
     ours, theirs = socket.socketpair()
-    link, host = Link(Channel(SocketStream(ours)), lambda frame: None), Channel(SocketStream(theirs))
+    link, host = WorkerChannel(Channel(SocketStream(ours)), lambda frame: None), Channel(SocketStream(theirs))
     host.send({"k": "run"})
     try:
         link.hand_over({"k": "done"})

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from agex import values
 from agex.errors import EvalError
 from agex.files import connect_fs
-from agex.isolation.rpc.task_environment import Place
+from agex.isolation.rpc.task_environment import TaskEnvironment
 from agex.isolation.wire.error_codec import ProtocolError, WorkerGone
 from agex.isolation.wire.framing import Channel, SocketStream
 from agex.isolation.worker.host_session import RemoteSession
@@ -98,7 +98,7 @@ def session_with(
         made.append(Puppet(left.pop(0) if left else well))
         return made[-1]
 
-    place = Place(
+    place = TaskEnvironment(
         level="process",
         policy=policy,
         limits=Limits(seconds=seconds),

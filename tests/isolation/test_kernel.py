@@ -15,8 +15,9 @@ from hostile import raw
 
 from agex.errors import IsolationUnavailable
 from agex.isolation import KernelExecutor
-from agex.isolation.kernel import missing, seccomp
-from agex.isolation.kernel.seccomp import program
+from agex.isolation.kernel import missing
+from agex.isolation.lockdown import seccomp
+from agex.isolation.lockdown.seccomp import program
 from agex.sandbox import Limits, Policy
 from agex.testing import check_executor
 
@@ -315,7 +316,7 @@ def test_a_result_lists_what_held(kernel):
 
 
 def test_a_system_without_a_wall_is_refused_by_name(monkeypatch):
-    monkeypatch.setattr("agex.isolation.kernel.landlock.abi", lambda: 0)
+    monkeypatch.setattr("agex.isolation.lockdown.landlock.abi", lambda: 0)
     with pytest.raises(IsolationUnavailable, match=r"Landlock ABI 3 \(here 0\)"):
         KernelExecutor()
 

@@ -43,7 +43,7 @@ def eventually(is_so, seconds: float = 5.0) -> bool:
 
 
 def pid_of(session: RemoteSession) -> int:
-    return session._worker.pid
+    return session._connection.worker.pid
 
 
 def native(name: str, function) -> Policy:
@@ -124,7 +124,7 @@ def test_a_worker_that_somebody_stops_is_killed_at_the_deadline(executor):
 
 
 def test_a_worker_that_is_stopped_while_it_gives_back_variables_is_not_waited_for(executor, monkeypatch):
-    monkeypatch.setattr("agex.isolation.worker.host_session.CHORES", 0.2)
+    monkeypatch.setattr("agex.isolation.worker.connection.CHORES", 0.2)
     session = executor.session(Policy.default(), Limits(seconds=0.3), {"rows": [1]})
     session.run("rows.append(2)")
     os.kill(pid_of(session), signal.SIGSTOP)
@@ -225,7 +225,7 @@ from agex.sandbox import Limits, Policy, Sandbox
 executor = ProcessExecutor()
 session = executor.session(Policy.default(), Limits(seconds=60.0), {})
 session.open()
-print(executor._launcher.pid, session._worker.pid, flush=True)
+print(executor._launcher.pid, session._connection.worker.pid, flush=True)
 session.run("sum(range(10 ** 13))")
 """
 
@@ -305,7 +305,7 @@ def test_a_worker_that_is_garbage_ends_while_guest_code_runs(level):
         session = executor.session(Policy.default(), Limits(seconds=5.0), {})
         session.open()
         held = Held()
-        held.worker, session._worker = session._worker, None
+        held.worker, session._connection.worker = session._connection.worker, None
         pids.append(held.worker._process.pid if level is PipedExecutor else held.worker.pid)
         return held
 

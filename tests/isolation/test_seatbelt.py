@@ -12,9 +12,9 @@ import time
 import pytest
 
 from agex.errors import IsolationUnavailable
-from agex.isolation.kernel.macos import SeatbeltExecutor
-from agex.isolation.kernel.namespaces import DEVICES, installation
-from agex.isolation.kernel.seatbelt import profile, restrict
+from agex.isolation.kernel.seatbelt_executor import SeatbeltExecutor
+from agex.isolation.lockdown.namespaces import DEVICES, installation
+from agex.isolation.lockdown.seatbelt import profile, restrict
 from agex.isolation.process.subprocess_executor import PipedExecutor
 from agex.sandbox import Limits, Policy
 from agex.testing import check_executor
@@ -94,7 +94,7 @@ def test_a_worker_that_hangs_in_c_ends_with_its_host():
         "executor = PipedExecutor()\n"
         "s = executor.session(Policy.default(), Limits(seconds=60.0), {})\n"
         "s.open()\n"
-        "print(s._worker._process.pid, flush=True)\n"
+        "print(s._connection.worker._process.pid, flush=True)\n"
         "s.run('sum(range(10 ** 13))')\n"
     )
     host = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)

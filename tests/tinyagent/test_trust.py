@@ -179,7 +179,7 @@ def test_no_level_stands_in_for_one_that_does_not_hold(monkeypatch):
 
 
 def test_isolated_takes_a_process_where_the_kernel_lacks_the_walls_and_says_so(monkeypatch):
-    monkeypatch.setattr("agex.isolation.kernel.landlock.abi", lambda: 0)
+    monkeypatch.setattr("agex.isolation.lockdown.landlock.abi", lambda: 0)
     monkeypatch.setattr("agex.isolation.levels._made", {})
     executor = PythonExecutor(trust_level="isolated")
     result = executor.run("final_answer(1)")

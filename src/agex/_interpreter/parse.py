@@ -1,4 +1,4 @@
-"""Syntax trees, built where other threads build some too.
+"""Parser of Python source that is safe while other threads parse.
 
 CPython 3.11 and 3.12 count the depth of all trees under construction in one number. A collection in the
 middle runs finalizers, and with them maybe another thread that builds a tree: then the first one fails
@@ -19,7 +19,7 @@ __all__ = ["parse", "parse_expression", "undisturbed"]
 T = TypeVar("T")
 
 _lock = threading.RLock()
-"""Held by whoever keeps the collector off."""
+"""Held while the collector is switched off or on."""
 _is_off = False
 """Whether it is off for that, and is to be on again."""
 

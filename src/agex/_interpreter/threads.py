@@ -1,7 +1,6 @@
-"""Whether this interpreter can start threads, and how blocking work is done beside an event loop.
+"""Threads for blocking work beside an event loop, and a substitute where none can be started.
 
-A browser tab has no threads: what would wait in one runs in the event loop itself there, which
-stands still meanwhile.
+A browser tab has no threads: the work runs in the event loop itself there, which stands still meanwhile.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ _standing_in: ContextVar[bool] = ContextVar("agex_stands_in_for_a_thread", defau
 async def off_loop(work: Callable[[], T]) -> T:
     """Do blocking work without holding up the event loop; where there are no threads, it is held up.
 
-    The work sees the caller's context variables; what it sets of them stays its own.
+    The work sees the caller's context variables; its changes to them stay its own.
     """
     import asyncio  # takes longer than the guarded interpreter, which looks here for CAN_START alone
 
@@ -48,14 +47,14 @@ async def off_loop(work: Callable[[], T]) -> T:
 
 
 def stand_in(work: Callable[[], T]) -> T:
-    """Do in this thread what another would do, had there been one to start."""
+    """Do the work of a thread in this one, where none can be started."""
     context = copy_context()
     context.run(_standing_in.set, True)
     return context.run(work)
 
 
 def blocks_the_loop() -> bool:
-    """Tell whether this code stands in for a thread: awaiting anything here would wait for ever."""
+    """Return whether this code stands in for a thread: awaiting anything here would wait for ever."""
     return _standing_in.get()
 
 

@@ -1,6 +1,6 @@
-"""What the interpreter keeps of a class, without asking its metaclass.
+"""Slots of a type, read without asking its metaclass.
 
-A metaclass of the guest's runs code where it is asked, and may lie.
+A guest metaclass runs code where it is asked, and may lie.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _SLOTS = type.__dict__
 name_of: Callable[[type], str] = _SLOTS["__name__"].__get__
 qualname_of: Callable[[type], str] = _SLOTS["__qualname__"].__get__
 module_of: Callable[[type], Any] = _SLOTS["__module__"].__get__
-"""Of any type: the namespace of the class holds it."""
+"""For any type: the namespace of the class holds it."""
 bases_of: Callable[[type], tuple[type, ...]] = _SLOTS["__bases__"].__get__
 namespace_of: Callable[[type], types.MappingProxyType[str, Any]] = _SLOTS["__dict__"].__get__
 worked_out_mro: Callable[[type], tuple[type, ...] | None] = _SLOTS["__mro__"].__get__
@@ -24,5 +24,5 @@ worked_out_mro: Callable[[type], tuple[type, ...] | None] = _SLOTS["__mro__"].__
 
 
 def mro_of(class_: type) -> tuple[type, ...]:
-    """Give a class and its bases in order; nothing while its metaclass still works that out."""
+    """Return a class and its bases in order; nothing while its metaclass still works that out."""
     return worked_out_mro(class_) or ()

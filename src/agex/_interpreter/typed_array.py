@@ -1,8 +1,8 @@
-"""``array.array``, which has a number before it looks where that is to go.
+"""An ``array.array`` that converts a number before it looks up the place to write it to.
 
-The real one finds the place, asks the object for its number, and then writes to the place. ``__index__`` of
-the guest's may take the memory away in between: it writes to what lies there now. Here the number is made
-first. What is cut out of such an array, or made of two, is one too.
+The real one finds the place, asks the object for its number, and then writes. An ``__index__`` of guest
+code may free the memory in between, and the write would hit whatever lies there now. Slices and sums are
+arrays of this class, too.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _array: Any = real.array
 
 
 def _settled(array: Any, value: Any) -> Any:
-    """Give the number that an object stands for; an array or a text as it is."""
+    """Return the number that an object stands for; an array or a text as it is."""
     if type(value) in _PLAIN or issubclass(type(value), (_array, str)):
         return value
     if array.typecode in "fd":
@@ -32,7 +32,7 @@ def _each_settled(array: Any, values: Iterable[Any]) -> Iterable[Any]:
 
 
 def _of(array: Any) -> Any:
-    """Give a real array as one of these."""
+    """Return a real array as one of these."""
     return TypedArray(array.typecode, array)
 
 
@@ -45,7 +45,7 @@ class _Meta(type):
 
 
 class Between(_array, metaclass=_Meta):  # type: ignore[misc]
-    """What ``super()`` finds: behind it is the real one."""
+    """The base that ``super()`` finds: behind it is the real one."""
 
     __slots__ = ()
 
@@ -83,7 +83,7 @@ class Between(_array, metaclass=_Meta):  # type: ignore[misc]
         return _of(self)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        return _array(self.typecode, self).__reduce_ex__(protocol)  # who loads it may know of no sandbox
+        return _array(self.typecode, self).__reduce_ex__(protocol)  # it may be loaded without a sandbox
 
 
 class TypedArray(Between):

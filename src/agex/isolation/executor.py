@@ -1,4 +1,7 @@
-"""What a task needs of the place where its code runs. `agex.sandbox.Session` is such a place as it is."""
+"""The interface of executors and sessions, and the executor of the level ``none``.
+
+`agex.sandbox.Session` satisfies `GuestSession` as it is.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,23 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, Protocol, TypeAlias
 
+from agex.sandbox import Limits, Policy, Result, Session
+
 if TYPE_CHECKING:
-    from agex.sandbox import Limits, Policy, Result
     from agex.sandbox.runtime.workspace_files import Files
 
-__all__ = ["Executor", "GuestSession", "Level", "Wall"]
+__all__ = [
+    "Executor",
+    "GuestNames",
+    "GuestRuns",
+    "GuestSession",
+    "GuestVariables",
+    "InProcessExecutor",
+    "Level",
+    "SessionControl",
+    "Wall",
+    "names_of",
+]
 
 Level: TypeAlias = Literal["none", "process", "kernel", "container"]
 """Where code runs, from the weakest boundary to the strongest."""
@@ -19,26 +34,19 @@ Level: TypeAlias = Literal["none", "process", "kernel", "container"]
 
 @dataclass(frozen=True, kw_only=True)
 class Wall:
-    """One thing that holds guest code in, whatever it does."""
+    """One mechanism that confines guest code, whatever the code does."""
 
     name: str
-    """What it is: ``"landlock"``."""
+    """Its name: ``"landlock"``."""
     detail: str
-    """In which form: ``"ABI 7"``."""
+    """Its form: ``"ABI 7"``."""
 
 
-class GuestSession(Protocol):
-    """A namespace in which guest code runs, as often as wanted. See `agex.sandbox.Session`.
-
-    Values given to the methods are the host's. Where the code runs in another process, they are
-    copied there; functions and objects that cannot be copied stay, and are used from there.
-    """
+class GuestVariables(Protocol):
+    """The variables of guest code, as the host reads and writes them."""
 
     packs: bool
-    """Whether variables are given back as `agex.values.Packed`."""
-
-    @property
-    def defined(self) -> frozenset[str]: ...
+    """Whether variables are returned as `agex.values.Packed`."""
 
     @property
     def namespace(self) -> dict[str, Any]: ...
@@ -49,31 +57,32 @@ class GuestSession(Protocol):
     @property
     def kept(self) -> dict[str, Any]: ...
 
-    @property
-    def builtins(self) -> Mapping[str, Any]: ...
-
-    @property
-    def is_running(self) -> bool: ...
-
-    def open(self) -> None: ...
-
-    def close(self) -> None: ...
-
     def look_up(self, name: str) -> Any: ...
-
-    def bind(self, name: str, value: Any) -> None: ...
 
     def add(self, names: Mapping[str, Any]) -> None: ...
 
     def import_again(self, modules: Mapping[str, str]) -> None: ...
 
+
+class GuestNames(Protocol):
+    """The names that guest code finds beside its variables, and those that it defined."""
+
+    @property
+    def builtins(self) -> Mapping[str, Any]: ...
+
+    @property
+    def defined(self) -> frozenset[str]: ...
+
+    def bind(self, name: str, value: Any) -> None: ...
+
     def is_guest_function(self, value: object) -> bool: ...
 
-    def stop(self, ending: BaseException) -> NoReturn: ...
 
-    def interrupt(self, ending: BaseException) -> None: ...
+class GuestRuns(Protocol):
+    """Runs of programs and calls of functions under the limits of one session."""
 
-    def paused(self) -> AbstractContextManager[None]: ...
+    @property
+    def is_running(self) -> bool: ...
 
     def run(self, source: str, filename: str = "<agent>", *, echo: bool = True) -> Result: ...
 
@@ -84,13 +93,35 @@ class GuestSession(Protocol):
     async def acall(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Result: ...
 
 
+class SessionControl(Protocol):
+    """The beginning and the end of a session, and of the run that is on in it."""
+
+    def open(self) -> None: ...
+
+    def close(self) -> None: ...
+
+    def stop(self, ending: BaseException) -> NoReturn: ...
+
+    def interrupt(self, ending: BaseException) -> None: ...
+
+    def paused(self) -> AbstractContextManager[None]: ...
+
+
+class GuestSession(GuestVariables, GuestNames, GuestRuns, SessionControl, Protocol):
+    """A namespace in which guest code runs, as often as wanted. See `agex.sandbox.Session`.
+
+    Values given to the methods are host objects. Where the code runs in another process, they are
+    copied there; functions and objects that cannot be copied stay, and are used from there.
+    """
+
+
 class Executor(Protocol):
     """A level of isolation, ready for use."""
 
     level: Level
 
     def walls(self) -> tuple[Wall, ...]:
-        """Return what holds guest code in here."""
+        """Return the mechanisms that confine guest code at this level."""
         ...
 
     def session(
@@ -102,13 +133,13 @@ class Executor(Protocol):
         classes: Iterable[type] = (),
         files: Files | None = None,
     ) -> GuestSession:
-        """Open a place for one task.
+        """Open a session for one task.
 
         Args:
-            policy: what its code may reach.
-            limits: what one run may use.
+            policy: of its code.
+            limits: of one run.
             namespace: its first variables.
-            classes: of the host, whose instances may cross.
+            classes: host classes whose instances may cross.
             files: the workspace, which stays in the host; None for no files.
 
         Raises:
@@ -117,12 +148,35 @@ class Executor(Protocol):
         ...
 
     def close(self) -> None:
-        """End whatever this level has running."""
+        """End all processes of this level."""
         ...
 
 
 def names_of(values: Iterable[str]) -> Iterator[str]:
-    """Give the names that a guest's variables can have, of names that anybody may have sent."""
+    """Return the names that variables can have, out of untrusted names."""
     for name in values:
         if type(name) is str and name.isidentifier():
             yield name
+
+
+class InProcessExecutor:
+    """Runs guest code where the host runs: a guard rail for cooperative code, not a boundary."""
+
+    level: Level = "none"
+
+    def walls(self) -> tuple[Wall, ...]:
+        return ()
+
+    def session(
+        self,
+        policy: Policy,
+        limits: Limits,
+        namespace: Mapping[str, Any],
+        *,
+        classes: Iterable[type] = (),
+        files: Files | None = None,
+    ) -> Session:
+        return Session(policy, limits, namespace, files=files)
+
+    def close(self) -> None:
+        """Do nothing: this level has no process."""

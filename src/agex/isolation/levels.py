@@ -8,8 +8,7 @@ import threading
 from collections.abc import Callable, Mapping
 
 from agex.isolation.container.executor import ContainerExecutor
-from agex.isolation.executor import Executor, Level
-from agex.isolation.inprocess import InProcessExecutor
+from agex.isolation.executor import Executor, InProcessExecutor, Level
 from agex.isolation.kernel import KernelExecutor
 from agex.isolation.process.executor import ProcessExecutor
 
@@ -18,7 +17,7 @@ __all__ = ["executor_of"]
 
 def _kernel() -> Executor:
     if sys.platform == "darwin":
-        from agex.isolation.kernel.macos import SeatbeltExecutor
+        from agex.isolation.kernel.seatbelt_executor import SeatbeltExecutor
 
         return SeatbeltExecutor()
     return KernelExecutor()

@@ -1,9 +1,12 @@
-"""What may be stored or cross a process border: values to bytes and back.
+"""Codec of values that are stored or cross a process border: values to bytes and back.
 
 Variables become groups of bytes (`encode`), of which a fingerprint tells whether the live objects
 changed (`fingerprint`), which are cut into chunks that a store keeps (`cut`, `from_recipe`) and made
-again (`decode`), with nothing called that is not on a list. The guest's functions and classes are kept
-as source.
+again (`decode`), with nothing called that is not on a list. Guest functions and classes are kept as source.
+
+In reading order: `base` (types that all share), `adapters` (one library or type each), `code` (guest
+functions and classes), `checks` (of a stream, before it is loaded); then `type_registry`, `encoder`,
+`decoder`, and on top `packed_variables` and `diff`.
 
 It never imports numpy, pandas or their like: their values are handled when they come by. It knows
 nothing of agents, sandboxes and stores.
@@ -20,8 +23,7 @@ from agex.values.code.outline import Sketch
 from agex.values.decoder import decode
 from agex.values.diff import diff_values, show_value
 from agex.values.encoder import encode
-from agex.values.packed import Packed, opened, packed_groups, sketched
-from agex.values.variable_copy import frozen
+from agex.values.packed_variables import Packed, frozen, opened, packed_groups, sketched
 
 __all__ = [
     "BLOCK",

@@ -1,13 +1,13 @@
-"""Bytes to variables, with nothing called that is not on a list.
+"""Decode bytes to variables, with nothing called that is not on a list.
 
-Three walls, each enough for what it is for:
+Three checks, each sufficient for its purpose:
 
 * the stream is read through once before: it may use only the opcodes that the encoder writes, and every
   length in it must lie inside it (see `audit`);
 * a global is a constructor of this room or of `plain.NATIVE`, found in a table and never imported;
 * the stream is gone through once with nothing behind its names: it calls nothing but constructors, and gives
-  items to nothing but containers (see `rehearse`). What can be called and is no constructor (a class, a
-  function of the guest or of the host) comes in a handle, too, wherever somebody unwraps it.
+  items to nothing but containers (see `rehearse`). A callable that is no constructor (a class, a guest or
+  host function) also comes in a handle, wherever handles are unwrapped.
 """
 
 from __future__ import annotations
@@ -25,13 +25,7 @@ from agex.values.adapters import pandas_scalars as scalars
 from agex.values.adapters import stdlib as plain
 from agex.values.adapters.callable_builder import CallableBuilder
 from agex.values.base.allowlist import Allow
-from agex.values.base.group import Group
-from agex.values.base.guest_code import CodeElsewhere, GuestCode
-from agex.values.base.handle import unwrapped
-from agex.values.base.placeholders import NotKept
-from agex.values.base.stream_names import module_now
-from agex.values.base.type_checks import type_name
-from agex.values.checks.decode_budget import (
+from agex.values.base.decode_budget import (
     BYTES_A_BYTE,
     CALL,
     SMALL_CALL,
@@ -41,9 +35,16 @@ from agex.values.checks.decode_budget import (
     file_of,
     size_of,
 )
+from agex.values.base.group import Group
+from agex.values.base.guest_code import CodeElsewhere, GuestCode
+from agex.values.base.handle import unwrapped
+from agex.values.base.placeholders import NotKept
+from agex.values.base.stream_names import module_now
+from agex.values.base.type_checks import type_name
 from agex.values.checks.dry_run import rehearse
 from agex.values.checks.hash_cost import weigh
 from agex.values.checks.opcode_audit import audit, surplus, unframed
+from agex.values.code.instance_builder import InstanceBuilder
 from agex.values.code.outline import Sketch
 from agex.values.code.reconstructor import Builder
 
@@ -51,9 +52,9 @@ __all__ = ["decode"]
 
 
 def _of_what_is_kept(make: Callable[..., Any], cost: int | None) -> Callable[..., Any]:
-    """Let a constructor pay for what it is given, as often as it is given.
+    """Let a constructor pay for its arguments, as often as it gets them.
 
-    One that is given a lost part, and cannot do without it, gives the lost part.
+    A constructor that gets a lost part, and cannot do without it, returns the lost part.
     """
 
     def made(*args: Any) -> Any:
@@ -65,7 +66,7 @@ def _of_what_is_kept(make: Callable[..., Any], cost: int | None) -> Callable[...
                 return make(*args)
         except StateCorrupt:
             raise
-        except Exception:  # what a library says to a marker in place of a part; any other goes on
+        except Exception:  # an error of a library about a placeholder; any other goes on
             lost = _lost_among(args)
             if lost is None:
                 raise
@@ -106,8 +107,8 @@ _INERT = frozenset((cls.__module__, cls.__qualname__) for cls in plain.NATIVE)
 """Types whose instances can be neither called nor given items."""
 _METHODS = frozenset(
     (cls.__module__, f"{cls.__qualname__}.{name}")
-    for cls in (Builder, CallableBuilder)
-    for name in vars(cls)
+    for cls in (Builder, InstanceBuilder, CallableBuilder)
+    for name in dir(cls)  # those of its bases, too: an earlier stream has them under its name
     if not name.startswith("_")
 )
 
@@ -115,7 +116,7 @@ _METHODS = frozenset(
 def decode(group: Group, *, allow: Allow, guest: GuestCode | None = None) -> dict[str, Any]:
     """Make the variables of a group again.
 
-    Of a group from another level of isolation the guest's functions and classes are `NotKept`: they
+    Of a group from another level of isolation guest functions and classes are `NotKept`: they
     are made again only at that level. A `Sketch` runs nothing, and shows them wherever it is.
 
     A variable, or a part of one, that was not kept comes back as a `NotKept`. Buffers that can be
@@ -123,8 +124,8 @@ def decode(group: Group, *, allow: Allow, guest: GuestCode | None = None) -> dic
 
     Args:
         group: what was encoded.
-        allow: the host's classes that may be loaded.
-        guest: makes the guest's functions and classes again; without it they are `NotKept`.
+        allow: host classes that may be loaded.
+        guest: makes guest functions and classes again; without it they are `NotKept`.
 
     Raises:
         StateCorrupt: the bytes are not what `encode` makes, or name a class that may not be loaded.
@@ -145,7 +146,7 @@ def decode(group: Group, *, allow: Allow, guest: GuestCode | None = None) -> dic
 
 
 def _variables(group: Group, allow: Allow, guest: GuestCode | None) -> dict[str, Any]:
-    """Make the variables of a group; instances that cannot be hashed are lost, and what holds them is not."""
+    """Make the variables of a group; instances that cannot be hashed are lost, their containers are not."""
     reason = ""
     for _ in range(2):
         load = _Loader(allow, guest, unhashed=reason)
@@ -160,9 +161,9 @@ def _variables(group: Group, allow: Allow, guest: GuestCode | None) -> dict[str,
 
 
 def _is_of_a_hash(error: Exception, guest: GuestCode | None) -> bool:
-    """Tell whether code in Python that hashes or compares an instance raised an error.
+    """Return whether code in Python that hashes or compares an instance raised an error.
 
-    All else of the guest's that runs here runs where a class is made again, and loses that.
+    Other guest code runs only where a class is made again, and its errors lose that class.
     """
     codes = [frame.f_code for frame, _ in traceback.walk_tb(error.__traceback__)]
     return any(
@@ -172,14 +173,14 @@ def _is_of_a_hash(error: Exception, guest: GuestCode | None) -> bool:
 
 
 class _Loader:
-    """Loads a stream, and the ones nested in it."""
+    """Loader of a stream and of the streams nested in it."""
 
     def __init__(self, allow: Allow, guest: GuestCode | None, *, unhashed: str = "") -> None:
         self._allow = allow
         self._guest = guest
         self._unhashed = unhashed
         self.later: list[Callable[[], None]] = []
-        """What is done when everything is made."""
+        """Work that is done when everything is made."""
 
     def values(self, group: Group) -> list[Any]:
         """Make the values of a group, in the order of its names."""

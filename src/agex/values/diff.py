@@ -1,6 +1,6 @@
-"""What changed between two values, in a few words: for people who read a history.
+"""Difference of two values in a few words, for people who read a history.
 
-No method of the values runs but those of builtin types, so no code of a guest does.
+Only methods of builtin types run, so no guest code does.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from agex.values.base.type_checks import is_exactly, type_name
 __all__ = ["diff_values", "show_value"]
 
 _SMALL = 60  # characters of a value that is shown as it is
-_LINES = 20  # of a difference; what is longer is read with other tools
+_LINES = 20  # of a difference; longer ones are read with other tools
 _ITEMS = 200  # of a container that is compared item by item
 _ATOMS = (type(None), bool, int, float, complex, str, bytes)
 
@@ -114,7 +114,7 @@ def _named(value: Any) -> str:
 
 
 def show_value(value: Any) -> str | None:
-    """Give a value as text, without running any code but that of builtin types; None for a large one."""
+    """Return a value as text, without running any code but that of builtin types; None for a large one."""
     kind = type(value)
     if kind in {str, bytes}:
         return _cut(repr(value[: _SMALL + 1]))

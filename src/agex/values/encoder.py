@@ -1,9 +1,8 @@
-"""Variables to bytes.
+"""Encode variables to bytes.
 
-A value is pickled by the C pickler, with an opinion about every object that is not of a builtin type:
-it is taken apart by this room (a *kind*), so that a stream calls nothing but constructors of this room
-and a few of the standard library, and uses few opcodes. What no kind knows is lost, and only it: a
-marker stands in its place.
+The C pickler writes a value, and asks this room about every object that is not of a builtin type. A *kind*
+takes it apart, so that a stream calls only constructors of this room and a few of the standard library, and
+uses few opcodes. An object of no known kind is lost alone: a placeholder stands in its place.
 """
 
 from __future__ import annotations
@@ -18,17 +17,23 @@ from typing import Any
 from agex.values import type_registry as kinds
 from agex.values.adapters import instances
 from agex.values.adapters import stdlib as plain
-from agex.values.adapters.callables import CannotKeep, is_code
 from agex.values.base.allowlist import Allow, class_name
+from agex.values.base.decode_budget import BYTES_A_BYTE, unpaid
 from agex.values.base.group import Group, Lost
 from agex.values.base.guest_code import GuestCode
 from agex.values.base.object_paths import Paths
 from agex.values.base.placeholders import NotKept, make_not_kept
 from agex.values.base.shared_objects import Cluster, clusters
 from agex.values.base.type_checks import is_class
-from agex.values.checks.decode_budget import BYTES_A_BYTE, unpaid
 from agex.values.checks.opcode_audit import surplus
-from agex.values.code.capture import Captures, Early, Fillings, First, Held
+from agex.values.code.callables import CannotKeep, is_code
+from agex.values.code.capture import Captures
+from agex.values.code.stream_markers import (
+    CodeReference,
+    EarlyNamespaces,
+    FirstClasses,
+    NamespaceList,
+)
 
 __all__ = ["encode"]
 
@@ -36,13 +41,13 @@ __all__ = ["encode"]
 def encode(variables: Mapping[str, Any], *, allow: Allow, guest: GuestCode | None = None) -> list[Group]:
     """Turn variables into groups of bytes, those that share mutable objects into one.
 
-    No code of the guest runs: its classes' own ``__getstate__`` and the like are not asked, their
-    instances are taken apart by field. The buffers of the groups are the memory of the live values.
+    No guest code runs: a ``__getstate__`` of a guest class is not called, its instances are taken apart by
+    field. The buffers of the groups are the memory of the live values.
 
     Args:
         variables: the values, by name.
-        allow: whose classes can be loaded again; other instances are lost.
-        guest: the functions and classes the guest made; without it they are lost.
+        allow: classes that can be loaded again; instances of others are lost.
+        guest: guest functions and classes; without it they are lost.
     """
     captures = Captures(allow, guest)
     return [_encode(cluster, variables, captures) for cluster in clusters(variables, captures)]
@@ -74,7 +79,7 @@ def _encode(cluster: Cluster, variables: Mapping[str, Any], captures: Captures) 
 
 
 def _paid(group: Group) -> Group:
-    """Add bytes to a group that is smaller than what is made of it, as many empty sets are: see `budget`."""
+    """Add bytes to a group that is too small to pay for its values: see `decode_budget`."""
     owed = unpaid(group.size, BYTES_A_BYTE * len(group.stream) + surplus(group.stream))
     return replace(group, buffers=(*group.buffers, memoryview(bytes(owed)))) if owed else group
 
@@ -97,12 +102,12 @@ _NATIVE = frozenset(
         *plain.NATIVE,
     }
 ) - {dt.datetime, dt.time}
-"""Types that pickle takes apart just as an encoder would, which has no opinion on them: without one it is
-faster. Not those that hold a time zone, which the walk does not look at."""
+"""Types that pickle takes apart exactly as an encoder would, and faster. Not those that hold a time zone,
+which the walk does not look at."""
 
 
 _UNENCODABLE = (RecursionError, pickle.PicklingError, ValueError, TypeError, AttributeError)
-"""What the pickler raises of what it cannot write as a whole; kinds lose the parts that they cannot."""
+"""Errors of the pickler about a value that it cannot write as a whole; kinds lose single parts."""
 
 
 def _last_resort(
@@ -136,7 +141,7 @@ def _last_resort(
 
 
 class Encoder(pickle.Pickler):
-    """The pickler of one group, or of the values that code in it captured (see `nested`)."""
+    """The pickler of one group, or of the values that its code captured (see `nested`)."""
 
     def __init__(
         self,
@@ -154,8 +159,8 @@ class Encoder(pickle.Pickler):
         self._values = values
         self._outer = outer
         self._kinds = captures.kinds
-        self._held: dict[int, Held] = {}
-        self._refs: list[Held] = []
+        self._held: dict[int, CodeReference] = {}
+        self._refs: list[CodeReference] = []
         self._lost: list[Lost] = [] if outer is None else outer._lost
         self._lost_ids: dict[int, Lost] = {} if outer is None else outer._lost_ids
         self._paths: Paths | None = None
@@ -165,20 +170,20 @@ class Encoder(pickle.Pickler):
     # -- the whole ---------------------------------------------------------------------------
 
     def whole(self, values: list[Any]) -> bytes:
-        """Give the stream: the values, and what is in the namespaces of their code."""
+        """Return the stream: the values, and the contents of the namespaces of their code."""
         self.captures.begin(self._cluster.code)
         code = self._cluster.code
         has_code = bool(code)
-        early: list[Any] = [First()] if self.captures.has_classes else []
+        early: list[Any] = [FirstClasses()] if self.captures.has_classes else []
         if any(is_class(each) and instances.hashes_itself(each) for each in code):
-            early.append(Early())
-        self.dump((*early, tuple([self.top(value) for value in values]), Fillings() if has_code else ()))
+            early.append(EarlyNamespaces())
+        self.dump((*early, tuple([self.top(value) for value in values]), NamespaceList() if has_code else ()))
         if self.captures.is_behind and not has_code:
-            raise ValueError("code of the guest stands where it is not looked for")
+            raise ValueError("guest code stands where the walk did not find it")
         return self._file.getvalue()
 
-    def nested(self, values: dict[str, Any]) -> tuple[bytes, tuple[Held, ...], tuple[Any, ...]]:
-        """Encode values on their own, so that they become copies: what code captured is frozen.
+    def nested(self, values: dict[str, Any]) -> tuple[bytes, tuple[CodeReference, ...], tuple[Any, ...]]:
+        """Encode values on their own, so that they become copies: captured values are frozen.
 
         Functions and classes are not copied: the stream refers to those of the outer one by number.
         """
@@ -204,30 +209,32 @@ class Encoder(pickle.Pickler):
             raise
         except CannotKeep as error:
             return self.lose(value, str(error))
-        except Exception as error:  # noqa: BLE001 - whatever a library says about one of its objects
+        except Exception as error:  # noqa: BLE001 - any error of a library about one of its objects
             return self.lose(value, f"{type(error).__name__}: {error}")
 
     # -- what kinds ask ----------------------------------------------------------------------
 
     def top(self, value: Any) -> Any:
-        """Wrap a value for a place that is unwrapped when it is loaded."""
+        """Wrap a value for a place where handles are unwrapped."""
         return self.held(value) if is_code(value) else value
 
-    def held(self, value: Any) -> Held:
-        """Give the handle of a function, class, module or registered object: one for each."""
+    def held(self, value: Any) -> CodeReference:
+        """Return the handle of a function, class, module or registered object: one for each."""
         found = self._held.get(id(value))
         if found is None:
-            found = self._held[id(value)] = Held(value) if self._outer is None else self._outer.held(value)
+            found = self._held[id(value)] = (
+                CodeReference(value) if self._outer is None else self._outer.held(value)
+            )
         return found
 
     def note_session(self) -> None:
-        """Note that another session may make something else of what is kept."""
+        """Note that another session may resolve the kept names differently."""
         self.is_of_session = True
         if self._outer is not None:
             self._outer.note_session()
 
-    def reference(self, held: Held) -> int | None:
-        """Give the number by which a nested stream refers to code; None where this is the outer one."""
+    def reference(self, held: CodeReference) -> int | None:
+        """Return the number by which a nested stream refers to code; None where this is the outer one."""
         if self._outer is None:
             return None
         for i, known in enumerate(self._refs):
@@ -237,8 +244,8 @@ class Encoder(pickle.Pickler):
         return len(self._refs) - 1
 
     def lose(self, value: Any, reason: str) -> Any:
-        """Note that an object is not kept, and give what stands in its place."""
-        if isinstance(value, Held):
+        """Note that an object is not kept, and return its placeholder."""
+        if isinstance(value, CodeReference):
             value = value.target
         if self._paths is None:
             self._paths = Paths(self._values)
@@ -249,7 +256,7 @@ class Encoder(pickle.Pickler):
         return make_not_kept, (path, kind, reason)
 
     def lost_by_name(self) -> dict[str, tuple[Lost, ...]]:
-        """Give what is lost, by the variable it belongs to."""
+        """Return the lost parts, by the variable that they belong to."""
         found: dict[str, tuple[Lost, ...]] = {}
         for lost in (*self._lost, *self._lost_again()):
             name = Paths.variable(lost.path) or self._cluster.names[0]
@@ -257,7 +264,7 @@ class Encoder(pickle.Pickler):
         return found
 
     def _lost_again(self) -> Iterator[Lost]:
-        """Give the variables that are a lost object which was first met elsewhere."""
+        """Return the variables that are a lost object which was first met elsewhere."""
         for name, value in self._values.items():
             lost = self._lost_ids.get(id(value))
             if lost is not None and lost.path != name:

@@ -1,4 +1,4 @@
-"""Which kind a type is of: how its instances are taken apart."""
+"""Registry of types: which function takes the instances of a type apart."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from agex.values.adapters import pandas_frames as frames
 from agex.values.adapters import pandas_scalars as scalars
 from agex.values.adapters import stdlib as plain
 from agex.values.adapters.callable_builder import GETTERS, CallableBuilder
-from agex.values.adapters.callables import KINDS, CannotKeep
 from agex.values.base.allowlist import class_name
 from agex.values.base.type_checks import package_of
-from agex.values.code.capture import (
-    Captured,
-    Captures,
-    Early,
-    Filled,
-    Filling,
-    Fillings,
-    First,
-    Held,
-    take_cell,
-)
+from agex.values.code.callables import KINDS, CannotKeep
+from agex.values.code.capture import Captures, take_cell
+from agex.values.code.instance_builder import InstanceBuilder
 from agex.values.code.reconstructor import Builder
+from agex.values.code.stream_markers import (
+    CapturedNamespace,
+    ClassContent,
+    CodeReference,
+    EarlyNamespaces,
+    FirstClasses,
+    NamespaceContent,
+    NamespaceList,
+)
 
 __all__ = ["Kind", "find", "native"]
 
@@ -110,13 +110,13 @@ def _refuse(_encoder: Any, value: Any) -> Any:
 
 
 def _take_code(encoder: Any, value: Any) -> Any:
-    """Take apart a function or class where nobody unwraps its handle."""
-    if id(value) in _OURS:  # by identity: a metaclass of the guest could define __hash__
+    """Take apart a function or class in a place where handles are not unwrapped."""
+    if id(value) in _OURS:  # by identity: a guest metaclass could define __hash__
         return NotImplemented
     return Builder.real, (encoder.held(value),)
 
 
-def _take_held(encoder: Any, held: Held) -> Any:
+def _take_held(encoder: Any, held: CodeReference) -> Any:
     return encoder.captures.take(encoder, held)
 
 
@@ -134,7 +134,7 @@ def _take_record(encoder: Any, value: Any) -> Any:
 
 
 def _of_attributes(cls: type, make: Any, name: str | None) -> Kind:
-    """Give the kind of a class whose instances hold nothing but attributes: the same, but faster."""
+    """Return the kind of a class whose instances hold only attributes: the same, but faster."""
 
     def take(encoder: Any, value: Any) -> Any:
         fields = instances.attributes_of(value)
@@ -151,7 +151,7 @@ _WRAPPED = frozenset(
 
 
 def _take_constructed(encoder: Any, value: Any) -> Any:
-    """Take apart an instance whose class says itself how: by a call of the class, and a state."""
+    """Take apart an instance whose class defines its own pickling: by a call of the class, and a state."""
     cls = type(value)
     reduced: Any = value.__reduce_ex__(5)
     if type(reduced) is not tuple or any(each is not None for each in reduced[3:]):
@@ -193,7 +193,7 @@ _OURS = frozenset(
         *tables.CONSTRUCTORS,
         *(
             getattr(each, "__func__", each)
-            for cls in (Builder, CallableBuilder)
+            for cls in (Builder, InstanceBuilder, CallableBuilder)
             for each in vars(cls).values()
             if isinstance(each, types.FunctionType | staticmethod)
         ),
@@ -205,13 +205,13 @@ _TABLE: dict[type, Kind] = {
     **plain.KINDS,
     type(...): native,
     type(NotImplemented): native,
-    Held: _take_held,
-    Captured: lambda _, __: (Builder.namespace, ()),
-    Fillings: lambda encoder, _: (Builder.fillings, (), None, encoder.captures.fillings(encoder)),
-    Early: lambda encoder, _: (Builder.fillings, (), None, encoder.captures.early(encoder)),
-    First: lambda encoder, _: (Builder.fillings, (), None, encoder.captures.classes(encoder)),
-    Filled: lambda encoder, filled: encoder.captures.fill(encoder, filled),
-    Filling: lambda _, filling: (Builder.fill_namespace, filling.content),
+    CodeReference: _take_held,
+    CapturedNamespace: lambda _, __: (Builder.namespace, ()),
+    NamespaceList: lambda encoder, _: (Builder.fillings, (), None, encoder.captures.fillings(encoder)),
+    EarlyNamespaces: lambda encoder, _: (Builder.fillings, (), None, encoder.captures.early(encoder)),
+    FirstClasses: lambda encoder, _: (Builder.fillings, (), None, encoder.captures.classes(encoder)),
+    ClassContent: lambda encoder, filled: encoder.captures.fill(encoder, filled),
+    NamespaceContent: lambda _, filling: (Builder.fill_namespace, filling.content),
     types.CellType: take_cell,
     **dict.fromkeys(KINDS, _take_code),
 }

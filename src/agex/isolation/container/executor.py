@@ -1,9 +1,9 @@
 """The level ``container``: workers in containers of Docker or podman, through the Docker API.
 
-The image holds the files of registered modules of the user's, and of agex where that is not installed; else
-nothing but empty folders. Into them the running interpreter, its installed packages and the shared libraries
-are mounted read-only, so that a worker has the very modules of the host without a registry or a build. That
-needs a daemon on this machine.
+The image holds the files of registered user modules, and of agex where that is not installed; else only
+empty folders. Into them the running interpreter, its installed packages and the shared libraries are
+mounted read-only, so that a worker has the modules of the host without a registry or a build. That needs a
+daemon on this machine.
 """
 
 from __future__ import annotations
@@ -29,8 +29,9 @@ from typing import Any
 
 from agex.errors import IsolationUnavailable
 from agex.isolation.executor import Level, Wall
-from agex.isolation.kernel.namespaces import installation
+from agex.isolation.lockdown.namespaces import installation
 from agex.isolation.process.executor import ProcessExecutor, Saved
+from agex.isolation.rpc.module_sources import files_of, is_installed, package_files
 from agex.isolation.wire.error_codec import OutOfMemory, ProtocolError, WorkerGone
 from agex.isolation.wire.framing import Buffer, Channel, Pipes
 from agex.isolation.worker.environment import (
@@ -40,27 +41,26 @@ from agex.isolation.worker.environment import (
     this_process,
     worker_environment,
 )
-from agex.isolation.worker.module_sources import files_of, is_installed, package_files
 from agex.sandbox import Limits
 
 __all__ = ["ContainerExecutor"]
 
 _API = "1.41"
-"""What podman 4 speaks, too."""
+"""The version of the API that podman 4 speaks, too."""
 _READY_SECONDS = 60.0
 _END_SECONDS = 5.0
 _AGAIN_SECONDS = 0.02
 _MEMORY_MB = 4096
-"""What a worker may have where no limit is given: there must be one."""
+"""The memory of a worker without a limit: there must be one."""
 _BASE_MB = 256
 """For the interpreter and the registered modules."""
 _PROCESSES = 64
 _FILES = 1024
 _NOBODY = "65534:65534"
 _LABEL = "agex.worker"
-"""Says of a container and of an image which process made it."""
+"""The label of containers and images that says which process made them."""
 _OWN = "/agex"
-"""The folder of what is in the image."""
+"""The folder of the files in the image."""
 _KILLED = 128 + signal.SIGKILL
 
 
@@ -131,7 +131,7 @@ class ContainerExecutor(ProcessExecutor):
         image = self._image(files)
         try:
             return self._client.containers.create(**self._settings(image, limits, memory_mb))
-        except ImageNotFound:  # somebody has cleaned up
+        except ImageNotFound:  # another process cleaned up
             self._images = {key: each for key, each in self._images.items() if each != image}
             return self._client.containers.create(**self._settings(self._image(files), limits, memory_mb))
 
@@ -147,11 +147,11 @@ class ContainerExecutor(ProcessExecutor):
             "hostname": "worker",
             "mounts": [
                 *(Mount(there, here, type="bind", read_only=True) for there, here in mounts.items()),
-                # podman would put a copy of the host's there.
+                # podman would put a copy of that file there.
                 *(Mount(file, os.devnull, type="bind", read_only=True) for file in _HOST_NAMES),
             ],
             "stdin_open": True,
-            # podman's removal stops first, and gives what does not listen to another signal ten seconds.
+            # podman's removal stops first, and waits ten seconds for a process that ignores the signal.
             "stop_signal": "SIGKILL",
             "network_mode": "none",
             "read_only": True,
@@ -215,7 +215,7 @@ def _is_to_go(label: str, *, of_others: bool) -> bool:
 
 _PROXIES = ("http_proxy", "https_proxy", "ftp_proxy", "no_proxy")
 _NO_PROXIES = {each: "" for name in _PROXIES for each in (name, name.upper())}
-"""podman would give the service's own, and a password may be in there."""
+"""podman would pass the variables of its service, which may hold a password."""
 _HOST_NAMES = ("/etc/hosts", "/etc/resolv.conf")
 
 
@@ -287,7 +287,7 @@ class ContainerWorker:
             self._container.kill(signal="SIGUSR1")
 
     def tell_path(self, path: Sequence[str]) -> None:
-        """Say where modules are, which it waits for before all else."""
+        """Send the worker the path of its modules, which it waits for first."""
         self._stream.write([json.dumps(path).encode() + b"\n"], None, time.monotonic() + _READY_SECONDS)
 
     def terminate(self) -> None:
@@ -305,9 +305,9 @@ class ContainerWorker:
         return told
 
     def _state(self) -> Mapping[str, Any]:
-        """Return the state of the container: where the other end hung up, that in which it ended.
+        """Return the state of the container; where the other end hung up, its final state.
 
-        It is asked for again and again: podman 4 may answer ``wait`` only once the container is removed.
+        The state is polled: podman 4 may answer ``wait`` only once the container is removed.
         """
         until = time.monotonic() + _END_SECONDS
         while True:
@@ -318,7 +318,7 @@ class ContainerWorker:
             time.sleep(_AGAIN_SECONDS)
 
     def _told(self, status: Any) -> str:
-        """Say how it ended by itself: nobody kills a process in there but the kernel, for its memory."""
+        """Say how it ended by itself: only the kernel kills a process in there, for its memory."""
         if status == _KILLED:
             return OutOfMemory(f"it took more than {self._memory_mb} MiB of memory")
         return f"exit status {status}"
@@ -365,7 +365,7 @@ class _Attached:
             if head is None:
                 return 0
             kind, self._left = struct.unpack(">B3xI", head)
-            if kind != 1 and self._left:  # standard error: not ours
+            if kind != 1 and self._left:  # standard error: not part of the protocol
                 self._skip(deadline)
         count = self._pipes.read_into(view[: min(view.nbytes, self._left)], deadline)
         self._left -= count
@@ -437,7 +437,7 @@ def _connected(url: str | None) -> tuple[Any, str]:
 
 
 def _require_listener(address: str) -> None:
-    """Look whether somebody listens: the SDK would leave a socket open where nobody does."""
+    """Require a listener: without one the SDK would leave a socket open."""
     path = address.removeprefix("http+").removeprefix("unix:")
     if path != address.removeprefix("http+"):
         with socket.socket(socket.AF_UNIX) as probe:

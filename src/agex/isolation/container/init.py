@@ -21,7 +21,7 @@ from agex.isolation.rpc.policy_codec import load_policy
 from agex.isolation.wire.framing import Channel, Frame, Pipes
 from agex.isolation.worker.environment import reset_signals
 from agex.isolation.worker.rlimits import apply_resources
-from agex.isolation.worker.server import Template, Worker
+from agex.isolation.worker.server import Template, WorkerServer
 from agex.sandbox import Limits
 
 __all__ = ["alone", "main"]
@@ -32,7 +32,7 @@ class _Contained:
 
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
-        self._worker: Worker | None = None
+        self._worker: WorkerServer | None = None
 
     def run(self) -> None:
         order = self._channel.receive()
@@ -43,7 +43,7 @@ class _Contained:
             self._channel.send({"k": "failed", "why": f"{type(error).__name__}: {error}"})
             raise
         limits = Limits(**order.header["limits"])
-        self._worker = Worker(self._channel, template, limits, has_files=order.header["has_files"])
+        self._worker = WorkerServer(self._channel, template, limits, has_files=order.header["has_files"])
         self._channel.send({"k": "ready"})
         self._worker.run()
 
@@ -62,11 +62,11 @@ class _Contained:
 
 
 def _confine(order: Mapping[str, Any]) -> None:
-    """Put up what the host wants to hold this process, before guest code runs: a container needs nothing."""
+    """Confine this process as the host orders, before guest code runs: a container needs nothing."""
     if "resources" in order:
         apply_resources(order["resources"])
     if "readable" in order:
-        from agex.isolation.kernel.seatbelt import restrict
+        from agex.isolation.lockdown.seatbelt import restrict
 
         restrict(order["readable"], order["devices"])
 
@@ -76,7 +76,7 @@ def _granted(stubs: Stubs, about: Mapping[str, Any], name: str) -> Any:
 
 
 def main() -> None:
-    """Run a worker over standard input and output, to its end or the host's."""
+    """Run a worker over standard input and output, until it or the host ends."""
     reset_signals()
     child = os.fork()
     if child == 0:
@@ -85,14 +85,14 @@ def main() -> None:
     ended = os.pidfd_open(child)
     poll = select.poll()
     poll.register(ended, select.POLLIN)
-    poll.register(0, 0)  # only that the host hung up: what it says is the worker's to read
+    poll.register(0, 0)  # only that the host hung up: its messages are for the worker
     poll.poll()
     done, status = os.waitpid(child, os.WNOHANG)
     os._exit(_as_status(status) if done else 0)
 
 
 def alone() -> None:
-    """Do the same without what only Linux has, for a worker that is no container's."""
+    """Run a worker outside a container, without mechanisms that only Linux has."""
     reset_signals()
     child = os.fork()
     if child == 0:
@@ -104,7 +104,7 @@ def alone() -> None:
 
 
 def _as_status(status: int) -> int:
-    """Return the exit status that tells of the end of a child, as a shell does: 128 and a signal's number."""
+    """Return the exit status for the end of a child, as a shell does: 128 and a signal's number."""
     code = os.waitstatus_to_exitcode(status)
     return code if code >= 0 else 128 - code
 
@@ -117,7 +117,7 @@ def _end_with_host(child: int) -> None:
 
 
 def _work() -> None:
-    """Be the worker, to the end of this process."""
+    """Run the worker until this process ends."""
     status = 1
     try:
         reader, writer = os.dup(0), os.dup(1)
@@ -125,7 +125,7 @@ def _work() -> None:
         for standard in (0, 1, 2):
             os.dup2(silent, standard)
         sys.stdin.close()
-        sys.dont_write_bytecode = True  # of what a library imports late: the wall would refuse it
+        sys.dont_write_bytecode = True  # of a library's late imports: the audit hook would refuse it
         _Contained(Channel(Pipes(reader, writer))).run()
         status = 0
     finally:

@@ -1,4 +1,4 @@
-"""The level ``kernel``: workers that the kernel walls in."""
+"""Executor of the level ``kernel`` on Linux."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 from agex.errors import IsolationUnavailable
 from agex.isolation.executor import Level, Wall
-from agex.isolation.kernel.lockdown import missing, walls
-from agex.isolation.kernel.namespaces import installation
+from agex.isolation.lockdown.linux import missing, walls
+from agex.isolation.lockdown.namespaces import installation
 from agex.isolation.process.executor import ProcessExecutor, Saved
 from agex.isolation.worker.launch import Launcher, Order
 from agex.sandbox import Limits
@@ -17,20 +17,20 @@ from agex.sandbox import Limits
 __all__ = ["KernelExecutor"]
 
 _MEMORY_MB = 4096
-"""What a worker's address space may grow by where no limit is given: there must be one."""
+"""Growth of a worker's address space without a limit: there must be one."""
 _OPEN_FILES = 64
 _THREADS = 64
 """Enough for a linear algebra library on a large machine."""
 
 
 class KernelExecutor(ProcessExecutor):
-    """Runs each task's code in a process of its own, with no way out that the kernel knows of.
+    """Runs each task's code in a process of its own that the kernel confines.
 
     It reads the interpreter's installation and nothing else, writes no file, reaches no network and no
     other process, starts none, and has bounds on memory, threads and descriptors.
 
     Raises:
-        IsolationUnavailable: this system lacks one of the walls; the message says which, and what to do.
+        IsolationUnavailable: this system lacks a mechanism; the message says which, and what to do.
     """
 
     level: Level = "kernel"

@@ -1,4 +1,4 @@
-"""The level ``process``: workers that can be killed, with the rights of the host."""
+"""Executor of the level ``process``, and base of those that confine their workers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from agex.isolation.executor import Level, Wall
 from agex.isolation.rpc.policy_codec import granted, save_policy
-from agex.isolation.rpc.task_environment import Place, Worker
+from agex.isolation.rpc.task_environment import TaskEnvironment, WorkerHandle
 from agex.isolation.worker.host_session import RemoteSession
 from agex.isolation.worker.launch import Launcher, Order
 from agex.isolation.worker.rlimits import resources_of
@@ -23,8 +23,8 @@ __all__ = ["ProcessExecutor", "Saved"]
 class ProcessExecutor:
     """Runs each task's code in a process of its own, forked from a clean interpreter.
 
-    It ends what the guards in process cannot: a call into C that does not return, memory without
-    end, a crash. It is no wall against code that left the sandbox: that has the rights of the host.
+    It contains what the guards in process cannot: a call into C that does not return, memory without end, a
+    crash. It does not confine code that left the sandbox, which has the rights of the host.
     """
 
     level: Level = "process"
@@ -48,10 +48,10 @@ class ProcessExecutor:
             policy.use_paths()
         saved = _saved(policy, tuple(sorted(classes, key=lambda cls: (cls.__module__, cls.__qualname__))))
 
-        def start(about: Mapping[str, Any]) -> Worker:
+        def start(about: Mapping[str, Any]) -> WorkerHandle:
             return self._launch(saved, limits, about, has_files=files is not None)
 
-        place = Place(
+        environment = TaskEnvironment(
             level=self.level,
             policy=policy,
             limits=limits,
@@ -61,9 +61,11 @@ class ProcessExecutor:
             files=files,
             walls=tuple(f"{wall.name} ({wall.detail})" for wall in self.walls()),
         )
-        return RemoteSession(place, namespace)
+        return RemoteSession(environment, namespace)
 
-    def _launch(self, saved: Saved, limits: Limits, about: Mapping[str, Any], *, has_files: bool) -> Worker:
+    def _launch(
+        self, saved: Saved, limits: Limits, about: Mapping[str, Any], *, has_files: bool
+    ) -> WorkerHandle:
         return self._launcher.launch(replace(self._order(saved, limits, about), has_files=has_files))
 
     def _order(self, saved: Saved, limits: Limits, about: Mapping[str, Any]) -> Order:
@@ -80,7 +82,7 @@ class ProcessExecutor:
 
 
 class Saved:
-    """A policy as its workers get it."""
+    """A policy in the form that its workers load."""
 
     def __init__(self, policy: Policy, classes: tuple[type, ...]) -> None:
         self.count = len(policy.grants)
@@ -91,7 +93,7 @@ class Saved:
 
 
 def _saved(policy: Policy, classes: tuple[type, ...]) -> Saved:
-    """Give a policy as bytes, made once: one policy serves all calls of a task."""
+    """Return a policy as bytes, made once: one policy serves all calls of a task."""
     saved = policy.notes.get("saved")
     if isinstance(saved, Saved) and saved.count == len(policy.grants) and saved.classes == classes:
         return saved

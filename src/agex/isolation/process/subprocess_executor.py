@@ -16,7 +16,7 @@ from typing import Any
 
 from agex.errors import IsolationUnavailable
 from agex.isolation.process.executor import ProcessExecutor, Saved
-from agex.isolation.rpc.task_environment import Worker
+from agex.isolation.rpc.task_environment import WorkerHandle
 from agex.isolation.wire.error_codec import ProtocolError, WorkerGone
 from agex.isolation.wire.framing import Channel, Pipes
 from agex.isolation.worker.environment import PROGRAM, import_path, worker_environment
@@ -26,14 +26,16 @@ from agex.sandbox import Limits
 __all__ = ["PipedExecutor"]
 
 _READY_SECONDS = 60.0
-"""For an interpreter to start and to load what is registered."""
+"""Time for an interpreter to start and to load the registered modules."""
 _END_SECONDS = 5.0
 
 
 class PipedExecutor(ProcessExecutor):
-    """Starts an interpreter for each task. It asks less of the system than forking, and takes its time."""
+    """Starts an interpreter for each task. It needs less of the system than forking, and takes longer."""
 
-    def _launch(self, saved: Saved, limits: Limits, about: Mapping[str, Any], *, has_files: bool) -> Worker:
+    def _launch(
+        self, saved: Saved, limits: Limits, about: Mapping[str, Any], *, has_files: bool
+    ) -> WorkerHandle:
         worker = _Piped()
         order = {
             "about": about,
@@ -53,7 +55,7 @@ class PipedExecutor(ProcessExecutor):
         return worker
 
     def _confinement(self, limits: Limits) -> dict[str, Any]:
-        """Return what is to hold a worker: limits of its process, and walls."""
+        """Return the confinement of a worker: the limits of its process, and mechanisms of the system."""
         return {"resources": resources_of(limits)}
 
 
@@ -101,7 +103,7 @@ class _Piped:
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    """Kill a worker with what watches it: its group has its number until it is waited for."""
+    """Kill a worker with its watcher: its group keeps its number until it is waited for."""
     if process.returncode is None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)

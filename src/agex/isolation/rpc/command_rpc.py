@@ -1,7 +1,7 @@
-"""Commands of the host for a terminal in a worker: the shell runs there, the host's own functions here.
+"""Host commands for a terminal in a worker: the shell runs there, host functions run here.
 
-A script runs in the worker, where what does not end can be killed. A command of the host is asked for
-by name, with what it is given as plain values, and only while a script runs.
+A script runs in the worker, which can be killed. It asks for a host command by name, with plain values as
+arguments, and only while a script runs.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ __all__ = ["CommandRequests", "asking", "read_transcript", "told_transcript"]
 
 
 class CommandRequests:
-    """What the host does when a script in a worker calls a command of its own.
+    """Carries out the host commands that a script in a worker calls.
 
     Args:
         commands: by name.
-        files: of the task, as the guest has them.
-        host: is entered for the time that the host's own function works.
+        files: of the task, as guest code has them.
+        host: a context that is entered while a host function works.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class CommandRequests:
         self._host = host
 
     def work(self, name: Any) -> Callable[..., Any]:
-        """Return what carries out a command.
+        """Return the function that carries out a command.
 
         Raises:
             ProtocolError: no script was given such a command.
@@ -101,17 +101,17 @@ def asking(name: str, ask: Asker) -> Callable[[CommandContext], CommandResult]:
 
 
 def told_transcript(found: Any) -> Any:
-    """Give what a script showed as a value that crosses; anything else as it is."""
+    """Return the transcript of a script as a value that crosses; anything else as it is."""
     return (found.text, found.failed, found.exit_code) if type(found) is Transcript else found
 
 
 def read_transcript(found: Any) -> Transcript:
-    """Give what a script showed, of what anybody may have sent.
+    """Return the transcript of a script, read from untrusted data.
 
     Raises:
-        ProtocolError: it is something else.
+        ProtocolError: it is no transcript.
     """
     if not (type(found) is tuple and [type(each) for each in found] == [str, bool, int]):
-        raise ProtocolError("what a script showed is described by something else")
+        raise ProtocolError("what a script showed is described wrongly")
     text, failed, exit_code = found
     return Transcript(text=text, failed=failed, exit_code=exit_code)

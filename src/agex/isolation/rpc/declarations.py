@@ -1,9 +1,9 @@
-"""What a function of the guest declares, as data: for a host that builds something of it without calling it.
+"""Declarations of guest functions as data, for a host that builds on one without calling it.
 
-In this process annotations are the objects that the guest wrote. Of a worker they come as names of
-what the policy grants and as the forms below, and nothing that it sends is evaluated.
+In this process annotations are objects of guest code. From a worker they come as names that the policy
+grants and as the forms below, and nothing that it sends is evaluated.
 
-``{"name": NAME}``              what a guest finds under a name, see `agex.sandbox.host_names`
+``{"name": NAME}``              an object that guest code finds by name, see `agex.sandbox.host_names`
 ``{"is": "none" | "..."}``
 ``{"of": FORM, "args": [...]}`` ``list[int]``, ``Callable[[int], str]``
 ``{"any": [...]}``              a union
@@ -47,7 +47,7 @@ ALIASES: tuple[Any, ...] = (
     type(typing.Callable[[int], int]),
     type(collections.abc.Callable[[int], int]),
 )
-"""Exact types of what names a type with others in it."""
+"""Exact types of parametrised types."""
 _UNIONS = (types.UnionType, typing.Union)
 _DEEPEST = 20
 _MOST = 255
@@ -55,12 +55,12 @@ _BITS = 1024
 
 
 class Unknown:
-    """Stands for what a declaration says and cannot be told."""
+    """Marker of a part that cannot be sent."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Declaration:
-    """A function as it is written, without what it does."""
+    """A function as it is written, without its body."""
 
     name: str
     doc: str | None = None
@@ -74,13 +74,13 @@ class Declaration:
     has_args: bool = False
     has_kwargs: bool = False
     defaults: Mapping[str, Any]
-    """By parameter, as the guest wrote them."""
+    """By parameter, as guest code wrote them."""
     annotations: Mapping[str, Any]
-    """By parameter and ``return``, as the guest wrote them."""
+    """By parameter and ``return``, as guest code wrote them."""
 
 
 def declared(function: types.FunctionType) -> Declaration:
-    """Read a function of this process. No object of the guest's is asked for anything."""
+    """Read a function of this process. No guest object runs any code."""
     code = function.__code__
     doc: Any = function.__doc__
     has_args = bool(code.co_flags & inspect.CO_VARARGS)
@@ -114,7 +114,7 @@ def _steps(code: types.CodeType) -> list[tuple[str, Any]]:
 
 @functools.cache
 def _empty_bodies() -> list[list[tuple[str, Any]]]:
-    """Return what empty bodies become in the sandbox; that of a nested function begins with a check."""
+    """Return the forms of empty bodies in the sandbox; that of a nested function begins with a check."""
     found: list[list[tuple[str, Any]]] = []
     for kind in ("def", "async def"):
         for body in ("...", "pass", '"""doc"""'):
@@ -136,7 +136,7 @@ def _functions(code: types.CodeType) -> Iterator[types.CodeType]:
 
 
 def told(one: Declaration, session: Session) -> dict[str, Any]:
-    """Give a declaration as plain data, with the names that the guest of *session* has for what it names."""
+    """Return a declaration as plain data, with the names that guest code of *session* uses."""
     return {
         "name": one.name,
         "doc": one.doc,
@@ -195,11 +195,11 @@ def _name(form: Any, session: Session) -> str | None:
 
 
 def read(found: Any, session: Session) -> Declaration:
-    """Read what `told` gave, of what anybody may have sent.
+    """Read the result of `told` from untrusted data.
 
     Args:
         found: a JSON value.
-        session: whose policy says what the names in it stand for.
+        session: its policy says which objects the names stand for.
 
     Raises:
         ProtocolError: it is none.
@@ -263,7 +263,7 @@ def _form(found: Any, session: Session, depth: int) -> Any:
     if kind == "name" and type(content) is str:
         return _granted(session, content)
     if kind == "class":
-        return Unknown  # a class, and one that nobody may name
+        return Unknown  # a class without a name for guest code
     if kind in {"list", "any"}:
         forms = _forms(content, session, depth)
         return forms if kind == "list" else _union(forms)
@@ -310,7 +310,7 @@ def _applied(origin: Any, args: Any) -> Any:
 
 
 def _only(found: Any, depth: int) -> tuple[str, Any]:
-    """Return the one key of an object, and what stands there; an empty one where it has another shape."""
+    """Return the one key of an object, and its value; an empty key where it has another shape."""
     _require_depth(depth)
     if type(found) is not dict or len(found) != 1:
         return "", None

@@ -1,8 +1,8 @@
-"""Files of the host for guest code in a worker: each use of them is asked of the host.
+"""Host files for guest code in a worker, which asks the host for each use.
 
-Both ends go by one table of methods and of the types that their arguments have. The worker makes
-arguments plain and of these types, so that to the host anything else is what no worker sends.
-Paths are the file system's own business: it knows nothing outside of itself.
+Both ends go by one table of methods and of the types that their arguments have. The worker makes arguments
+plain and of these types, so the host refuses anything else as a violation of the protocol. Paths are the
+file system's own business: it knows nothing outside of itself.
 """
 
 from __future__ import annotations
@@ -58,17 +58,17 @@ _METHODS: Mapping[str, tuple[type, ...]] = {
     "utime": (str, tuple),
     "write": (str, bytes, str),
 }
-"""What can be asked for, and the types of all its arguments."""
+"""The methods that can be asked for, and the types of all their arguments."""
 
 MOST_BYTES = 1 << 30
-"""Of one file, as code outside of this process may make or read it: the host holds it in memory whole."""
+"""Bytes of one file that a worker may read or write: the host holds it in memory whole."""
 _LONGEST_PATH = 4096  # PATH_MAX of Linux
 _MOST_WILD = 3
-"""Of ``**`` in a pattern: each one walks the whole tree below the one before."""
+"""The most ``**`` in a pattern: each walks the whole tree below the one before."""
 
 
 class FileRequests:
-    """What the host does when a worker asks for files.
+    """Carries out the requests of a worker for files.
 
     Args:
         files: the workspace.
@@ -81,11 +81,11 @@ class FileRequests:
         self._files = self.guarded = files.guarded(outside)
 
     def answer(self, name: Any, call: Any) -> Any:
-        """Do what is asked; return it in values that cross.
+        """Carry out a request; return its result in values that cross.
 
         Args:
-            name: of the method, as anybody may have sent it.
-            call: its arguments, by position and by name, likewise.
+            name: of the method, untrusted.
+            call: its arguments, by position and by name, untrusted.
 
         Raises:
             ProtocolError: no worker asks for that.
@@ -110,7 +110,7 @@ class FileRequests:
             raise OSError(errno.EFBIG, f"a file has at most {MOST_BYTES:,} bytes here", args[0])
 
     def _size(self, name: str, args: Sequence[Any]) -> int:
-        """Return how many bytes of a file the host would hold."""
+        """Return the bytes of a file that the host would hold."""
         if name == "truncate":
             return int(args[1])
         if name == "write":
@@ -151,7 +151,7 @@ def _is_times(value: Any) -> bool:
 
 
 def _told(name: str, found: Any) -> Any:
-    """Give what a method returned, descriptions of files as tuples."""
+    """Return the result of a method, with descriptions of files as tuples."""
     if name == "stat":
         return (found.size, found.created_at, found.modified_at, found.is_dir, found.st_ino)
     if name == "list_detailed":
@@ -160,7 +160,7 @@ def _told(name: str, found: Any) -> Any:
 
 
 class HostFiles:
-    """The files of the host, in a worker. It is an `agex.sandbox.runtime.workspace_files.Files`.
+    """Proxy of the host files in a worker. It is an `agex.sandbox.runtime.workspace_files.Files`.
 
     Args:
         ask: asks the host.
@@ -177,7 +177,7 @@ class HostFiles:
 
 
 class _HostTree:
-    """Has the methods of a file tree."""
+    """Proxy of a file tree."""
 
     def __init__(self, ask: Asker) -> None:
         self._ask = ask
@@ -199,7 +199,7 @@ class _HostTree:
 
 
 def _as(kind: type, value: Any) -> Any:
-    """Return an argument, which is plain already, as of the type that is due.
+    """Return a plain argument in the type that the table names.
 
     Raises:
         TypeError: it is none.

@@ -1,4 +1,4 @@
-"""Functions of a worker that the host may call, and the names by which the two ends mean the same thing."""
+"""Codecs of guest code in a worker: names for functions and objects that both ends know."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from agex.isolation.rpc import signatures
 from agex.isolation.rpc.host_proxies import LiveStub, Stubs
 from agex.sandbox import KeptCode, Sandbox, Session
 
-__all__ = ["Given", "Stored", "Taken"]
+__all__ = ["InboundCode", "OutboundCode", "StoredCode"]
 
 _CALLABLE = (types.FunctionType, types.BuiltinFunctionType, types.MethodType)
 _CHARS = 200
 
 
-class Given(KeptCode):
+class OutboundCode(KeptCode):
     """The `agex.values.GuestCode` of a worker, for values that go to the host.
 
-    A function of the guest goes by number. Its classes do not go at all, and their instances only
-    as what the host registered.
+    A guest function goes by number. Guest classes do not cross, and their instances only as those of
+    registered classes.
     """
 
     def __init__(self, sandbox: Sandbox, session: Session, stubs: Stubs) -> None:
@@ -33,7 +33,7 @@ class Given(KeptCode):
         self._ids: dict[int, int] = {}
 
     def function(self, number: int) -> Callable[..., Any]:
-        """Return a function that the host was given."""
+        """Return a function that the host got."""
         return self._functions[number]
 
     def is_guest_function(self, value: object) -> bool:
@@ -54,7 +54,7 @@ class Given(KeptCode):
         return None
 
     def method_of(self, value: object) -> tuple[Any, str] | None:
-        return None  # what can be called goes by number
+        return None  # callables go by number
 
     def _described(self, function: Callable[..., Any]) -> dict[str, Any]:
         number = self._ids.get(id(function))
@@ -71,8 +71,8 @@ class Given(KeptCode):
         }
 
 
-class Stored(KeptCode):
-    """The `agex.values.GuestCode` of a worker, for variables that are given back to be stored."""
+class StoredCode(KeptCode):
+    """The `agex.values.GuestCode` of a worker, for variables that are returned to be stored."""
 
     def __init__(self, sandbox: Sandbox, session: Session) -> None:
         super().__init__(sandbox, session)
@@ -81,14 +81,14 @@ class Stored(KeptCode):
     def host_name(self, value: object) -> str | None:
         if not isinstance(value, LiveStub):
             return super().host_name(value)
-        # It is known by what it is: its attributes would be asked of the host, which is not listening.
+        # Recognised by type: reading an attribute would ask the host, which is not listening.
         return next((name for name, each in self._names.items() if each is value and "!" not in name), None)
 
 
-class Taken(KeptCode):
-    """The `agex.values.GuestCode` of a worker, for what comes from the host."""
+class InboundCode(KeptCode):
+    """The `agex.values.GuestCode` of a worker, for values from the host."""
 
-    def __init__(self, sandbox: Sandbox, session: Session, stubs: Stubs, given: Given) -> None:
+    def __init__(self, sandbox: Sandbox, session: Session, stubs: Stubs, given: OutboundCode) -> None:
         super().__init__(sandbox, session)
         self._stubs = stubs
         self._given = given
@@ -104,7 +104,7 @@ class Taken(KeptCode):
 
 
 def _shown(value: Any) -> str:
-    """Give the text of a default or annotation without asking a class of the guest for it."""
+    """Return the text of a default or annotation without asking a guest class for it."""
     if isinstance(value, type):
         return name_of(value)
     return repr(value)[:_CHARS] if type(value) in _PLAIN else "..."

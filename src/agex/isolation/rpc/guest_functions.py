@@ -1,4 +1,4 @@
-"""Functions of the guest in the host: each call of one is a call in a worker."""
+"""Guest functions in the host: each call of one is a call in a worker."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from agex.isolation.rpc import signatures
 from agex.isolation.wire.error_codec import ProtocolError
 from agex.sandbox import Result
 
-__all__ = ["Functions"]
+__all__ = ["GuestFunctions"]
 
 
 class _Caller(Protocol):
@@ -22,11 +22,11 @@ class _Caller(Protocol):
     ) -> Result: ...
 
 
-class Functions:
-    """What stands for the functions of one guest: one for each, while anybody has it.
+class GuestFunctions:
+    """Proxies of the guest functions of one session: one for each, while it is referred to.
 
     Args:
-        call: calls a function of the guest by its number.
+        call: calls a guest function by its number.
     """
 
     def __init__(self, call: _Caller) -> None:
@@ -35,15 +35,15 @@ class Functions:
         self._numbers: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
 
     def number(self, value: Any) -> int | None:
-        """Return the number of a function of this guest; None for anything else."""
+        """Return the number of a guest function of this session; None for anything else."""
         return self._numbers.get(value) if inspect.isfunction(value) else None
 
     def numbers(self) -> list[int]:
-        """Return the numbers of those that somebody has."""
+        """Return the numbers of the functions that are still referred to."""
         return sorted(self._by_number.keys())
 
     def take(self, about: Mapping[str, Any]) -> Any:
-        """Return what the host calls for a function of the guest.
+        """Return the proxy of a guest function.
 
         Raises:
             ProtocolError: it is described wrongly.

@@ -1,8 +1,7 @@
-"""What of the host a worker may use without having it: functions to call, objects to ask.
+"""Host objects that a worker may use without having them: functions to call, objects to ask.
 
-Everything that a worker asks for is done under the policy of its task, by a session in this
-process that runs no guest code: attributes are read through its guards, and calls have its
-limits and its second wall.
+Every request of a worker is carried out under the policy of its task, by a session in this process that
+runs no guest code: attributes are read through its guards, and calls have its limits and its audit hook.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from agex.sandbox import KeptCode, Sandbox, Session
 from agex.sandbox.host_names import name_of, named
 from agex.values.adapters.callable_builder import LIBRARY
 
-__all__ = ["OPERATORS", "Exports", "describe", "is_callable_kind"]
+__all__ = ["OPERATORS", "HostExports", "describe", "is_callable_kind"]
 
 OPERATORS = frozenset(
     f"__{name}__"
@@ -41,12 +40,12 @@ _DOC_CHARS = 4_000
 
 
 def is_callable_kind(value: object) -> bool:
-    """Tell whether a value is used by calling it, and in no other way."""
+    """Return whether a value can only be called."""
     return isinstance(value, _FUNCTIONS)
 
 
 def describe(value: Any, dir_of: Callable[[Any], list[str]], show: Callable[[Any], str]) -> dict[str, Any]:
-    """Describe what can be done with a function or object of the host."""
+    """Describe the uses of a host function or object."""
     if is_callable_kind(value):
         return {
             "kind": "function",
@@ -80,18 +79,18 @@ def _has_own(cls: type, name: str) -> bool:
     return own is not None and own is not getattr(object, name, None)
 
 
-class Exports(KeptCode):
-    """The functions and objects of the host that one worker may use, and the functions it gave back.
+class HostExports(KeptCode):
+    """The host functions and objects that one worker may use, and the functions that it returned.
 
     It is the `agex.values.GuestCode` of this end: it names what does not cross, and finds what is named.
 
     Args:
-        sandbox: whose policy holds.
-        monitor: does what the worker asks for.
+        sandbox: its policy holds.
+        monitor: carries out the requests of the worker.
         allow: classes whose instances cross by their fields.
         granted: functions and objects of the policy, by name.
-        take: makes a function of this end of what describes one of the worker's.
-        give: gives the number of such a function; None for any other.
+        take: makes a proxy from the description of a guest function.
+        give: returns the number of such a proxy; None for any other function.
     """
 
     def __init__(
@@ -137,7 +136,7 @@ class Exports(KeptCode):
         return {"id": number, **describe(value, self._dir, self._short)}
 
     def descriptions(self) -> dict[str, Any]:
-        """Describe what the policy grants by name."""
+        """Describe the functions and objects that the policy grants by name."""
         return {name: describe(value, self._dir, self._short) for name, value in self._granted.items()}
 
     def _dir(self, value: Any) -> list[str]:
@@ -152,7 +151,7 @@ class Exports(KeptCode):
         return f"<{type(value).__name__}>" if text is None else text[:_REPR_CHARS]
 
     def host_object(self, name: str) -> Any:
-        """Find what a worker named: it can name what it was given, and its own functions."""
+        """Find an object that a worker named: one that it was given, or a function of its own."""
         if name.startswith("g:"):
             return self._take(_description(name[2:]))
         if name.startswith("h:"):
@@ -164,7 +163,7 @@ class Exports(KeptCode):
         return self.found(name.removeprefix("n:"))
 
     def _module(self, name: str) -> types.ModuleType:
-        """Return a module that the guest may import, as it gets it.
+        """Return a module that guest code may import, in its version of it.
 
         Raises:
             ProtocolError: there is none of that name.
@@ -190,22 +189,22 @@ class Exports(KeptCode):
         raise ProtocolError(f"the worker asks for {str(which)[:80]!r}, which it was not given")
 
     def method_of(self, value: object) -> tuple[Any, str] | None:
-        """Name what is of a class: a method of an object of the host's stays with it, and is used here."""
+        """Name a method of a class: a method of a host object stays with the object, and is used here."""
         return super().method_of(value) if type(value) in _OF_CLASSES else None
 
     def method(self, owner: Any, name: str) -> Any:
-        raise KeyError(name)  # what a worker may call here, it asks for
+        raise KeyError(name)  # a worker asks for a call instead
 
     def rebuild(self, source: str, name: str, namespace: dict[str, Any]) -> Any:
-        raise SandboxError("code of the guest is not run in this process")
+        raise SandboxError("guest code is not run in this process")
 
     # -- doing ---------------------------------------------------------------------
 
     def work(self, asked: Mapping[str, Any]) -> Callable[..., Any]:
-        """Return the function that does what a worker asks for, to be called with its arguments.
+        """Return the function that carries out a request, to be called with its arguments.
 
         Raises:
-            ProtocolError: it asks for what nobody can.
+            ProtocolError: no worker makes such a request.
         """
         target = self.found(asked.get("of"))
         what, name = asked.get("what"), asked.get("name")
@@ -216,7 +215,7 @@ class Exports(KeptCode):
         if what == "call":
             return target  # type: ignore[no-any-return]  # what is no function says so when it is called
         if type(name) is not str:
-            raise ProtocolError("the worker names an attribute by something else")
+            raise ProtocolError("the worker names an attribute by something other than a text")
         read, write, delete = (self.monitor.builtins[f"{each}attr"] for each in ("get", "set", "del"))
         if what == "get":
             return functools.partial(read, target, name)
@@ -228,7 +227,7 @@ class Exports(KeptCode):
             return functools.partial(_method_call, read, target, name)
         if what == "operator" and name in OPERATORS and _has_own(type(target), name):
             return functools.partial(getattr(type(target), name), target)
-        raise ProtocolError(f"the worker asks for {str(what)[:80]!r}, which nothing can do")
+        raise ProtocolError(f"the worker asks for {str(what)[:80]!r}, which is no request")
 
 
 _OF_CLASSES = (types.MethodDescriptorType, types.ClassMethodDescriptorType)
@@ -244,7 +243,7 @@ def _description(text: str) -> Mapping[str, Any]:
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
-        raise ProtocolError("an object is described by something else")
+        raise ProtocolError("an object is described wrongly")
     return found
 
 
@@ -252,7 +251,7 @@ _ATOMS = (int, float, complex, bool, str, bytes, type(None), type(...))
 
 
 def _is_plain(value: Any) -> bool:
-    """Tell whether the repr of a value runs no code but the interpreter's."""
+    """Return whether the repr of a value runs no code but the interpreter's."""
     if type(value) is tuple:
         return all(map(_is_plain, value))
     if type(value).__module__ in ("types", "typing") and not hasattr(value, "__metadata__"):

@@ -1,8 +1,8 @@
-"""What guest code in a worker gets for functions and objects of the host: each use is asked of the host.
+"""Proxies of host functions and objects in a worker: each use asks the host.
 
-A stub of an object is an instance of a class made for its description, with the object's public
-methods and operators. Attributes are asked for when they are read. What may be asked for is not
-decided here, but by the host.
+The stub of an object is an instance of a class made for its description, with the object's public
+methods and operators. Attributes are asked for when they are read. The host decides which requests are
+allowed, not this module.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, NoReturn, Protocol
 
 from agex.isolation.rpc import signatures
 
-__all__ = ["Asker", "LiveStub", "Record", "Stubs"]
+__all__ = ["Asker", "InputsRecord", "LiveStub", "Stubs"]
 
 
 class Asker(Protocol):
@@ -23,7 +23,7 @@ class Asker(Protocol):
     def __call__(self, what: str, of: int | str, name: str | None, args: Any, kwargs: Any) -> Any: ...
 
 
-class Record(SimpleNamespace):
+class InputsRecord(SimpleNamespace):
     """Values as attributes, read-only: the inputs of a task."""
 
     def __setattr__(self, name: str, value: Any) -> NoReturn:
@@ -86,11 +86,11 @@ class Stubs:
         self._classes: dict[str, type] = {}
 
     def of(self, stub: object) -> int | str | None:
-        """Return what a stub stands for; None for what is none."""
+        """Return the number or name of a stub's object; None for any other value."""
         return self._of.get(id(stub))
 
     def get(self, which: int | str, about: Mapping[str, Any]) -> Any:
-        """Return the stub of an object of the host."""
+        """Return the stub of a host object."""
         if which not in self._made:
             makers = {"function": self._function, "object": self._object, "class": self._constructor}
             made = makers[about["kind"]](which, about)
@@ -116,7 +116,7 @@ class Stubs:
         return made
 
     def _constructor(self, which: int | str, about: Mapping[str, Any]) -> type:
-        """Make the class of objects that the host makes: calling it asks for one."""
+        """Make the proxy of a host class: calling it asks the host for an instance."""
         ask, cls = self._ask, self._class(about)
 
         def new(_: type, /, *args: Any, **kwargs: Any) -> Any:
@@ -164,7 +164,7 @@ def _asking(what: str, name: str) -> Callable[..., Any]:
 
 
 def _exit(self: Any, kind: Any, error: Any, traceback: Any) -> Any:
-    """Leave a context: of an error, the host is told that there was one and what it said."""
+    """Leave a context: the host gets the text of an error, not the error itself."""
     ask: Asker = _ASK.__get__(self)
     told = (None, None, None) if error is None else (Exception, f"{kind.__name__}: {error}", None)
     return ask("operator", _OF.__get__(self), "__exit__", told, {})
@@ -180,7 +180,7 @@ def _dress(function: Any, name: str, about: Mapping[str, Any]) -> Any:
 
 
 def _awaitable(call: Callable[..., Any]) -> Callable[..., Any]:
-    """Return what gives something to await in code that awaits, and the result in other code."""
+    """Return a function that returns an awaitable in asynchronous code, and the result in other code."""
 
     def bridge(*args: Any, **kwargs: Any) -> Any:
         return _later(call, args, kwargs) if _awaits() else call(*args, **kwargs)
@@ -189,7 +189,7 @@ def _awaitable(call: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _awaits() -> bool:
-    """Tell whether an event loop runs here: then what is asynchronous is awaited."""
+    """Return whether an event loop runs here: then asynchronous functions are awaited."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:

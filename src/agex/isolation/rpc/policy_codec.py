@@ -1,4 +1,4 @@
-"""A policy as bytes from the host to its workers: the grants that made it, to be repeated there.
+"""Codec of a policy from the host to its workers: its grants, to be repeated there.
 
 Classes and patterns go by cloudpickle, which only ever travels in this direction. Functions and
 live objects stay in the host; the worker gets their descriptions.
@@ -16,9 +16,9 @@ from typing import Any
 import cloudpickle
 
 from agex.errors import DefinitionError
+from agex.isolation.rpc.class_pickler import by_value
 from agex.isolation.rpc.host_proxies import LiveStub
-from agex.isolation.worker.class_pickler import by_value
-from agex.isolation.worker.module_sources import is_users
+from agex.isolation.rpc.module_sources import is_users
 from agex.sandbox import Policy
 from agex.sandbox.policy.policy import Grant
 
@@ -28,7 +28,7 @@ _STAYS = "stays"
 
 
 def granted(policy: Policy) -> dict[str, Any]:
-    """Return the functions, live objects and some classes of a policy, by name: what stays in the host."""
+    """Return the objects of a policy that stay in the host, by name."""
     found: dict[str, Any] = {}
     for grant in policy.grants:
         name = grant.settings.get("name") or getattr(grant.target, "__name__", None)
@@ -51,7 +51,7 @@ class SavedPolicy:
     modules: Sequence[str]
     """Loaded before a worker starts: those registered, and those that definitions name."""
     imports: Sequence[str]
-    """Others that code of the definitions imports when it runs."""
+    """Other modules that code of the definitions imports when it runs."""
 
 
 def save_policy(policy: Policy, classes: Iterable[type]) -> SavedPolicy:
@@ -86,7 +86,7 @@ def save_policy(policy: Policy, classes: Iterable[type]) -> SavedPolicy:
 
 
 def _is_there(cls: type) -> bool:
-    """Return whether a class is of a module that a worker finds by its name."""
+    """Return whether a worker can import the module of a class."""
     return cls.__module__ in sys.modules and cls.__module__ != "__main__" and not is_users(cls.__module__)
 
 
@@ -94,8 +94,8 @@ def load_policy(data: bytes, stub: Callable[[str], Any]) -> tuple[Policy, tuple[
     """Make the policy again, in a worker.
 
     Args:
-        data: what `save_policy` gave, in the host that started this worker.
-        stub: gives what stands for a function or object that stayed in the host.
+        data: from `save_policy`, in the host that started this worker.
+        stub: returns the proxy of a function or object that stayed in the host.
     """
     strict, grants, names, classes = cloudpickle.loads(data)
     policy = Policy(strict=strict)
@@ -113,7 +113,7 @@ def load_policy(data: bytes, stub: Callable[[str], Any]) -> tuple[Policy, tuple[
         else:
             raise DefinitionError(f"a worker knows no grant of kind {kind}")
     policy.names.update(names)
-    policy.cls(LiveStub)  # what may be written to an object of the host is decided there
+    policy.cls(LiveStub)  # the host decides which attributes may be written
     del policy.names[LiveStub.__name__]
     return policy, classes
 

@@ -17,7 +17,7 @@ _EMPTY = inspect.Parameter.empty
 
 
 class Text(str):
-    """Text that stands for a default or an annotation: its repr is itself."""
+    """Text in place of a default or an annotation: its repr is itself."""
 
     __slots__ = ()
 
@@ -30,7 +30,7 @@ def described(function: Callable[..., Any], show: Callable[[Any], str]) -> list[
 
     Args:
         function: any callable.
-        show: gives the text of a default or an annotation.
+        show: returns the text of a default or an annotation.
     """
     try:
         signature = inspect.signature(function, follow_wrapped=False)
@@ -56,7 +56,7 @@ def _shown(value: Any, show: Callable[[Any], str]) -> str | None:
 
 
 def read(found: Any) -> inspect.Signature | None:
-    """Make a signature of what `described` gave.
+    """Make a signature from the result of `described`.
 
     Raises:
         ProtocolError: it is none.
@@ -80,5 +80,5 @@ def _text(value: str | None) -> Any:
     if value is None:
         return _EMPTY
     if type(value) is not str:
-        raise TypeError("a text is none")
+        raise TypeError("a text of a signature is no text")
     return Text(value)

@@ -1,4 +1,4 @@
-"""What sessions of one task have in common: their level, what they may do, and how a worker is had."""
+"""Environment of one task: the level, policy and limits of its sessions, and how a worker is started."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ if TYPE_CHECKING:
     from agex.isolation.rpc.file_rpc import FileRequests
     from agex.sandbox.runtime.workspace_files import Files
 
-__all__ = ["Place", "StaysThere", "Worker"]
+__all__ = ["StaysThere", "TaskEnvironment", "WorkerHandle"]
 
 
-class Worker(Protocol):
-    """A process that serves one session."""
+class WorkerHandle(Protocol):
+    """The host's handle of a process that serves one session."""
 
     channel: Channel
 
     def interrupt(self) -> None:
-        """Have it stop what it runs, at its next check."""
+        """Make it stop its run at the next check."""
 
     def terminate(self) -> None:
-        """Kill it, from any thread: the connection stays open, and whoever reads from it notices."""
+        """Kill it, from any thread: the connection stays open, and its reader notices the end."""
 
     def kill(self) -> str:
         """Kill it with all it started, wait for its end, and say how it ended."""
@@ -37,8 +37,8 @@ class Worker(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
-    """What sessions of one task have in common."""
+class TaskEnvironment:
+    """Settings that the sessions of one task share."""
 
     level: Level
     policy: Policy
@@ -46,14 +46,14 @@ class Place:
     classes: tuple[type, ...]
     granted: Mapping[str, Any]
     """Functions and objects that stay in the host, by name."""
-    start: Callable[[Mapping[str, Any]], Worker]
-    """Starts a worker, given the descriptions of those."""
+    start: Callable[[Mapping[str, Any]], WorkerHandle]
+    """Starts a worker, with the descriptions of the granted objects."""
     walls: tuple[str, ...] = ()
     files: Files | None = None
-    """The workspace of the guest."""
+    """The workspace of guest code."""
 
     def file_requests(self) -> FileRequests | None:
-        """Return what answers the requests of one session for files; None where there is no workspace."""
+        """Return the server of file requests for one session; None where there is no workspace."""
         if self.files is None:
             return None
         from agex.isolation.rpc.file_rpc import FileRequests
@@ -62,7 +62,7 @@ class Place:
 
 
 class StaysThere:
-    """Stands for a variable that cannot leave the worker."""
+    """Marker of a variable that cannot leave the worker."""
 
     def __init__(self, reason: str) -> None:
         self.reason = reason

@@ -1,12 +1,12 @@
-"""Values across the border, by the codec of `agex.values`: never a pickle that calls what it names.
+"""Codec of values between host and worker, over `agex.values`: never a pickle that calls named objects.
 
-What has no form of its own (a function, a live object) stays where it is. Its place is taken by
-a *name*, which the other end turns into something to call or to use from there:
+An object without a form of its own (a function, a live object) stays where it is. A *name* takes its place,
+which the other end turns into a proxy:
 
-``g:{...}``     a function of the guest, by number, with its signature
-``h:{...}``     an object of the host, by number, with what can be done with it
-``n:NAME``      what the policy grants under a name
-``m:NAME``      a module that the guest may import
+``g:{...}``     a guest function, by number, with its signature
+``h:{...}``     a host object, by number, with what can be done with it
+``n:NAME``      an object that the policy grants under a name
+``m:NAME``      a module that guest code may import
 anything else   a granted module, class or builtin, see `agex.sandbox.host_names`
 """
 
@@ -14,13 +14,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 from agex import values
 from agex.errors import StateCorrupt
 from agex.isolation.wire.error_codec import ProtocolError
 
-__all__ = ["CannotCross", "Packing", "pack", "pack_groups", "unpack", "unpack_groups"]
+__all__ = [
+    "CannotCross",
+    "Packing",
+    "is_kept",
+    "pack",
+    "pack_groups",
+    "session_groups",
+    "session_header",
+    "unpack",
+    "unpack_groups",
+]
 
 _MOST_GROUPS = 10_000
 
@@ -42,9 +53,9 @@ def pack(value: Any, what: str, *, allow: values.Allow, guest: values.GuestCode)
 
     Args:
         value: any.
-        what: what it is called in an error.
+        what: its name in an error.
         allow: classes whose instances cross by their fields.
-        guest: names what does not cross.
+        guest: names objects that do not cross.
 
     Raises:
         CannotCross: with the path to each part that cannot, and why.
@@ -76,10 +87,10 @@ def unpack(
     """Decode one value.
 
     Args:
-        header: what `pack` gave.
-        parts: the same.
+        header: from `pack`.
+        parts: from `pack`.
         allow: classes whose instances may be made.
-        guest: finds what is named.
+        guest: finds named objects.
         origin: the level that it comes from, where that is not to be trusted.
 
     Raises:
@@ -95,7 +106,7 @@ def unpack(
 
 
 def pack_groups(groups: Iterable[values.Group]) -> Packing:
-    """Give groups as they are."""
+    """Return groups as they are."""
     header: list[Any] = []
     parts: list[bytes | memoryview] = []
     for group in groups:
@@ -108,13 +119,13 @@ def pack_groups(groups: Iterable[values.Group]) -> Packing:
 
 
 def unpack_groups(header: Any, parts: Sequence[memoryview]) -> list[values.Group]:
-    """Give groups as they were sent. They are not decoded: nothing in them is looked at.
+    """Return groups as they were sent, without decoding them.
 
     Raises:
         ProtocolError: there are none.
     """
     if type(header) is not list or len(header) > _MOST_GROUPS:
-        raise ProtocolError("variables are described by something else")
+        raise ProtocolError("variables are described wrongly")
     found: list[values.Group] = []
     at = 0
     for one in header:
@@ -166,3 +177,53 @@ def _is_reasons(found: Any) -> bool:
     return type(found) is list and all(
         type(one) is list and len(one) == 3 and all(type(text) is str for text in one) for one in found
     )
+
+
+def session_header(
+    given: Mapping[str, Any], bound: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the header that describes names to a worker, and their values, task inputs one by one.
+
+    Args:
+        given: names and their values.
+        bound: the bound names among them, and others.
+    """
+    records = {
+        name: vars(value)
+        for name, value in given.items()
+        if type(value) is not dict and isinstance(value, SimpleNamespace)
+    }
+    plain = {name: value for name, value in given.items() if name not in records}
+    for fields in records.values():
+        plain.update({name: value for name, value in fields.items() if name not in plain})
+    header = {
+        "bound": [name for name in plain if name in bound],
+        "kept": [name for name in plain if name in bound and is_kept(bound[name])],
+        "records": {name: list(fields) for name, fields in records.items()},
+    }
+    return header, plain
+
+
+def session_groups(
+    plain: Mapping[str, Any], level: str, *, allow: values.Allow, guest: values.GuestCode
+) -> list[values.Group]:
+    """Return values as groups; the groups of a worker go back unchanged.
+
+    Raises:
+        CannotCross: one can neither be copied nor used from there.
+    """
+    whole = list(values.packed_groups(plain))
+    rest = {name: plain[name] for name in plain.keys() - {n for g in whole for n in g.names}}
+    rest = values.opened(rest, allow=allow, guest=guest)
+    groups = values.encode(rest, allow=allow, guest=guest) if rest else []
+    for group in groups:
+        for lost in group.lost.values():
+            raise CannotCross(
+                f"{lost[0].path} ({lost[0].type}) cannot be used at isolation={level!r}: {lost[0].reason}"
+            )
+    return [*whole, *groups]
+
+
+def is_kept(value: Any) -> bool:
+    """Return whether a bound value is returned: a dict is, with the items that guest code put in."""
+    return type(value) is dict or type(value) is values.Packed

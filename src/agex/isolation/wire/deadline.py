@@ -1,4 +1,4 @@
-"""When a run is late, as the host sees it."""
+"""Deadline of a run, as the host counts it."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ import contextlib
 import time
 from collections.abc import Iterator
 
-__all__ = ["Clock"]
+__all__ = ["RunClock"]
 
 
-class Clock:
-    """Counts the seconds of a run. It stands still while the host works for the guest.
+class RunClock:
+    """Clock of a run. It stands still while the host works for guest code.
 
-    While it is *lent*, code of the guest's that the host calls has it again.
+    While it is *lent*, it counts again for guest code that the host calls.
 
     Args:
-        seconds: that there are; None for no end.
-        of_guest: whether it is guest code that takes them, and not a chore of the worker's.
+        seconds: until the run is late; None for never.
+        of_guest: whether guest code takes them, and not a chore of the worker.
 
     Attributes:
         due: when the run is late, on `time.monotonic`; None for never.
-        stood: for how many seconds it stood still so far.
+        stood: seconds for which it stood still so far.
     """
 
     def __init__(self, seconds: float | None, *, of_guest: bool = True) -> None:
@@ -33,7 +33,7 @@ class Clock:
 
     @property
     def stands(self) -> bool:
-        """Whether it stands still, also for code of the guest's."""
+        """Whether it stands still, also for guest code."""
         return self._since is not None and not self._is_lent
 
     @contextlib.contextmanager
@@ -44,7 +44,7 @@ class Clock:
 
     @contextlib.contextmanager
     def lent(self) -> Iterator[None]:
-        """Stand still for the length of a block, but for code of the guest's in it: see `counted`."""
+        """Stand still for the length of a block, but for guest code in it: see `counted`."""
         with self._standing(is_lent=True):
             yield
 

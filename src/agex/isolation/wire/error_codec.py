@@ -1,4 +1,4 @@
-"""Errors across the border: by the name of their class and their plain arguments, never as objects.
+"""Codec of errors between host and worker: class name and plain arguments, never an object.
 
 An error of a class that both ends know (a builtin, one of agex, a registered one) comes out
 as one of that class. Any other comes out as one of a class made for it, of the same name,
@@ -22,11 +22,11 @@ _ARGS = 20
 _BASES = 20
 
 Finder = Callable[[str], type | None]
-"""Gives a registered class by its full name."""
+"""Returns a registered class by its full name."""
 
 
 class ProtocolError(Exception):
-    """The other end sent what no message is. It cannot be trusted to send anything else."""
+    """The other end violated the protocol. Nothing else that it sends can be trusted."""
 
 
 class WorkerGone(Exception):
@@ -34,7 +34,7 @@ class WorkerGone(Exception):
 
 
 class OutOfMemory(str):
-    """How a worker ended that was killed because it took more memory than it may."""
+    """The end of a worker that was killed because it took too much memory."""
 
     __slots__ = ()
 
@@ -43,7 +43,7 @@ class WorkerLost(errors.EvalError):
     """The worker is not usable any more; the text says why."""
 
     memory: str | None = None
-    """How it ended, if that was for its memory."""
+    """Its end, if it was killed for its memory."""
 
 
 def _known() -> dict[str, type[Exception]]:
@@ -64,8 +64,8 @@ def pack_error(error: BaseException, text: str) -> dict[str, Any]:
     """Describe an error.
 
     Args:
-        error: whose class may be the guest's: it is asked for nothing but its class and arguments.
-        text: what it says, made where that is safe.
+        error: of any class, also a guest class: only its class and arguments are read.
+        text: its message, made where that is safe.
     """
     args = _arguments(error)
     is_plain = len(args) <= _ARGS and all(_is_plain(each) for each in args)
@@ -88,7 +88,7 @@ def _arguments(error: BaseException) -> tuple[Any, ...]:
 
 
 def _is_plain(value: Any) -> bool:
-    """Tell whether an argument can be told as it is; a syntax error has one that is a tuple."""
+    """Return whether an argument can be sent as it is; that of a syntax error is a tuple."""
     if type(value) is tuple:
         return len(value) <= _ARGS and all(type(each) in _PLAIN for each in value)
     return type(value) in _PLAIN
@@ -98,7 +98,7 @@ _SYNTAX = tuple(
     (name, vars(SyntaxError)[name])
     for name in ("msg", "filename", "lineno", "offset", "text", "end_lineno", "end_offset")
 )
-"""Where a syntax error keeps what it says."""
+"""The attributes that hold the message of a syntax error."""
 
 
 def _fields(error: BaseException) -> dict[str, Any]:
@@ -133,7 +133,7 @@ def _full_name(cls: type) -> str:
 
 
 def unpack_error(packed: Any, find: Finder) -> Exception:
-    """Make an error of a description, which may be anybody's.
+    """Make an error from an untrusted description.
 
     Raises:
         ProtocolError: it is none.
@@ -155,7 +155,7 @@ def _unpacked(packed: Any, find: Finder) -> Exception:
     else:
         cls = _made(name, Exception, text)
     shaped = next((base for base in mro_of(cls) if base in _SHAPED), None)
-    if shaped is not None:  # what it says is not its arguments: only its constructor knows how they are kept
+    if shaped is not None:  # its message is not its arguments: only its constructor knows how they are kept
         return _constructed(cls, shaped, args, text, fields)
     solid: Any = next(base for base in mro_of(cls) if module_of(base) == "builtins")
     error: Exception = solid.__new__(cls, *args)
@@ -181,7 +181,7 @@ _SHAPED = frozenset({OSError, SyntaxError, UnicodeError})
 
 def _parts(packed: Any) -> tuple[list[str], list[Any], str, Mapping[str, Any]]:
     if type(packed) is not dict:
-        raise ProtocolError("an error is described by something else")
+        raise ProtocolError("an error is described wrongly")
     mro, args, text, fields = (packed.get(key) for key in ("mro", "args", "text", "fields"))
     if not (
         type(mro) is list
@@ -204,7 +204,7 @@ def _as_tuple(value: Any) -> Any:
 
 
 def _made(full: str, base: type[Exception], text: str) -> type[Exception]:
-    """Make a class that stands for one that only the other end has."""
+    """Make a class in place of one that only the other end has."""
     module, _, name = full.rpartition(".")
     name = name if name.isidentifier() else "UnknownError"
     space = {"__module__": module, "__str__": lambda _: text}

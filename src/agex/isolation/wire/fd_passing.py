@@ -1,4 +1,4 @@
-"""Sending descriptors over a unix socket, and closing those that a forked process must not have."""
+"""Passing of descriptors over a unix socket, and closing of those that a forked process must not have."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def send_order(
 
 
 def receive_order(control: socket.socket) -> tuple[Any, bytes, list[int]]:
-    """Receive what `send_order` sent.
+    """Receive an order of `send_order`.
 
     Raises:
         EOFError: the other end is gone.

@@ -7,9 +7,8 @@
              header (JSON)
              the parts, one after the other, or in a sealed memfd that comes with the header
 
-The other end may be hostile. Every length is checked against a limit before anything is
-reserved for it, a memfd is mapped only if its seals say that nobody can change it any more,
-and whoever waits says until when.
+The other end may be hostile. Every length is checked against a limit before memory is reserved for it, a
+memfd is mapped only if its seals forbid all changes, and every wait has a deadline.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ _MOST_AT_ONCE = 512  # of IOV_MAX, which is 1024 on Linux
 
 @dataclass(frozen=True, kw_only=True)
 class Bounds:
-    """What one frame may be."""
+    """Limits of one frame."""
 
     header: int = 4 << 20
     """Bytes of its header."""
@@ -66,7 +65,7 @@ class Frame:
 
     @property
     def kind(self) -> str:
-        """What the message is."""
+        """The kind of the message."""
         return str(self.header.get("k"))
 
 
@@ -85,7 +84,7 @@ class Stream(Protocol):
         ...
 
     def taken_descriptor(self) -> int | None:
-        """Return the descriptor that came with what was read last, which is the caller's from now on."""
+        """Return the descriptor that came with the last bytes; the caller owns it from now on."""
         ...
 
     def close(self) -> None:
@@ -98,7 +97,7 @@ class Channel:
 
     Raises (all methods):
         WorkerGone: the other end closed the stream.
-        ProtocolError: what came is no frame, or too large.
+        ProtocolError: the bytes are no frame, or too large.
         TimeoutError: nothing, or not all of it, came or could be written until the deadline.
     """
 
@@ -128,7 +127,7 @@ class Channel:
         """Read one frame."""
         length, count, kind, total = _PREFIX.unpack(self._read(_PREFIX.size, deadline))
         if kind not in {_INLINE, _SHARED}:
-            raise ProtocolError(f"a frame is of kind {kind}, which none is")
+            raise ProtocolError(f"a frame is of kind {kind}, which no frame is")
         self._require_within(length, count, total)
         sizes = [size for (size,) in _SIZE.iter_unpack(self._read(_SIZE.size * count, deadline))]
         if sum(sizes) != total:
@@ -191,7 +190,7 @@ def _header(text: bytearray) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def _sealed(views: Sequence[memoryview]) -> Iterator[int]:
-    """Give a memfd with the parts one after the other, which nobody can change any more."""
+    """Return a sealed memfd with the parts one after the other."""
     descriptor = os.memfd_create("agex", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     try:
         for view in views:
@@ -205,7 +204,7 @@ def _sealed(views: Sequence[memoryview]) -> Iterator[int]:
 
 
 def _mapped(descriptor: int | None, size: int) -> memoryview:
-    """Map a sealed memfd, privately: what is written to the mapping stays here."""
+    """Map a sealed memfd, privately: writes to the mapping stay here."""
     if descriptor is None:
         raise ProtocolError("a frame says that its parts are in shared memory, and none came")
     try:

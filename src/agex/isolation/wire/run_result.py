@@ -1,4 +1,4 @@
-"""What a worker says a run came to, read as what anybody may have sent."""
+"""Outcome of a run, read from the untrusted messages of a worker."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NoReturn
 
 from agex.errors import EvalError
-from agex.isolation.wire.deadline import Clock
+from agex.isolation.wire.deadline import RunClock
 from agex.isolation.wire.error_codec import (
     Finder,
     OutOfMemory,
@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 _MOST_NAME = 4096
-"""Characters of what is imported for one variable."""
+"""Characters of the import for one variable."""
 _MOST_TEXT = 4 << 20
 """Bytes of a text that are looked at: far more than any limit of output."""
 
@@ -47,7 +47,7 @@ def read_outcome(
         done: the message.
         output: what was printed so far; the rest is in the message.
         unpack: decodes the value.
-        find: gives a registered class by its full name.
+        find: returns a registered class by its full name.
 
     Raises:
         ProtocolError: it is none.
@@ -71,34 +71,34 @@ def read_outcome(
 
 
 def text_of(part: memoryview) -> str:
-    """Give a part as text, whatever it is."""
+    """Return a part as text; bytes that are none are replaced."""
     return bytes(part[:_MOST_TEXT]).decode("utf-8", "replace")
 
 
 def listed(found: Any) -> Iterable[str]:
-    """Give a list as it came; an empty one for anything else."""
+    """Return a list as it came; an empty one for anything else."""
     return found if type(found) is list else ()
 
 
 def gathered(chars: int) -> Output:
-    """Give what takes in a worker's output, which is cut to *chars* there, with a note."""
+    """Return the buffer for the output of a worker, which cuts it to *chars* with a note."""
     return Output(2 * chars + 1_000)
 
 
 def timed_out(cause: TimeoutError) -> EvalError:
-    """Give the error for a run that was late."""
+    """Return the error for a run that was late."""
     error = EvalError(f"TimeoutError: {cause}")
     error.__cause__ = cause
     return error
 
 
-def lost_because(error: Exception, ended: str, clock: Clock | None) -> str:
-    """Say why a worker is not usable any more, and what is left.
+def lost_because(error: Exception, ended: str, clock: RunClock | None) -> str:
+    """Return the text that says why a worker is not usable any more, and what is left.
 
     Args:
-        error: that came of talking to it.
+        error: of the connection.
         ended: how its process ended.
-        clock: that was running; None where nothing was waited for.
+        clock: the running one; None outside a run and a chore.
     """
     if isinstance(error, TimeoutError) and clock is not None and not clock.of_guest:
         what = (
@@ -118,12 +118,12 @@ def lost_because(error: Exception, ended: str, clock: Clock | None) -> str:
 
 
 def lost_result(lost: EvalError, ending: BaseException | None, stdout: str) -> Result:
-    """Give what a run came to whose worker was lost.
+    """Return the result of a run whose worker was lost.
 
     Args:
         lost: says why.
-        ending: what the host wanted to end the run with.
-        stdout: what was printed before.
+        ending: with which the host wanted to end the run.
+        stdout: printed before.
     """
     error = EvalError(str(lost))
     if isinstance(ending, TimeoutError):
@@ -139,14 +139,14 @@ def lost_result(lost: EvalError, ending: BaseException | None, stdout: str) -> R
 
 
 def refuse(frame: Frame) -> NoReturn:
-    """Raise what there is to say of a message that is none of those that are due."""
+    """Raise the error for a message that the protocol does not allow here."""
     if frame.kind == "fault":
         raise WorkerGone(str(frame.header.get("why"))[:2000])
     raise ProtocolError(f"a message of kind {frame.kind[:40]!r} came out of turn")
 
 
 def modules_of(header: object) -> Iterator[tuple[str, str]]:
-    """Give the variables that are modules, of what a worker may have sent: they are imported under grants."""
+    """Return the variables that are modules, from untrusted data: they are imported under grants."""
     for name, text in header.items() if isinstance(header, dict) else ():
         if type(name) is type(text) is str and is_bindable(name) and len(text) <= _MOST_NAME:
             yield name, text

@@ -1,7 +1,7 @@
-"""The worker's end of the connection: what it tells the host, and what it asks of it.
+"""Channel of a worker to the host: messages, and questions that the host answers.
 
-One side has the turn at any time. The host gives it to the worker with a request; the worker
-gives it back with ``done``, or for a while with ``ask``, in which the host may call back.
+One side has the turn at any time. The host hands it over with a request; the worker hands it back with
+``done``, or for a while with ``ask``, in which the host may call back.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from typing import Any
 
 from agex.isolation.wire.framing import Channel, Frame
 
-__all__ = ["Link", "shielded"]
+__all__ = ["WorkerChannel", "shielded"]
 
 _SIGNALS = {signal.SIGALRM, signal.SIGUSR1}
 
 
 @contextlib.contextmanager
 def shielded() -> Iterator[None]:
-    """Let no time limit strike: half a message would be the end of the connection."""
+    """Block the signals of time limits: half a message would end the connection."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
     try:
         yield
@@ -30,12 +30,12 @@ def shielded() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-class Link:
+class WorkerChannel:
     """Frames to and from the host.
 
     Args:
         channel: to the host.
-        serve: carries out what the host requests while it is asked for something.
+        serve: carries out requests of the host while it answers a question.
     """
 
     def __init__(self, channel: Channel, serve: Callable[[Frame], None]) -> None:
@@ -44,15 +44,15 @@ class Link:
         self._turn = threading.RLock()
 
     def send(self, header: Mapping[str, Any], parts: Sequence[Any] = ()) -> None:
-        """Tell the host something."""
+        """Send the host a message."""
         with self._turn, shielded():
             self._channel.send(header, parts)
 
     def hand_over(self, header: Mapping[str, Any], parts: Sequence[Any] = ()) -> None:
-        """Give the host the turn with a message. `receive` takes it back.
+        """Hand the host the turn with a message. `receive` takes it back.
 
-        Until then nothing is collected: a file of the guest's that is found to be lost is closed, and
-        closing it asks the host, who is not listening.
+        Until then the garbage collector is off: it may close a lost file of guest code, and closing asks the
+        host, which is not listening.
         """
         gc.disable()
         self.send(header, parts)
@@ -65,7 +65,7 @@ class Link:
         return frame
 
     def ask(self, header: Mapping[str, Any], parts: Sequence[Any]) -> Frame:
-        """Ask the host, and do what it wants done before it answers."""
+        """Ask the host, and serve its requests until it answers."""
         with self._turn:
             self.hand_over(header, parts)
             while True:

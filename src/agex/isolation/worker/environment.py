@@ -1,7 +1,7 @@
-"""The surroundings of a worker that come from the host: two kinds of variables, and where modules are.
+"""Environment of a worker that comes from the host: variables for locale and time zone, and the module path.
 
-A worker does not inherit the rest from its host: neither its folder nor its mask of files, nor what it blocks
-and ignores of signals.
+A worker inherits nothing else from its host: neither its folder, nor its file mask, nor its blocked and
+ignored signals.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _GIVEN = (
     "LC_TIME",
     "TZ",
 )
-"""Locale and time zone, each by its full name: anything may stand in a variable ``LC_...`` of a user's."""
+"""Locale and time zone, each by its full name: a variable ``LC_...`` of the user may hold anything."""
 
 PROGRAM = """
 import os
@@ -39,13 +39,13 @@ from agex.isolation.container.init import {entry}
 """
 """Runs a worker that is told the path of its modules by standard input, in a line before all messages.
 
-The arguments of a process are there for all to see, and for what runs in it.
+The arguments of a process are visible to all users, and to code in it.
 """
 
 
 def worker_environment() -> dict[str, str]:
     """Return the variables that a worker is started with: the host's locale and time zone."""
-    host = os.environ  # noqa: TID251 - what of it is given on is decided here
+    host = os.environ  # noqa: TID251 - this function decides which variables are passed on
     return {
         name: host[name] for name in _GIVEN if name in host and not host[name].lstrip(":").startswith("/")
     }
@@ -68,18 +68,18 @@ _IGNORED_BY_PYTHON = {getattr(signal, name) for name in ("SIGPIPE", "SIGXFSZ") i
 
 
 def this_process() -> str:
-    """Return what tells this process from others, also from those that had its number before."""
+    """Return an identity of this process that differs from earlier processes of the same number."""
     return f"{os.getpid()}-{_started(os.getpid())}"
 
 
 def has_ended(process: str) -> bool:
-    """Return whether there is no such process, of those seen from here, that `this_process` told of."""
+    """Return whether the process of an identity from `this_process` has ended, as far as seen from here."""
     number, _, started = process.partition("-")
     return not number.isdigit() or _started(int(number)) != started
 
 
 def _started(number: int) -> str:
-    """Return when a process was started, in ticks since the machine was; nothing where there is none."""
+    """Return the start of a process, in ticks since boot; an empty text where there is none."""
     try:
         about = Path(f"/proc/{number}/stat").read_text(encoding="utf-8", errors="replace")
     except (FileNotFoundError, ProcessLookupError):

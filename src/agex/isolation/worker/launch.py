@@ -1,8 +1,8 @@
-"""Starting workers: the zygotes of a level in this process, and the processes that they fork.
+"""Launcher of workers: the zygotes of a level, and the processes that they fork.
 
-A worker has all that its zygote has in memory. So there is a zygote for each policy, which knows that policy
-alone. It is forked from one that has loaded the modules of the policy, and that from one which has loaded
-nothing: what is loaded for one policy serves another only where both name the same modules.
+A worker has everything in memory that its zygote has. So there is a zygote for each policy, which knows
+that policy alone. It is forked from one that has loaded the modules of the policy, and that from one which
+has loaded nothing: loaded modules serve another policy only where both name the same modules.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from agex.isolation.worker.environment import import_path, worker_environment
 __all__ = ["Launcher", "Order", "WorkerProcess"]
 
 _READY_SECONDS = 30.0
-"""For the first worker of a policy, whose modules are loaded meanwhile; that of others is a millisecond."""
+"""Time for the first worker of a policy, whose modules are loaded meanwhile; others take a millisecond."""
 _END_SECONDS = 5.0
 """The kernel ends a killed process at once, unless it hangs in a driver."""
 _POLICIES = 16
@@ -46,23 +46,23 @@ sys.path[:] = {path}
 from agex.isolation.worker.zygote import main
 main({descriptor}, {namespaces})
 """
-"""Read from standard input: the arguments of a process are there for all to see, and for its workers."""
+"""Read from standard input: the arguments of a process are visible to all users, and to its workers."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Order:
-    """What a worker is to be."""
+    """Order for one worker."""
 
     policy: bytes
     about: Mapping[str, Any] = field(default_factory=dict)
-    """What stays in the host, by name."""
+    """Descriptions of the objects that stay in the host, by name."""
     modules: Sequence[str] = ()
     limits: Mapping[str, Any] = field(default_factory=dict)
     resources: Mapping[str, int] = field(default_factory=dict)
     has_files: bool = False
     """Whether its code has a workspace, in the host."""
     walls: Mapping[str, Any] = field(default_factory=dict)
-    """What the kernel is to hold it in; nothing at level ``process``."""
+    """Its confinement by the kernel; empty at level ``process``."""
 
 
 class WorkerProcess:
@@ -70,8 +70,8 @@ class WorkerProcess:
 
     Args:
         channel: to it.
-        pidfd: of its process, which is this object's from now on.
-        zygote: that buries it.
+        pidfd: of its process; this object owns it from now on.
+        zygote: that waits for its end.
         pid: of its process.
     """
 
@@ -80,12 +80,12 @@ class WorkerProcess:
         self.pid = pid
         self._pidfd = pidfd
         self._zygote = zygote
-        self._lock = threading.Lock()  # of whoever signals it, and whoever closes what is signalled
+        self._lock = threading.Lock()  # held to signal the process, and to close its pidfd
         # In a context of its own: a collection may strike while guest code runs, which may send no signal.
         self._finalizer = weakref.finalize(self, contextvars.Context().run, _end, channel, pidfd)
 
     def interrupt(self) -> None:
-        """Have it stop what it runs, at its next check."""
+        """Make it stop its run at the next check."""
         self._signal(signal.SIGUSR1)
 
     def _signal(self, number: signal.Signals) -> None:
@@ -95,11 +95,11 @@ class WorkerProcess:
                     signal.pidfd_send_signal(self._pidfd, number)
 
     def terminate(self) -> None:
-        """Kill it, from any thread. Whoever talks to it notices; the connection stays theirs to close."""
+        """Kill it, from any thread. The thread that talks to it notices, and closes the connection."""
         self._signal(signal.SIGKILL)
 
     def kill(self) -> str:
-        """Kill it with all it started, wait for its end, and say how it ended; for whoever talks to it."""
+        """Kill it with all it started, and return how it ended; for the thread that talks to it."""
         if not self._finalizer.alive:
             return "it was ended before"
         self._signal(signal.SIGKILL)
@@ -111,7 +111,7 @@ class WorkerProcess:
         return "it does not end" if status is None else _told(status)
 
     def close(self) -> None:
-        """End it, without looking how; for whoever talks to it."""
+        """End it, without looking how; for the thread that talks to it."""
         with self._lock:
             self._finalizer()
 
@@ -132,7 +132,7 @@ def _told(status: int) -> str:
 
 
 class _Zygote:
-    """The host's end of a zygote, which ends with the last that refers to it. Safe to share between threads.
+    """The host's end of a zygote, which ends with the last reference to it. Safe to share between threads.
 
     Args:
         control: to it.
@@ -149,7 +149,7 @@ class _Zygote:
     def ask(
         self, order: Mapping[str, Any], data: bytes = b"", descriptors: Sequence[int] = ()
     ) -> tuple[Any, list[int]]:
-        """Give an order; return the answer, with descriptors.
+        """Send an order; return the answer, with descriptors.
 
         Raises:
             IsolationUnavailable: it could not be carried out.
@@ -163,7 +163,7 @@ class _Zygote:
         return answer, received
 
     def fork(self, order: Mapping[str, Any], data: bytes = b"") -> _Zygote:
-        """Have it fork a zygote, and give that its first order."""
+        """Order it to fork a zygote, and send that its first order."""
         ours, theirs = socket.socketpair()
         forked = _Zygote(ours, self)
         try:
@@ -174,7 +174,7 @@ class _Zygote:
         return forked
 
     def status(self, pid: int) -> int | None:
-        """Return the wait status of a worker that has ended; None where nobody knows it any more."""
+        """Return the wait status of a worker that has ended; None where it is unknown."""
         try:
             answer, _ = self.ask({"do": "status", "pid": pid})
         except (OSError, EOFError, IsolationUnavailable):
@@ -308,7 +308,7 @@ class Launcher:
             self._process = None
 
     def forget(self) -> None:
-        """Let go of what a forked process has of its parent's zygotes: it must not keep them alive."""
+        """Close the connections to a parent's zygotes in a forked process: it must not keep them alive."""
         for zygote in (self._root, *self._of_modules.values(), *self._of_policies.values()):
             if zygote is not None:
                 zygote.close()

@@ -10,11 +10,11 @@ from agex.sandbox import Limits
 __all__ = ["apply_resources", "resources_of"]
 
 _EXTRA_FILES = 16
-"""Descriptors that the interpreter itself may have open beside the guest's."""
+"""Descriptors that the interpreter itself may have open beside those of guest code."""
 
 
 def resources_of(limits: Limits) -> dict[str, int]:
-    """Return what is to be limited in a worker, by name."""
+    """Return the limits of a worker, by name."""
     found = {"core": 0}
     if limits.memory_mb is not None:
         found["memory_mb"] = limits.memory_mb
@@ -31,7 +31,7 @@ def apply_resources(resources: Mapping[str, int]) -> None:
 
 def _memory(megabytes: int) -> None:
     """Let the address space grow by this much from now on."""
-    import resource  # not on every platform: this room is also imported where nothing can be limited
+    import resource  # not on every platform: this module is also imported where nothing can be limited
 
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
     _hard("RLIMIT_AS", pages * resource.getpagesize() + (megabytes << 20))

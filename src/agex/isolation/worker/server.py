@@ -1,7 +1,6 @@
-"""What runs in a worker: one session of guest code, at the command of the host.
+"""Server in a worker: one session of guest code, under the commands of the host.
 
-It is on the wrong side of the border. The host believes nothing of what it says; what is
-checked here is checked for the guest's sake.
+The host believes nothing that it says: checks here only help guest code.
 """
 
 from __future__ import annotations
@@ -18,18 +17,18 @@ from agex import values
 from agex.isolation.rpc.command_rpc import asking, told_transcript
 from agex.isolation.rpc.declarations import declared, told
 from agex.isolation.rpc.file_rpc import HostFiles
-from agex.isolation.rpc.guest_codecs import Given, Stored, Taken
-from agex.isolation.rpc.host_proxies import Record, Stubs
+from agex.isolation.rpc.guest_codecs import InboundCode, OutboundCode, StoredCode
+from agex.isolation.rpc.host_proxies import InputsRecord, Stubs
 from agex.isolation.wire.codec import CannotCross, Packing, pack, pack_groups, unpack, unpack_groups
 from agex.isolation.wire.error_codec import WorkerGone, pack_error, unpack_error
 from agex.isolation.wire.framing import Channel, Frame
-from agex.isolation.wire.worker_channel import Link
+from agex.isolation.wire.worker_channel import WorkerChannel
 from agex.sandbox import Limits, Policy, Result, Sandbox, Session
 from agex.sandbox.runtime import audit_hook as wall
 from agex.sandbox.runtime.output import CAPTURE, Output
 from agex.shell import Terminal, guest_terminal
 
-__all__ = ["Template", "Worker"]
+__all__ = ["Template", "WorkerServer"]
 
 _FLUSH_SECONDS = 0.05
 _FLUSH_CHARS = 4_096
@@ -42,7 +41,7 @@ class _Ended(BaseException):
 
 @dataclass(frozen=True)
 class Template:
-    """What workers of one policy have in common."""
+    """Settings that workers of one policy share."""
 
     policy: Policy
     classes: tuple[type, ...]
@@ -50,7 +49,7 @@ class Template:
 
 
 class _Streamed(Output):
-    """Output whose beginning the host is told as it is printed."""
+    """Output whose beginning is sent to the host as it is printed."""
 
     def __init__(self, limit: int, tell: Callable[[str], None]) -> None:
         super().__init__(limit)
@@ -74,7 +73,7 @@ class _Streamed(Output):
         return size
 
     def _is_due(self, piece: str) -> bool:
-        """Tell whether to tell it now: the first lines at once, for a call into C may follow that hangs."""
+        """Return whether to send it now: the first lines at once, for a call into C may hang after them."""
         if self._flushes < _EAGER_LINES and piece.endswith("\n"):
             return True
         return self._size >= _FLUSH_CHARS or time.monotonic() - self._last >= _FLUSH_SECONDS
@@ -87,24 +86,24 @@ class _Streamed(Output):
         self._tell(piece)
 
     def rest(self) -> str:
-        """Give what the host was not told yet."""
+        """Return the output that was not sent yet."""
         return self.text()[self._told :]
 
 
-class Worker:
-    """One session, served.
+class WorkerServer:
+    """Server of one session.
 
     Args:
         channel: to the host.
-        template: what its code may reach.
-        limits: what one run may use.
+        template: the policy and classes of its code.
+        limits: of one run.
         has_files: whether it has a workspace, in the host.
     """
 
     def __init__(
         self, channel: Channel, template: Template, limits: Limits, *, has_files: bool = False
     ) -> None:
-        self._link = Link(channel, self._serve)
+        self._link = WorkerChannel(channel, self._serve)
         self._requests: Mapping[str, Callable[[Frame], None]] = {
             "put": self._put,
             "run": self._run,
@@ -119,16 +118,16 @@ class Worker:
         files = HostFiles(self.ask) if has_files else None
         self._session = Session(template.policy, limits, {}, files=files, output=self._output)
         sandbox = Sandbox(template.policy, limits=limits)
-        self._given = Given(sandbox, self._session, template.stubs)
-        self._taken = Taken(sandbox, self._session, template.stubs, self._given)
-        self._code = Stored(sandbox, self._session)
+        self._given = OutboundCode(sandbox, self._session, template.stubs)
+        self._taken = InboundCode(sandbox, self._session, template.stubs, self._given)
+        self._code = StoredCode(sandbox, self._session)
         self._allow = values.Allow(template.classes)
         self._inputs: dict[str, Any] = {}
         self._kept: dict[str, Any] = {}
         self._sent: dict[tuple[str, ...], values.Fingerprint] = {}
         self._terminal: Terminal | None = None
         self._is_given = False
-        """Whether variables are taken: code of the guest's that runs meanwhile is asked for by nobody."""
+        """Whether variables are being decoded: guest code that runs meanwhile may not ask the host."""
 
     def run(self) -> None:
         """Serve the host until it hangs up."""
@@ -140,10 +139,10 @@ class Worker:
     # -- asking ----------------------------------------------------------------------
 
     def ask(self, what: str, of: int | str, name: str | None, args: Any, kwargs: Any) -> Any:
-        """Have the host do something for the guest, on the host's time."""
+        """Ask the host to work for guest code, on the host's time."""
         session = self._session
         if what != "file" and (self._is_given or not session.is_running):
-            raise AttributeError("objects of the host are used while code runs, and none does")
+            raise AttributeError("host objects are used only while code runs, and none does")
         with session.paused():
             asked = self._pack((tuple(args), dict(kwargs)), "an argument")
             header = {"k": "ask", "what": what, "of": of, "name": name, "v": asked.header}
@@ -173,11 +172,11 @@ class Worker:
         self._requests[frame.kind](frame)
 
     def _put(self, frame: Frame) -> None:
-        """Take variables, and what is bound beside them."""
+        """Take variables and bound names."""
         self._is_given = True
         found: dict[str, Any] = {}
         for group in unpack_groups(frame.header["g"], frame.parts):
-            own = replace(group, origin="")  # it came from a place of this level, or from the host
+            own = replace(group, origin="")  # it came from a worker of this level, or from the host
             found.update(values.decode(own, allow=self._allow, guest=self._taken))
         bound = set(frame.header["bound"])
         self._session.add({name: value for name, value in found.items() if name not in bound})
@@ -188,7 +187,7 @@ class Worker:
         for name, fields in frame.header["records"].items():
             record = {field: found[field] for field in fields}
             self._inputs.update(record)
-            self._session.bind(name, Record(**record))
+            self._session.bind(name, InputsRecord(**record))
         self._session.import_again(frame.header["modules"])
         self._note(found)
         self._is_given = False
@@ -203,7 +202,7 @@ class Worker:
             self._finish(session.run(source, filename, echo=echo), mark)
 
     def _script(self, frame: Frame) -> None:
-        """Run shell commands: the shell is here, commands of the host's are asked of it."""
+        """Run shell commands: the shell runs here, and asks the host for host commands."""
         if self._terminal is None:
             commands = {name: asking(name, self.ask) for name in frame.header["commands"]}
             self._terminal = guest_terminal(self._session, commands)
@@ -224,12 +223,12 @@ class Worker:
         self._finish(result, mark, with_value=True)
 
     def _finish(self, result: Result, mark: int, *, with_value: bool = False) -> None:
-        """Tell the host what a run came to.
+        """Send the host the outcome of a run.
 
         Args:
             result: of the run.
-            mark: how many runs were going on around it, by their outputs.
-            with_value: give the value too.
+            mark: the number of runs around it, by their outputs.
+            with_value: send the value too.
         """
         value = Packing(0)
         if with_value and result.error is None and result.stopped is None:
@@ -238,7 +237,7 @@ class Worker:
             except CannotCross as error:
                 result.error, result.traceback = error, f"TypeError: {error}"
         texts = [self._outputs[mark].rest(), result.echo or "", result.traceback]
-        del self._outputs[mark:]  # code that was made again meanwhile had some of its own
+        del self._outputs[mark:]  # code that was made again meanwhile printed to its own
         header = {
             "k": "done",
             "error": None if result.error is None else pack_error(result.error, _said(result)),
@@ -260,13 +259,13 @@ class Worker:
         return self._outputs[-1]
 
     def _tell(self, text: str) -> None:
-        # The second wall lets no guest code use a socket, and this is ours.
+        # The audit hook lets no guest code use a socket, and this one belongs to the worker.
         wall.call_as_host(self._link.send, {"k": "out"}, [text.encode("utf-8", "surrogatepass")])
 
     # -- variables -------------------------------------------------------------------
 
     def _get(self, frame: Frame) -> None:
-        """Give one variable as a value of the host's."""
+        """Send the host one variable as a value."""
         value = self._session.look_up(frame.header["name"])
         try:
             packed = self._pack(value, frame.header["name"])
@@ -276,14 +275,14 @@ class Worker:
             self._link.hand_over({"k": "done", "v": packed.header}, packed.parts)
 
     def _declare(self, frame: Frame) -> None:
-        """Give what a function says of itself; nothing for one that the guest did not write."""
+        """Send the declaration of a function; None for one that guest code did not write."""
         function: Any = self._given.function(frame.header["id"])
         session = self._session
         is_own = session.is_guest_function(function)
         self._link.hand_over({"k": "done", "d": told(declared(function), session) if is_own else None})
 
     def _sync(self, frame: Frame) -> None:
-        """Give the variables that changed since they were sent, and the names of all."""
+        """Send the variables that changed since they were sent, and the names of all."""
         variables = self._variables()
         groups = list(self._changed(variables))
         packed = pack_groups(groups)
@@ -293,7 +292,7 @@ class Worker:
         self._link.hand_over(header, packed.parts)
 
     def _variables(self) -> dict[str, Any]:
-        """Give what a state keeps: the inputs are the host's own until their names are bound anew."""
+        """Return the variables that a state keeps: inputs only once their names are bound anew."""
         modules = self._session.modules
         found = {
             name: value
@@ -304,7 +303,7 @@ class Worker:
         return {**found, **self._kept}
 
     def _note(self, found: Mapping[str, Any]) -> None:
-        """Note how variables look that the host has."""
+        """Note the fingerprints of variables that the host has."""
         variables = self._variables()
         for _ in self._changed({name: variables[name] for name in variables.keys() & found.keys()}):
             pass
@@ -321,7 +320,7 @@ class Worker:
                 yield group
 
     def _keep(self, frame: Frame) -> None:
-        """Give functions of the guest as source and captured values: they outlive this worker."""
+        """Send guest functions as source and captured values: they outlive this worker."""
         functions = {f"f{number}": self._given.function(number) for number in frame.header["ids"]}
         packed = pack_groups(
             values.encode(functions, allow=self._allow, guest=self._code) if functions else []
@@ -330,7 +329,7 @@ class Worker:
 
 
 def _said(result: Result) -> str:
-    """Give what an error says, from the text of it that was made under limits."""
+    """Return the message of an error, from the text of it that was made under limits."""
     args = vars(BaseException)["args"].__get__(result.error)
     if len(args) == 1 and type(args[0]) is str:
         return str(args[0])

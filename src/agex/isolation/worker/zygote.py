@@ -1,12 +1,12 @@
-"""The process that workers are forked from: an interpreter with the registered modules loaded.
+"""Zygote: the process that workers are forked from, an interpreter with the registered modules loaded.
 
 The host starts the first as a clean interpreter. It runs no guest code and trusts the host. It divides into
 zygotes that load modules, and these into some that know one policy each and fork a worker for each task, in
-one to three milliseconds. Each buries what it forked: when a worker ends, its whole process group is killed
-before its number can be given to another process.
+one to three milliseconds. Each waits for its children: when a worker ends, its whole process group is
+killed before its number can be reused.
 
-A zygote ends when the host does, because the connection to the host closes then; and what it forked ends
-when it does, because the kernel kills it (``PR_SET_PDEATHSIG``).
+A zygote ends when the host does, because the connection to the host closes then. Its children end with it,
+because the kernel kills them (``PR_SET_PDEATHSIG``).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from agex.isolation.wire.fd_passing import close_all_but, receive_order, send_or
 from agex.isolation.wire.framing import Channel, SocketStream
 from agex.isolation.worker.environment import reset_signals
 from agex.isolation.worker.rlimits import apply_resources
-from agex.isolation.worker.server import Template, Worker
+from agex.isolation.worker.server import Template, WorkerServer
 from agex.sandbox import Limits
 
 __all__ = ["main"]
@@ -52,7 +52,7 @@ class Zygote:
         self._forked: dict[int, int] = {}
         """Process number to pidfd."""
         self._ended: dict[int, int] = {}
-        """Process number to wait status, of workers whose end nobody asked for yet."""
+        """Process number to wait status, of ended workers whose status the host has not asked for."""
         self._template: Template | None = None
         self._ask: Any = None
 
@@ -70,7 +70,7 @@ class Zygote:
                     self._obey(order, data, descriptors)
 
     def _ready(self) -> list[int]:
-        """Wait until the host wants something or a forked process has ended."""
+        """Wait until the host sends an order or a forked process has ended."""
         poll = select.poll()
         for descriptor in (self._control.fileno(), *self._forked.values()):
             poll.register(descriptor, select.POLLIN)
@@ -101,7 +101,7 @@ class Zygote:
         send_order(self._control, answer, b"", given)
 
     def _status(self, pid: int) -> int:
-        """Return how a worker ended, which the host knows it did."""
+        """Return the wait status of a worker that the host knows to have ended."""
         if pid in self._forked:
             self._bury(self._forked[pid])
         return self._ended.pop(pid)
@@ -110,7 +110,7 @@ class Zygote:
         pid = next(pid for pid, each in self._forked.items() if each == pidfd)
         os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(pid, signal.SIGKILL)  # what it left; its number is its own until it is waited for
+            os.killpg(pid, signal.SIGKILL)  # its group; the number is reserved until it is waited for
         _, self._ended[pid] = os.waitpid(pid, 0)
         os.close(self._forked.pop(pid))
         while len(self._ended) > 1000:
@@ -135,12 +135,12 @@ class Zygote:
         try:
             self._part(connection, own)
             self._control = socket.socket(fileno=_CONNECTION)
-        except BaseException:  # noqa: BLE001 - the parent's answers are not this process's to give
+        except BaseException:  # noqa: BLE001 - this process must not answer in place of its parent
             os._exit(1)
         return True
 
     def _part(self, connection: int, parent: int) -> None:
-        """Keep nothing of the parent but what it has loaded; in a process that was forked from it."""
+        """Keep only the loaded modules of the parent, in a process that was forked from it."""
         _die_with_parent(parent)
         os.setsid()
         os.dup2(connection, _CONNECTION)
@@ -159,7 +159,7 @@ class Zygote:
         return pid
 
     def _become(self, order: Mapping[str, Any], connection: int, zygote: int) -> None:
-        """Be a worker, to the end of this process."""
+        """Run a worker until this process ends."""
         status = 1
         try:
             self._part(connection, zygote)
@@ -168,14 +168,14 @@ class Zygote:
                 os.dup2(silent, standard)
             os.close(silent)
             signal.set_wakeup_fd(-1)
-            sys.dont_write_bytecode = True  # of what a library imports late: the wall would refuse it
+            sys.dont_write_bytecode = True  # of a library's late imports: the audit hook would refuse it
             stream = SocketStream(socket.socket(fileno=_CONNECTION))
-            stream.shares_memory = not order["walls"]  # behind them, no memory is made that no limit counts
+            stream.shares_memory = not order["walls"]  # under them, every limit counts all memory
             channel = Channel(stream)
             _confine(order, channel)
             assert self._template is not None
             limits = Limits(**order["limits"])
-            worker = Worker(channel, self._template, limits, has_files=order["has_files"])
+            worker = WorkerServer(channel, self._template, limits, has_files=order["has_files"])
             self._ask = worker.ask
             _serve(worker, channel)
             status = 0
@@ -205,8 +205,8 @@ def _load(name: str) -> None:
         ) from error
 
 
-def _serve(worker: Worker, channel: Channel) -> None:
-    """Serve the host to its end; tell it of a fault of ours."""
+def _serve(worker: WorkerServer, channel: Channel) -> None:
+    """Serve the host to its end; report a fault of the worker."""
     try:
         worker.run()
     except Exception as error:
@@ -216,11 +216,11 @@ def _serve(worker: Worker, channel: Channel) -> None:
 
 
 def _confine(order: Mapping[str, Any], channel: Channel) -> None:
-    """Put up what holds this process, and tell the host that it stands, or what does not."""
+    """Confine this process, and report to the host that it is confined, or which mechanism failed."""
     try:
         apply_resources(order["resources"])
         if order["walls"]:
-            from agex.isolation.kernel.lockdown import enclose
+            from agex.isolation.lockdown.linux import enclose
 
             enclose(order["walls"])
             _forget_folders(order["walls"]["readable"])
@@ -241,7 +241,7 @@ def _granted(stubs: Stubs, about: Mapping[str, Any], name: str) -> Any:
 
 
 def _die_with_parent(parent: int) -> None:
-    """Have the kernel kill this process when its parent ends."""
+    """Let the kernel kill this process when its parent ends."""
     _end_with_parent()
     if os.getppid() != parent:
         os._exit(1)  # it ended before that
@@ -254,7 +254,7 @@ def _end_with_parent() -> None:
 
 def _move_on(descriptor: int) -> None:
     """Go on in a child, the first process of a namespace of its own; end when it ends."""
-    from agex.isolation.kernel.namespaces import own_processes
+    from agex.isolation.lockdown.namespaces import own_processes
 
     own_processes()
     child = os.fork()
@@ -267,11 +267,13 @@ def _move_on(descriptor: int) -> None:
 
 
 def main(descriptor: int, namespaces: bool = False) -> None:
-    """Be a zygote for the host at the other end of a socket."""
+    """Run a zygote for the host at the other end of a socket."""
     reset_signals()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the keyboard's goes to the whole group; the host decides
+    signal.signal(
+        signal.SIGINT, signal.SIG_IGN
+    )  # one from the keyboard goes to the whole group; the host decides
     os.setsid()
     if namespaces:
         _move_on(descriptor)
     Zygote(socket.socket(fileno=descriptor)).run()
-    os._exit(0)  # no modules' own work at the end of an interpreter: that would be done by each zygote
+    os._exit(0)  # without exit handlers of modules, which each zygote would run

@@ -1,8 +1,8 @@
-"""The messages of an Arrow stream, looked at before a library reads them.
+"""Check of an Arrow stream, message by message, before a library reads it.
 
 A few bytes can say a lot of memory in two ways: buffers that are compressed, and buffers that several
-columns share. Nothing that the encoder writes does either, so both are refused, by what the messages say of
-themselves, before anything is allocated. pyarrow's public functions tell neither.
+columns share. The encoder writes neither, so both are refused, from the headers of the messages, before
+anything is allocated. pyarrow's public functions show neither.
 
 The form is that of https://arrow.apache.org/docs/format/Columnar.html (encapsulated messages, File
 `Message.fbs`); the numbers of fields below are their places in the tables there.
@@ -15,7 +15,7 @@ from typing import Any
 
 __all__ = ["require_plain"]
 
-_MARK = b"\xff\xff\xff\xff"  # what each message begins with, since Arrow 0.15
+_MARK = b"\xff\xff\xff\xff"  # the beginning of each message, since Arrow 0.15
 _SCHEMA, _DICTIONARY, _BATCH = 1, 2, 3  # kinds of messages
 _HEADER_TYPE, _HEADER, _BODY_LENGTH, _CUSTOM = 1, 2, 3, 4  # fields of a message
 _DATA = 1  # field of a batch of a dictionary: the batch in it
@@ -23,7 +23,7 @@ _BUFFERS, _COMPRESSION = 2, 3  # fields of a batch
 
 
 def require_plain(data: Any) -> None:
-    """Refuse a stream of which some bytes would become more in memory.
+    """Refuse a stream whose bytes would become more in memory.
 
     Raises:
         ValueError: a buffer is compressed or there twice, or these are no messages.
@@ -47,12 +47,12 @@ def require_plain(data: Any) -> None:
 
 
 def _body_of(message: _Table) -> int:
-    """Return how many bytes come after a message, which must be plain."""
+    """Return the number of bytes that follow a message, and refuse a message that is not plain."""
     kind, body = message.number(_HEADER_TYPE, "<B"), message.number(_BODY_LENGTH, "<q")
     if kind not in {_SCHEMA, _DICTIONARY, _BATCH} or body < 0:
         raise ValueError("an Arrow stream with a message of another kind")
     if kind != _SCHEMA:
-        # Arrow 0.17 said there that a batch was compressed, and is still understood.
+        # Arrow 0.17 noted compression there, and readers still understand it.
         if message.has(_CUSTOM):
             raise ValueError("an Arrow batch with metadata of its own")
         header = message.table(_HEADER)

@@ -12,9 +12,9 @@ from collections.abc import Callable
 from typing import Any
 
 from agex._interpreter.type_slots import module_of, mro_of, name_of
+from agex.values.adapters import library
 from agex.values.adapters.arrow_ipc import require_plain
-from agex.values.base.library_import import library
-from agex.values.checks.decode_budget import size_of, spend
+from agex.values.base.decode_budget import size_of, spend
 
 __all__ = ["CONSTRUCTORS", "find_kind"]
 
@@ -132,10 +132,10 @@ def _digest(data: Any) -> bytes:
 
 
 def make_polars(data: Any, digest: bytes) -> Any:
-    """Read a table of polars, which ends the process over some bytes that it did not write."""
+    """Read a polars table. Some bytes that polars did not write would end the process."""
     if _digest(data) != digest:
         raise ValueError("a table of polars whose bytes are damaged")
-    require_plain(data)  # the digest is the writer's own
+    require_plain(data)  # a hostile writer makes its own digest
     _checked(data)
     try:
         return library("polars").read_ipc_stream(io.BytesIO(data))
@@ -146,7 +146,7 @@ def make_polars(data: Any, digest: bytes) -> Any:
 
 
 def _checked(data: Any) -> None:
-    """Let pyarrow look at the bytes first, where it is installed: it checks what it reads."""
+    """Let pyarrow read the bytes first, where it is installed: it checks them."""
     try:
         pa = library("pyarrow")
     except ModuleNotFoundError:
@@ -179,13 +179,13 @@ def make_figure(form: dict[str, Any]) -> Any:
 
 
 _FIGURE = 64 * 1024
-"""What a figure counts, of which even an empty one takes milliseconds."""
+"""Cost of a figure: even an empty one takes milliseconds."""
 _PART = 256
-"""What each of its dicts and lists counts."""
+"""Cost of each of its dicts and lists."""
 
 
 def _size_of_form(form: Any, depth: int = 0) -> int:
-    """Return what the form of a figure counts as the tree that it becomes, where parts may be there twice.
+    """Return the cost of a figure's plain form, counted as a tree: a shared part counts each time.
 
     Raises:
         StateCorrupt: it is larger than the bytes pay for.

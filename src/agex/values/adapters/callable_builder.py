@@ -1,7 +1,7 @@
-"""What a stream may call to make what can be called and belongs to the standard library.
+"""Constructors of callables of the standard library.
 
-Names in a stream may come from anyone who can write the store. A name leads to what guest code may use and
-nothing else; what is called here is one of a few functions, which only make something of what they are given.
+Names in a stream may come from anyone who can write the store. A name leads only to objects that guest code
+may use. The few functions called here build an object from their arguments, and do nothing else.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from agex.values.base.type_checks import is_a, is_class, is_function
 __all__ = ["GETTERS", "LIBRARY", "CallableBuilder", "exact", "made_of", "missing", "missing_host"]
 
 GETTERS = frozenset({"operator:attrgetter", "operator:itemgetter", "operator:methodcaller"})
-"""Classes of the standard library whose instances can be called, by the names that a guest has for them."""
+"""Classes of the standard library whose instances can be called, by their names in guest code."""
 
 LIBRARY = GETTERS | {
     "contextlib:asynccontextmanager", "contextlib:contextmanager", "functools:lru_cache",
     "functools:singledispatch",
 }  # fmt: skip
-"""What is called with what is stored: each only makes something of it."""
+"""Functions called with stored values: each only builds an object from them."""
 
 _METHODS = (
     types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.MethodDescriptorType,
@@ -42,7 +42,7 @@ class CallableBuilder:
     _dressed: dict[int, Any]
 
     def hosts_method(self, owner: Any, name: str) -> Any:
-        """Read a method of a class or an object of the host, in a handle."""
+        """Read a method of a class or a host object, in a handle."""
         owner = unwrapped(owner)
         if type(owner) is NotKept:
             return owner
@@ -57,7 +57,7 @@ class CallableBuilder:
         return Handle(found)
 
     def getter(self, kind: str, args: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
-        """Make what ``operator.itemgetter`` and its like make, in a handle."""
+        """Make an ``operator.itemgetter`` or one of its siblings, in a handle."""
         if type(kind) is not str or kind not in GETTERS:
             raise StateCorrupt("a stored function that reads is of no known kind")
         made = self._of_library(kind)
@@ -67,7 +67,7 @@ class CallableBuilder:
         return Handle(made(*map(unwrapped, args), **given))
 
     def comparing(self, function: Any) -> Any:
-        """Make what ``functools.cmp_to_key`` makes of a function, in a handle."""
+        """Call ``functools.cmp_to_key`` on a function, and put the result in a handle."""
         return made_of(function, functools.cmp_to_key)
 
     def property_(self, read: Any, write: Any, delete: Any, doc: str | None) -> Any:
@@ -78,7 +78,7 @@ class CallableBuilder:
         return lost or Handle(property(read, write, delete, None if doc is None else exact(doc)))
 
     def dispatcher(self, function: Any) -> Any:
-        """Make what ``functools.singledispatch`` makes of a function, in a handle; see `fill_dispatcher`."""
+        """Call ``functools.singledispatch`` on a function, in a handle; see `fill_dispatcher`."""
         make = self._of_library("functools:singledispatch")
         made = make if type(make) is NotKept else made_of(function, make)
         if type(made) is Handle:
@@ -86,7 +86,7 @@ class CallableBuilder:
         return made
 
     def fill_dispatcher(self, handle: Any, pairs: Sequence[tuple[Any, Any]]) -> None:
-        """Tell it the functions for its classes; one for a class that is gone is left out."""
+        """Register the functions of a dispatcher by class; those of a missing class are left out."""
         if type(handle) is NotKept:
             return
         made = handle.target if type(handle) is Handle else None
@@ -98,7 +98,7 @@ class CallableBuilder:
                 made.register(kind, unwrapped(function))  # type: ignore[attr-defined]
 
     def _of_library(self, name: str) -> Any:
-        """Find a function of the standard set, as the guest has it."""
+        """Find a function of the standard set, in the version of guest code."""
         assert name in LIBRARY
         if self._guest is None:
             return missing(name, "function", "no guest code can be loaded here")
@@ -109,25 +109,25 @@ class CallableBuilder:
 
 
 def made_of(handle: Any, make: Callable[[Any], Any]) -> Any:
-    """Make something of what a handle holds, in a handle; what is lost stays lost."""
+    """Build an object from the target of a handle, in a new handle; a lost target stays lost."""
     target = unwrapped(handle)
     return target if type(target) is NotKept else Handle(make(target))
 
 
 def exact(name: Any) -> str:
-    """Give a name that is nothing but text: what a guest made of it would be asked by whoever reads it."""
+    """Return a name as an exact `str`: a subclass written by a guest would run its own methods."""
     if type(name) is not str:
         raise StateCorrupt("a stored name is no plain text")
     return name
 
 
 def missing(name: str, kind: str, reason: str) -> NotKept:
-    """Stand for what cannot be made."""
+    """Return the marker of an object that cannot be made."""
     return NotKept(name, kind, reason)
 
 
 def missing_host(name: str) -> NotKept:
-    """Stand for an object of the host that guest code may not use now."""
+    """Return the marker of a host object that guest code may not use now."""
     kind, _, module = name.partition(" ")
     if kind == MODULE:
         return missing(module, MODULE, f"import of {module!r} is not allowed")

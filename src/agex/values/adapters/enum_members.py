@@ -1,7 +1,7 @@
-"""Members of the guest's enumerations: what they are worth, and what they were given.
+"""Members of guest enumerations: their values and their attributes.
 
-A class comes back by its statement, which may compute other values than it did before. What a member is
-worth is kept beside it, and given to it again; where that cannot be, the class is lost.
+A class comes back by its statement, which may compute other values than before. So the value of each member
+is kept beside the class and restored; where that is impossible, the class is lost.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from agex.values.base.type_checks import is_a
 __all__ = ["parts", "restore", "take"]
 
 _OWN = frozenset({"_value_", "_name_", "__objclass__", "_sort_order_"})
-"""What ``enum`` itself gives to a member."""
+"""Attributes that ``enum`` itself sets on a member."""
 
 Kept = tuple[str, tuple[Any, ...], dict[str, Any]]
 
 
 def parts(cls: type, keeps: Callable[[type], bool]) -> Iterator[Any]:
-    """Give what of the members of a class is kept; nothing of a class that is no enumeration."""
+    """Return the objects of a class's members that are kept; none for a class that is no enumeration."""
     for _, value, attributes in _members(cls, keeps).values():
         yield from (*value, *attributes.values())
 
 
 def take(cls: type, keeps: Callable[[type], bool], top: Callable[[Any], Any]) -> dict[str, Kept]:
-    """Give the members of an enumeration, as `restore` is given them."""
+    """Return the members of an enumeration, in the form that `restore` takes."""
     return {
         name: (own_name, tuple(map(top, value)), {key: top(each) for key, each in attributes.items()})
         for name, (own_name, value, attributes) in _members(cls, keeps).items()
@@ -39,9 +39,9 @@ def take(cls: type, keeps: Callable[[type], bool], top: Callable[[Any], Any]) ->
 
 
 def _members(cls: type, keeps: Callable[[type], bool]) -> dict[str, Kept]:
-    """Give by name: the name of the member, which another may be for, its value, and its attributes.
+    """Return by name: the name of the member (another for an alias), its value, and its attributes.
 
-    Not what no store could keep: ``A = object()`` is worth another object each time.
+    A value that no store can keep is left out: ``A = object()`` is another object each time.
     """
     if not is_a(cls, enum.EnumMeta):
         return {}
@@ -59,7 +59,7 @@ def _members(cls: type, keeps: Callable[[type], bool]) -> dict[str, Kept]:
 
 
 def restore(cls: Any, members: Mapping[str, Kept]) -> str:
-    """Give the members of an enumeration what they were worth; say why, if that cannot be."""
+    """Restore the values of an enumeration's members; return the reason where that is impossible."""
     made = vars(cls)["_member_map_"]
     names = {name: attributes_of(member)["_name_"] for name, member in made.items()}
     if names != {name: kept[0] for name, kept in members.items()}:
@@ -78,16 +78,16 @@ def restore(cls: Any, members: Mapping[str, Kept]) -> str:
 
 
 def _is_same(one: Any, other: Any) -> bool:
-    """Tell whether two values are the same constant, or the second is none that is known."""
+    """Return whether two values are the same constant, or the second is no known constant."""
     if type(other) is NotKept:
         return True
     return type(one) is type(other) and type(one) in ATOMS and bool(one == other or one != one)  # noqa: PLR0124
 
 
 def _put(cls: Any, member: Any, before: Any, value: Any) -> None:
-    """Give a member a value, by which it is found, too."""
+    """Set the value of a member, and let the enumeration find it by that value."""
     attributes_of(member)["_value_"] = value
-    if type(before) not in ATOMS or type(value) not in ATOMS:  # a hash of the guest's could be asked
+    if type(before) not in ATOMS or type(value) not in ATOMS:  # it could call a hash of a guest class
         return
     by_value = cls._value2member_map_
     if by_value.get(before) is member:

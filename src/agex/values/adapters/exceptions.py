@@ -1,7 +1,7 @@
-"""Exceptions: what they hold in structures of C, beside their attributes.
+"""Exceptions: the fields of their C structures, beside their attributes.
 
-What is of the moment when one was raised is not kept: its traceback, and the object that an
-`AttributeError` is about (`pickle` leaves out both, too).
+State of the moment of raising is not kept: the traceback, and the object that an `AttributeError` is about.
+`pickle` leaves out both, too.
 """
 
 from __future__ import annotations
@@ -33,28 +33,28 @@ _FIELDS: Mapping[type[BaseException], tuple[str, ...]] = {
         "msg", "filename", "lineno", "offset", "text", "end_lineno", "end_offset", "print_file_and_line",
     ),
 }  # fmt: skip
-"""What may be anything, and be set by itself."""
+"""Fields that take any object and can be set alone."""
 
 _TEXTS: Mapping[type[BaseException], Mapping[str, type | tuple[type, ...]]] = {
     UnicodeDecodeError: {"encoding": str, "object": bytes, "start": int, "end": int, "reason": str},
     UnicodeEncodeError: {"encoding": str, "object": str, "start": int, "end": int, "reason": str},
     UnicodeTranslateError: {"object": str, "start": int, "end": int, "reason": str},
 }
-"""What ``__init__`` checks: the interpreter crashes over an object of another type that is set by itself."""
+"""Fields whose type ``__init__`` checks: set alone to another type, they crash the interpreter."""
 
 STRUCTURED = (*_FIELDS, *_TEXTS, BaseExceptionGroup)
-"""Those of which the arguments do not say everything."""
+"""Classes whose instances hold more than their arguments."""
 
 _LINKS = ("__cause__", "__context__")
 _MOST_LINKS = 30
-"""Exceptions behind one: each attempt of a loop that raises in its ``except`` adds one, and a pickler
-follows them by recursion."""
+"""The longest chain of exceptions that is kept: a loop that raises in its ``except`` adds one each time,
+and a pickler follows the chain by recursion."""
 
 _SLOTS = vars(BaseException)
 
 
 def builtin_of(cls: type) -> type[BaseException]:
-    """Give the builtin exception whose structure the instances of a class have."""
+    """Return the builtin exception whose structure the instances of a class have."""
     while cls not in _CLASSES:
         cls = _base_of(cls)
     return cls
@@ -66,7 +66,7 @@ _base_of: Callable[[type], Any] = type.__dict__["__base__"].__get__
 def blank(cls: type, args: tuple[Any, ...]) -> Any:
     """Make an exception that `fill` has not seen yet; the constructor of its class does not run.
 
-    Of a group with an exception that was not kept it gives that in its place.
+    For a group with a lost exception, the lost one is returned in its place.
     """
     solid: Any = builtin_of(cls)
     if issubclass(solid, BaseExceptionGroup):
@@ -77,7 +77,7 @@ def blank(cls: type, args: tuple[Any, ...]) -> Any:
 
 
 def take(error: BaseException, captures: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Give the arguments of `blank` and of `fill` for an exception.
+    """Return the arguments of `blank` and of `fill` for an exception.
 
     Args:
         error: the exception.
@@ -115,7 +115,7 @@ def _get(base: type, name: str, error: BaseException) -> Any:
 
 
 def _links(error: BaseException, captures: Any) -> dict[str, Any]:
-    """Give what an exception was raised from, and while which was handled."""
+    """Return the cause and the context of an exception."""
     if sum(1 for _ in _chain(error)) > _MOST_LINKS:
         return {}
     found = {name: each for name, each in _linked(error) if _can_be_kept(type(each), captures)}
@@ -125,7 +125,7 @@ def _links(error: BaseException, captures: Any) -> dict[str, Any]:
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """Give what lies behind an exception, each once and it itself with it."""
+    """Return an exception with all its causes and contexts, each once."""
     seen: set[int] = set()
     rest = [error]
     while rest and len(seen) <= _MOST_LINKS + 1:
@@ -144,13 +144,13 @@ def _linked(error: BaseException) -> Iterator[tuple[str, Any]]:
 
 
 def _can_be_kept(cls: type, captures: Any) -> bool:
-    """Tell whether an exception is one of those that code sees; the host's own stay out without a word."""
+    """Return whether guest code sees an exception; internal ones of the host are left out silently."""
     kept: bool = cls in _CLASSES or captures.is_own(cls) or captures.allow.is_registered(cls)
     return kept
 
 
 def fill(error: BaseException, fields: Mapping[str, Any]) -> None:
-    """Give an exception what it held.
+    """Set the fields of an exception.
 
     Raises:
         TypeError: a field is of a type that the interpreter does not give it.
@@ -180,7 +180,7 @@ def make_blank_exception(name: str, args: tuple[Any, ...]) -> Any:
 
 
 def fill_exception(error: Any, state: tuple[dict[str, Any] | None, dict[str, Any]]) -> None:
-    """Give an exception of a builtin class its attributes and what it held."""
+    """Set the attributes and the fields of an exception of a builtin class."""
     if type(error) is NotKept:
         return
     if type(error) not in _CLASSES:

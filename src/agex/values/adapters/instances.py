@@ -1,9 +1,9 @@
-"""Instances of classes that are not this room's: taken apart by field, and made without their code.
+"""Instances of guest and host classes: taken apart by field, and made without running their code.
 
-An instance is what the builtin class under it holds (a list's items, an exception's arguments), its
-``__dict__`` and its slots. No method of its class runs, neither here nor when it is made again; what a
-guest wrote as ``__getstate__``, ``__setstate__``, ``__getnewargs__`` or ``__copy__`` is for its own
-copies only.
+An instance consists of the content of its builtin base (a list's items, an exception's arguments), its
+``__dict__`` and its slots. No method of its class runs, neither here nor when it is made again: a
+``__getstate__``, ``__setstate__``, ``__getnewargs__`` or ``__copy__`` in guest code serves its own copies
+only.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from typing import Any
 from agex._interpreter.type_slots import mro_of
 from agex.values.adapters import exceptions
 from agex.values.adapters.stdlib import make_frozenset
+from agex.values.base.decode_budget import put_in, size_of, spend
 from agex.values.base.handle import unwrapped
-from agex.values.checks.decode_budget import put_in, size_of, spend
 
 __all__ = [
     "attributes_of",
@@ -50,13 +50,13 @@ _TAKE: dict[type, Callable[[Any], tuple[Any, ...]]] = {
     collections.deque: lambda value: ((), collections.deque.__dict__["maxlen"].__get__(value)),
     **{cls: lambda value, cls=cls: cls.__reduce_ex__(value, 5)[1] for cls in _DATES},  # type: ignore[misc]
 }
-"""What ``__new__`` of a builtin class is given to make an equal instance."""
+"""Arguments with which ``__new__`` of a builtin class makes an equal instance."""
 
 _GIVEN: dict[type, type] = {
     bool: bool, int: int, float: float, complex: complex, str: str, bytes: bytes, bytearray: bytes,
     tuple: tuple, frozenset: list, decimal.Decimal: str, collections.deque: tuple,
 }  # fmt: skip
-"""Of what type that is: ``bytes`` makes so many zeros of a number, ``tuple`` all the numbers of a range."""
+"""Types of those arguments: ``bytes(n)`` makes n zeros, and ``tuple`` all numbers of a range."""
 
 
 def _put_ordered(value: Any, items: Any) -> None:
@@ -72,7 +72,7 @@ _ITEMS: dict[type, Callable[[Any], Any]] = {
     collections.deque: lambda value: list(collections.deque.__iter__(value)),
     collections.defaultdict: lambda value: list(dict.items(value)),
 }
-"""What is put in afterwards: it may refer back to the instance."""
+"""Items that are put in afterwards, because they may refer back to the instance."""
 
 _PUT: dict[type, Callable[[Any, Any], Any]] = {
     list: list.extend,
@@ -87,14 +87,14 @@ _SOLID = frozenset({*_TAKE, *_ITEMS, *exceptions.BUILTIN.values(), object})
 
 
 def _solid(cls: type) -> type:
-    """Give the builtin class that an instance is one of underneath."""
+    """Return the builtin base of an instance."""
     if issubclass(cls, BaseException):
         return exceptions.builtin_of(cls)
     return next((base for base in mro_of(cls) if base in _SOLID), object)
 
 
 def _require_open(cls: type, solid: type) -> None:
-    """Refuse a class whose instances hold more than fields: a structure of C, which would be made empty.
+    """Refuse a class whose instances hold a C structure beside fields: it would be made empty.
 
     Raises:
         TypeError: they do.
@@ -105,14 +105,14 @@ def _require_open(cls: type, solid: type) -> None:
     if solid.__dictoffset__ == 0 and (cls.__dictoffset__ > 0 or (cls.__dictoffset__ and cls.__itemsize__)):
         size += _POINTER  # else it is managed outside the structure
     if cls.__basicsize__ > size:
-        raise TypeError(f"a {cls.__name__} holds what only its own library knows")
+        raise TypeError(f"a {cls.__name__} holds a structure that only its own library knows")
 
 
 _POINTER = struct.calcsize("P")
 
 
 def has_own_pickling(cls: type) -> bool:
-    """Tell whether a class of the host says itself how its instances are pickled."""
+    """Return whether a host class says itself how its instances are pickled."""
     own = (
         "__reduce__",
         "__reduce_ex__",
@@ -132,7 +132,7 @@ def has_own_pickling(cls: type) -> bool:
 
 
 def hashes_itself(cls: type) -> bool:
-    """Tell whether code in Python runs when an instance is put into a dict or a set."""
+    """Return whether code in Python runs when an instance is put into a dict or a set."""
     hashes, compares = (
         next((vars(base)[name] for base in mro_of(cls) if name in vars(base)), None)
         for name in ("__hash__", "__eq__")
@@ -145,7 +145,7 @@ State = tuple[dict[str, Any] | None, dict[str, Any] | None, Any, Any]
 
 
 def take_apart(encoder: Any, value: Any) -> tuple[tuple[Any, ...], State]:
-    """Give the arguments of `blank` and of `fill` for an instance."""
+    """Return the arguments of `blank` and of `fill` for an instance."""
     cls = type(value)
     solid = _solid(cls)
     _require_open(cls, solid)
@@ -168,7 +168,7 @@ _FACTORY: Any = collections.defaultdict.__dict__["default_factory"]
 
 
 def has_only_attributes(cls: type) -> bool:
-    """Tell whether all that instances of a class hold is in their ``__dict__``: those of most are."""
+    """Return whether instances of a class hold nothing outside their ``__dict__``, as most do."""
     try:
         _require_open(cls, object)
     except TypeError:
@@ -177,7 +177,7 @@ def has_only_attributes(cls: type) -> bool:
 
 
 def attributes_of(value: Any) -> dict[str, Any]:
-    """Give the ``__dict__`` of an instance of such a class."""
+    """Return the ``__dict__`` of an instance of such a class."""
     found: dict[str, Any] = object.__getattribute__(value, "__dict__")
     return found
 
@@ -237,7 +237,7 @@ _ITEM = 32
 
 
 def fill(value: Any, state: State) -> None:
-    """Give an instance its attributes, slots and items."""
+    """Set the attributes, slots and items of an instance."""
     attributes, slots, items, factory = state
     cls = type(value)
     solid = _solid(cls)

@@ -1,4 +1,4 @@
-"""numpy's values: arrays and their views, scalars and generators (see `dtypes` for the rest).
+"""Values of numpy: arrays and their views, scalars and generators; see `numpy_dtypes` for dtypes.
 
 Nothing here imports numpy until a value of it comes by. An array is its memory and a description of it
 in plain data; `numpy.ndarray` has a ``__setstate__`` that trusts what it is given, so none is made by
@@ -13,10 +13,10 @@ from collections.abc import Callable
 from typing import Any
 
 from agex._interpreter.type_slots import mro_of, name_of
+from agex.values.adapters import library
 from agex.values.adapters.numpy_dtypes import describe, dtype_of, has_objects, make_dtype
-from agex.values.base.library_import import library
+from agex.values.base.decode_budget import spend
 from agex.values.base.shared_objects import array_root
-from agex.values.checks.decode_budget import spend
 
 __all__ = ["CONSTRUCTORS", "alone", "find_kind", "make_array", "take_alone", "take_array"]
 
@@ -25,7 +25,7 @@ OUT_OF_BAND = 4096  # bytes from which an array's memory is not copied into the 
 # -- memory --------------------------------------------------------------------------------------
 
 Order = bool | tuple[int, ...]
-"""How an array lies in memory: as in C, as in Fortran (True), or by its axes, the slowest first."""
+"""Memory order of an array: C order, Fortran order (True), or its axes, the slowest first."""
 
 
 def _order_of(array: Any) -> Order:
@@ -35,7 +35,7 @@ def _order_of(array: Any) -> Order:
 
 
 def _axes(array: Any) -> tuple[int, ...]:
-    """Give the axes in the order of their strides, the largest first; those of one item before all."""
+    """Return the axes in the order of their strides, the largest first; those of one item before all."""
     keys = [(n > 1, -stride * (n > 1)) for n, stride in zip(array.shape, array.strides, strict=True)]
     return tuple(sorted(range(array.ndim), key=keys.__getitem__))
 
@@ -49,12 +49,12 @@ def _flat(array: Any) -> Any:
 
 
 _OF_NOTHING = 64
-"""What an item of no bytes counts: most of what is made of it has some."""
-_MOST_AXES, _MOST_ITEMS = 64, 1 << 62  # that numpy can count; longer numbers take long to multiply
+"""Cost of an item of no bytes: most objects made from it have some."""
+_MOST_AXES, _MOST_ITEMS = 64, 1 << 62  # the most that numpy counts; larger numbers take long to multiply
 
 
 def _size(shape: tuple[int, ...]) -> int:
-    """Give the number of items of an array of a shape.
+    """Return the number of items in an array of some shape.
 
     Raises:
         ValueError: no array has it.
@@ -65,7 +65,7 @@ def _size(shape: tuple[int, ...]) -> int:
 
 
 def _laid_out(shape: tuple[int, ...], dtype: Any, order: Order, **memory: Any) -> Any:
-    """Make an array that lies in memory in an order."""
+    """Make an array in a given memory order."""
     np = library("numpy")
     if type(order) is bool:
         return np.ndarray(tuple(shape), dtype, order="F" if order else "C", **memory)
@@ -89,15 +89,15 @@ def _address(array: Any) -> int:
 
 
 def _writable(array: Any) -> bool:
-    """Tell whether an array may be written to; ``flags`` warns of some before they are."""
+    """Return whether an array may be written to; ``flags`` warns of some before they are."""
     return not array.__array_interface__["data"][1]
 
 
 def _own(memory: Any) -> memoryview:
-    """Give memory that an array may stand on: a buffer of the load, or a copy.
+    """Return memory for an array: a buffer of the load, or a copy.
 
-    Numpy does not hold on to what it is given the way a view does: a bytearray that something else in
-    the stream refers to could be made shorter under it.
+    numpy does not export its memory the way a view does: a bytearray that the stream refers to elsewhere
+    could be made shorter under it.
     """
     return memory if type(memory) is memoryview and not memory.readonly else memoryview(bytearray(memory))
 
@@ -106,7 +106,7 @@ def _own(memory: Any) -> memoryview:
 
 
 def take_array(encoder: Any, array: Any) -> Any:
-    """Take an array apart: as a view where what it is a view of is there too, else on its own."""
+    """Take an array apart: as a view where its root is encoded too, else on its own."""
     root = array_root(array)
     if root is not array and id(root) in encoder.shared_arrays and type(root) is type(array):
         form, layout = _form_in(root, array), (array.shape, array.strides, _address(array) - _address(root))
@@ -155,10 +155,10 @@ def make_array(memory: Any, description: Any, shape: tuple[int, ...], order: Ord
 
 
 def _form_in(root: Any, array: Any) -> Any:
-    """Describe what a view shows of each item of its root.
+    """Describe the part of each item of the root that a view shows.
 
-    It is a dtype; of memory with objects, of which no other may be made, the names of the field.
-    None where the view cannot be made of what is written of the root.
+    It is a dtype; for memory with objects, which allow no other dtype, the names of the field. None where
+    the view cannot be made from the encoded root.
     """
     offset = _address(array) - _address(root)
     if _flat(root) is None or not _is_inside(root, array.itemsize, array.shape, array.strides, offset):
@@ -173,7 +173,7 @@ def _form_in(root: Any, array: Any) -> Any:
 
 
 def _is_inside(root: Any, size: int, shape: Any, strides: Any, offset: int) -> bool:
-    """Tell whether a view shows something, and all of it is memory of its root."""
+    """Return whether a view shows something, and all of it is memory of its root."""
     ends = [(n - 1) * stride for n, stride in zip(shape, strides, strict=True)]
     low, high = sum(each for each in ends if each < 0), sum(each for each in ends if each > 0)
     return 0 not in shape and offset + low >= 0 and offset + high + size <= root.nbytes
@@ -203,7 +203,7 @@ def make_view(root: Any, form: Any, layout: tuple[Any, Any, int], writable: bool
     """
     np = library("numpy")
     if type(root) is not np.ndarray or _flat(root) is None:
-        raise ValueError("a view of what is no memory")
+        raise ValueError("a view of something other than memory")
     is_over_memory = root.base is not None and not isinstance(root.base, np.ndarray)
     if not (writable and not root.flags.writeable and is_over_memory):
         made = _view(root, form, *layout)
@@ -250,7 +250,7 @@ def _view_of_objects(root: Any, names: Any, shape: Any, strides: Any, offset: in
 
 
 def _contents(array: Any) -> list[Any]:
-    """Give the objects in an array as a list, or one for each field; plain fields are arrays."""
+    """Return the objects in an array as a list, or one for each field; plain fields are arrays."""
     if array.dtype.names is None:
         items: list[Any] = array.ravel().tolist()
         return items
@@ -259,8 +259,8 @@ def _contents(array: Any) -> list[Any]:
 
 
 _ROOM = 64
-"""Bytes of an array of objects for each byte of the stream that says there is room: it takes no more
-memory than a stream of as many empty dicts, and next to none of the stream."""
+"""Bytes of an array of objects for each byte of the stream that pays for it: as much memory as the same
+bytes take as empty dicts."""
 
 
 def make_object_array(description: Any, shape: tuple[int, ...], order: Order, room: bytearray) -> Any:
@@ -279,18 +279,18 @@ def make_object_array(description: Any, shape: tuple[int, ...], order: Order, ro
 
 
 def fill_object_array(array: Any, state: tuple[list[Any], bool]) -> None:
-    """Put objects into an array, each as one, whatever it is."""
+    """Put objects into an array, each as one item, sequences too."""
     np = library("numpy")
     contents, writable = state
     if type(array) is not np.ndarray or not has_objects(array.dtype):
-        raise ValueError("objects for what has none")
+        raise ValueError("objects for an array that holds none")
     _fill(array, contents)
     if not writable:
         array.flags.writeable = False
 
 
 def _fill(array: Any, contents: Any) -> None:
-    """Put in what `_contents` gave. The list is used up: a stream cannot have one item put in often."""
+    """Put in the result of `_contents`. The list is used up: no stream puts in one item many times."""
     np = library("numpy")
     if type(contents) is not list:
         raise ValueError("an array of objects without its items")
@@ -354,7 +354,7 @@ def make_masked(data: Any, mask: Any, fill_value: Any, hard: bool) -> Any:
 
 
 class _Alone:
-    """An array that is to be taken apart on its own, whatever it shares its memory with."""
+    """An array that is taken apart on its own, even if it shares its memory."""
 
     __slots__ = ("array",)
 
@@ -394,7 +394,7 @@ def make_text(text: str | bytes) -> Any:
 _GENERATOR = 4096
 """Bytes of one of the larger generators; a state of one of them has as many."""
 _BIT_GENERATORS = ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
-_LARGEST_POOL = 64  # words; numpy's own is 4, and the work of mixing one grows with its square
+_LARGEST_POOL = 64  # words; numpy's default is 4, and mixing takes the square of it
 _MOST_NUMBERS, _MOST_BITS = 1024, 4096  # of a seed; numpy's own is one of 128 bits
 
 
@@ -432,7 +432,7 @@ def _require_small(entropy: Any, spawn_key: tuple[Any, ...], pool_size: int, _sp
         for number in numbers:
             is_number = type(number) is int or isinstance(number, np.integer)
             if not is_number or int(number).bit_length() > _MOST_BITS:
-                raise ValueError("a seed of something else than short numbers")
+                raise ValueError("a seed of other values than short numbers")
 
 
 def take_random_state(_encoder: Any, generator: Any) -> Any:
@@ -462,7 +462,7 @@ def _bits(kind: str, seed: Any, state: Any) -> Any:
 
 
 def _require_inside(state: dict[str, Any]) -> None:
-    """Check the place of the next number among those made ahead: numpy reads there, wherever it is.
+    """Check the index of the next number in the buffer of a generator: numpy reads there unchecked.
 
     Raises:
         ValueError: it is not among them.
@@ -490,7 +490,7 @@ _BY_NAME: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def find_kind(cls: type) -> Callable[[Any, Any], Any] | None:
-    """Find how instances of a class of numpy's are taken apart."""
+    """Return the function that takes instances of a numpy class apart."""
     if cls is _Alone:
         return lambda encoder, value: take_alone(encoder, value.array)
     found = _BY_NAME.get(f"{cls.__module__}.{cls.__qualname__}")

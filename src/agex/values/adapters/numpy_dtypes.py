@@ -1,4 +1,4 @@
-"""numpy's dtypes in plain data.
+"""Dtypes of numpy as plain data.
 
 A ``numpy.dtype`` has a ``__setstate__`` that trusts what it is given, so none is made by pickle's own
 means. Nothing here imports numpy until a value of it comes by.
@@ -9,15 +9,15 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from agex.values.base.library_import import library
+from agex.values.adapters import library
+from agex.values.base.decode_budget import spend
 from agex.values.base.type_checks import is_exactly
-from agex.values.checks.decode_budget import spend
 
 __all__ = ["describe", "dtype_of", "has_objects", "make_dtype"]
 
 
 def has_objects(dtype: Any) -> bool:
-    """Tell whether memory of a dtype refers to other memory, so that bytes alone do not make it."""
+    """Return whether memory of a dtype refers to other memory, so that bytes alone do not make it."""
     return bool(dtype.hasobject) or dtype.kind == "T"
 
 
@@ -61,7 +61,7 @@ def _field_of(part: Any, offset: int, title: Any = None) -> tuple[Any, ...]:
 
 
 def _missing_of(dtype: Any) -> tuple[Any, ...]:
-    """Give what stands for a missing text; nothing where none does."""
+    """Return the marker of a missing text; an empty tuple where the dtype has none."""
     if not hasattr(dtype, "na_object"):
         return ()
     if not _is_missing(dtype.na_object):
@@ -83,7 +83,7 @@ def _is_plain(value: Any) -> bool:
         return all(_is_plain(each) for item in value.items() for each in item)
     if type(value) in {list, tuple}:
         return all(map(_is_plain, value))
-    return type(value) in _WORDS or value is str or value is bytes  # h5py says so what its objects are
+    return type(value) in _WORDS or value is str or value is bytes  # h5py notes the type of its objects so
 
 
 _DTYPE = 512
@@ -97,7 +97,7 @@ def dtype_of(description: Any) -> Any:
         ValueError, TypeError: it is none.
     """
     np = library("numpy")
-    spend(_DTYPE)  # of each part, as often as it is referred to
+    spend(_DTYPE)  # for each part, as often as it is referred to
     if isinstance(description, str):
         spend(16 * len(description))
         return np.dtype(description)

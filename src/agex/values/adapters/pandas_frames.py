@@ -1,4 +1,4 @@
-"""pandas' values: frames, series, indexes and extension arrays (see `scalars` for the rest).
+"""Values of pandas: frames, series, indexes and extension arrays; see `pandas_scalars` for the rest.
 
 A frame is its blocks (each an array and the columns it holds), its index and its columns; an extension
 array is the plain arrays it stands on. Pandas' own pickling goes through two dozen internal functions
@@ -12,11 +12,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from agex._interpreter.type_slots import mro_of, name_of
+from agex.values.adapters import library
 from agex.values.adapters import pandas_scalars as scalars
 from agex.values.adapters.numpy_arrays import alone
 from agex.values.adapters.pandas_scalars import require_distinct
-from agex.values.base.library_import import library
-from agex.values.checks.decode_budget import CALL, spend
+from agex.values.base.decode_budget import CALL, spend
 
 __all__ = ["CONSTRUCTORS", "find_kind"]
 
@@ -53,7 +53,7 @@ def make_frame(blocks: Sequence[tuple[Any, Any]], index: Any, columns: Any) -> A
 
 
 def _array(value: Any) -> Any:
-    """Require an array of numpy: pandas makes one of much else, such as all the numbers of a range."""
+    """Require a numpy array: pandas would convert other objects, such as a range to all its numbers."""
     if type(value) is not library("numpy").ndarray:
         raise TypeError(f"an array from a {type(value).__name__}")
     return value
@@ -65,7 +65,7 @@ def _values(value: Any) -> Any:
 
 
 def _index(value: Any) -> Any:
-    """Require an index, which is gone through as a whole: a range has all its numbers then."""
+    """Require an index: it is materialised as a whole, a range with all its numbers."""
     if not isinstance(value, library("pandas").Index):
         raise TypeError(f"an index from a {type(value).__name__}")
     spend(_COPIES * 8 * len(value))
@@ -76,7 +76,7 @@ _COPIES = 2
 
 
 def _block(values: Any, width: int, height: int) -> Any:
-    """Check that a block has the shape that its frame relies on."""
+    """Check that a block has the shape that its frame assumes."""
     shape = values.shape
     if shape != (width, height) and not (width == 1 and shape == (height,)):
         raise ValueError(f"a block of shape {shape} for {width} columns of {height} rows")
@@ -92,7 +92,7 @@ def _joined(pairs: list[tuple[Any, Any]], index: Any, columns: Any) -> Any:
 
 
 def _joined_before(pairs: list[tuple[Any, Any]], index: Any, columns: Any) -> Any:
-    """Do what pandas 3 has a function for."""
+    """Stand in for a function that only pandas 3 has."""
     pd = library("pandas")
     make_block = library("pandas.core.internals.api").make_block
     blocks = tuple([make_block(values, placement=places, ndim=2) for values, places in pairs])
@@ -115,7 +115,7 @@ def make_series(values: Any, index: Any, name: Any) -> Any:
 
 
 def _extras(value: Any) -> Any:
-    """Give what a frame carries beside its data; None for nothing."""
+    """Return the attributes of a frame beside its data; None where it has none."""
     attrs, unique = value.attrs, not value.flags.allows_duplicate_labels
     return (attrs, unique) if attrs or unique else None
 
@@ -179,7 +179,7 @@ _SPACED = ("DatetimeIndex", "TimedeltaIndex")
 
 
 def _held(values: Any) -> Any:
-    """Let an array of numpy's in a frame be its own: pandas copies on write what it knows to be shared."""
+    """Keep a numpy array of a frame on its own: pandas copies shared memory on write."""
     return alone(values) if hasattr(values, "__array_interface__") else values
 
 
@@ -311,7 +311,7 @@ _BY_NAME: dict[str, Kind] = {
 
 
 def find_kind(cls: type) -> Kind | None:
-    """Find how instances of a class of pandas' are taken apart."""
+    """Return the function that takes instances of a pandas class apart."""
     found = _BY_NAME.get(cls.__name__)
     if found is None and any(name_of(base) == "BaseOffset" for base in mro_of(cls)):
         return scalars.take_offset

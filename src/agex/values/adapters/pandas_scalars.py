@@ -1,4 +1,4 @@
-"""pandas' dtypes and scalars: what they are made of, and how they are made again.
+"""Dtypes and scalars of pandas: taken apart, and made again.
 
 Nothing here imports pandas until a value of it comes by.
 """
@@ -9,9 +9,9 @@ import datetime as dt
 from collections.abc import Callable
 from typing import Any
 
+from agex.values.adapters import library
+from agex.values.base.decode_budget import CALL, spend
 from agex.values.base.handle import unwrapped
-from agex.values.base.library_import import library
-from agex.values.checks.decode_budget import CALL, spend
 
 __all__ = ["BY_NAME", "CONSTRUCTORS", "take_offset", "take_zone"]
 
@@ -141,7 +141,7 @@ def make_constant(name: str) -> Any:
 
 
 def take_zone(_encoder: Any, zone: Any) -> Any:
-    """Take a zone of pytz apart, as it says itself: pandas 2 makes them."""
+    """Take a pytz zone apart by its own reduction: pandas 2 makes such zones."""
     return make_zone, zone.__reduce__()[1]
 
 
@@ -187,7 +187,7 @@ BY_NAME: dict[str, Kind] = {
     "NAType": lambda _encoder, _value: (make_constant, ("NA",)),
     "NaTType": lambda _encoder, _value: (make_constant, ("NaT",)),
 }
-"""How instances of a class are taken apart, by its name."""
+"""The functions that take instances apart, by the name of their class."""
 
 CONSTRUCTORS: tuple[Callable[..., Any], ...] = (
     make_category_dtype,

@@ -1,8 +1,8 @@
 """Values of the standard library: how each type is taken apart, and made again.
 
-A ``take_*`` function gives what `pickle` calls a reduction. A ``make_*`` function is what the decoder
-calls; its arguments may come from anyone who can write the store, so it takes nothing on trust that
-could run code or build anything but a value of its type.
+A ``take_*`` function returns a reduction as `pickle` has it. A ``make_*`` function is called by the
+decoder, with arguments from anyone who can write the store. So it trusts no argument that could run code or
+build anything but a value of its type.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from typing import Any
 
 from agex._interpreter.typed_array import TypedArray
 from agex.values.adapters import exceptions
+from agex.values.base.decode_budget import put_in, spend
 from agex.values.base.handle import unwrapped
 from agex.values.base.placeholders import NotKept, make_not_kept, take_not_kept
-from agex.values.checks.decode_budget import put_in, spend
 
 __all__ = ["CONSTANTS", "CONSTRUCTORS", "KINDS", "NATIVE", "fill_attributes"]
 
@@ -37,7 +37,7 @@ NATIVE: tuple[type, ...] = (
     dt.date, dt.datetime, dt.time, dt.timedelta, dt.timezone, decimal.Decimal,
     complex, range, slice,
 )  # fmt: skip
-"""Types that the pickler takes apart itself, by their constructor: it is in C and makes nothing else."""
+"""Types that the pickler takes apart itself, by a constructor in C that makes nothing else."""
 
 CONSTANTS: Mapping[str, Any] = {"Ellipsis": ..., "NotImplemented": NotImplemented}
 
@@ -95,10 +95,10 @@ def make_pattern(pattern: str | bytes, flags: int) -> re.Pattern[Any]:
 
 
 _PATTERN, _PATTERN_CHAR, _PATTERN_RANGE = 2048, 100, 24 * 1024
-"""What a pattern counts, each of its characters, which the parser in Python takes a microsecond for, and each
-range beyond ASCII, of which it makes a table of 64 KB."""
+"""Costs of a pattern, of each of its characters (the parser in Python takes a microsecond for one), and of
+each range beyond ASCII, which becomes a table of 64 KB."""
 _FOLDED = 4
-"""What a character of a range counts that is looked up without regard to case."""
+"""Cost of a character in a range that ignores case."""
 
 
 def _cost_of(pattern: str | bytes, flags: int) -> int:
@@ -161,7 +161,7 @@ def make_simple() -> types.SimpleNamespace:
 
 
 def fill_attributes(value: Any, attributes: dict[str, Any]) -> None:
-    """Set what is in the namespace of an exception or a simple namespace."""
+    """Set the attributes of an exception or a simple namespace."""
     if not isinstance(value, (BaseException, types.SimpleNamespace)):
         raise TypeError(f"attributes for a {type(value).__name__}")
     spend(_ATTRIBUTE * len(attributes))
@@ -176,7 +176,7 @@ def take_simple(_encoder: Any, value: types.SimpleNamespace) -> Any:
 
 def make_random(state: tuple[Any, ...]) -> random.Random:
     spend(_RANDOM)
-    made = random.Random(0)  # noqa: S311 - the guest's own
+    made = random.Random(0)  # noqa: S311 - a generator of guest code
     made.setstate(state)
     return made
 
@@ -201,7 +201,7 @@ def _filled(made: array.array[Any], data: bytes) -> array.array[Any]:
 
 def make_text_buffer(text: str, position: int, newline: str | None = "") -> io.StringIO:
     if newline not in {None, "", "\n", "\r", "\r\n"}:
-        raise ValueError("no lines end so")
+        raise ValueError("unknown line ends")
     spend(_SMALL + 4 * len(text))
     made = io.StringIO()
     restore: Any = vars(io.StringIO)["__setstate__"]
@@ -248,7 +248,7 @@ def make_feature(name: str) -> Any:
 
 
 def take_feature(_encoder: Any, feature: Any) -> Any:
-    """Keep what ``from __future__ import annotations`` binds by its name."""
+    """Keep the feature that ``from __future__ import annotations`` binds, by its name."""
     return make_feature, (next(name for name, each in _FEATURES.items() if each is feature),)
 
 
@@ -287,4 +287,4 @@ CONSTRUCTORS: tuple[Callable[..., Any], ...] = (
     fill_attributes, make_random, make_numbers, make_typed_array, make_text_buffer, make_byte_buffer,
     make_exception, *exceptions.CONSTRUCTORS,
 )  # fmt: skip
-"""What the decoder may call."""
+"""Functions that the decoder may call."""

@@ -1,4 +1,4 @@
-"""Which classes of the host a stored value may bring back."""
+"""Allow-list of the host classes that a stored value may bring back."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Allow", "class_name"]
 
 
 def class_name(cls: type) -> str:
-    """Give the name of a class as the host would import it."""
+    """Return the name of a class as the host would import it."""
     return f"{cls.__module__}.{cls.__qualname__}"
 
 
@@ -26,13 +26,13 @@ _NAMED_TYPES: tuple[type, ...] = (
 
 
 class Allow:
-    """The host's classes whose instances are kept, and loaded again.
+    """Host classes whose instances are kept, and loaded again.
 
     Values of the builtin types, of the value types of the standard library, and of numpy, pandas,
     polars, pyarrow and plotly are always allowed: they come back through constructors of this room.
 
     Args:
-        classes: dataclasses, enums, named tuples, pydantic models and other classes of the host. An
+        classes: dataclasses, enums, named tuples, pydantic models and other host classes. An
             instance is rebuilt from its fields, without its constructor, unless the class says itself
             how it is pickled (``__reduce__``, ``__setstate__``).
     """
@@ -42,7 +42,7 @@ class Allow:
         self._types = {class_name(cls): cls for cls in (*_NAMED_TYPES, *_builtin_exceptions())}
 
     def is_registered(self, cls: type) -> bool:
-        """Tell whether the host registered exactly this class."""
+        """Return whether the host registered exactly this class."""
         return self._registered.get(class_name(cls)) is cls
 
     def registered(self, name: str) -> type | None:
@@ -50,7 +50,7 @@ class Allow:
         return self._registered.get(name)
 
     def is_named(self, cls: type) -> bool:
-        """Tell whether the class itself can be kept as a value, by its name."""
+        """Return whether the class itself can be kept as a value, by its name."""
         return self.is_registered(cls) or self._types.get(class_name(cls)) is cls
 
     def named(self, name: str) -> type | None:

@@ -1,13 +1,14 @@
-"""Did my own live objects change? Digests of what they encode to, a block at a time."""
+"""Fingerprints of live objects: digests of their encoding, a block at a time."""
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from agex.values.base.digest import digest
 from agex.values.base.group import BLOCK, Group
 
-__all__ = ["Fingerprint", "fingerprint"]
+__all__ = ["Fingerprint", "digest", "fingerprint"]
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,7 @@ class Fingerprint:
 
     names: tuple[str, ...]
     parts: tuple[tuple[int, tuple[bytes, ...]], ...]
-    """For the stream and then each buffer: its length, and the digest of each block."""
+    """For the stream, then for each buffer: its length, and the digest of each block."""
 
 
 def fingerprint(group: Group) -> Fingerprint:
@@ -34,3 +35,20 @@ def _part(data: memoryview) -> tuple[int, tuple[bytes, ...]]:
     if size <= BLOCK:
         return size, (digest(data),)
     return size, tuple([digest(data[start : start + BLOCK]) for start in range(0, size, BLOCK)])
+
+
+def _blake2(data: bytes | memoryview) -> bytes:
+    return hashlib.blake2b(data, digest_size=16).digest()
+
+
+def _best() -> Callable[[bytes | memoryview], bytes]:
+    try:
+        import xxhash
+    except ImportError:
+        return _blake2
+    return xxhash.xxh3_128_digest
+
+
+digest = _best()
+"""A digest of 16 bytes that shows whether memory of this process changed, by xxh3 or else by BLAKE2. Not
+collision-resistant: never an address."""

@@ -1,4 +1,4 @@
-"""What the standard library wraps functions in, and the functions in it."""
+"""Wrappers of the standard library around functions, and the functions in them."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ MANAGERS: dict[str, types.CodeType] = {
     name: getattr(contextlib, name)(lambda: None).__code__
     for name in ("contextmanager", "asynccontextmanager")
 }
-"""Decorators of the standard library that wrap a function of the guest in theirs, and the code of that."""
+"""Decorators of the standard library that wrap a guest function, and the code of the wrapper."""
 
 DISPATCHER: types.CodeType = functools.singledispatch(lambda _: None).__code__  # type: ignore[attr-defined]
-"""The code of what ``functools.singledispatch`` makes of a function."""
+"""The code of the wrapper that ``functools.singledispatch`` makes."""
 
 
 def held_by(function: types.FunctionType) -> list[Any]:
-    """Give the functions and classes in a function that the standard library made; nothing of any other."""
+    """Return the functions and classes in a wrapper of the standard library; none for any other function."""
     if not _is_wrapper(function):
         return []
     registry = vars(function).get("registry")
@@ -34,7 +34,7 @@ def _is_wrapper(function: types.FunctionType) -> bool:
 
 
 def functions_of(cls: type) -> list[types.FunctionType]:
-    """Give the functions in a class's namespace, out of what wraps them."""
+    """Return the functions in a class's namespace, out of what wraps them."""
     found: list[types.FunctionType] = []
     for value in vars(cls).values():
         parts = [getattr(value, name) for name in _WRAPPERS.get(type(value), ())] or [value]
@@ -49,17 +49,17 @@ _WRAPPERS: dict[type, tuple[str, ...]] = {
     functools.cached_property: ("func",),
     type(functools.lru_cache(lambda: None)): ("__wrapped__",),
 }
-"""What a class statement wraps functions in, and where they are in it."""
+"""Wrappers that a class statement puts around functions, and their attributes that hold those."""
 
 
 def wraps(wrapper: type, *names: str) -> None:
-    """Say of a class of the host that it wraps functions, and under which attributes they are.
+    """Register a host class that wraps functions, with the attributes that hold them.
 
-    By the class itself: what a guest calls so could run code when it is asked.
+    By identity: a guest class of the same name could run code when it is asked.
     """
     _WRAPPERS[wrapper] = names
 
 
 def plain_function(value: Any) -> Any:
-    """Give the function in a class or static method; anything else as it is."""
+    """Return the function in a class or static method; anything else as it is."""
     return value.__func__ if type(value) in {classmethod, staticmethod} else value

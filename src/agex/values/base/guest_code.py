@@ -1,4 +1,4 @@
-"""What this room asks of whoever runs the guest's code."""
+"""Interface to the sandbox that runs guest code: which code it made, and how to make it again."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ __all__ = ["CodeElsewhere", "GuestCode"]
 
 
 class GuestCode(Protocol):
-    """The guest's functions and classes: which they are, their source, and how they are made again."""
+    """The guest functions and classes of a session, their source, and how they are made again."""
 
     def is_guest_function(self, value: object) -> bool:
-        """Tell whether *value* is a Python function that the guest wrote."""
+        """Return whether guest code defined a Python function."""
         ...
 
     def is_guest_class(self, value: type) -> bool:
-        """Tell whether *value* is a class that the guest made."""
+        """Return whether guest code made a class."""
         ...
 
     def source(self, code: CodeType) -> str | None:
@@ -26,16 +26,16 @@ class GuestCode(Protocol):
         ...
 
     def class_body(self, value: type) -> FunctionType | None:
-        """Return the function that ``__build_class__`` was given for a class of the guest; None if unknown.
+        """Return the function that ``__build_class__`` got for a guest class; None if unknown.
 
-        Its code says where the class statement is, its closure what the statement captured. A decorator
-        may have made another class of the statement's (``dataclass(slots=True)`` does): then that of the
-        statement's class.
+        Its code shows where the class statement is, its closure what the statement captured. A decorator
+        may have replaced the class (``dataclass(slots=True)`` does): then the function is that of the class
+        that the statement made.
         """
         ...
 
     def class_header(self, value: type) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
-        """Return what ``__build_class__`` was given beside the body: bases and keywords; None if unknown."""
+        """Return the bases and keywords that ``__build_class__`` got; None if unknown."""
         ...
 
     def class_number(self, value: type) -> int:
@@ -43,15 +43,15 @@ class GuestCode(Protocol):
         ...
 
     def home_of(self, value: FunctionType | type) -> str | None:
-        """Return where a function or class of the guest stands in a module; None where it stands in none."""
+        """Return where a guest function or class stands in a module; None where it stands in none."""
         ...
 
     def at_home(self, home: str) -> Any:
-        """Return what stands now where `home_of` said; None where that is nothing of the guest's."""
+        """Return the guest function or class that stands now at a home; None where there is none."""
         ...
 
     def may_store(self, value: type, name: str) -> bool:
-        """Tell whether the guest's own code may give a class an attribute of that name."""
+        """Return whether guest code may set an attribute of that name on a class."""
         ...
 
     def altered(self, value: type, *, dressed: bool) -> frozenset[str]:
@@ -62,24 +62,24 @@ class GuestCode(Protocol):
         ...
 
     def written(self, value: object) -> object:
-        """Return what the guest wrote, where *value* is a guard that stands in its place in a class."""
+        """Return the guest function behind a guard in a class; any other value as it is."""
         ...
 
     def store(self, value: type, name: str, attribute: object) -> None:
-        """Give a class of the guest an attribute, as its code did after the class statement."""
+        """Set an attribute on a guest class, as guest code did after the class statement."""
         ...
 
     def rebuild(self, source: str, name: str, namespace: dict[str, Any]) -> Any:
-        """Run *source* under the guards, with *namespace* as its globals, and return what it bound to *name*.
+        """Run *source* under the guards over the globals *namespace*, and return its variable *name*.
 
-        It adds to the namespace what guest code needs there (``__builtins__``, ``__name__``), and
-        `source` knows the program's code from now on. A function or class made by it is the guest's.
-        Whatever the code raises is raised.
+        It adds the names that guest code needs there (``__builtins__``, ``__name__``), and
+        `source` knows the program's code from now on. Functions and classes that it makes count as guest
+        code. Errors of the code pass through.
         """
         ...
 
     def host_name(self, value: object) -> str | None:
-        """Return the name under which guest code can import or use this object of the host, or None.
+        """Return the name under which guest code can import or use a host object, or None.
 
         For modules, registered functions, classes and live objects, and builtins.
         """
@@ -94,7 +94,7 @@ class GuestCode(Protocol):
         ...
 
     def method_of(self, value: object) -> tuple[Any, str] | None:
-        """Return of what and by which name guest code reads a method of the host; None for anything else."""
+        """Return the owner and the name by which guest code reads a host method; None for anything else."""
         ...
 
     def method(self, owner: Any, name: str) -> Any:
@@ -107,10 +107,10 @@ class GuestCode(Protocol):
 
 
 class CodeElsewhere:
-    """Finds objects of the host, and makes no code: it may run only at the level it comes from.
+    """Finds host objects, and makes no code: it may run only at the level it comes from.
 
     Args:
-        guest: of this process.
+        guest: the code of this process.
         origin: the level that the code comes from.
     """
 

@@ -1,8 +1,7 @@
-"""What stands for a function, class or registered object while a stream is loaded.
+"""Handle of a function, class or registered object while a stream is loaded.
 
-A stream that could put a function of the guest or of the host on the unpickler's stack could have it
-called. So what can be called comes as a handle, which cannot, and is unwrapped by those who fill
-variables, fields and cells.
+A stream that could put a guest or host function on the unpickler's stack could have it called. So callables
+come as handles, which cannot be called, and are unwrapped where variables, fields and cells are filled.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ __all__ = ["Handle", "unwrapped"]
 
 
 class Handle:
-    """Holds what must not be called while loading."""
+    """Holds an object that must not be called while loading."""
 
     __slots__ = ("target",)
 
@@ -22,5 +21,5 @@ class Handle:
 
 
 def unwrapped(value: Any) -> Any:
-    """Give what a handle holds; any other value as it is."""
+    """Return the target of a handle; any other value as it is."""
     return value.target if type(value) is Handle else value

@@ -1,4 +1,4 @@
-"""Where in the variables an object is, as an expression: for what is said about a lost one."""
+"""Paths to objects in variables, as expressions, for messages about lost objects."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class Paths:
 
     @staticmethod
     def variable(path: str) -> str | None:
-        """Give the variable that a path begins with."""
+        """Return the variable that a path begins with."""
         found = _NAME.match(path)
         return found.group() if found else None
 
     def of(self, value: Any) -> str:
-        """Give the path to an object; the name of the only variable, or nothing, where none is found."""
+        """Return the path to an object; the name of the only variable, or nothing, where none is found."""
         while id(value) not in self._paths and self._rest and len(self._paths) < _MOST:
             level, self._rest = self._rest, []
             for parent in level:

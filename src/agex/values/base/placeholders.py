@@ -1,4 +1,4 @@
-"""What stands where something could not be kept."""
+"""Placeholders for objects that could not be kept."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ __all__ = ["MODULE", "NotKept", "make_not_kept", "not_kept_error", "stand_in", "
 
 
 MODULE = "module"
-"""The type that is noted of a module which cannot be imported again."""
+"""The type noted for a module that cannot be imported again."""
 
 
 def not_kept_error(lost: NotKept, name: str | None = None) -> UnpicklableVariableError:
-    """Make the error for the use of what was not kept.
+    """Return the error for the use of an object that was not kept.
 
     Args:
-        lost: what stands in its place.
+        lost: its placeholder.
         name: the variable, where the caller knows it; else the path noted when it was lost.
     """
     path, type_, reason = object.__getattribute__(lost, "noted")
@@ -45,15 +45,15 @@ def _target(path: str) -> str:
 
 
 def stand_in(lost: NotKept) -> Any:
-    """Give an empty object of a class that is called as the type of what was not kept, to be shown."""
+    """Return an empty object whose class has the name of the lost object's type, for display."""
     _, type_, _ = object.__getattribute__(lost, "noted")
     return type(type_.rpartition(".")[2], (), {})()
 
 
 class NotKept:
-    """Stands in a container, or for a variable, where something could not be kept.
+    """Placeholder in a container, or for a variable, of an object that could not be kept.
 
-    The container around it works, its ``repr`` included; whatever is done with the thing itself raises
+    The container around it works, its ``repr`` included; any use of the placeholder itself raises
     `UnpicklableVariableError`. It can be asked for its class, compared by ``is`` and copied, as itself.
     """
 
@@ -105,9 +105,9 @@ for _use in _USES:
 
 
 def make_not_kept(path: str, type_: str, reason: str) -> NotKept:
-    """Stand in the place of what could not be kept; the decoder calls it."""
+    """Make the placeholder of an object that could not be kept; the decoder calls it."""
     if not (type(path) is type(type_) is type(reason) is str):
-        raise TypeError("a marker notes three texts")
+        raise TypeError("a placeholder consists of three texts")
     return NotKept(path, type_, reason)
 
 

@@ -1,4 +1,4 @@
-"""How a group is put together from chunks: a few bytes for a key, and chunks named by content.
+"""Recipes of groups: a few bytes for a key, and chunks named by their content.
 
 ::
 
@@ -57,11 +57,11 @@ class Cut:
     """A group, ready to be stored."""
 
     payload: bytes
-    """What the key holds."""
+    """The payload, which the key holds."""
     chunks: dict[bytes, memoryview] = field(default_factory=dict)
-    """What the store may not have yet, by address. Views of live memory, as `Group.buffers` are."""
+    """Chunks that the store may not have yet, by address. Views of live memory, as `Group.buffers` are."""
     recipe: Recipe
-    """To be kept beside the fingerprint: the next cut takes over what did not change."""
+    """The recipe, to be kept beside the fingerprint: the next cut reuses unchanged addresses."""
 
 
 def cut(
@@ -75,7 +75,7 @@ def cut(
 
     Args:
         group: what to store.
-        address: gives the address of a chunk, always of the same length.
+        address: returns the address of a chunk, always of the same length.
         now: the group's fingerprint, if `before` is given.
         before: fingerprint and recipe of an earlier cut; blocks of the same digest keep their address,
             which is not computed again, and are not among the chunks.
@@ -96,8 +96,8 @@ def from_recipe(payload: bytes, read: Reader) -> Group:
     """Put a group together.
 
     Args:
-        payload: what `cut` gave.
-        read: gives a chunk by its address, checked.
+        payload: from `cut`.
+        read: returns a chunk by its address, checked.
 
     Raises:
         StateCorrupt: the payload is not one, or a chunk does not have the length it must have.
@@ -106,7 +106,7 @@ def from_recipe(payload: bytes, read: Reader) -> Group:
 
 
 def put_together(recipe: Recipe, read: Reader) -> Group:
-    """Put a group together whose recipe is read already; see `from_recipe`."""
+    """Put a group together from a recipe that is read already; see `from_recipe`."""
     parts = [part if isinstance(part, bytes) else _joined(*part, read) for part in recipe.parts]
     buffers = tuple([memoryview(part) for part in parts[1:]])
     return Group(
@@ -121,7 +121,7 @@ def put_together(recipe: Recipe, read: Reader) -> Group:
 def _known(
     i: int, size: int, now: Fingerprint | None, before: tuple[Fingerprint, Recipe] | None
 ) -> tuple[bytes | None, ...]:
-    """Give the address that each block of part *i* had, where its digest is what it was."""
+    """Return the address that each block of part *i* had, where its digest is what it was."""
     if now is None or before is None or i >= len(before[1].parts):
         return ()
     old, part = before[0].parts[i], before[1].parts[i]
@@ -214,7 +214,7 @@ class _Bytes:
 
 
 def read_recipe(payload: bytes) -> Recipe:
-    """Read a payload: what is in the group, and where its parts are.
+    """Read a payload: the content of the group, and the addresses of its parts.
 
     Raises:
         StateCorrupt: the payload is not one.

@@ -1,7 +1,7 @@
-"""Which variables share mutable objects: a walk over the object graph, a level at a time.
+"""Walk over the object graph that finds which variables share mutable objects, a level at a time.
 
 Only what can be changed in place joins two variables. Constants, tuples of constants, types and
-functions of the host are shared by everything and join nothing.
+host functions are shared by everything and join nothing.
 
 Traps: dicts of constants, arrays and bytearrays are not tracked by the garbage collector (its
 ``get_referents`` follows them all the same); an array's base is not among its referents; pandas
@@ -47,30 +47,30 @@ _FROZEN = frozenset({tuple, frozenset})
 
 
 class Code(Protocol):
-    """What of the walk only code of the guest needs."""
+    """Facts about guest code that the walk needs."""
 
     def is_own(self, value: Any) -> bool:
-        """Tell whether a function or class is the guest's."""
+        """Return whether guest code made a function or class."""
         ...
 
     def leads_on(self, cls: type) -> bool:
-        """Tell whether instances of a class are taken apart; others are lost or kept by name."""
+        """Return whether instances of a class are taken apart; others are lost or kept by name."""
         ...
 
     def successors(self, value: Any) -> Iterable[Any]:
-        """Give what one of its functions or classes refers to."""
+        """Return the objects that a guest function or class refers to."""
         ...
 
 
 @dataclass
 class Cluster:
-    """Variables that are to be encoded together, and what the walk met in them."""
+    """Variables that are encoded together, and the facts that the walk found about them."""
 
     names: list[str] = field(default_factory=list)
     shared_arrays: set[int] = field(default_factory=set)
     """The ids of arrays that several arrays are views of, or that are there themselves beside a view."""
     code: list[Any] = field(default_factory=list)
-    """The guest's functions and classes, each once."""
+    """Guest functions and classes, each once."""
     kinds: set[type] = field(default_factory=set)
     """The types of all that the walk met, apart from what is inside the values of libraries."""
 
@@ -129,7 +129,7 @@ class _Walk:
                 found = self._mixed(frontier, i, seen)
 
     def _mixed(self, frontier: list[Any], i: int, seen: set[int]) -> list[Any]:
-        """Give what objects of any type lead to."""
+        """Return the objects that objects of any type refer to."""
         plain: list[Any] = []
         found: list[Any] = []
         for each in frontier:
@@ -146,7 +146,7 @@ class _Walk:
         return found + gc.get_referents(*plain)
 
     def _new_of(self, plain: list[Any], i: int) -> list[Any]:
-        """Note at once that variable *i* reaches many objects; give those that are new."""
+        """Note at once that variable *i* reaches many objects; return those that are new."""
         ids = dict(zip(map(id, plain), plain, strict=True))
         if self.owner.keys().isdisjoint(ids):
             self.owner.update(dict.fromkeys(ids, i))
@@ -167,7 +167,7 @@ class _Walk:
         return False
 
     def _is_hosts(self, each: Any) -> bool:
-        """Tell whether it is code or a constant of the host, which everything may share."""
+        """Return whether an object is host code or a host constant, which everything may share."""
         if is_class(each) or is_function(each):
             return not (self._guest.is_own(each) or (is_function(each) and held_by(each)))
         if is_a(each, types.BuiltinFunctionType):  # a method of an object leads to that
@@ -180,7 +180,7 @@ class _Walk:
         return is_a(each, enum.Enum) and not self._guest.is_own(type(each))
 
     def _kinds_of(self, found: list[Any], i: int) -> set[type]:
-        """Give the types of what leads on; most often there is none, and nothing more is looked at."""
+        """Return the types whose instances lead on; most often there is none, and the walk ends."""
         kinds = set(map(type, found))
         self.kinds[i] |= kinds
         kinds -= self._atoms
@@ -197,7 +197,7 @@ class _Walk:
             self.code.append((i, each))
             return self._guest.successors(each)
         if self._guest.is_own(kind):
-            return gc.get_referents(each)  # over an array or not: its attributes are the guest's code
+            return gc.get_referents(each)  # over an array or not: its attributes are guest code
         if is_made_of(kind, "numpy", "ndarray"):
             return self._array(each, i)
         if is_made_of(kind, "pandas.core.internals.blocks", "Block"):
@@ -206,9 +206,9 @@ class _Walk:
         return () if package_of(kind) in {"plotly", "polars"} else gc.get_referents(each)
 
     def _array(self, array: Any, i: int) -> Iterable[Any]:
-        """Join those who see the same memory, in whatever order they are met; give the objects in it.
+        """Join the variables whose arrays share memory, in any order; return the objects in the array.
 
-        Once a second one sees it, all of the memory is kept, and not only what they show.
+        Once a second array shares the memory, all of it is kept, and not only the items of the two.
         """
         root = array_root(array)
         self.arrays[id(root)] += 1
@@ -219,7 +219,7 @@ class _Walk:
 
 
 def _objects_in(array: Any) -> list[Any]:
-    """Give the objects in an array, those in its fields included."""
+    """Return the objects in an array, those in its fields included."""
     if not array.dtype.hasobject:
         return []
     if array.dtype.names is None:
@@ -229,12 +229,12 @@ def _objects_in(array: Any) -> list[Any]:
 
 
 def _memory_of(root: int) -> int:
-    """Give what stands for the memory of an array, of which its id is given, among the ids of objects."""
+    """Return the key of an array's memory among the ids of objects, from the id of the array."""
     return ~root
 
 
 def array_root(array: Any) -> Any:
-    """Give the array that owns the memory of a numpy array."""
+    """Return the array that owns the memory of a numpy array."""
     base = _base_of(array)
     while is_a(base, type(array)):
         array, base = base, _base_of(base)
@@ -242,7 +242,7 @@ def array_root(array: Any) -> Any:
 
 
 def _base_of(array: Any) -> Any:
-    """Give what a numpy array is a view of, beyond what ``as_strided`` puts between them."""
+    """Return the base of a numpy array, past the object that ``as_strided`` puts between them."""
     base = array.base
     is_between = is_exactly(type(base), "numpy.lib._stride_tricks_impl", "DummyArray")
     return base.base if is_between else base

@@ -1,7 +1,7 @@
 """``isinstance`` without asking the value.
 
-``isinstance(x, T)`` reads ``x.__class__`` where the type alone does not say yes, and so runs what a guest
-wrote as ``__getattribute__``.
+``isinstance(x, T)`` reads ``x.__class__`` where the type alone does not decide, and so runs a
+``__getattribute__`` of guest code.
 """
 
 from __future__ import annotations
@@ -16,40 +16,40 @@ __all__ = ["is_a", "is_class", "is_exactly", "is_function", "is_made_of", "packa
 
 
 def is_a(value: object, cls: type | tuple[type, ...]) -> bool:
-    """Tell whether the type of a value is one of these classes, or made from one."""
+    """Return whether the type of a value is one of these classes, or made from one."""
     return issubclass(type(value), cls)
 
 
 def package_of(cls: type) -> str:
-    """Give the top-level package of a class; a guest may call it anything, of any type."""
+    """Return the top-level package of a class; a guest may call it anything, of any type."""
     module = cls.__module__
     return module.partition(".")[0] if type(module) is str else ""
 
 
 def type_name(value: object) -> str:
-    """Give the name of a value's class, whose metaclass may be a guest's and answer for itself."""
+    """Return the name of a value's class without asking its metaclass, which guest code may have written."""
     return name_of(type(value))
 
 
 def is_made_of(kind: type, module: str, name: str) -> bool:
-    """Tell whether a type is a class of a library, or made from it; one that was not imported has none.
+    """Return whether a type is a class of a library, or made from it; one that was not imported has none.
 
-    By the class itself: a guest may say of its own that it is of any module.
+    By identity: a guest class may claim any module.
     """
     found = getattr(sys.modules.get(module), name, None)
     return found is not None and issubclass(kind, found)
 
 
 def is_exactly(kind: type, module: str, name: str) -> bool:
-    """Tell whether a type is this class of a library: one made from it may answer for itself."""
+    """Return whether a type is exactly this class of a library: a subclass may run code of its own."""
     return kind is getattr(sys.modules.get(module), name, None)
 
 
 def is_class(value: object) -> TypeGuard[type]:
-    """Tell whether a value is a class."""
+    """Return whether a value is a class."""
     return issubclass(type(value), type)
 
 
 def is_function(value: object) -> TypeGuard[types.FunctionType]:
-    """Tell whether a value is a function written in Python."""
+    """Return whether a value is a function written in Python."""
     return type(value) is types.FunctionType

@@ -1,10 +1,10 @@
-"""A stream is gone through once with nothing behind its names, before it is loaded.
+"""Dry run of a stream with nothing behind its names, before it is loaded.
 
 The unpickler in C calls whatever lies where a call takes its function from, and gives items to whatever
 lies there: to a list, but also to an instance of a class that has an ``extend``, an ``add`` or a
-``__setitem__`` of its own. What lies where does not depend on what constructors make. So here they make
-an object that can be neither called nor given anything, or an empty container where they make one: a
-stream that comes to its end calls constructors only, and gives items to containers only.
+``__setitem__`` of its own. The layout of the stack does not depend on the results of constructors. So here
+they return an object that can be neither called nor filled, or an empty container: a stream that reaches
+its end calls only constructors, and fills only containers.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from agex.values.adapters import stdlib as plain
+from agex.values.base.decode_budget import Clock, file_of
 from agex.values.base.stream_names import module_now
-from agex.values.checks.decode_budget import Clock, file_of
 from agex.values.code.reconstructor import Builder
 
 __all__ = ["rehearse"]
@@ -45,15 +45,15 @@ _CONTAINERS: Mapping[tuple[str, str], Callable[..., Any]] = {
         (plain.make_defaultdict, _make_dict),
     )
 }
-"""The constructors that make what is given items afterwards."""
+"""The constructors whose results are filled afterwards."""
 
 
 def rehearse(stream: bytes, buffers: Sequence[Any], clock: Clock | None = None) -> None:
     """Check what a stream calls and what it gives items to.
 
     Raises:
-        Exception: it calls what is no constructor or fills what is no container; whatever the
-            unpickler says to that.
+        Exception: it calls what is no constructor or fills what is no container; the error is the
+        unpickler's.
     """
     _Rehearsal(file_of(stream, clock), buffers=buffers).load()
 

@@ -1,4 +1,4 @@
-"""How much work hashing a decoded value is, found in its stream before it is loaded.
+"""Cost of hashing a decoded value, found in its stream before it is loaded.
 
 A hash goes through shared tuples again and again: sixty pairs, each of the one before twice, are 300 bytes
 and a hash that never ends, in C code that nothing interrupts. And keys that C code puts in at once are beyond
@@ -24,9 +24,9 @@ _HEAVIEST = 1 << 24
 """Visits of a hash: some tenths of a second. All hashes together may take as many, and more for the bytes."""
 _VISITS_A_BYTE = 16
 _LIGHT = 64
-"""Visits of what may be referred to without asking what it is."""
+"""Visits of a value that may be referred to without a check of its type."""
 _BATCH = 1000
-"""Keys that the pickler puts in at once, and nobody more."""
+"""Keys that the pickler puts in at once; no other writer puts in more."""
 _APPENDS, _SET, _SETS, _ADDS, _FREEZES, _CALLS, _DISCARD, _FRAME, _LIST = b"esu\x90\x91R0\x95]"
 
 _A = b"(?:" + ATOM + rb")\x94?+"
@@ -75,7 +75,7 @@ def _noted() -> re.Pattern[bytes]:
 
 
 _UNLIKE = b"G\x8a\x8bt\x85\x86\x87\x91R"
-"""Opcodes of what can be made to have one hash: long integers, floats, tuples, whatever is called."""
+"""Opcodes whose values can be made to share a hash: long integers, floats, tuples, results of calls."""
 _JOINS, _GETS, _KEYED = b"tR\x85\x86\x87\x91", b"hj", b"su\x90\x91R"
 
 
@@ -91,7 +91,7 @@ def _unreferred() -> re.Pattern[bytes]:
 
 @cache
 def _notes() -> re.Pattern[bytes]:
-    """Find what is noted, with what was done before if that may leave a tuple, and what is referred to."""
+    """Match notes, with the opcode before if it may leave a tuple, and references."""
     before = rb"[tR\x85\x86\x87\x91()01aeus\x90.\x98]"
     rest = runs(b"\x94hjtR\x85\x86\x87\x91()01aeus\x90.\x98", before + rb"(?!\x94)|").pattern
     rest = rest.replace(rb"|\x95.{8}+|\x80\x05", rb"|\x95.{8}+(?!\x94)|\x80\x05(?!\x94)")
@@ -109,7 +109,7 @@ _FROZEN = b"".join(
 
 
 class Weighed:
-    """What was found in a stream.
+    """Result of the look at a stream.
 
     Attributes:
         stream: to be loaded in its place, where large frozensets are made by a constructor.
@@ -137,7 +137,7 @@ def weigh(stream: bytes, seen: audit.Seen) -> Weighed:
     try:
         walk = _Walk(stream)
     except IndexError:
-        raise StateCorrupt("a stored value takes what it did not put anywhere") from None
+        raise StateCorrupt("a stored value takes more from the stack than it put there") from None
     is_metered = is_metered and walk.keyed >= MANY
     return Weighed(walk.edited() if is_metered else stream, is_metered=is_metered)
 
@@ -147,7 +147,7 @@ def _has_many_unlike(shorter: bytes) -> bool:
 
 
 def _may_be_heavy(shorter: bytes) -> bool:
-    """Tell whether tuples that are referred to may be more than the opcodes that make them."""
+    """Return whether tuples that are referred to may be more than the opcodes that make them."""
     if not (joins := audit.at_most(shorter, _JOINS)) or not (gets := audit.at_most(shorter, _GETS)):
         return False
     most = math.log(_HEAVIEST / len(shorter) / (1 + audit.at_most(shorter, _KEYED)))
@@ -159,12 +159,12 @@ def _may_be_heavy(shorter: bytes) -> bool:
 
 
 def _shares_tuples(shorter: bytes) -> bool:
-    """Tell whether a stream refers to anything after a tuple that can be referred to."""
+    """Return whether a stream refers to anything after a tuple that can be referred to."""
     return _passed(shorter, _unreferred(), _passed(shorter, _unnoted(), 0)) < len(shorter)
 
 
 def _may_refer_to_tuples(shorter: bytes) -> bool:
-    """Tell whether bytes that look like references may be to a tuple, where none is to a large number."""
+    """Return whether bytes that look like references may be to a tuple, where none is to a large number."""
     if len(shorter) >= _MANY_NOTES or _LARGE_TARGET.search(shorter):
         return True
     targets = {each[0] for each in set(_TARGETS.findall(shorter))}
@@ -237,7 +237,7 @@ def _passed(stream: bytes, runs: re.Pattern[bytes], at: int) -> int:
 
 
 def _has(stream: bytes, opcodes: bytes, start: int, end: int) -> bool:
-    """Tell whether any of some bytes is there; it may also be part of a text."""
+    """Return whether any of some bytes is there; it may also be part of a text."""
     return any(stream.find(opcode, start, end) >= 0 for opcode in opcodes)
 
 

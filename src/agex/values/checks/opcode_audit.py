@@ -47,7 +47,7 @@ for each, of which a thread has 8 MB. The pickler itself gives up long before.""
 
 
 class Seen(NamedTuple):
-    """What was seen in a stream."""
+    """Result of the audit of a stream."""
 
     shorter: bytes
     """The same opcodes, with a short item in the place of each that is long."""
@@ -98,7 +98,7 @@ def _without_long(stream: bytes) -> bytes:
         if end >= size:
             return b"".join((*pieces, stream[at:])) if pieces else stream
         if SIZES[stream[end]]:
-            raise StateCorrupt(f"a stored value uses the opcode {stream[end]:#x}, which none does")
+            raise StateCorrupt(f"a stored value uses the opcode {stream[end]:#x}, which no encoder writes")
         pieces += (stream[at:end], _UNLIKE if stream[end] in _LONG else _EMPTY)
         at = after(stream, end)
 
@@ -107,7 +107,7 @@ _EMPTY, _UNLIKE, _LONG = b"\x8c\x00", b"\x8a\x00", b"\x8a\x8b\x96"
 
 
 def _is_safe(stream: bytes) -> bool:
-    """Tell whether a stream has only opcodes that are allowed, none of them long, and no keys alike."""
+    """Return whether a stream has only opcodes that are allowed, none of them long, and no keys alike."""
     if len(stream) <= _FEW_BYTES:
         return False
     found = safe_runs().match(stream)
@@ -116,16 +116,16 @@ def _is_safe(stream: bytes) -> bool:
 
 
 _FEW_BYTES = 2 * MANY
-"""What is shorter has fewer keys that may have one hash."""
+"""A shorter stream has fewer keys that may share a hash."""
 
 
 def at_most(stream: bytes, opcodes: bytes) -> int:
-    """Return how many of some opcodes there may be: they may be bytes of a text as well."""
+    """Return the most of some opcodes that there may be: they may be bytes of a text as well."""
     return len(stream) - len(stream.translate(None, opcodes))
 
 
 def count(stream: bytes, runs: re.Pattern[bytes], counted: bytes, most: float = math.inf, at: int = 0) -> int:
-    """Check the opcodes; give how many of those to be counted the runs left out, or more than *most*."""
+    """Check the opcodes; return how many of the counted ones the runs left out, or more than *most*."""
     size, many, run = len(stream), 0, runs.match
     while True:
         found = run(stream, at)
@@ -136,7 +136,7 @@ def count(stream: bytes, runs: re.Pattern[bytes], counted: bytes, most: float = 
         if stream[at] in counted:
             many += 1
         elif SIZES[stream[at]]:
-            raise StateCorrupt(f"a stored value uses the opcode {stream[at]:#x}, which none does")
+            raise StateCorrupt(f"a stored value uses the opcode {stream[at]:#x}, which no encoder writes")
         at = at + SIZES[stream[at]] if SIZES[stream[at]] else after(stream, at)
 
 
@@ -154,10 +154,10 @@ def _no_lists() -> re.Pattern[bytes]:
 
 
 def surplus(stream: bytes, enough: float = math.inf) -> int:
-    """Return what the containers of a stream take beyond what its bytes pay for, as a rule.
+    """Return the bytes that the containers of a stream take beyond those that it usually pays for.
 
-    That is a set, of 240 bytes where two say so, and a list or dict to which nothing refers, as the pickler
-    writes none. Beyond what is enough to know it is not counted any more.
+    That is a set, of 240 bytes for two in the stream, and a list or dict to which nothing refers, which the
+    pickler never writes. Counting stops at *enough*.
     """
     if at_most(stream, _SETS + _LISTS) * _SET <= len(stream) * _TOLERATED:
         return 0
@@ -176,10 +176,10 @@ _TOLERATED = 8
 
 
 def after(stream: bytes, at: int) -> int:
-    """Give where an opcode with an argument of some length ends."""
+    """Return where an opcode with an argument of some length ends."""
     width = _LENGTHS.get(stream[at])
     if width is None:
-        raise StateCorrupt(f"a stored value uses the opcode {stream[at]:#x}, which none does")
+        raise StateCorrupt(f"a stored value uses the opcode {stream[at]:#x}, which no encoder writes")
     end = at + 1 + width + int.from_bytes(stream[at + 1 : at + 1 + width], "little")
     if end > len(stream):  # a regular expression would begin at the end of the stream, and find no fault
         raise StateCorrupt("a stored value is cut short")
@@ -206,7 +206,7 @@ def unframed(stream: bytes) -> bytes:
     return b"".join((*pieces, stream[at:]))
 
 
-# What opcodes do to a stack of depths, and how many bytes those take that do not say their own length.
+# The effect of each opcode on a stack of depths, and the size of opcodes that do not state their length.
 PUSH, MEMO, GET, PAIR, FEW, MARK, MANY, DROP, POP, NOTHING = range(10)
 DOES = bytearray([NOTHING] * 256)
 for _does, _opcodes in (
@@ -224,7 +224,7 @@ TAKES = {0x85: 1, 0x87: 3, 0x30: 1, 0x61: 1, 0x73: 2, 0x93: 1, 0x2E: 1}  # two n
 
 
 def _depth(stream: bytes) -> int:
-    """Give how deeply tuples and calls are nested, by what they do to the depths on the stack."""
+    """Return how deeply tuples and calls are nested, by what they do to the depths on the stack."""
     stack: list[int] = []
     marks: list[int] = []
     memo: list[int] = []
@@ -264,5 +264,5 @@ def _depth(stream: bytes) -> int:
                 deepest = stack[-1]
             at = at + SIZES[opcode] if SIZES[opcode] else after(stream, at)
     except IndexError:
-        raise StateCorrupt("a stored value takes what it did not put anywhere") from None
+        raise StateCorrupt("a stored value takes more from the stack than it put there") from None
     return deepest

@@ -1,4 +1,4 @@
-"""What opcodes look like, as regular expressions that pass runs of them.
+"""Grammar of opcodes, as regular expressions that match runs of them.
 
 They are possessive throughout: nothing is tried a second time, and a pass costs some 30 ns an opcode.
 """
@@ -96,7 +96,7 @@ def safe_runs() -> re.Pattern[bytes]:
 
 @cache
 def shallow_runs() -> re.Pattern[bytes]:
-    """Match opcodes that nest nothing, and tuples and calls of what is no tuple."""
+    """Match opcodes that nest nothing, and tuples and calls whose parts are no tuples."""
     atoms = b"(?:" + _TEXT + b"|(?:" + NUMBER + rb")\x94?+)"
     flat = atoms + rb"{1,3}+[\x85\x86\x87]|\(" + atoms + b"{0,20}+t"
     return runs(b"tR\x85\x86\x87\x91", b"(?:" + flat + rb")(?:\x94?+R)?+|")
@@ -104,9 +104,9 @@ def shallow_runs() -> re.Pattern[bytes]:
 
 @cache
 def many_unlike() -> re.Pattern[bytes]:
-    """Match a number of opcodes of what can be made to have one hash, and those between.
+    """Match a number of opcodes whose values can be made to share a hash, and those between.
 
-    That is long integers, floats, tuples and whatever is called.
+    These are long integers, floats, tuples and results of calls.
     """
     alike = runs(b"tR\x85\x86\x87\x91").pattern.replace(rb"|(?:G.{8}+)++", b"")
     alike = alike.replace(rb"|\x8a(?:" + SIZED + b")", b"")

@@ -1,8 +1,8 @@
-"""What a guest's functions and classes look like, where none of its code may run.
+"""Outlines of guest functions and classes, for a process that may not run guest code.
 
-A host that shows the variables of a worker has them as bytes, and must not run what is in those. It makes
-empty functions, and classes with the names, the bases and the fields that their statements say: then an
-instance is shown by its class and its attributes, as it is where the guest runs.
+A host that shows the variables of a worker has them as bytes, and must not run code in them. It makes empty
+functions, and classes with the names, the bases and the fields of their statements. So an instance is shown
+by its class and its attributes, as in the worker.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _BASES: Mapping[str, type] = {
         if isinstance(value, type) and issubclass(value, BaseException)
     },
 }
-"""The classes of Python's own that one of the guest's may be over, by the last part of their names."""
+"""Builtin and standard classes that a guest class may derive from, by the last part of their names."""
 
 _MOST_TEXT = 1 << 18
 """Characters of all programs together. A tree takes some hundred times the bytes of its text."""
@@ -45,7 +45,7 @@ _LARGEST = 1024
 
 
 class Sketch:
-    """The `GuestCode` of who only looks: what it makes is empty, and runs nothing."""
+    """A `GuestCode` for display: the code that it makes is empty and runs nothing."""
 
     def __init__(self) -> None:
         self._made: dict[int, Any] = {}
@@ -55,10 +55,10 @@ class Sketch:
     # -- making ----------------------------------------------------------------------
 
     def rebuild(self, source: str, name: str, namespace: dict[str, Any]) -> Any:
-        """Make what looks like what a program makes.
+        """Make an outline of the function or class that a program makes.
 
         Raises:
-            ValueError: it is a class over one that is not known here, or larger than one is.
+            ValueError: it is a class over an unknown base, or too large.
             SyntaxError: it is no program.
         """
         self._text_left -= len(source)
@@ -70,7 +70,7 @@ class Sketch:
         return self._function(getattr(found, "name", "<lambda>"))
 
     def host_object(self, name: str) -> Any:
-        """Make something that is shown as an object of the host, and is none."""
+        """Make an object that is shown as a host object, and is none."""
         module, _, last = name.rpartition(":")
         if name in LIBRARY:
             return getattr(importlib.import_module(module), last)
@@ -82,7 +82,7 @@ class Sketch:
         return self._function(last)
 
     def store(self, value: type, name: str, attribute: object) -> None:
-        """Do nothing: what a class was given shows nowhere."""
+        """Do nothing: attributes of a class are not shown."""
 
     def _noted(self, made: Any) -> Any:
         self._made[id(made)] = made
@@ -97,7 +97,7 @@ class Sketch:
         if over == ["NamedTuple"]:
             return collections.namedtuple(node.name, [*_annotated(node)], module="__main__")  # noqa: PYI024
         if over == ["Enum"]:
-            # With values: whoever makes some goes through all those before, each time.
+            # With values: `enum` goes through all earlier members for each new one.
             numbered = [(name, number) for number, name in enumerate(_assigned(node))]
             return enum.Enum(node.name, numbered, module="__main__")
         found = dict.fromkeys(self._base(name, namespace) for name in over)
@@ -116,7 +116,7 @@ class Sketch:
         return made
 
     def _base(self, name: str, namespace: Mapping[str, Any]) -> type:
-        """Find a base: a class made before, or one of Python's own."""
+        """Find a base: a class made before, or one of the standard ones."""
         known = namespace.get(name)
         if known is None or known is self._hosts.get(name):
             known = _BASES.get(name)
@@ -168,16 +168,16 @@ class Sketch:
         return None
 
     def method(self, owner: Any, name: str) -> Any:
-        """Make something that is shown as a method, and is none."""
+        """Make an object that is shown as a method, and is none."""
         return self._function(name)
 
 
 def _nothing() -> None:
-    """Be what is in a function that is only shown."""
+    """Serve as the code of a function that is only shown."""
 
 
 def _statement(body: Sequence[ast.stmt]) -> ast.stmt:
-    """Find the statement that a program is made of, which may stand in functions of the program's own."""
+    """Find the statement of a program, which may stand in functions that the program adds."""
     found = next(each for each in body if not isinstance(each, ast.ImportFrom))
     while isinstance(found, ast.FunctionDef) and found.name in {MADE, RUN}:
         found = found.body[-2]  # the last one returns it
@@ -185,14 +185,14 @@ def _statement(body: Sequence[ast.stmt]) -> ast.stmt:
 
 
 def _last_name(node: ast.expr) -> str:
-    """Give ``Generic`` of ``typing.Generic[T]``, and ``dataclass`` of ``dataclass(frozen=True)``."""
+    """Return ``Generic`` of ``typing.Generic[T]``, and ``dataclass`` of ``dataclass(frozen=True)``."""
     while isinstance(node, ast.Subscript | ast.Call):
         node = node.value if isinstance(node, ast.Subscript) else node.func
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
 def _annotated(node: ast.ClassDef) -> Iterator[str]:
-    """Give the names of the fields of a class that are shown."""
+    """Return the names of the fields of a class that are shown."""
     found = [each for each in node.body if isinstance(each, ast.AnnAssign) and not _is_hidden(each.value)]
     for target in [
         each.target for each in found if _last_name(each.annotation) not in {"ClassVar", "InitVar"}
@@ -202,7 +202,7 @@ def _annotated(node: ast.ClassDef) -> Iterator[str]:
 
 
 def _is_hidden(value: ast.expr | None) -> bool:
-    """Tell whether a field is made by ``field(repr=False)``."""
+    """Return whether a field is made by ``field(repr=False)``."""
     said = value.keywords if isinstance(value, ast.Call) else []
     return any(each.arg == "repr" and ast.unparse(each.value) == "False" for each in said)
 
@@ -224,7 +224,7 @@ def _slots(node: ast.ClassDef) -> dict[str, Any]:
 
 
 def _is_special(name: str) -> bool:
-    """Tell whether the interpreter calls by itself what it finds under a name: in a slot too."""
+    """Return whether the interpreter itself calls the attribute of a name, also through a slot."""
     return name.startswith("__") and name.endswith("__")
 
 
@@ -232,7 +232,7 @@ _OF_OBJECTS = frozenset({"__dict__", "__weakref__"})
 
 
 def _methods(node: ast.ClassDef) -> Iterator[str]:
-    """Give the names of the methods of a class that the interpreter does not call by itself."""
+    """Return the names of the methods of a class that the interpreter does not call itself."""
     for each in node.body:
         if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef) and not each.name.startswith("__"):
             yield each.name

@@ -1,30 +1,29 @@
-"""What a stream may call that depends on who loads it: the host's classes, the guest's code.
+"""Constructors of functions, classes and namespaces, for one load: host classes, guest code.
 
-Its methods are called by the unpickler with whatever is stored, so each checks what it is given.
+The unpickler calls the methods with whatever is stored, so each checks its arguments.
 """
 
 from __future__ import annotations
 
 import enum
 import functools
-import operator
 import types
 import typing
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from agex._interpreter.type_slots import bases_of, mro_of, name_of, qualname_of
+from agex._interpreter.type_slots import mro_of, name_of, qualname_of
 from agex.errors import StateCorrupt
 from agex.values.adapters import enum_members as members
-from agex.values.adapters import instances
-from agex.values.adapters.callable_builder import CallableBuilder, exact, made_of, missing, missing_host
+from agex.values.adapters.callable_builder import exact, made_of, missing, missing_host
 from agex.values.base.allowlist import Allow
+from agex.values.base.decode_budget import CALL, current, spend
 from agex.values.base.function_wrappers import MANAGERS, functions_of, plain_function
 from agex.values.base.guest_code import GuestCode
 from agex.values.base.handle import Handle, unwrapped
 from agex.values.base.placeholders import NotKept
-from agex.values.base.type_checks import is_a, is_class, is_function, type_name
-from agex.values.checks.decode_budget import CALL, current, spend
+from agex.values.base.type_checks import is_a, is_class, is_function
+from agex.values.code.instance_builder import OBJECT, PLACE, InstanceBuilder, is_guests, refused
 
 __all__ = [
     "GIVEN",
@@ -37,7 +36,7 @@ __all__ = [
 
 
 class Namespace:
-    """The globals of rebuilt code: what the functions of one group captured."""
+    """The globals of rebuilt code, with the values that the functions of one group captured."""
 
     __slots__ = ("globals",)
 
@@ -45,15 +44,15 @@ class Namespace:
         self.globals: dict[str, Any] = {}
 
 
-class Builder(CallableBuilder):
+class Builder(InstanceBuilder):
     """The constructors of one load.
 
     Args:
-        allow: the host's classes.
-        guest: makes the guest's code; None makes markers of it.
+        allow: host classes.
+        guest: makes guest code; without it, placeholders stand for that code.
         thaw: loads a nested stream: its bytes, the handles that it refers to, its buffers.
         outer: those handles, in a nested stream.
-        later: is given what classes get when all of them are made.
+        later: collects the work that is done when all classes are made.
         unhashed: why no instance is made of a class that hashes itself, if none is.
     """
 
@@ -75,23 +74,23 @@ class Builder(CallableBuilder):
         self._unhashed = unhashed
         self._makers: dict[Any, Callable[[], Any]] = {}
         self._at_home: dict[int, Any] = {}
-        """Functions and classes of modules, by id: they have what those give them."""
+        """Functions and classes of guest modules, by id: they keep the attributes that they have there."""
         self._filled: dict[int, type] = {}
         self._dressed: dict[int, Any] = {}
-        """The functions and classes made here, by id: nothing else is given attributes."""
+        """The functions and classes made here, by id: only they get attributes."""
 
     # -- what is not called while loading ----------------------------------------------------
 
     def real(self, handle: Any) -> Any:
-        """Give what a handle holds, for a place that nobody unwraps."""
+        """Return the target of a handle, for a place where handles are not unwrapped."""
         return unwrapped(handle)
 
     def outer(self, number: int) -> Any:
-        """Give the handle of code that the stream around this one holds."""
+        """Return the handle of code that the stream around this one holds."""
         return self._outer[number]
 
     def host(self, name: str) -> Any:
-        """Find an object of the host by the name it has for the guest."""
+        """Find a host object by its name in guest code."""
         if self._guest is None:
             return missing(name, "object of the host", "no guest code can be loaded here")
         try:
@@ -103,7 +102,7 @@ class Builder(CallableBuilder):
         """Find a class by its name."""
         found = self._allow.named(name)
         if found is None:
-            raise _refused(name)
+            raise refused(name)
         return Handle(found)
 
     def partial(
@@ -114,7 +113,7 @@ class Builder(CallableBuilder):
         attributes: dict[str, Any] | None = None,
     ) -> Any:
         """Make a `functools.partial`, in a handle."""
-        spend(_OBJECT + 8 * len(args) + _PLACE * (len(keywords) + len(attributes or ())))
+        spend(OBJECT + 8 * len(args) + PLACE * (len(keywords) + len(attributes or ())))
         given = [unwrapped(each) for each in args]
         named = {exact(name): unwrapped(each) for name, each in keywords.items()}
         made = made_of(function, lambda f: functools.partial(f, *given, **named))
@@ -128,7 +127,7 @@ class Builder(CallableBuilder):
         if any(type(each) is str for each in bounds):  # which typing compiles
             raise StateCorrupt("a stored type variable is bound by a text")
         bound, *constraints = map(unwrapped, bounds)
-        spend(_OBJECT * 4 + 8 * len(constraints))
+        spend(OBJECT * 4 + 8 * len(constraints))
         lost = next((each for each in (bound, *constraints) if type(each) is NotKept), None)
         if lost is not None:
             return lost
@@ -139,155 +138,29 @@ class Builder(CallableBuilder):
         return Handle(made)
 
     def cached(self, function: Any, maxsize: int | None, typed: bool) -> Any:
-        """Make what ``functools.lru_cache`` made of a function, with an empty cache."""
-        if not (
-            maxsize is None or type(maxsize) is int
-        ):  # what can be called, `lru_cache` takes for the function
-            raise StateCorrupt("a stored cache has a size that is none")
+        """Wrap a function in ``functools.lru_cache`` again, with an empty cache."""
+        if not (maxsize is None or type(maxsize) is int):  # `lru_cache` takes a callable for the function
+            raise StateCorrupt("a stored cache has a size that is no number")
         make = self._of_library("functools:lru_cache")
         return make if type(make) is NotKept else made_of(function, make(maxsize, typed))
 
     def manager(self, name: str, function: Any) -> Any:
-        """Make what ``contextlib.contextmanager`` or its asynchronous twin made of a function."""
+        """Wrap a function in ``contextlib.contextmanager`` or its asynchronous twin again."""
         if name not in MANAGERS:
             raise StateCorrupt(f"no decorator of context managers is called {name}")
         make = self._of_library(f"contextlib:{name}")
         return make if type(make) is NotKept else made_of(function, make)
 
     def method(self, name: str, owner: Any) -> Any:
-        """Bind a function that the class of *owner*, or *owner* as a class, has under that name."""
+        """Bind a method by its name to *owner*, an instance or a class."""
         owner = unwrapped(owner)
-        if type(owner) is NotKept or not _is_guests(self._guest, owner):
+        if type(owner) is NotKept or not is_guests(self._guest, owner):
             return missing(name, "method", "its object was not kept")
         found = next((vars(c)[name] for c in _mro(owner) if name in vars(c)), None)
         found = plain_function(found)
         if found is None:
             return missing(name, "method", "its class has none of that name")
         return made_of(found, lambda f: types.MethodType(f, owner))
-
-    # -- instances ---------------------------------------------------------------------------
-
-    def instance(self, cls: Any, args: tuple[Any, ...]) -> Any:
-        """Make an empty instance of a class of the guest."""
-        again = None if args else self._makers.get(cls)
-        if again is not None:
-            return again()
-        kind = unwrapped(cls)
-        if type(kind) is NotKept:
-            return kind
-        if not (is_class(kind) and _is_guests(self._guest, kind)):
-            raise StateCorrupt("a stored instance is of something that is not a class")
-        return self._blank(cls, kind, args)
-
-    def record(self, name: str, args: tuple[Any, ...]) -> Any:
-        """Make an empty instance of a class that the host registered."""
-        again = None if args else self._makers.get(name)
-        return self._blank(name, self._registered(name), args) if again is None else again()
-
-    def _blank(self, key: Any, cls: type, args: tuple[Any, ...]) -> Any:
-        """Make an empty instance, and note how to make more, and that they may be filled."""
-        if self._unhashed and instances.hashes_itself(cls):
-            return missing("", name_of(cls), self._unhashed)
-        made = instances.blank(cls, args)
-        if not args and instances.has_only_attributes(cls):
-            self._makers[key] = functools.partial(object.__new__, cls)
-        self._filled[id(cls)] = cls
-        return made
-
-    def construct(self, name: str, args: tuple[Any, ...], plainly: bool) -> Any:
-        """Make an instance of a registered class that says itself how it is pickled."""
-        cls = self._registered(name)
-        if not instances.has_own_pickling(cls):
-            if issubclass(cls, BaseException):  # so those of the interpreter's own pickling were kept once
-                made = self._blank(name, cls, args)
-                instances.fill(made, (None, None, {"args": args}, None))
-                return made
-            raise StateCorrupt(f"a stored value would call {name}, which does not say how it is pickled")
-        if self._unhashed and instances.hashes_itself(cls):
-            return missing("", name_of(cls), self._unhashed)
-        return cls.__new__(cls, *args) if plainly else cls(*args)
-
-    def member(self, cls: Any, names: tuple[str, ...]) -> Any:
-        """Give the member of an enumeration; of several names, the flag of them all."""
-        cls = self._enumeration(cls)
-        if type(cls) is NotKept:
-            return cls
-        found = [cls._member_map_[name] for name in names]
-        if len(found) == 1:
-            return found[0]
-        if not issubclass(cls, enum.Flag):
-            raise StateCorrupt(f"a stored member of {cls.__name__} has {len(found)} names")
-        return functools.reduce(operator.or_, found, cls(0))
-
-    def flag(self, cls: Any, value: int) -> Any:
-        """Give the flag of that value: several members of an enumeration, or bits that have no name."""
-        cls = self._enumeration(cls)
-        if type(cls) is NotKept:
-            return cls
-        if not (issubclass(cls, enum.Flag) and type(value) is int):
-            raise StateCorrupt(f"a stored flag of {name_of(cls)} is none")
-        found = cls._value2member_map_.get(value)
-        if found is not None:
-            return found
-        try:
-            made = vars(enum.Flag)["_missing_"].__func__(cls, value)
-        except Exception as error:  # noqa: BLE001 - what its own constructor says; else: no such flag by now
-            return missing("", name_of(cls), f"{type_name(error)} when it was made from {value}")
-        return made if type(made) is cls else missing("", name_of(cls), f"it has no flag {value} now")
-
-    def _enumeration(self, cls: Any) -> Any:
-        """Give an enumeration that is known by name or in a handle, or what stands for one that is lost."""
-        found = self._registered(cls) if type(cls) is str else unwrapped(cls)
-        if type(found) is not NotKept and not (is_class(found) and issubclass(found, enum.Enum)):
-            raise StateCorrupt("a stored member of an enumeration is of something else")
-        return found
-
-    def fill(self, value: Any, state: Any) -> None:
-        """Give an instance its fields."""
-        if self._may_fill(value):
-            instances.fill(value, state)
-
-    def fill_attributes(self, value: Any, attributes: dict[str, Any]) -> None:
-        """Give an instance its attributes, which are all it has."""
-        if self._may_fill(value):
-            own = instances.attributes_of(value)
-            spend(_PLACE * len(attributes))
-            own.update(attributes)
-            if Handle in set(map(type, attributes.values())):
-                own.update({name: unwrapped(each) for name, each in attributes.items()})
-
-    def _may_fill(self, value: Any) -> bool:
-        if type(value) is NotKept:
-            return False
-        spend(_OBJECT // 4)
-        if id(type(value)) not in self._filled:
-            raise StateCorrupt(f"a stored value fills a {type(value).__name__}")
-        return True
-
-    def fill_constructed(self, value: Any, state: Any) -> None:
-        """Give an instance of a registered class the state that it pickled."""
-        if type(value) is NotKept:
-            return
-        cls = type(value)
-        if not self._allow.is_registered(cls):
-            raise _refused(cls.__qualname__)
-        if not instances.has_own_pickling(cls):
-            if issubclass(cls, BaseException):
-                instances.fill(value, (state, None, None, None))
-                return
-            raise StateCorrupt(f"a stored value sets the state of a {cls.__name__}, which pickles none")
-        if hasattr(value, "__setstate__"):
-            value.__setstate__(state)
-            return
-        attributes, slots = state if isinstance(state, tuple) else (state, None)
-        for name, each in {**(attributes or {}), **(slots or {})}.items():
-            object.__setattr__(value, name, each)
-
-    def _registered(self, name: str) -> Any:
-        found = self._allow.registered(name)
-        if found is None:
-            raise _refused(name)
-        return found
 
     # -- code --------------------------------------------------------------------------------
 
@@ -305,7 +178,7 @@ class Builder(CallableBuilder):
         _require_cell(cell).cell_contents = unwrapped(content)
 
     def _found_at(self, home: str, kind: type) -> Handle | None:
-        """Find a function or class in a module that the guest wrote, by where it stands there."""
+        """Find a function or class in a guest module by its place there."""
         found = None if not home or self._guest is None else self._guest.at_home(exact(home))
         if not is_a(found, kind):
             return None
@@ -340,12 +213,12 @@ class Builder(CallableBuilder):
         return Handle(found)
 
     def fill_function(self, handle: Any, state: dict[str, Any]) -> None:
-        """Give a function its defaults and attributes."""
+        """Set the defaults and attributes of a function."""
         if type(handle) is not NotKept and not self._is_at_home(handle):
             _dress(self._own(handle, types.FunctionType), state)
 
     def _own(self, handle: Any, kind: type) -> Any:
-        """Give a function or class that was made here; no other is changed by what is stored."""
+        """Return a function or class that was made here; stored values may change no other."""
         target = handle.target if type(handle) is Handle else None
         if id(target) not in self._dressed or not issubclass(type(target), kind):
             raise StateCorrupt("a stored value changes a function or class that it does not make")
@@ -360,18 +233,18 @@ class Builder(CallableBuilder):
         namespace: Namespace,
         home: str = "",
     ) -> Any:
-        """Run a class statement of the guest under its guards, over what it captured.
+        """Run a class statement of guest code under its guards, over its captured values.
 
-        What it does to captured values it does to copies: they have its effect already.
+        The statement changes copies of captured values: they have its effect already.
 
         Args:
             source: the program that makes the class, or, where it captured anything, a function that does.
             name: of the class.
-            given: what must be in namespaces before.
+            given: contents that namespaces need before.
             captured: the names of the program's parameters; the names of captured variables and their
                 cells; values by name that are there before, see `Captures`.
             namespace: the globals.
-            home: where it stands in a module that the guest wrote: that class it is, if there is one now.
+            home: its place in a guest module; a class that stands there now is used instead.
         """
         if (found := self._found_at(home, type)) is not None:
             return found
@@ -388,13 +261,13 @@ class Builder(CallableBuilder):
             made = self._run(made, name, by_name)
         if type(made) is NotKept:
             return made
-        if not (is_class(made) and _is_guests(self._guest, made)):
+        if not (is_class(made) and is_guests(self._guest, made)):
             raise StateCorrupt("a stored class is something else")
         self._dressed[id(made)] = made
         return Handle(made)
 
     def _run(self, make: types.FunctionType, name: str, cells: dict[str, types.CellType]) -> Any:
-        """Call a function of the guest that makes a class, over cells that others may share."""
+        """Call a guest function that makes a class, over cells that others may share."""
         own = zip(make.__code__.co_freevars, make.__closure__ or (), strict=True)
         closure: Any = tuple([cells.get(variable, cell) for variable, cell in own])
         over = types.FunctionType(make.__code__, make.__globals__, make.__name__, None, closure or None)
@@ -403,11 +276,11 @@ class Builder(CallableBuilder):
         return self._rebuilt(f"{MADE} = {GIVEN}()\n", name, "class", namespace, over)
 
     def attribute(self, cls: Any, name: str) -> Any:
-        """Give a class or function from the namespace of a class of the guest."""
+        """Return a class or function from the namespace of a guest class."""
         cls = unwrapped(cls)
         if type(cls) is NotKept:
             return cls
-        if not (is_class(cls) and _is_guests(self._guest, cls)):
+        if not (is_class(cls) and is_guests(self._guest, cls)):
             raise StateCorrupt("a stored function is of something that is not a class")
         found = plain_function(vars(cls).get(name))
         if not (is_class(found) or is_function(found)):
@@ -415,15 +288,15 @@ class Builder(CallableBuilder):
         return Handle(found)
 
     def fill_namespace(self, namespace: Namespace, direct: dict[str, Any], *copied: Any) -> None:
-        """Give rebuilt code the values that it captured."""
+        """Put captured values into the namespace of rebuilt code."""
         if type(namespace) is not Namespace:
             raise StateCorrupt("a stored value fills something that is not a namespace")
         values = {**direct, **self._thaw(*copied)} if copied else direct
-        spend(_PLACE * len(values))
+        spend(PLACE * len(values))
         namespace.globals.update({exact(name): unwrapped(value) for name, value in values.items()})
 
     def fillings(self) -> list[Any]:
-        """Make the list of what is in the namespaces."""
+        """Make the list of the contents of namespaces."""
         return []
 
     def _rebuilt(self, source: str, name: str, kind: str, namespace: Namespace, given: Any) -> Any:
@@ -442,7 +315,7 @@ class Builder(CallableBuilder):
                 namespace.globals.pop(each, None)
 
     def fill_class(self, handle: Any, state: tuple[Any, ...]) -> None:
-        """Give a class the attributes, and the variables that it captured the values, that they had."""
+        """Set the attributes of a class, and the contents of the cells that it captured."""
         qualified, attributes, cells, *kept = state
         for cell, content in cells:  # of a class that is lost, too: functions share them
             _require_cell(cell).cell_contents = unwrapped(content)
@@ -453,7 +326,7 @@ class Builder(CallableBuilder):
         for name, each in attributes.items():
             value = unwrapped(each)
             if not may_store(self._guest, cls, exact(name), value):
-                raise StateCorrupt(f"a stored class has an attribute {name} that none may be given")
+                raise StateCorrupt(f"a stored class has an attribute {name} that may not be set")
             self._store(cls, name, value)
         if kept and issubclass(cls, enum.Enum):
             reason = members.restore(cls, kept[0])
@@ -461,10 +334,10 @@ class Builder(CallableBuilder):
                 handle.target = missing(name_of(cls), "class", reason)
 
     def _store(self, cls: type, name: str, value: Any) -> None:
-        """Give a class of the guest an attribute.
+        """Set an attribute of a guest class.
 
-        The statements of classes below it run after that and may add to a container again, as those that
-        register themselves do. So until then it has a copy.
+        The statements of subclasses run afterwards and may add to a container again, as classes that register
+        themselves do. So until then it has a copy.
         """
         assert self._guest is not None
         copied = type(value) in {list, dict, set}
@@ -473,7 +346,7 @@ class Builder(CallableBuilder):
             self._later.append(functools.partial(self._guest.store, cls, name, value))
 
     def _rename(self, cls: type, qualified: str) -> None:
-        """Give a class, and what its statement made in it, the names that they had."""
+        """Restore the qualified names of a class and of the code that its statement made."""
         before = f"{qualname_of(cls)}."
         type.__setattr__(cls, "__qualname__", qualified)
         for function in functions_of(cls):
@@ -481,47 +354,21 @@ class Builder(CallableBuilder):
             if is_own and function.__qualname__.startswith(before):
                 function.__qualname__ = f"{qualified}.{function.__qualname__.removeprefix(before)}"
         for inner in list(vars(cls).values()):
-            if is_class(inner) and _is_guests(self._guest, inner):
+            if is_class(inner) and is_guests(self._guest, inner):
                 name = qualname_of(inner)
                 if name.startswith(before):
                     self._rename(inner, f"{qualified}.{name.removeprefix(before)}")
 
-    def tuple_class(self, name: str, fields: tuple[str, ...], defaults: tuple[Any, ...]) -> Any:
-        """Make a class as ``collections.namedtuple`` does."""
-        import collections
-
-        spend(CALL * 4 + _OBJECT * len(fields))
-        given: Any = [unwrapped(each) for each in defaults] or None
-        made: Any = collections.namedtuple(name, fields, rename=True, defaults=given)  # type: ignore[misc]  # noqa: PYI024
-        if made._fields != fields:  # those that were renamed once have the names that they would get
-            raise StateCorrupt("a stored named tuple has a field of a name that none has")
-        made.__module__ = str(b"__main__", "ascii")
-        return Handle(made)
-
-    def tuple_of(self, cls: Any, items: tuple[Any, ...]) -> Any:
-        """Make an instance of such a class."""
-        cls = unwrapped(cls)
-        if type(cls) is NotKept:
-            return cls
-        if not (is_class(cls) and bases_of(cls) == (tuple,)):
-            raise StateCorrupt("a stored named tuple is of something else")
-        spend(8 * len(items))
-        return tuple.__new__(cls, items)
-
 
 MADE, GIVEN, RUN = "made_here", "given_here", "run_here"
-"""The names that the program of a stored function or class binds it to, has captured values under, and gives
-the function that makes a class."""
-
-
-_OBJECT, _PLACE = 256, 32
-"""Bytes of an object with a dict, and of a place in one."""
+"""Names in the program of a stored function or class: of the result, of the captured values, and of the
+function that makes a class."""
 
 
 def may_store(guest: GuestCode | None, cls: type, name: str, value: Any) -> bool:
-    """Tell whether an attribute of a class of the guest is one that is kept beside its statement.
+    """Return whether an attribute of a guest class is kept beside its statement.
 
-    Of the names with two underscores around them it is only methods: the others are the interpreter's.
+    Under names with two underscores around them only methods are: the others belong to the interpreter.
     """
     if guest is None or not guest.may_store(cls, name):
         return False
@@ -536,7 +383,7 @@ def _require_cell(cell: Any) -> types.CellType:
 
 
 def _dress(function: types.FunctionType, state: dict[str, Any]) -> None:
-    """Give a function what can be set on one."""
+    """Set the defaults, names and attributes of a function."""
     defaults, keywords = state["defaults"], state["keywords"]
     name, qualified, doc = state["names"]
     function.__defaults__ = None if defaults is None else tuple([unwrapped(each) for each in defaults])
@@ -548,16 +395,5 @@ def _dress(function: types.FunctionType, state: dict[str, Any]) -> None:
     function.__dict__.update({exact(name): unwrapped(each) for name, each in state["attributes"].items()})
 
 
-def _is_guests(guest: GuestCode | None, value: Any) -> bool:
-    return guest is not None and guest.is_guest_class(value if is_class(value) else type(value))
-
-
 def _mro(owner: Any) -> tuple[type, ...]:
     return mro_of(owner if is_class(owner) else type(owner))
-
-
-def _refused(name: str) -> StateCorrupt:
-    return StateCorrupt(
-        f"a stored value is an instance of {name}, which is not a class that may be loaded; "
-        f"if it is yours, register it: agent.cls({name.rpartition('.')[2]})"
-    )

@@ -1,7 +1,7 @@
 """The source of one function or class, cut out of the program that defined it.
 
-What is evaluated when a ``def`` runs is left out: its decorators ran already, its defaults are kept as
-values, its annotations become text. A class statement is kept whole: it runs again.
+Expressions that a ``def`` statement evaluates are left out: its decorators ran already, its defaults are
+kept as values, its annotations become text. A class statement is kept whole: it runs again.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def _tree(source: str) -> ast.Module:
 
 @functools.lru_cache(maxsize=1024)
 def function_program(source: str, code: types.CodeType) -> str | None:
-    """Give a program that defines the function of *code*, over parameters for its captured variables.
+    """Return a program that defines the function of *code*, over parameters for its captured variables.
 
     Args:
         source: the program that *code* was compiled from.
@@ -58,26 +58,26 @@ class Statement(NamedTuple):
     """A class statement as it will run again."""
 
     program: str
-    """Makes the class; of one that captured variables, or takes its header, a function that does."""
+    """The program that makes the class, or a function that does where it captured variables or takes its
+    header."""
     parameters: tuple[str, ...]
-    """What it is given: `header_parameters`, where it takes them."""
+    """Its parameters: `header_parameters`, where it takes them."""
     names: frozenset[str]
     """The global names that the statement itself looks up, outside its methods' bodies."""
     takes_header: bool
     """Whether bases and keywords are parameters: they were said with variables of the call around it."""
     is_bare: bool
-    """Whether a decorator is left out that was such a variable."""
+    """Whether a decorator that was such a variable is left out."""
 
 
 @functools.lru_cache(maxsize=256)
 def class_statement(
     source: str, line: int, name: str, free: tuple[str, ...], *, bases: int, keywords: tuple[str, ...]
 ) -> Statement | None:
-    """Give the statement that makes a class again.
+    """Return the statement that makes a class again.
 
-    What a call around it knew is gone when it runs again. Captured variables are kept; bases and
-    keywords are then given as they were; a decorator is left out, and what it did to the class is
-    for the caller to keep.
+    The variables of a call around it are gone when it runs again. Captured variables are kept; bases and
+    keywords become arguments; a decorator is left out, and the caller keeps its changes to the class.
 
     Args:
         source: the program that made the class.
@@ -113,11 +113,12 @@ def class_statement(
 
 
 _LEFT_OUT = "left_out_here"
-"""A decorator that does nothing, in the place of those left out: they still are when it is kept again."""
+"""A decorator that does nothing, in place of those left out, so that they stay out when the class is kept
+again."""
 
 
 def _class_program(node: ast.ClassDef, free: tuple[str, ...], parameters: tuple[str, ...]) -> str:
-    """Give the program of a class: one that captures variables is made by a function over cells for them."""
+    """Return the program of a class: a function over cells makes one that captures variables."""
     is_bare = any(isinstance(each, ast.Name) and each.id == _LEFT_OUT for each in node.decorator_list)
     if not (free or parameters or is_bare):
         return _program(node, node.name, ())
@@ -133,7 +134,7 @@ def _class_program(node: ast.ClassDef, free: tuple[str, ...], parameters: tuple[
 
 
 def header_parameters(count: int) -> tuple[str, ...]:
-    """Give the names of the parameters that a program takes bases and keywords by."""
+    """Return the names of the parameters for bases and keywords."""
     return tuple(f"header_here{number}" for number in range(count))
 
 
@@ -142,7 +143,7 @@ def _names_in(*nodes: ast.expr) -> set[str]:
 
 
 def _local_names(source: str, node: ast.ClassDef) -> set[str]:
-    """Give the names that are variables of a function or class around a class statement, where it stands."""
+    """Return the names that are variables of a function or class around a class statement."""
     tables = [symtable.symtable(source, "<class>", "exec")]
     while tables:
         table = tables.pop()
@@ -157,7 +158,7 @@ def _local_names(source: str, node: ast.ClassDef) -> set[str]:
 
 
 def _names_when_run(program: str) -> frozenset[str]:
-    """Give the global names that a program looks up, outside the bodies of functions but its own."""
+    """Return the global names that a program looks up, outside the bodies of functions but its own."""
     rest = [compile(program, "<class>", "exec", dont_inherit=True)]
     found: set[str] = set()
     while rest:
@@ -168,14 +169,14 @@ def _names_when_run(program: str) -> frozenset[str]:
 
 
 def _runs_at_once(code: types.CodeType) -> bool:
-    """Tell whether code runs with the code around it: a class body, a comprehension, a program's function."""
+    """Return whether code runs with the code around it: a class body, a comprehension."""
     is_function = code.co_flags & inspect.CO_NEWLOCALS
     return not is_function or code.co_name.startswith("<") or code.co_name in {MADE, RUN}
 
 
 @functools.lru_cache(maxsize=1024)
 def global_names(code: types.CodeType) -> frozenset[str]:
-    """Give the global names that a function's code, or code nested in it, reads or changes."""
+    """Return the global names that a function's code, or code nested in it, reads or changes."""
     found = set(_looked_up(code))
     for each in _nested(code):
         found |= global_names(each)
@@ -215,7 +216,7 @@ def _first_line(node: ast.AST) -> int:
 
 
 def _contains(code: types.CodeType, node: _Function) -> bool:
-    """Tell whether the instructions of *code* are in the body of a lambda.
+    """Return whether the instructions of *code* are in the body of a lambda.
 
     In its body, not just in the lambda: one that gives another lambda has all its instructions in that one.
     """
@@ -228,7 +229,7 @@ def _contains(code: types.CodeType, node: _Function) -> bool:
 
 
 def _places(code: types.CodeType) -> Iterator[tuple[int, int]]:
-    """Give where the instructions begin; what the compiler adds of its own is nowhere, or has no width."""
+    """Return where the instructions begin; those that the compiler adds have no position or no width."""
     for line, end_line, column, end_column in code.co_positions():
         if line is not None and column is not None and (line, column) != (end_line, end_column):
             yield line, column
@@ -246,7 +247,7 @@ def _find_class(tree: ast.Module, name: str, line: int) -> ast.ClassDef | None:
 
 
 def _futures(tree: ast.Module) -> Iterator[str]:
-    """Give what a program imports from the future: it says how the rest is read."""
+    """Return the imports from the future of a program, which decide how the rest is read."""
     for node in tree.body:
         if isinstance(node, ast.ImportFrom) and node.module == "__future__":
             yield ast.unparse(node) + "\n"
@@ -256,7 +257,7 @@ def _futures(tree: ast.Module) -> Iterator[str]:
 
 
 def _strip(node: _Function) -> None:
-    """Leave out what runs when a function is defined."""
+    """Leave out the expressions that run when a function is defined."""
     if not isinstance(node, ast.Lambda):
         node.decorator_list = []
         node.returns = _as_text(node.returns)
@@ -276,7 +277,7 @@ def _as_text(annotation: ast.expr | None) -> ast.expr | None:
 
 
 def _program(made: ast.stmt, name: str | None, free: tuple[str, ...]) -> str:
-    """Give the program that runs a statement, inside a function if it captures variables, and names it."""
+    """Return the program that runs a statement, inside a function if it captures variables, and names it."""
     body: list[ast.stmt] = [made]
     if free:
         result = ast.Return(ast.Name(name or MADE, ast.Load()))
@@ -294,7 +295,7 @@ def _function(name: str, parameters: tuple[str, ...], body: list[ast.stmt]) -> a
 
 
 def _called(function: ast.FunctionDef) -> str:
-    """Give the program that defines a function and binds what it returns to the name of what is made."""
+    """Return the program that defines a function and binds its result to the name `MADE`."""
     given = ast.Starred(ast.Name(GIVEN, ast.Load()), ast.Load())
     made = ast.Call(ast.Name(MADE, ast.Load()), [given], [])
     return _text([function, ast.Assign([ast.Name(MADE, ast.Store())], made)])

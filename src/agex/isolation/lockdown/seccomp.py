@@ -1,4 +1,4 @@
-"""Which system calls a worker may make: a list of those allowed, as a BPF program assembled here.
+"""Seccomp filter of a worker: a list of allowed system calls, as a BPF program assembled here.
 
 See seccomp(2). A call that is not on the list fails with EPERM. Some are allowed with certain
 arguments only: files are opened for reading, `clone` makes threads, a signal goes to this very
@@ -13,7 +13,7 @@ import os
 import struct
 from collections.abc import Iterable, Mapping, Sequence
 
-from agex.isolation.kernel.syscalls import machine, syscall
+from agex.isolation.lockdown.syscalls import machine, syscall
 
 __all__ = ["ARCHITECTURES", "program", "restrict"]
 
@@ -68,7 +68,7 @@ _AF_UNIX, _SOCK_STREAM = 1, 1
 _SOCK_TYPE = 0xF
 _IOCTLS = (0x5421, 0x5450, 0x5451, 0x541B)  # FIONBIO, FIONCLEX, FIOCLEX, FIONREAD
 _FCNTLS = (0, 1, 2, 3, 4, 1030, 1033, 1034)
-"""Duplicate, get and set flags, seals: no locks, no leases, and above all no owner who is sent signals."""
+"""Duplicate, get and set flags, seals: no locks, no leases, and above all no owner that gets signals."""
 _SET_NAME, _SET_VMA = 15, 0x53564D41
 
 
@@ -108,18 +108,18 @@ def _is_null(index: int) -> list[bytes]:
 
 
 def _rules(pid: int) -> dict[str, list[bytes]]:
-    """Give what is checked of each call; at the end of each it is allowed."""
+    """Return the check of each call; a call that reaches its end is allowed."""
     return {
         "open": [*_needs(1, 0, _WRITES), _PASS],
         "openat": [*_needs(2, 0, _WRITES), _PASS],
         "clone": [*_needs(0, _THREAD, _THREAD), _PASS],
-        "clone3": [_fail(errno.ENOSYS)],  # its flags are in memory; who calls it falls back to clone
+        "clone3": [_fail(errno.ENOSYS)],  # its flags are in memory; callers fall back to clone
         "tgkill": [*_needs(0, pid), _PASS],
         "kill": [*_needs(0, pid), _PASS],
         "socketpair": [*_needs(0, _AF_UNIX), *_needs(1, _SOCK_STREAM, _SOCK_TYPE), _PASS],
         "sendto": [*_is_null(4), _PASS],
         "prlimit64": [*_needs(0, 0), *_is_null(2), _PASS],
-        "ioctl": _one_of(1, _IOCTLS, errno.ENOTTY),  # what isatty() expects of what is no terminal
+        "ioctl": _one_of(1, _IOCTLS, errno.ENOTTY),  # as isatty() expects of anything but a terminal
         "fcntl": _one_of(1, _FCNTLS, errno.EPERM),
         "prctl": _one_of(0, (_SET_NAME, _SET_VMA), errno.EPERM),
     }

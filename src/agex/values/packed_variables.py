@@ -1,4 +1,4 @@
-"""Variables as bytes that another process made: kept as they are, and looked into when asked."""
+"""Packed variables: bytes that another process made, kept as they are and decoded on demand."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from agex.values.base.guest_code import GuestCode
 from agex.values.base.placeholders import NotKept
 from agex.values.code.outline import Sketch
 from agex.values.decoder import decode
+from agex.values.encoder import encode
 
-__all__ = ["Packed", "opened", "packed_groups", "sketched"]
+__all__ = ["Packed", "frozen", "opened", "packed_groups", "sketched"]
 
 
 class Packed:
@@ -30,7 +31,7 @@ class Packed:
 
 
 def opened(variables: Mapping[str, Any], *, allow: Allow, guest: GuestCode | None) -> dict[str, Any]:
-    """Give variables with those decoded that are packed; what shares objects still shares them.
+    """Return variables with the packed ones decoded; those that share objects still share them.
 
     Functions and classes from another level of isolation come as `NotKept`, see `decode`.
 
@@ -41,7 +42,7 @@ def opened(variables: Mapping[str, Any], *, allow: Allow, guest: GuestCode | Non
 
 
 def sketched(variables: Mapping[str, Any], *, allow: Allow) -> dict[str, Any]:
-    """Give variables to be shown: none of the guest's code runs, and what cannot be read is a marker."""
+    """Return variables for display: no guest code runs, and a placeholder stands for an unreadable one."""
     sketch = Sketch()
 
     def read(group: Group) -> dict[str, Any]:
@@ -54,7 +55,7 @@ def sketched(variables: Mapping[str, Any], *, allow: Allow) -> dict[str, Any]:
 
 
 def _opened(variables: Mapping[str, Any], read: Callable[[Group], dict[str, Any]]) -> dict[str, Any]:
-    """Give variables with those that are packed out of their groups, each of which is read once."""
+    """Return variables with the packed ones taken from their groups, each of which is read once."""
     decoded: dict[int, dict[str, Any]] = {}
     found: dict[str, Any] = {}
     for name, value in variables.items():
@@ -69,7 +70,7 @@ def _opened(variables: Mapping[str, Any], read: Callable[[Group], dict[str, Any]
 
 
 def _own(group: Group) -> Group:
-    """Give a group whose buffers are not shared: decoded arrays are written to."""
+    """Return a group whose buffers are not shared: decoded arrays are written to."""
     buffers = tuple([memoryview(bytearray(part)) for part in group.buffers])
     return Group(
         names=group.names,
@@ -82,7 +83,7 @@ def _own(group: Group) -> Group:
 
 
 def packed_groups(variables: Mapping[str, Any]) -> Iterator[Group]:
-    """Give the groups of packed variables that are there as a whole, each once."""
+    """Return the groups of packed variables that are there as a whole, each once."""
     seen: set[int] = set()
     for value in variables.values():
         if type(value) is Packed and id(value.group) not in seen:
@@ -93,3 +94,24 @@ def packed_groups(variables: Mapping[str, Any]) -> Iterator[Group]:
 
 def _is_of(value: Any, group: Group, name: str) -> bool:
     return type(value) is Packed and value.group is group and value.name == name
+
+
+def frozen(variables: Mapping[str, Any], *, allow: Allow, guest: GuestCode) -> dict[str, Any]:
+    """Freeze the captured values of guest code as they are now.
+
+    Functions and classes, and every variable that shares objects with them (instances do, with their
+    class), come back made anew: their captured values are copies, and assigning to ``factor`` later does
+    not change a function that read it. All other variables are returned as they are.
+
+    Args:
+        variables: the values, by name.
+        allow: classes whose instances can be made again; others in those groups become `NotKept`.
+        guest: guest code.
+    """
+    found = dict(variables)
+    for group in encode(variables, allow=allow, guest=guest):
+        if group.has_code:
+            own = tuple([memoryview(bytearray(part)) for part in group.buffers])
+            copied = Group(names=group.names, stream=group.stream, buffers=own)
+            found.update(decode(copied, allow=allow, guest=guest))
+    return found

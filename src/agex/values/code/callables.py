@@ -1,7 +1,7 @@
-"""What can be called and is no function of the guest, taken apart by what it holds.
+"""Callables that are no guest functions, taken apart by their parts.
 
-A partial is a function and its arguments, a bound method an object and a name. What the standard library made
-of a function of the guest is that function, and made again.
+A partial is a function and its arguments, a bound method an object and a name. A wrapper of the standard
+library is kept as its guest function, and made again.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ KINDS: tuple[type, ...] = (
     functools.partial, type(functools.lru_cache(lambda: None)), typing.TypeVar,
     operator.itemgetter, _Comparing, property,
 )  # fmt: skip
-"""Types whose values can be called, or are to be had by name only."""
+"""Types whose values can be called, or can be kept by name only."""
 
 
 def is_code(value: Any) -> bool:
-    """Tell whether a value is one that must not lie on an unpickler's stack."""
+    """Return whether a value must not lie on the stack of an unpickler."""
     return is_a(value, KINDS)
 
 
 def take(captures: Captures, encoder: Any, value: Any) -> Any:
-    """Take apart what can be called; None for what is kept by its name or not at all.
+    """Take a callable apart; None for one that is kept by its name or not at all.
 
     Raises:
         CannotKeep: it has no form that can be stored.
@@ -67,7 +67,7 @@ def take(captures: Captures, encoder: Any, value: Any) -> Any:
 
 
 def _take_wrapper(encoder: Any, value: types.FunctionType) -> Any:
-    """Take apart a function of the standard library that it made of one of the guest's."""
+    """Take apart a wrapper that the standard library made around a guest function."""
     for name, code in MANAGERS.items():
         if value.__code__ is code:
             return Builder.manager, (name, encoder.top(vars(value)["__wrapped__"]))
@@ -108,7 +108,7 @@ def _is_its_own(method: types.MethodType) -> bool:
 
 
 def _take_method(captures: Captures, encoder: Any, value: Any) -> Any:
-    """Take apart a method of the host, where that has no name of its own."""
+    """Take apart a host method that has no name of its own."""
     guest = captures.guest
     if guest is None or (type(value) not in _OF_CLASSES and guest.host_name(value) is not None):
         return None
@@ -137,7 +137,7 @@ def _take_property(_captures: Captures, encoder: Any, value: property) -> Any:
 
 
 def _take_getter(captures: Captures, encoder: Any, value: Any) -> Any:
-    """Take apart what ``operator.itemgetter`` and its like make, by what they were called with."""
+    """Take apart an ``operator.itemgetter`` or one of its siblings, by its arguments."""
     name = None if captures.guest is None else captures.guest.host_name(type(value))
     if name not in GETTERS:
         return None
@@ -171,7 +171,7 @@ _TAKERS: tuple[tuple[type | tuple[type, ...], Callable[[Captures, Any, Any], Any
 
 
 def exact_text(text: Any) -> str | None:
-    """Give a text without what a guest made of it; None for anything else."""
+    """Return a text as an exact `str`, without a guest subclass; None for anything else."""
     return str.__str__(text) if is_a(text, str) else None
 
 

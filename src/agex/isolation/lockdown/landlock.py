@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from agex.isolation.kernel.syscalls import syscall
+from agex.isolation.lockdown.syscalls import syscall
 
 __all__ = ["abi", "restrict"]
 
@@ -41,7 +41,7 @@ def abi() -> int:
 
 
 def restrict(readable: Sequence[str]) -> None:
-    """Give up all access to files but reading these, and to the network.
+    """Drop all access to files but reading these, and to the network.
 
     It holds for this thread and those it starts: apply it before any other is there.
     """

@@ -1,4 +1,4 @@
-"""A worker's own view of the system: no network, no processes, and of all files only the interpreter's."""
+"""Namespaces of a worker: no network, no processes, and no files but those of the interpreter."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import sysconfig
 from collections.abc import Sequence
 from pathlib import Path
 
-from agex.isolation.kernel.syscalls import mount, pivot_root, syscall, umount, unshare
+from agex.isolation.lockdown.syscalls import mount, pivot_root, syscall, umount, unshare
 
 __all__ = ["DEVICES", "drop_rights", "enter", "installation", "own_processes"]
 
@@ -37,9 +37,9 @@ DEVICES = ("/dev/null", "/dev/zero", "/dev/urandom")
 
 
 def installation() -> list[str]:
-    """Return the folders and files that an interpreter reads of: itself, installed packages, libraries.
+    """Return the folders and files that an interpreter reads: itself, installed packages, libraries.
 
-    What else is importable, such as the folder of a project, is not among them: it holds more than modules.
+    Other importable folders, such as that of a project, are not among them: they hold more than modules.
     Registered modules from there are loaded before the walls go up.
     """
     found = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
@@ -68,7 +68,7 @@ def _map_ids(user: int, group: int) -> None:
 
 
 def enter(readable: Sequence[str]) -> None:
-    """Go to namespaces of its own: no network but a dead loopback, and no files but those to be read."""
+    """Enter new namespaces: no network but a dead loopback, and no files but the readable ones."""
     flags = _NEWNS | _NEWNET | _NEWIPC | _NEWUTS | _NEWCGROUP
     if os.geteuid() == 0:
         unshare(flags)
@@ -80,11 +80,11 @@ def enter(readable: Sequence[str]) -> None:
 
 
 def _own_root(readable: Sequence[str]) -> None:
-    """Make a root that holds what is readable and nothing else."""
+    """Make a root that holds the readable files and nothing else."""
     mount("none", "/", None, _REC | _PRIVATE)
     root = "/sys"  # covered by a mount that only this process sees; nothing is installed there
     mount("tmpfs", root, "tmpfs", _NOSUID | _NODEV | _NOEXEC, "size=64k,nr_inodes=1k,mode=755")
-    mask = os.umask(0o022)  # nobody is to find a way through these folders
+    mask = os.umask(0o022)  # these folders must lead nowhere
     for path in (*readable, *DEVICES):
         _show(path, root + path)
     for path in ("/lib", "/lib64"):
@@ -122,7 +122,7 @@ _VERSION_3 = 0x20080522
 
 
 def drop_rights() -> None:
-    """Be nobody, without capabilities, in a user namespace that counts its own threads."""
+    """Become the user nobody, without capabilities, in a user namespace that counts its own threads."""
     if os.geteuid() == 0:
         with contextlib.suppress(PermissionError):
             os.setgroups([])

@@ -1,7 +1,7 @@
-"""Values as they were before a class: without it, without what came after it, and without what holds those.
+"""Values as they were before a class statement: without that class, later ones, and their holders.
 
-A class statement runs again when it is loaded, with its decorators and hooks. What they write to is a copy,
-which is forgotten: the values have their effect already. A registry that has the class now had it not then.
+A class statement runs again when it is loaded, with its decorators and hooks. They write to a copy, which
+is dropped: the values have their effect already. A registry that has the class now had it not then.
 """
 
 from __future__ import annotations
@@ -34,25 +34,25 @@ class _Code(Protocol):
 
 
 class _Later(Exception):
-    """A value cannot be had without what came later."""
+    """A value consists of nothing without later objects."""
 
 
 class Earlier:
     """Copies of values for one class statement.
 
     Args:
-        code: which functions and classes are the guest's, and in which order it made its classes.
-        number: the first of those that were not there yet.
+        code: says which functions and classes are guest code, and in which order classes were made.
+        number: of the first class that was not there yet.
     """
 
     def __init__(self, code: _Code, number: int) -> None:
         self._code = code
         self._number = number
         self._copies: dict[int, tuple[Any, Any]] = {}
-        """The copies of objects by the ids of those, with these, which then stay."""
+        """Copies by the ids of their originals, which are kept alive beside them."""
 
     def of(self, values: dict[str, Any], *, apart: bool = False) -> dict[str, Any]:
-        """Return values without what came later; what cannot be had without it is left out.
+        """Return values without later objects; a value that consists of one is left out.
 
         With *apart* also those that hold nothing later are copies.
         """
@@ -174,7 +174,7 @@ class Earlier:
         return made
 
     def _mapping(self, value: Any, apart: bool) -> Any:
-        """Copy a dict, without keys of which a class of the guest's would be asked for a hash."""
+        """Copy a dict, without keys whose hash a guest class computes."""
         is_default = type(value) is collections.defaultdict
         made = self._noted(
             value, collections.defaultdict(value.default_factory) if is_default else type(value)()
@@ -199,7 +199,7 @@ class Earlier:
 
 
 def _is_plain(key: Any) -> bool:
-    """Tell whether a key hashes itself without code of the guest."""
+    """Return whether a key hashes itself without guest code."""
     return type(key) in _KEYS or (type(key) is tuple and all(map(_is_plain, key)))
 
 

@@ -1,4 +1,4 @@
-"""Classes of the user's modules as bytes: their own definitions, and nothing that stands beside them.
+"""Pickler of classes of user modules: their own definitions, and nothing that stands beside them.
 
 cloudpickle takes a class apart, with the functions of its methods and the globals that these name. It would
 pickle by reference what it can import, and then a worker would need the whole module: the file at level
@@ -21,20 +21,20 @@ from typing import Any
 
 import cloudpickle
 
-from agex.isolation.worker.module_sources import is_users
+from agex.isolation.rpc.module_sources import is_users
 
 __all__ = ["Pickled", "by_value"]
 
 _by_value = threading.Lock()
-"""Which modules cloudpickle takes apart is noted for the whole process."""
+"""Held while cloudpickle works: it notes the modules to take apart for the whole process."""
 
 
 class Pickled:
-    """What `by_value` made.
+    """Result of `by_value`.
 
     Attributes:
         data: the pickle.
-        modules: of the user's, which the definitions name as modules.
+        modules: user modules that the definitions name as modules.
         imports: modules that functions in it import when they run.
     """
 
@@ -45,14 +45,14 @@ class Pickled:
 
 
 def by_value(value: Any, registered: Iterable[str]) -> Pickled:
-    """Pickle a value, with the classes of the user's modules in it by value.
+    """Pickle a value, with its classes of user modules by value.
 
     Args:
         value: any.
-        registered: modules that a worker has: what they hold goes by reference.
+        registered: modules that a worker has: their classes go by reference.
 
     Raises:
-        Exception: something in it cannot be pickled; any class.
+        Exception: a part of it cannot be pickled; of any class.
     """
     registered = {*registered}
     file, pickled = io.BytesIO(), Pickled()
@@ -73,7 +73,7 @@ def _users() -> list[types.ModuleType]:
     return [
         module
         for name, module in list(sys.modules.items())
-        if getattr(module, "__name__", None) == name and is_users(name)  # anything may stand there
+        if getattr(module, "__name__", None) == name and is_users(name)  # the attribute may be anything
     ]
 
 
@@ -100,7 +100,7 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc] # it has no types
 
 
 def _imports(code: types.CodeType, package: str) -> Iterator[str]:
-    """Name the modules that code imports when it runs."""
+    """Return the modules that code imports when it runs."""
     names: list[Any] = []
     for one in dis.get_instructions(code):
         if one.opname == "IMPORT_NAME":
@@ -140,4 +140,4 @@ _MADE_AGAIN: dict[type, Callable[[Any], tuple[Any, ...]]] = {
     type(threading.RLock()): lambda _: (threading.RLock, ()),
     threading.local: lambda _: (threading.local, ()),
 }
-"""What cannot be pickled, and is as good when it is made anew in another process."""
+"""Types that cannot be pickled, and whose objects can be made anew in another process."""

@@ -1,4 +1,4 @@
-"""Putting up the walls of a worker, in their order, and saying which cannot be had."""
+"""Confinement of a worker on Linux: apply all mechanisms in order, and name those that are missing."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from agex.isolation.executor import Wall
-from agex.isolation.kernel import landlock, namespaces, seccomp
-from agex.isolation.kernel.syscalls import machine, prctl
+from agex.isolation.lockdown import landlock, namespaces, seccomp
+from agex.isolation.lockdown.syscalls import machine, prctl
 
 __all__ = ["LEAST_LANDLOCK", "enclose", "missing", "walls"]
 
 _PDEATHSIG, _NO_NEW_PRIVS = 1, 38
 
 LEAST_LANDLOCK = 3
-"""The version that also forbids to cut files short (Linux 6.2). The network is closed by others, too."""
+"""The version that also forbids to cut files short (Linux 6.2). Other mechanisms close the network, too."""
 
 
 def missing() -> list[str]:
-    """Name what this system lacks, each with what to do about it; nothing where the level may hold."""
+    """Return what this system lacks, each with a remedy; nothing where the level holds."""
     if sys.platform != "linux":
         return [f"Linux (this is {sys.platform}): use isolation='container'"]
     lacks: list[str] = []
@@ -35,7 +35,7 @@ def missing() -> list[str]:
 
 
 def walls() -> tuple[Wall, ...]:
-    """Return what holds a worker of this level."""
+    """Return the mechanisms that confine a worker."""
     return (
         Wall(name="namespaces", detail="user, pid, mount, network, ipc, uts, cgroup"),
         Wall(name="landlock", detail=f"ABI {landlock.abi()}"),
@@ -46,13 +46,13 @@ def walls() -> tuple[Wall, ...]:
 
 
 def enclose(order: Mapping[str, Any]) -> None:
-    """Put up all walls around this process, for good.
+    """Confine this process by all mechanisms, for good.
 
     Args:
         order: ``readable``: the folders and files that it may read.
 
     Raises:
-        OSError: one of them cannot be put up; the message begins with which.
+        OSError: one of them failed; the message begins with its name.
     """
     readable = list(order["readable"])
     prctl("no new privileges", _NO_NEW_PRIVS, 1)

@@ -1,4 +1,4 @@
-"""What one decode may cost, in memory and in work: its bytes pay for it.
+"""Budget of one decode, in memory and in work, that its bytes pay for.
 
 A few bytes can ask for a lot: a range of 700 million numbers made into a column, one text that is copied
 a thousand times, ten thousand keys of one hash. So each group has one account, from which constructors pay
@@ -8,8 +8,8 @@ are plain functions that the unpickler calls.
 Two accounts are kept:
 
 * bytes, counted before they are allocated. A call into a library is counted in bytes, too (see `CALL`);
-* processor time of hashing, which nothing tells beforehand: equal hashes, and those that lie unluckily in a
-  table, cost the square of their number. The time is looked at after every few hundred keys (see `Clock`).
+* processor time of hashing, which is unknown beforehand: equal hashes, and those that collide in a table,
+cost the square of their number. The time is looked at after every few hundred keys (see `Clock`).
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ __all__ = [
 _FACTOR = 48
 """Bytes of memory for each byte of a group."""
 BYTES_A_BYTE = 16
-"""What the values of a stream take, for each of its bytes."""
+"""Memory that the values of a stream take, for each of its bytes."""
 _FLOOR = 8 << 20
 """Bytes that any group may take: a few large constants, the state of a library."""
 CALL = 1024
-"""What a call counts that makes a table or a column, some 100 microseconds; a series has 60 bytes."""
+"""Cost of a call that makes a table or a column, some 100 microseconds; a series has 60 bytes."""
 SMALL_CALL = 256
-"""What a call counts that makes a number or an array, some 5 microseconds; the shortest has 18 bytes."""
+"""Cost of a call that makes a number or an array, some 5 microseconds; the shortest has 18 bytes."""
 
 _SECONDS = 0.15
 _SECONDS_A_BYTE = 3e-7
@@ -59,8 +59,8 @@ _SECONDS_A_BYTE = 3e-7
 class Clock:
     """The processor time of hashing in one load, in spells of a few hundred keys.
 
-    The longest spell does not count: a collection of garbage may fall into it. What grows with the square of
-    the keys shows in all of them.
+    The longest spell does not count: a collection of garbage may fall into it. A cost that grows with the
+    square of the keys shows in all of them.
     """
 
     def __init__(self, paid: int) -> None:
@@ -83,11 +83,11 @@ class Clock:
             raise StateCorrupt("a stored value has keys that take too long to tell apart")
 
     def begin(self) -> None:
-        """Begin a spell: what was before is nobody's, or was counted."""
+        """Begin a spell: the time before is not counted, or was counted already."""
         self._since = time.thread_time()
 
     def __enter__(self) -> None:
-        """Stop: what happens meanwhile is a library's, or a class is made."""
+        """Stop while a library works, or a class is made."""
         self._stopped = time.thread_time()
 
     def __exit__(self, *error: object) -> None:
@@ -160,7 +160,7 @@ class Budget:
         self.left = _FLOOR + _FACTOR * paid
         self.paid = paid
         self.clock: Clock | None = None
-        """Of a load whose keys are watched."""
+        """The clock of a load whose keys are watched."""
 
     def watched(self) -> Clock:
         """Return the clock; from now on, hashing is counted."""
@@ -169,7 +169,7 @@ class Budget:
         return self.clock
 
     def stopped(self) -> AbstractContextManager[None]:
-        """Do not count what happens meanwhile."""
+        """Count no time for the length of a block."""
         return self.clock or _UNWATCHED
 
     def spend(self, size: int) -> None:
@@ -184,7 +184,7 @@ class Budget:
 
 
 def unpaid(size: int, cost: int) -> int:
-    """Return how many bytes a group of some size lacks to pay for what it costs."""
+    """Return the number of bytes that a group of some size lacks to pay for its cost."""
     return max(0, -(-(cost - _FLOOR // 2) // _FACTOR) - size)
 
 
@@ -206,7 +206,7 @@ class enough_for:  # noqa: N801 - it is called as a function is
 
 
 def current() -> Budget:
-    """Return the account of this decode; outside of one, an account that only has what any group may take."""
+    """Return the account of this decode; outside of one, an account with the minimum of any group."""
     return _CURRENT.get() or Budget(0)
 
 
@@ -216,7 +216,7 @@ def spend(size: int) -> None:
 
 
 def put_in(put: Callable[[list[Any]], Any], items: list[Any]) -> None:
-    """Give a container its items, some hundred at a time, with a look at the clock after each."""
+    """Put items into a container, some hundred at a time, with a look at the clock after each."""
     if len(items) <= _AT_ONCE:
         put(items)
         return
@@ -231,7 +231,7 @@ _AT_ONCE = 250
 
 
 def size_of(value: Any, depth: int = 2) -> int:
-    """Return the bytes that a copy of a constructor's argument takes: of an array, all that it shows."""
+    """Return the bytes that a copy of a constructor's argument takes; for an array, all its items."""
     kind = type(value)
     if kind in _TEXTS:
         return len(value)
@@ -255,12 +255,12 @@ _TEXTS, _HASHED = frozenset({str, bytes, bytearray}), frozenset({dict, set, froz
 _ATOMS = frozenset({type(None), bool, int, float, str})
 """Items that nothing copies."""
 _OF_LIBRARIES: set[type] = set()
-"""Those that were found to be of one."""
+"""Classes that were found to be one of those."""
 _LIBRARIES = frozenset({"numpy", "pandas", "pyarrow", "polars"})
 
 
 def _is_of_library(kind: type) -> bool:
-    """Tell whether a class really is what a library calls by its name: others may answer what they like."""
+    """Return whether a class really is the class of a library: another may claim any name."""
     module = kind.__module__
     if type(module) is not str or module.partition(".")[0] not in _LIBRARIES:
         return False

@@ -1,7 +1,7 @@
-"""The files of the user's modules that a worker needs: those registered, and what they import.
+"""Files of user modules that a worker needs: the registered ones, and their imports.
 
-The installation (the interpreter, its libraries, installed packages) a worker can read as it is. Any other
-module is the user's: the script, the packages of a project, also where that is installed as editable.
+A worker can read the installation (the interpreter, its libraries, installed packages) as it is. Any other
+module is a user module: the script, the packages of a project, also one installed as editable.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from importlib.util import MAGIC_NUMBER, cache_from_source, source_hash
 from pathlib import Path
 from types import CodeType, ModuleType
 
-from agex.isolation.kernel.namespaces import installation
+from agex.isolation.lockdown.namespaces import installation
 
 __all__ = ["files_of", "is_installed", "is_users", "package_files"]
 
@@ -26,7 +26,7 @@ _OWN = "agex"
 
 
 def is_users(name: str) -> bool:
-    """Return whether a module is the user's own."""
+    """Return whether a module is a user module."""
     root = name.partition(".")[0]
     if root == _OWN or root in sys.stdlib_module_names or name == "__main__":
         return False
@@ -39,7 +39,7 @@ def is_users(name: str) -> bool:
 
 
 def _places(module: ModuleType | None) -> list[str] | None:
-    """Return where a module is: its file, or its folders; nothing where it is built in, None if unknown."""
+    """Return the file or the folders of a module; an empty list for a built-in one, None if unknown."""
     file = getattr(module, "__file__", None)
     if file is not None:
         return [file]
@@ -65,7 +65,7 @@ def _folders() -> list[str]:
 
 
 def files_of(modules: Iterable[str]) -> dict[str, Path]:
-    """Return the files of the user's among modules, and of those that they import, by their place on a path.
+    """Return the files of the user modules among modules and their imports, by their place on a path.
 
     A module's imports are read off its text; no module is run or loaded for it.
     """
@@ -92,7 +92,7 @@ def files_of(modules: Iterable[str]) -> dict[str, Path]:
 
 
 def _spec(name: str) -> importlib.machinery.ModuleSpec | None:
-    """Return where a module of the user's is; None for any other."""
+    """Return the location of a user module; None for any other."""
     root = name.partition(".")[0]
     if not name or root == _OWN or root in sys.stdlib_module_names:
         return None
@@ -151,6 +151,6 @@ def _compiled(file: Path, text: bytes, place: str) -> bytes:
 
 
 def _placed(code: CodeType, place: str) -> CodeType:
-    """Return code of a file that is somewhere else."""
+    """Return code with another file name."""
     constants = tuple([_placed(one, place) if isinstance(one, CodeType) else one for one in code.co_consts])
     return code.replace(co_filename=place, co_consts=constants)

@@ -1,4 +1,4 @@
-"""The level ``kernel`` of macOS. It is written and **not exercised**: see `seatbelt`."""
+"""Executor of the level ``kernel`` on macOS. It is written and **not exercised**: see `seatbelt`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from agex.errors import IsolationUnavailable
 from agex.isolation.executor import Level, Wall
-from agex.isolation.kernel.namespaces import DEVICES, installation
+from agex.isolation.lockdown.namespaces import DEVICES, installation
 from agex.isolation.process.subprocess_executor import PipedExecutor
 from agex.isolation.worker.rlimits import resources_of
 from agex.sandbox import Limits

@@ -1,4 +1,4 @@
-"""Seatbelt, the walls of macOS: a profile that a process puts itself under for good.
+"""Seatbelt, the confinement of macOS: a profile that a process applies to itself for good.
 
 Written from Apple's sandbox profiles and sandbox_init(3), and **not exercised**: this project's tests run on
 Linux, where only the text of the profile is looked at.
@@ -21,7 +21,7 @@ def profile(readable: Sequence[str], devices: Sequence[str]) -> str:
 
     Args:
         readable: folders, with all in them, and files.
-        devices: files of which can be read, too.
+        devices: device files that can be read, too.
 
     Raises:
         ValueError: a path is not absolute, or cannot be written in a profile.
