@@ -27,11 +27,11 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from agex.agent.loop.events import SystemNoteEvent
+from agex.agent.call.events import SystemNoteEvent
 from agex.errors import StateError
 from agex.state import Disk, Memory, Versioned
 from agex.state.commits.journal import Draft, Journal
-from agex.state.disk import journal as rowjournal
+from agex.state.disk import row_journal as rowjournal
 from agex.state.kv.store import KVStore
 
 IN_ROWS, IN_PACK = bytes(range(250)) * 17, bytes(range(250)) * 18

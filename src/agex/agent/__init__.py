@@ -8,8 +8,9 @@ itself (``models``), never runs code itself (``sandbox``), never decides what fi
 from __future__ import annotations
 
 from agex.agent.agent import Agent
-from agex.agent.loop.budget import Budget
-from agex.agent.loop.events import (
+from agex.agent.call.budget import Budget
+from agex.agent.call.call import Token
+from agex.agent.call.events import (
     ActionEvent,
     CancelledEvent,
     ClarifyEvent,
@@ -23,7 +24,6 @@ from agex.agent.loop.events import (
     TaskStartEvent,
     event_from_json,
 )
-from agex.agent.task.call import Token
 from agex.agent.task.run import Run
 from agex.agent.task.state_codec import remember
 from agex.agent.task.task import AsyncTask, Task

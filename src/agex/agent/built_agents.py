@@ -8,21 +8,21 @@ a stand-in with the few methods below.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import fields, replace
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, cast
 
 from agex._interpreter.type_slots import module_of
+from agex.agent.base import AgentBase
+from agex.agent.call.budget import Budget
+from agex.agent.call.call import Call, current_call
+from agex.agent.call.terms import Definition, Terms
 from agex.agent.execution.task_bridge import bridged
-from agex.agent.loop.budget import Budget
-from agex.agent.loop.observation import exact
-from agex.agent.prompt.task_stubs import passed_on, stub_of
-from agex.agent.registration import Registration, Visibility, is_async
-from agex.agent.task.acceptance import Terms
-from agex.agent.task.call import Call, current_call
-from agex.agent.task.invocation import Definition
+from agex.agent.registration import Access, Registration, Visibility, is_async
+from agex.agent.rendering.output_text import exact
 from agex.agent.task.task import AsyncTask, Task
+from agex.agent.task_stubs import passed_on, stub_of
 from agex.contract import TaskSignature
 from agex.errors import DefinitionError
 from agex.isolation.rpc.declarations import Declaration, declared
@@ -96,7 +96,7 @@ class BuiltAgent:
         if call.depth >= DEEPEST:
             raise RuntimeError(f"Agents that build agents go {DEEPEST} deep at most; do the work here.")
         maker = call.agent
-        assert maker is not None
+        assert isinstance(maker, AgentBase)
         self._call = call
         self._maker = maker
         self._agent = type(maker)(
@@ -136,7 +136,7 @@ class BuiltAgent:
         given = self._given(c, "cls")
         self._add(given, visibility=visibility, docstring=docstring)
         if given.target is BuiltAgent:  # its tasks are stand-ins there too, under the same rules
-            for one in registrations(given.name, {})[1:]:
+            for one in registrations(given.name, Access())[1:]:
                 self._add(one)
         return c
 
@@ -257,10 +257,10 @@ def _number(value: Any) -> Any:
     return value
 
 
-def registrations(name: str, settings: Mapping[str, Any]) -> tuple[Registration, ...]:
+def registrations(name: str, access: Access) -> tuple[Registration, ...]:
     """Return what an agent is given that may build agents: they, their budgets, and tasks to be called."""
     return (
-        Registration(kind="class", name=name, target=BuiltAgent, stays=True, **settings),
+        Registration.of(BuiltAgent, kind="class", name=name, access=replace(access, stays=True)),
         Registration(kind="class", name="Budget", target=Budget, visibility="low"),
         Registration(
             kind="class",

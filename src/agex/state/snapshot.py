@@ -11,7 +11,7 @@ from agex.state.base import Past
 from agex.state.commits import codec_hooks as outside
 from agex.state.commits.history import Commit
 from agex.state.commits.journal import Journal, Record
-from agex.state.commits.merging import difference
+from agex.state.working.merging import difference
 from agex.state.working.stored_variables import CACHE, Codec, Stored, variables_at
 from agex.state.working.tracked_files import Files
 from agex.state.working.variables import Variables

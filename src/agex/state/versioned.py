@@ -25,7 +25,9 @@ from agex.state.commits.branch_names import (
 )
 from agex.state.commits.history import Commit, Diff, History
 from agex.state.commits.journal import Collected, Draft, HeadMoved, Record
-from agex.state.commits.merging import (
+from agex.state.kv.store import KVStore
+from agex.state.snapshot import Snapshot, as_commit, events_until, readable
+from agex.state.working.merging import (
     difference,
     files_to_take,
     marks_between,
@@ -33,8 +35,6 @@ from agex.state.commits.merging import (
     take_files,
     to_take,
 )
-from agex.state.kv.store import KVStore
-from agex.state.snapshot import Snapshot, as_commit, events_until, readable
 from agex.state.working.open_tasks import LineView, Tasks
 from agex.state.working.stored_variables import CACHE, Codec
 from agex.state.working.tracked_files import FileChange, FileSpace

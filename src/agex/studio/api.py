@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from agex.agent import SuccessEvent, TaskStartEvent
-from agex.agent.loop.events import CancelledEvent, ClarifyEvent, ErrorEvent, FailEvent
+from agex.agent.call.events import CancelledEvent, ClarifyEvent, ErrorEvent, FailEvent
 from agex.agent.views import state_history as past
 from agex.errors import AgexError, StateError, UnpicklableVariableError
 from agex.state import Commit, Snapshot, Versioned

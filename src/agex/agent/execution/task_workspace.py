@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 from agex import escaping as printable
 from agex._interpreter import parse as parsing
 from agex.agent.loop.loop import Observation
-from agex.agent.loop.observation import cut_middle, encodable, last_lines
+from agex.agent.rendering.output_text import cut_middle, encodable, last_lines
 from agex.errors import SandboxError
 from agex.files import FileTree, MountedFiles, WatchedFiles, Workspace
 from agex.files.editing import PassageError, replaced

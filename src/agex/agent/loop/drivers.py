@@ -6,12 +6,12 @@ import asyncio
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from agex.agent.execution.host_errors import fault_events
-from agex.agent.loop.events import CancelledEvent
+from agex.agent.call.call import Call
+from agex.agent.call.events import CancelledEvent, ErrorEvent
+from agex.agent.call.host_errors import faults
 from agex.agent.loop.loop import Ask, Commit, Effect, Emit, Execute, Loop, Observation, Plan, Wait
 from agex.agent.loop.model_requests import aask, ask
 from agex.agent.loop.telemetry import action_span
-from agex.agent.task.call import Call
 from agex.errors import TaskCancelled
 from agex.models.actions import Action
 from agex.models.base import Model, ModelError
@@ -58,8 +58,8 @@ def _perform(effect: Effect, plan: Plan, call: Call, model: Model, place: Place)
                 try:
                     return record(place.run(action, turn))
                 finally:
-                    for event in fault_events(plan, call, turn):
-                        call.tell(event)
+                    for fault in faults(call):
+                        call.tell(plan.event(ErrorEvent, turn, **fault).event)
         case Emit(event):
             return call.tell(event)
         case Commit(turn):
@@ -94,8 +94,8 @@ async def _aperform(effect: Effect, plan: Plan, call: Call, model: Model, place:
                 try:
                     return record(await place.arun(action, turn))
                 finally:
-                    for event in fault_events(plan, call, turn):
-                        await call.atell(event)
+                    for fault in faults(call):
+                        await call.atell(plan.event(ErrorEvent, turn, **fault).event)
         case Emit(event):
             return await call.atell(event)
         case Commit(turn):

@@ -29,9 +29,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeAlias, TypeVar
 from uuid import uuid4
 
-from agex.agent.execution.images import MOST_PICTURES
-from agex.agent.loop.budget import Ledger
-from agex.agent.loop.events import (
+from agex.agent.call.budget import Ledger
+from agex.agent.call.events import (
     ActionEvent,
     ClarifyEvent,
     ErrorEvent,
@@ -42,8 +41,9 @@ from agex.agent.loop.events import (
     SuccessEvent,
     SystemNoteEvent,
 )
-from agex.agent.loop.observation import cut_middle
 from agex.agent.loop.task_endings import without_drafts
+from agex.agent.rendering.images import MOST_PICTURES
+from agex.agent.rendering.output_text import cut_middle
 from agex.errors import BudgetExceeded, LLMFail, TaskClarify, TaskFail, TaskTimeout
 from agex.models.actions import Action, PythonAction
 from agex.models.base import Image, ModelError, Reply, Request, Usage

@@ -20,8 +20,8 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from agex.agent.call.call import Call
 from agex.agent.loop.loop import Observation, Plan
-from agex.agent.task.call import Call
 from agex.errors import TaskCancelled
 from agex.models.actions import Action
 from agex.models.instrumentation import tracer_provider

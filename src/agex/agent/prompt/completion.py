@@ -14,9 +14,9 @@ from dataclasses import replace
 from agex import escaping as printable
 from agex._interpreter import parse as parsing
 from agex.agent.loop.loop import Observation
-from agex.agent.loop.observation import cut_middle, quoted
 from agex.agent.prompt.listing import signature_text
 from agex.agent.prompt.prompt import Brief
+from agex.agent.rendering.output_text import cut_middle, quoted
 from agex.contract import preview
 from agex.host_texts import HostTexts
 from agex.models.actions import PythonAction

@@ -13,13 +13,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from agex import escaping as printable
-from agex.agent.execution.images import pictures_of
+from agex.agent.call.terms import Terms
 from agex.agent.loop.loop import Observation
-from agex.agent.loop.observation import quoted
 from agex.agent.prompt.compaction import shortened
 from agex.agent.prompt.listing import listing
 from agex.agent.registration import Registration
-from agex.agent.task.acceptance import Terms
+from agex.agent.rendering.images import pictures_of
+from agex.agent.rendering.output_text import quoted
 from agex.contract import preview
 from agex.contract.realtype import class_name
 from agex.host_texts import HostTexts

@@ -20,8 +20,8 @@ from uuid import uuid4
 
 import cloudpickle
 
-from agex.agent.loop.budget import Ledger
-from agex.agent.task.call import current_call, host_time, payer, sharing
+from agex.agent.call.budget import Ledger
+from agex.agent.call.call import current_call, host_time, payer, sharing
 from agex.contract import short_repr
 from agex.contract.realtype import class_name, is_subclass
 from agex.errors import AgexError, BudgetExceeded, DefinitionError, WorkerLost

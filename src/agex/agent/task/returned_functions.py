@@ -15,7 +15,8 @@ from types import FunctionType
 from typing import Any
 
 from agex import values
-from agex.agent.registration import Registration, policy_with
+from agex.agent.execution.grants import policy_with
+from agex.agent.registration import Registration
 from agex.sandbox import KeptCode, Limits, Sandbox
 from agex.sandbox.runtime import provenance as origins
 
@@ -28,7 +29,7 @@ class Origin:
 
     registrations: tuple[Registration, ...]
     named: Mapping[str, tuple[Any, bool]]
-    """What the task's annotations name, see ``registration.named_by``."""
+    """What the task's annotations name, see ``execution.grants.named_by``."""
 
     def allow(self) -> values.Allow:
         """Return the classes of the host whose instances the function may have captured."""

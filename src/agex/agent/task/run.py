@@ -9,13 +9,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from agex.agent.loop.events import Event
+from agex.agent.call.events import Event
 from agex.display import Shown
 from agex.errors import TaskClarify
 from agex.models.base import Usage
 
 if TYPE_CHECKING:
-    from agex.agent.task.call import Call
+    from agex.agent.call.call import Call
     from agex.display import Page
 
 __all__ = ["Record", "Resume", "Run"]
@@ -70,12 +70,12 @@ class Run(Shown, Generic[R]):
         self._resume: Resume | None = None
 
     def __repr__(self) -> str:
-        from agex.agent.views.pages import run_facts
+        from agex.agent.task.pages import run_facts
 
         return f"<agex run {self.agent}.{self.task}: {', '.join(run_facts(self))}>"
 
     def page(self) -> Page:
-        from agex.agent.views.pages import run_page
+        from agex.agent.task.pages import run_page
 
         return run_page(self)
 

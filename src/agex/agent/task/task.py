@@ -13,10 +13,11 @@ from functools import partial
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Self, TypeAlias, TypeVar
 
-from agex.agent.loop.budget import Budget
-from agex.agent.task.acceptance import Terms
-from agex.agent.task.call import OnEvent, OnToken, current_call, host_time
-from agex.agent.task.invocation import UNSET, CallOptions, Definition, Invocation
+from agex.agent.call.budget import Budget
+from agex.agent.call.call import OnEvent, OnToken, current_call, host_time
+from agex.agent.call.options import UNSET, CallOptions
+from agex.agent.call.terms import Definition, Terms
+from agex.agent.task.invocation import Invocation
 from agex.agent.task.pickling import Declaration, rebuilt
 from agex.agent.task.run import Run
 from agex.contract import TaskSignature
@@ -25,7 +26,7 @@ from agex.errors import DefinitionError
 from agex.state import State
 
 if TYPE_CHECKING:
-    from agex.agent.agent import Agent
+    from agex.agent.base import AgentBase
     from agex.agent.registration import Registration
     from agex.display import Page
 
@@ -47,7 +48,7 @@ class AnyTask(Shown, Generic[P, R]):
     parameters only; :meth:`using` takes the same keywords in a way that they can check.
     """
 
-    def __init__(self, agent: Agent, function: FunctionType, definition: Definition) -> None:
+    def __init__(self, agent: AgentBase, function: FunctionType, definition: Definition) -> None:
         self.agent = agent
         self.definition = definition
         self.__name__ = function.__name__
@@ -99,7 +100,7 @@ class AnyTask(Shown, Generic[P, R]):
 
     @classmethod
     def rebuilt(
-        cls, agent: Agent, declaration: Declaration, settings: dict[str, Any], options: CallOptions
+        cls, agent: AgentBase, declaration: Declaration, settings: dict[str, Any], options: CallOptions
     ) -> Self:
         """Make a task again of what its pickle holds."""
         function = declaration.function()
@@ -115,7 +116,7 @@ class AnyTask(Shown, Generic[P, R]):
         return f"<agex task {self.agent.name}.{self.__name__}{self.__signature__}>"
 
     def page(self) -> Page:
-        from agex.agent.views.pages import task_page
+        from agex.agent.task.pages import task_page
 
         return task_page(self, self.definition)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal, TypeAlias, overload
 
 from agex.agent.agent import Agent
-from agex.agent.loop.events import Event
+from agex.agent.call.events import Event
 from agex.agent.prompt.prompt import system_prompt
 from agex.agent.task.run import Run
 from agex.contract import preview

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from agex.agent.loop.events import ActionEvent, OutputEvent
+from agex.agent.call.events import ActionEvent, OutputEvent
 from agex.errors import UnpicklableVariableError
 from agex.models.actions import PythonAction
 from agex.state import Commit, Diff, Snapshot, Versioned

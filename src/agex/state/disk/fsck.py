@@ -9,8 +9,8 @@ from agex.errors import StateError
 from agex.state.commits.digests import addresses_in
 from agex.state.commits.headers import Header
 from agex.state.disk.directory import Directory
-from agex.state.disk.journal import RowJournal
 from agex.state.disk.refs import Refs
+from agex.state.disk.row_journal import RowJournal
 from agex.state.disk.rows import Place, Rows
 
 __all__ = ["check_rows"]

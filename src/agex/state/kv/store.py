@@ -92,7 +92,7 @@ class KVStore(abc.ABC):
         Args:
             recent: where checked content is kept in memory; a `Cache` before the store gives it.
         """
-        from agex.state.kv.journal import KVJournal
+        from agex.state.kv.kv_journal import KVJournal
 
         return KVJournal(self, recent)
 

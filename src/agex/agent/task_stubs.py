@@ -17,7 +17,7 @@ from contextlib import suppress
 from typing import Any
 
 from agex._interpreter.type_slots import module_of
-from agex.agent.loop.observation import exact
+from agex.agent.rendering.output_text import exact
 from agex.errors import DefinitionError
 from agex.isolation.rpc.declarations import ALIASES, ATOMS, Declaration
 

@@ -15,13 +15,12 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from agex._interpreter.threads import off_loop
-from agex.agent.loop.budget import Budget, Ledger
-from agex.agent.loop.events import Event
+from agex.agent.call.budget import Budget, Ledger
+from agex.agent.call.events import Event
 from agex.errors import CheckError, DefinitionError, TaskCancelled
 from agex.models.surrogates import Joined
 
 if TYPE_CHECKING:
-    from agex.agent.agent import Agent
     from agex.isolation import GuestSession
     from agex.state import State
     from agex.state.base import View
@@ -126,7 +125,7 @@ class Call:
         self,
         *,
         ledger: Ledger,
-        agent: Agent | None = None,
+        agent: object = None,
         parent: Call | None = None,
         state: State | None = None,
         on_event: OnEvent | None = None,

@@ -13,7 +13,7 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-from agex.agent.views.figure_view import drawn, plotly_figure
+from agex.agent.rendering.figure_view import drawn, plotly_figure
 from agex.contract import preview, short_repr
 from agex.contract.realtype import is_known
 from agex.display import Drawing, Part, Table, Text

@@ -291,7 +291,7 @@ class SuccessEvent(_Event):
         return preview(self.result, PREVIEW_CHARS)
 
     def _parts(self) -> Iterator[Part]:
-        from agex.agent.views.value_view import exhibits
+        from agex.agent.rendering.value_view import exhibits
 
         yield from exhibits(self.result)
 

@@ -14,7 +14,7 @@ import sys
 from functools import partial
 from typing import Any
 
-from agex.agent.execution.images import encoded
+from agex.agent.rendering.images import encoded
 from agex.contract import short_repr
 from agex.contract.realtype import is_known
 from agex.display import Picture, Scripted, Text, cut

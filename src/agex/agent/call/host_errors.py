@@ -12,19 +12,15 @@ import traceback
 from collections.abc import Callable, Iterator
 from functools import partial
 from types import FrameType, FunctionType, TracebackType
-from typing import TYPE_CHECKING
+from typing import Any
 
-from agex.agent.loop.events import ErrorEvent, Event
-from agex.agent.task.call import Call, current_call, host_time
+from agex.agent.call.call import Call, current_call, host_time
 from agex.contract import holds_guests
 from agex.contract.realtype import class_attribute, class_name, own_attributes
 from agex.errors import CheckError, InputError, TaskError
 from agex.host_texts import HostTexts
 
-if TYPE_CHECKING:
-    from agex.agent.loop.loop import Plan
-
-__all__ = ["LOGGER", "fault_events", "is_of_guest", "message_of", "note_fault", "noting", "tell_host"]
+__all__ = ["LOGGER", "faults", "is_of_guest", "message_of", "note_fault", "noting", "tell_host"]
 
 LOGGER = logging.getLogger("agex")
 
@@ -65,19 +61,17 @@ def tell_host(who: str, error: BaseException) -> None:
         )
 
 
-def fault_events(plan: Plan, call: Call, turn: int) -> Iterator[Event]:
-    """Return the events of what went wrong in the host's code during an action."""
+def faults(call: Call) -> Iterator[dict[str, Any]]:
+    """Yield the fields of an `ErrorEvent` for each error of the host during an action."""
     for name, error in call.take_faults():
         is_last = isinstance(error, CheckError)
         message = str(error) if is_last else f"{name} raised {type(error).__name__}: {message_of(error)}"
-        yield plan.event(
-            ErrorEvent,
-            turn,
-            message=message,
-            error=type(error).__name__,
-            recoverable=not is_last,
-            traceback=_traceback_of(error.__cause__ if is_last else error) or message,
-        ).event
+        yield {
+            "message": message,
+            "error": type(error).__name__,
+            "recoverable": not is_last,
+            "traceback": _traceback_of(error.__cause__ if is_last else error) or message,
+        }
 
 
 def message_of(error: BaseException) -> str:

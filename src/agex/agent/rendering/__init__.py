@@ -1,0 +1,3 @@
+"""The sub-room."""
+
+__all__: list[str] = []
