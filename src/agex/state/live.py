@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from agex import values
+from agex.display import Page
 from agex.errors import StateConflict
-from agex.state.base import State, View, require_name
-from agex.state.working.last_writers import Writes
+from agex.state.base import State, require_name
 from agex.state.working.tracked_files import FileSpace
-
-if TYPE_CHECKING:
-    from agex.display import Page
+from agex.state.working.view import View, Writes
 
 __all__ = ["Live", "LiveView"]
 
@@ -180,9 +178,10 @@ class Live(State):
             return len(self._variables)
 
     def page(self) -> Page:
-        from agex.state.display import live_page
+        from agex.state.tables import counts, held_parts
 
-        return live_page(self)
+        parts = tuple(held_parts(self, self.cache, self.files))
+        return Page(title="Live", facts=counts(self), parts=parts)
 
     def __repr__(self) -> str:
         return f"Live({', '.join(sorted(self.snapshot(packed=True)))})"

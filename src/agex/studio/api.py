@@ -16,7 +16,7 @@ from agex.agent.call.events import CancelledEvent, ClarifyEvent, ErrorEvent, Fai
 from agex.agent.views import state_history as past
 from agex.errors import AgexError, StateError, UnpicklableVariableError
 from agex.state import Commit, Snapshot, Versioned
-from agex.state.display import names_of
+from agex.state.tables import names_of
 from agex.studio.looks import file_look, look
 from agex.studio.steps import steps
 

@@ -19,7 +19,7 @@ SAID_CHARS = 4_000
 
 
 class Workbench:
-    """Carries out actions with an executor. It is an `agex.agent.loop.drivers.Place`.
+    """Carries out actions with an executor. It is an `agex.agent.loop.drivers.ActionRunner`.
 
     Attributes:
         results: of everything that was executed, in order.

@@ -23,7 +23,7 @@ from agex.models.surrogates import Joined
 if TYPE_CHECKING:
     from agex.isolation import GuestSession
     from agex.state import State
-    from agex.state.base import View
+    from agex.state.working.view import View
 
 __all__ = [
     "Call",

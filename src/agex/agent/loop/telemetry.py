@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["action_span", "task_span"]
 
-Record: TypeAlias = Callable[[Observation], Observation]
+Recorder: TypeAlias = Callable[[Observation], Observation]
 """Notes what came of an action, and gives it back."""
 
 
@@ -41,7 +41,7 @@ def task_span(plan: Plan, call: Call) -> AbstractContextManager[None]:
     return nullcontext() if tracer is None else _task_span(tracer, plan, call)
 
 
-def action_span(plan: Plan, action: Action, turn: int) -> AbstractContextManager[Record]:
+def action_span(plan: Plan, action: Action, turn: int) -> AbstractContextManager[Recorder]:
     """Trace an action for the length of the block, which passes what came of it through what it is given."""
     tracer = _tracer()
     return nullcontext(_same) if tracer is None else _action_span(tracer, plan, action, turn)
@@ -89,7 +89,7 @@ def _spent(call: Call) -> dict[str, Any]:
 
 
 @contextmanager
-def _action_span(tracer: Tracer, plan: Plan, action: Action, turn: int) -> Iterator[Record]:
+def _action_span(tracer: Tracer, plan: Plan, action: Action, turn: int) -> Iterator[Recorder]:
     attributes = {
         "gen_ai.operation.name": "execute_tool",
         "gen_ai.tool.name": action.kind,

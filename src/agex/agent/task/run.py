@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from agex.agent.call.call import Call
     from agex.display import Page
 
-__all__ = ["Record", "Resume", "Run"]
+__all__ = ["Outcome", "Resume", "Run"]
 
 R = TypeVar("R")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Record:
+class Outcome:
     """What a call came to, or has come to so far."""
 
     value: Any = None
@@ -65,7 +65,7 @@ class Run(Shown, Generic[R]):
         self.task = task
         self.state = state
         self._call: Call | None = call
-        self._record = Record()
+        self._record = Outcome()
         self._over = threading.Event()
         self._resume: Resume | None = None
 
@@ -131,11 +131,11 @@ class Run(Shown, Generic[R]):
         """How many turns the task's own model took."""
         return max((event.turn for event in self.events if event.run_id == self.run_id), default=0)
 
-    def _so_far(self) -> Record:
+    def _so_far(self) -> Outcome:
         call = self._call
         if call is None:
             return self._record
-        return Record(
+        return Outcome(
             events=tuple(call.events),
             usage=call.ledger.used,
             commit=call.commit,
@@ -261,7 +261,7 @@ class Run(Shown, Generic[R]):
 
     def reopen(self, call: Call) -> None:
         """Take note that the call goes on."""
-        self._record = Record()
+        self._record = Outcome()
         self._call = call
         self._over.clear()
 
@@ -273,7 +273,7 @@ class Run(Shown, Generic[R]):
         call = self._call
         assert call is not None
         so_far = self._so_far()
-        self._record = Record(
+        self._record = Outcome(
             value=value,
             code=code,
             error=error,

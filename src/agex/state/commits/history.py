@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any, overload
 
 from agex.display import Fold, Page, Part, Shown, Table, Text
-from agex.state.commits.journal import Record
+from agex.state.commits.journal import CommitInfo
 
 __all__ = ["Commit", "Diff", "History", "commit_rows"]
 
@@ -130,13 +130,13 @@ class History(Shown, Sequence[Commit]):
 
     def __init__(
         self,
-        begin: Callable[[], Iterator[Record]],
-        make: Callable[[Record], Commit],
+        begin: Callable[[], Iterator[CommitInfo]],
+        make: Callable[[CommitInfo], Commit],
         names: Callable[[], Mapping[str, Iterable[str]]],
     ) -> None:
         self._begin = begin
         self._rest = begin()
-        self._read: list[Record] = []
+        self._read: list[CommitInfo] = []
         self._make = make
         self._names = names
         self._lock = threading.Lock()

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-__all__ = ["Collected", "Draft", "HeadMoved", "Journal", "Record"]
+__all__ = ["Collected", "CommitInfo", "Draft", "HeadMoved", "Journal"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +33,7 @@ class Draft:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Record:
+class CommitInfo:
     """A commit as the history lists it."""
 
     hash: str
@@ -109,11 +109,11 @@ class Journal(Protocol):
         """Return the keys with that prefix at a commit, sorted."""
         ...
 
-    def record(self, commit: str) -> Record:
+    def record(self, commit: str) -> CommitInfo:
         """Return the commit itself."""
         ...
 
-    def history(self, commit: str) -> Iterator[Record]:
+    def history(self, commit: str) -> Iterator[CommitInfo]:
         """Yield the commit and those before it, newest first, by first parents."""
         ...
 

@@ -9,10 +9,10 @@ from typing import Any
 
 from agex import values
 from agex.errors import StateConflict, StateError
-from agex.state.base import View
 from agex.state.working.stored_variables import CACHE, is_import
 from agex.state.working.tracked_files import FileSpace
 from agex.state.working.variables import Change
+from agex.state.working.view import View
 from agex.state.working.working_copy import GONE, Line, Mark, overlap, put
 
 __all__ = ["LineView", "Tasks"]

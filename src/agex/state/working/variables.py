@@ -41,7 +41,7 @@ _ATOMS = frozenset({type(None), bool, int, float, complex, str, bytes})
 
 
 @dataclass(frozen=True)
-class _Held:
+class _StoredGroup:
     """What is stored of a group whose objects are live."""
 
     names: tuple[str, ...]
@@ -51,7 +51,7 @@ class _Held:
     passing: bool
     """Whether it is read anew once a task is over: something in it is not kept, or is made by each task."""
 
-    def beside(self) -> _Held:
+    def beside(self) -> _StoredGroup:
         """Return the same for a commit that may hold the group in another form."""
         return replace(self, recipe=None)
 
@@ -62,7 +62,7 @@ class Change:
 
     payloads: dict[str, bytes | None] = field(default_factory=dict)
     chunks: dict[bytes, memoryview] = field(default_factory=dict)
-    held: dict[str, _Held] = field(default_factory=dict)
+    held: dict[str, _StoredGroup] = field(default_factory=dict)
     """What will be stored of the groups that changed, by name."""
     gone: set[str] = field(default_factory=set)
 
@@ -88,7 +88,7 @@ class Variables:
         self._live: dict[str, Any] = {}
         self._packed: WeakValueDictionary[str, values.Group] = WeakValueDictionary()
         """Groups that somebody has as they were packed: variables that share objects are of one group."""
-        self._held: dict[str, _Held] = {}
+        self._held: dict[str, _StoredGroup] = {}
         self._sketched: tuple[tuple[str | None, str], dict[str, Any]] | None = None
         """The group that was shown last, and where it is stored: its variables are shown one by one."""
         self._bound: set[str] = set()
@@ -258,7 +258,9 @@ class Variables:
         """Remember how loaded objects look, to see later whether they were changed."""
         for group in self._encode(objects):
             same = group.names == stored.names and group.stream == stored.stream
-            held = _Held(group.names, values.fingerprint(group), recipe if same else None, _is_passing(group))
+            held = _StoredGroup(
+                group.names, values.fingerprint(group), recipe if same else None, _is_passing(group)
+            )
             self._held.update(dict.fromkeys(group.names, held))
             if group.names != stored.names:
                 self._bound |= set(group.names)  # stored together, but sharing nothing any more
@@ -346,7 +348,7 @@ class Variables:
         change.payloads.update({key_of(name): payload for name, payload in new.items()})
         if first in new:
             change.chunks.update(cut.chunks)
-        held = _Held(group.names, now, cut.recipe, _is_passing(group))
+        held = _StoredGroup(group.names, now, cut.recipe, _is_passing(group))
         change.held.update(dict.fromkeys(group.names, held))
 
     def _stored(self, name: str) -> bytes | None:

@@ -13,9 +13,9 @@ from typing import Any, TypeAlias
 
 from agex import values
 from agex.state.commits.unreadable_values import Unreadable
-from agex.state.working.last_writers import Writes
 from agex.state.working.stored_variables import CACHE
 from agex.state.working.variables import Change, Variables
+from agex.state.working.view import Writes
 
 __all__ = ["GONE", "Line", "Mark", "overlap", "put", "shown_mark", "whole"]
 
