@@ -298,6 +298,8 @@ def test_a_text_stands_for_a_branch_a_tag_or_a_hash(journal):
 
 def test_a_text_that_stands_for_two_commits_is_refused(journal, monkeypatch):
 
+    from agex.state.commits import draft_checks
+
     monkeypatch.setattr(draft_checks, "_SHORTEST", 1)
     hashes = [commit(journal, n=str(number)) for number in range(20)]
     shared = next(hash_[0] for hash_ in hashes if sum(other[0] == hash_[0] for other in hashes) > 1)

@@ -1,8 +1,11 @@
 """Agents: what their code may use, their tasks, and the loop that carries a task out.
 
-This room decides what a model is told and what its answers mean. It never asks a provider
-itself (``models``), never runs code itself (``sandbox``), never decides what fits a type
-(``contract``).
+This room decides what a model is told and what its answers mean. It never asks a provider itself
+(``models``), never runs code itself (``sandbox``), never decides what fits a type (``contract``).
+
+In order (imports run to the right only): `views`, `ray`; `agent`; `built_agents` with `task_stubs`; `task`;
+`base`, an agent without tasks; `execution` of actions; `prompt`; `loop` of turns; `call` in progress;
+`registration`; `rendering`.
 """
 
 from __future__ import annotations

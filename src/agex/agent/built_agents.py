@@ -2,7 +2,7 @@
 
 What such an agent may use, spend and reach is a part of what its maker may: it is given things
 that its maker was given or wrote, thinks with the same model, runs in the same place, and is
-charged to whoever calls it. The agent's code never holds an ``Agent`` or ``Task`` itself, only
+charged to its caller. The agent's code never holds an ``Agent`` or ``Task`` itself, only
 a stand-in with the few methods below.
 """
 
@@ -60,7 +60,7 @@ class BuiltTask:
         return repr(self.task)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Have the task done; see :class:`~agex.Task`."""
+        """Carry out the task; see :class:`~agex.Task`."""
         if CURRENT.get() is None:
             return self.task(*args, **kwargs)
         call = _call_of_agent()
@@ -182,7 +182,7 @@ class BuiltAgent:
         )
 
     def _holds(self, one: Registration, thing: Any) -> bool:
-        """Tell whether *thing* is what the maker's code has of a registration."""
+        """Return whether *thing* is the form in which guest code of the maker has a registration."""
         if one.kind == "module":
             return type(thing) is ModuleType and thing.__name__ == one.name
         session = self._call.session
@@ -209,9 +209,6 @@ class BuiltAgent:
             return cls in classes or (type(home) is str and home.partition(".")[0] in packages)
 
         return may
-
-
-"""A class's module, without asking a metaclass of the agent's code."""
 
 
 def _call_of_agent() -> Call:

@@ -18,13 +18,13 @@ __all__ = ["Past", "State", "View", "require_name"]
 class State(Shown, View, MutableMapping[str, Any]):
     """An agent's variables, its ``cache`` and its events, kept from task to task.
 
-    It is also the host's view of them: ``state["x"] = 1`` gives the next task a variable ``x``.
+    The host reads and writes them too: ``state["x"] = 1`` gives the next task a variable ``x``.
 
     Tasks may share one state at the same time. Changes of different variables go together; of two
     tasks that change the same variable, each since it began, the later one ends with
     ``StateConflict``. The inputs of a task are not kept unless its code binds their names anew.
-    Whoever shares a state also shares what is in it: a function or module that one agent left there
-    can be used by the next.
+    Agents that share a state share its content: a function or module that one agent left there can be
+    used by the next.
 
     Attributes:
         files: the files of the workspace, by path. They are shared as they are: what one task
@@ -53,7 +53,7 @@ class State(Shown, View, MutableMapping[str, Any]):
         return self
 
     def sketch(self, name: str) -> Any:
-        """Return a variable to be shown: nothing runs of the agent's code that is stored.
+        """Return a variable to be shown; no stored guest code runs.
 
         Its functions are empty, and its classes have names and fields only.
 
@@ -69,7 +69,7 @@ class State(Shown, View, MutableMapping[str, Any]):
 
 
 class Past(Shown, Mapping[str, Any]):
-    """What a state was at some commit; read-only."""
+    """A state as it was at a commit; read-only."""
 
     @property
     @abc.abstractmethod

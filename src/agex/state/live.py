@@ -16,7 +16,7 @@ from agex.state.working.view import View, Writes
 __all__ = ["Live", "LiveView"]
 
 CACHE = "cache"
-"""What a worker calls the cache."""
+"""The name of the cache among packed variables."""
 
 
 class Live(State):
@@ -54,7 +54,7 @@ class Live(State):
         return self._events
 
     @property
-    def cache(self) -> dict[str, Any]:  # type: ignore[override]  # a plain attribute for whoever reads it
+    def cache(self) -> dict[str, Any]:  # type: ignore[override]  # readers see a plain attribute
         with self._lock:
             if type(self._cache) is values.Packed:
                 self._cache = self._opened({CACHE: self._cache})[CACHE]

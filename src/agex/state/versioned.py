@@ -201,7 +201,7 @@ class Versioned(Repository):
     # -- for tasks ---------------------------------------------------------------------------
 
     def admit(self, classes: Iterable[type], guest: values.GuestCode | None) -> None:
-        """Let instances of these classes be kept, and the code of guests be made by *guest*."""
+        """Let instances of these classes be kept, and stored guest code be rebuilt by *guest*."""
         with self._lock:
             self._classes |= set(classes)
             self._codec.allow = values.Allow(self._classes)

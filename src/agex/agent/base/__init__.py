@@ -1,4 +1,4 @@
-"""What an agent is before it has tasks: settings, what its code may use, and what one call gets of it.
+"""The agent before it has tasks: settings, what its code may use, and the means of one call.
 
 `Agent` in ``agex.agent.agent`` adds the tasks; tasks and calls know no more of an agent than `AgentBase`.
 This room never asks a model and never runs code. In order: `settings`, `registry`, `agent_base`, `page`.

@@ -1,4 +1,4 @@
-"""What one call of a task gets of its agent: a model, files, a sandbox and a session in it."""
+"""The means that an agent has for one call of a task: a model, files, a sandbox and a session."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class AgentBase(Registry):
         self._open()
 
     _OPEN = frozenset({"_connected", "_lock", "_resolved", "_sandboxes"})
-    """What belongs to this process."""
+    """Attributes that belong to this process and are not pickled."""
 
     def _open(self) -> None:
         self._connected: Workspace | None = None
@@ -79,7 +79,7 @@ class AgentBase(Registry):
 
     @property
     def extras(self) -> str:
-        """What the prompt says of skills and of the terminal's commands."""
+        """The part of the prompt that lists skills and commands of the terminal."""
         from agex.agent.prompt.skills import listed
 
         return listed(self._skills, self._commands)

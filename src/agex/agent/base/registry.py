@@ -1,4 +1,4 @@
-"""What an agent's code may use: the methods that register it."""
+"""The methods that register what an agent's code may use."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Registry(AgentSettings):
 
     @property
     def registrations(self) -> tuple[Registration, ...]:
-        """What its code may use, in order of registration."""
+        """The things that its code may use, in order of registration."""
         return self._registrations
 
     @overload
@@ -202,8 +202,8 @@ class Registry(AgentSettings):
     ) -> S:
         """Let the agent's code import the tools of an MCP server as functions of a module.
 
-        Registering connects to the server: it runs with the host's powers, whatever is refused
-        to the agent's code, and what it says of its tools is shown to the model.
+        Registering connects to the server. It runs with the powers of the host, even where guest code is
+        refused the same, and its descriptions of tools are shown to the model.
 
         Args:
             server: a command as a list of strings, a URL, the SDK's ``StdioServerParameters``, or a
@@ -232,7 +232,7 @@ class Registry(AgentSettings):
         return server
 
     def skill(self, source: str | os.PathLike[str] | bytes) -> Skill:
-        """Give the agent documentation that it reads when it needs it, at ``/skills/NAME``.
+        """Register documentation that the agent reads when it needs it, at ``/skills/NAME``.
 
         Args:
             source: a folder with a ``SKILL.md`` in the Agent Skills format, that file, or its bytes.
@@ -254,7 +254,7 @@ class Registry(AgentSettings):
 
         Args:
             handler: called with a context that has ``args``, ``stdin``, ``stdout``, ``fs`` and ``env``,
-                with the host's own powers.
+                with the powers of the host.
             name: of the command; the function's own by default.
             **settings: ``visibility="high"`` shows its docstring in the prompt, ``"medium"`` the first line
                 of it, ``"low"`` nothing; ``docstring`` replaces its own. ``NAME --help`` prints it.

@@ -66,7 +66,7 @@ class Acceptance:
     def _judged(self, judge: str, verdict: Callable[[], Any]) -> Any:
         """Return a verdict on the value. A host judge that fails itself ends the run.
 
-        What a guest's own method raised, which a check called, is for the guest.
+        An error of guest code that a check called goes to guest code.
         """
         try:
             return verdict()

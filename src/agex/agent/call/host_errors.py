@@ -1,4 +1,4 @@
-"""Errors of the host's own code, which an agent's code called: told to the host as they happen.
+"""Errors of host functions that guest code called: reported to the host as they happen.
 
 The agent's code gets the error, as from any call. But it may be a mistake that only the host can put
 right, so the host is told too: by the log, with the traceback, by an event, and as the cause of the
@@ -25,7 +25,7 @@ __all__ = ["LOGGER", "faults", "is_of_guest", "message_of", "note_fault", "notin
 LOGGER = logging.getLogger("agex")
 
 _WORKERS = "agex.isolation.rpc.guest_functions"
-"""The module by which the host calls a function of a guest that is elsewhere."""
+"""The module by which the host calls a guest function in a worker."""
 
 
 def noting(name: str) -> Callable[[Exception], None]:
@@ -34,10 +34,10 @@ def noting(name: str) -> Callable[[Exception], None]:
 
 
 def note_fault(name: str, error: Exception, call: Call | None = None) -> None:
-    """Tell the host that its function *name* raised an error while an agent's code called it.
+    """Report to the host that its function *name* raised an error while guest code called it.
 
-    Not told: a failure of another task, arguments that the function does not take, and what the agent's
-    own code raised, which the function called.
+    Not reported: a failure of another task, arguments that the function does not take, and errors of
+    guest code that the function called.
     """
     call = call or current_call()
     if call is None or isinstance(error, TaskError | InputError | CheckError):
@@ -75,7 +75,7 @@ def faults(call: Call) -> Iterator[dict[str, Any]]:
 
 
 def message_of(error: BaseException) -> str:
-    """Return what an error says; of one that takes too long to say it, fails or is the agent's, its class."""
+    """Return the message of an error; the class of one that takes too long, fails or is of guest code."""
     if _is_plain(error):
         return str(error)
     text = None if holds_guests(error) else HostTexts().of(error, str)
@@ -83,9 +83,9 @@ def message_of(error: BaseException) -> str:
 
 
 def _traceback_of(error: BaseException | None) -> str | None:
-    """Return an error with its frames and its causes; None where one of them does not say what it is.
+    """Return an error with its frames and its causes; None where one of them has no readable text.
 
-    The causes are left out where one is an error of the agent's.
+    The causes are left out where one is an error of guest code.
     """
     if error is None or (holds_guests(error) and not _is_plain(error)):
         return None
@@ -132,7 +132,7 @@ def _chain(error: BaseException) -> list[BaseException]:
 
 
 def is_of_guest(error: BaseException) -> bool:
-    """Return whether code of a guest raised an error, here or in a worker."""
+    """Return whether guest code raised an error, here or in a worker."""
     return any("check!" in f.f_builtins or f.f_globals.get("__name__") == _WORKERS for f in _frames(error))
 
 

@@ -1,4 +1,4 @@
-"""What a caller may add to one call of a task."""
+"""Options that a caller may add to one call of a task."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ UNSET: Any = Unset.UNSET
 
 @dataclass(frozen=True, kw_only=True)
 class CallOptions:
-    """What a caller may add to one call."""
+    """Options of one call."""
 
     state: State | None = UNSET
     """Where variables live on; None for nowhere; the agent's own if not given."""
     on_event: OnEvent | None = None
     on_token: OnToken | None = None
     budget: Budget | None = None
-    """In place of the agent's own."""
+    """Replaces the budget of the agent."""
 
     def taken_from(self, kwargs: Mapping[str, Any]) -> tuple[CallOptions, dict[str, Any]]:
         """Return these options with those in *kwargs* set, and the other keywords."""

@@ -27,7 +27,7 @@ class Terms:
 
 @dataclass(frozen=True, kw_only=True)
 class Definition:
-    """What a task is declared with."""
+    """The declaration of a task."""
 
     terms: Terms
     primer: str | None = None

@@ -1,7 +1,7 @@
-"""A task's place to run: one session, the names in it, and the ways to end the task.
+"""The execution of a task's actions: one session, the names in it, and the ways to end the task.
 
-What to run, and what its result means, is written once, as a generator of steps that a
-driver carries out in this thread or in another.
+The steps of an action and the meaning of their results are written once, as a generator. A driver
+carries the steps out in this thread or in another.
 """
 
 from __future__ import annotations
@@ -225,7 +225,7 @@ class Execution:
         return replace(observation, text="\n".join([observation.text, *notes])) if notes else observation
 
     def _unbind_reserved(self, code: str) -> Generator[Step, Result, str]:
-        """Give reserved names their meaning back, where the text of *code* does not tell what it binds."""
+        """Restore the reserved names, where the text of *code* does not show what it binds."""
         if not may_bind_unsaid(code):
             return ""
         result = yield RunCode(UNBIND, "<agex>")
@@ -454,7 +454,7 @@ def definitions(source: str) -> str:
 
 
 def awaits(source: str) -> bool:
-    """Tell whether *source* awaits outside of any function."""
+    """Return whether *source* awaits outside of any function."""
     try:
         tree = parsing.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):

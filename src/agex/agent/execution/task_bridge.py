@@ -28,7 +28,7 @@ POLL = 0.05
 
 
 class HostFault(BaseException):
-    """Carries an error that is the host's to see through code that must not catch it."""
+    """Carries an error meant for the host through code that must not catch it."""
 
     def __init__(self, error: BaseException) -> None:
         super().__init__(error)
@@ -157,7 +157,7 @@ def _pass_on(error: Exception, session: GuestSession) -> NoReturn:
         raise without_run(error)
     if isinstance(error, InputError):
         raise error
-    if isinstance(error, RecursionError):  # of the host's own stack: guest code has a limit of its own
+    if isinstance(error, RecursionError):  # of the host stack: guest code has a limit of its own
         error = too_deep("too many")
     session.stop(HostFault(error))
     raise HostFault(error)

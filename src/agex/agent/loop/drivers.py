@@ -20,7 +20,7 @@ __all__ = ["ActionRunner", "adrive", "drive"]
 
 
 class ActionRunner(Protocol):
-    """Where actions are carried out, in this thread or without blocking the event loop."""
+    """Runs actions, in this thread or without blocking the event loop."""
 
     def run(self, action: Action, turn: int) -> Observation: ...
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["action_span", "task_span"]
 
 Recorder: TypeAlias = Callable[[Observation], Observation]
-"""Notes what came of an action, and gives it back."""
+"""Records the effect of an action, and returns it."""
 
 
 def task_span(plan: Plan, call: Call) -> AbstractContextManager[None]:
@@ -42,7 +42,7 @@ def task_span(plan: Plan, call: Call) -> AbstractContextManager[None]:
 
 
 def action_span(plan: Plan, action: Action, turn: int) -> AbstractContextManager[Recorder]:
-    """Trace an action for the length of the block, which passes what came of it through what it is given."""
+    """Open a span around an action. The block passes its observation through the yielded recorder."""
     tracer = _tracer()
     return nullcontext(_same) if tracer is None else _action_span(tracer, plan, action, turn)
 

@@ -1,4 +1,4 @@
-"""What a small model is told: a function to complete, and at most one mistake to correct.
+"""The prompt of a small model: a function to complete, and at most one mistake to correct.
 
 A model of half a billion parameters is good at one thing, completing a function it sees. So
 it gets the function, the inputs in short and nothing of the machinery around; on a later
@@ -100,7 +100,7 @@ class CompletionConversation:
         return whole if len(whole) <= room and not self._corrects(turn) else self._head
 
     def _corrects(self, turn: int) -> bool:
-        """Tell whether this turn shows the last attempt: seeing its own mistake twice, it repeats it."""
+        """Return whether this turn shows the last attempt: seeing its own mistake twice, it repeats it."""
         return turn == _CORRECTION and bool(self._problem)
 
     def _messages(self, turn: int, limit: int) -> tuple[Message, ...]:

@@ -1,4 +1,4 @@
-"""What the code of an agent may use: one record for each registered thing, with the settings of its access.
+"""Records of what an agent's code may use: one for each registered thing, with the settings of its access.
 
 This room only describes. It never runs a target, never builds a policy (``execution.grants``) and never
 writes a prompt (``prompt.listing``). In order: `access`, the settings; `registration`, the record.

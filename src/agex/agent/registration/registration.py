@@ -88,13 +88,13 @@ class Registration(Access):
 
     @property
     def doc(self) -> str:
-        """The documentation: the host's text, else the target's own docstring."""
+        """The documentation: ``docstring``, else that of the target."""
         own = inspect.getdoc(self.target) if self.docstring is None else inspect.cleandoc(self.docstring)
         return own or ""
 
     @property
     def permissions(self) -> tuple[str, ...]:
-        """What the sandbox's audit hook lets it do while it runs: ``files``, ``network``."""
+        """Permissions of the audit hook that are open while it runs: ``files``, ``network``."""
         granted = (("files", self.host_fs_access), ("network", self.network_access))
         return tuple(name for name, is_granted in granted if is_granted)
 

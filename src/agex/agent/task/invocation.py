@@ -46,7 +46,7 @@ __all__ = ["Invocation"]
 
 PYTHON_ONLY = ("python_action",)
 ACTIONS = (*PYTHON_ONLY, "write_file", "edit_file", "terminal_action")
-"""What a model may ask for where there is a workspace."""
+"""Actions that a model may ask for where there is a workspace."""
 
 
 class Invocation:

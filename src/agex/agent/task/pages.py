@@ -1,4 +1,4 @@
-"""What there is to see of runs, agents and tasks."""
+"""The pages that show runs and tasks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PRIMER_CHARS = 2_000
 
 
 def run_facts(run: Run[Any]) -> Iterator[str]:
-    """Give in a few words each how it stands and what it took."""
+    """Yield how a run stands and what it took, in a few words each."""
     yield _how(run)
     yield _counted(run.turns, "turn")
     yield from _spent(run.usage)

@@ -25,7 +25,7 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What a call came to, or has come to so far."""
+    """The outcome of a call, or its state so far."""
 
     value: Any = None
     code: str | None = None
@@ -45,7 +45,7 @@ class Resume:
 
 
 class Run(Shown, Generic[R]):
-    """What one task call gave and what it took.
+    """The record of one task call: its value, its events and what it took.
 
     ``task.run(...)`` returns one that is over; a task that ends without a value raises an error
     that carries one, with every event up to the end. ``task.start(...)`` returns one that has only
@@ -145,7 +145,7 @@ class Run(Shown, Generic[R]):
     # -- while it lasts ----------------------------------------------------------------------
 
     def done(self) -> bool:
-        """Tell whether it is over."""
+        """Return whether it is over."""
         return self._over.is_set()
 
     def result(self, timeout: float | None = None) -> R:

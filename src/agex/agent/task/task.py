@@ -37,11 +37,11 @@ R = TypeVar("R")
 
 
 _Terms: TypeAlias = "tuple[tuple[Registration, ...], str | None]"
-"""What may change under a task: the agent's registrations and its primer."""
+"""The means that may change under a task: the agent's registrations and its primer."""
 
 
 class AnyTask(Shown, Generic[P, R]):
-    """What sync and async tasks share. Safe to call from many threads and coroutines at once.
+    """The base of sync and async tasks. Safe to call from many threads and coroutines at once.
 
     At the call, these keywords may be added to the function's own: ``state=`` (a ``Live``),
     ``on_event=``, ``on_token=`` and ``budget=``. Type-checkers see the function's own
@@ -83,7 +83,7 @@ class AnyTask(Shown, Generic[P, R]):
 
     @property
     def call_options(self) -> CallOptions:
-        """What :meth:`using` has set."""
+        """The options that :meth:`using` has set."""
         return self._options
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -166,7 +166,7 @@ class Task(AnyTask[P, R]):
     """A function whose body the agent writes."""
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Have the task done; return its value.
+        """Carry out the task; return its value.
 
         Raises:
             InputError: an argument does not fit its annotation.
@@ -265,7 +265,7 @@ class AsyncTask(AnyTask[P, R]):
     """An ``async def`` function whose body the agent writes."""
 
     async def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Have the task done without blocking the event loop; see :meth:`Task.__call__`."""
+        """Carry out the task without blocking the event loop; see :meth:`Task.__call__`."""
         run = await self.arun(*args, **kwargs)
         return run.value  # type: ignore[return-value]
 

@@ -21,7 +21,7 @@ Focus: TypeAlias = Literal["recent", "full", "tokens"]
 SHOWN_CHARS = 2_000
 """Of each variable."""
 CHARS_A_TOKEN = 4
-"""What a token is reckoned at: about that many characters of code and data."""
+"""Estimated characters of code and data in a token."""
 
 
 def events(source: Run[object] | State | Past) -> list[Event]:

@@ -19,7 +19,7 @@ _HASH = re.compile("[0-9a-f]{64}")
 
 @dataclass(frozen=True, kw_only=True)
 class Header:
-    """What the hash of a commit is made of."""
+    """The content that the hash of a commit covers."""
 
     parents: tuple[str, ...]
     time: float

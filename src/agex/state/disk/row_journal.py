@@ -69,7 +69,7 @@ class RowJournal:
     def _moving(
         self, branch: str, expect: str | None, to: str | None
     ) -> Iterator[tuple[sqlite3.Connection, Meta, str | None]]:
-        """Give the connection for a change that moves a branch, and where the branch is.
+        """Yield the connection for a change that moves a branch, and where the branch is.
 
         Raises:
             HeadMoved: that is not where its writer left it.

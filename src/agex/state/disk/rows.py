@@ -45,7 +45,7 @@ _MANY = 500  # the limit above
 
 
 class CommitRow(NamedTuple):
-    """Where a commit is."""
+    """The row of a commit: its lineage and its number there."""
 
     hash: str
     lineage: int
@@ -57,7 +57,7 @@ class CommitRow(NamedTuple):
 
     @property
     def header(self) -> Header:
-        """What the commit is made of."""
+        """The header, unpacked."""
         return Header.unpack(self.packed)
 
 
@@ -76,14 +76,14 @@ class Lineage(NamedTuple):
 
 
 class Row(NamedTuple):
-    """What a commit gave a key."""
+    """The payload that a commit gave a key."""
 
     seq: int
     payload: bytes | None
 
 
 class RowAddress(NamedTuple):
-    """Where the row is that holds a key."""
+    """The lineage and number of the row that holds a key."""
 
     lineage: int
     seq: int

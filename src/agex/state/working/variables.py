@@ -42,7 +42,7 @@ _ATOMS = frozenset({type(None), bool, int, float, complex, str, bytes})
 
 @dataclass(frozen=True)
 class _StoredGroup:
-    """What is stored of a group whose objects are live."""
+    """The stored form of a group whose objects are live."""
 
     names: tuple[str, ...]
     fingerprint: values.Fingerprint
@@ -58,12 +58,12 @@ class _StoredGroup:
 
 @dataclass
 class Change:
-    """What a commit has to write."""
+    """The variables that a commit has to write."""
 
     payloads: dict[str, bytes | None] = field(default_factory=dict)
     chunks: dict[bytes, memoryview] = field(default_factory=dict)
     held: dict[str, _StoredGroup] = field(default_factory=dict)
-    """What will be stored of the groups that changed, by name."""
+    """The new stored form of each group that changed, by name."""
     gone: set[str] = field(default_factory=set)
 
     def names(self) -> set[str]:
@@ -157,7 +157,7 @@ class Variables:
     def _part(self, name: str) -> None:
         """Load what shares objects with a value that goes: it is stored without it from now on.
 
-        What cannot be read stays as it is stored: whoever gives up one variable is not asked for the others.
+        An unreadable value stays as it is stored: giving up one variable must not demand the others.
         """
         if name in self._live or name in self._gone:
             return
@@ -213,7 +213,7 @@ class Variables:
         return values.Packed(group, name)
 
     def sketch(self, name: str) -> Any:
-        """Return a variable to be shown: where it is stored, it is made with none of the guest's code run.
+        """Return a variable to be shown; a stored one is decoded without running guest code.
 
         Raises:
             KeyError: there is no such variable.
@@ -236,7 +236,7 @@ class Variables:
         return self._sketched[1][name]
 
     def is_live(self, name: str) -> bool:
-        """Tell whether the object itself is here."""
+        """Return whether the object itself is here."""
         return name in self._live
 
     def _load(self, name: str) -> bool:
@@ -307,7 +307,7 @@ class Variables:
         return change
 
     def _is_to_go(self, name: str) -> bool:
-        """Tell whether something is stored of a variable that is given up, be it damaged."""
+        """Return whether something is stored of a variable that is given up, be it damaged."""
         return self._given_up(name) != b""
 
     def _given_up(self, name: str) -> bytes | None:

@@ -15,7 +15,7 @@ __all__ = ["View", "Writes"]
 
 
 class View(abc.ABC):
-    """What one task has of a state, from its beginning to its end.
+    """The part of a state that one task works on, from its beginning to its end.
 
     Attributes:
         cache: the dict that the task's code sees as ``cache``.
@@ -41,7 +41,7 @@ class View(abc.ABC):
         """Take over what changed between two namespaces of a task, by identity.
 
         Names bound to another object are set, names that are gone are deleted, and every
-        other name stays as it is here, whoever set it meanwhile.
+        other name stays as it is here, even if another party set it meanwhile.
         """
 
     @property
