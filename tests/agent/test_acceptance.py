@@ -16,7 +16,7 @@ from pydantic import AfterValidator
 
 import agex
 from agex.agent import Agent
-from agex.agent.loop.events import ErrorEvent
+from agex.agent.call.events import ErrorEvent
 from agex.errors import AgexError, CheckError, DefinitionError, TaskClarify, TaskError, TaskFail, TaskTimeout
 from agex.testing import ScriptedModel, python_action
 

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 from agex.agent import Agent
-from agex.agent.loop.events import SystemNoteEvent
-from agex.agent.loop.name_bindings import RESERVED, refused_binding
+from agex.agent.call.events import SystemNoteEvent
+from agex.agent.execution.name_bindings import RESERVED, refused_binding
 from agex.errors import DefinitionError
 from agex.state import Disk, Live, Versioned
 from agex.testing import ScriptedModel, python_action

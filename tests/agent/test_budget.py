@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from agex.agent.loop.budget import Budget, Ledger
+from agex.agent.call.budget import Budget, Ledger
 from agex.errors import BudgetExceeded, DefinitionError
 from agex.models.base import Usage
 

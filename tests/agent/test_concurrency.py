@@ -12,7 +12,7 @@ import pytest
 
 from agex.agent import Agent
 from agex.agent.execution.execution import Execution
-from agex.agent.loop.worker_threads import MOST_THREADS as LIMIT
+from agex.agent.execution.worker_threads import MOST_THREADS as LIMIT
 from agex.models.base import Reply, Request
 from agex.testing import ScriptedModel
 

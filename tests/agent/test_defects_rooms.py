@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agex import Agent, FileEvent, IsolationUnavailable, Live, TaskClarify, Versioned, connect_fs, view
-from agex.agent.loop.events import OutputEvent
+from agex.agent.call.events import OutputEvent
 from agex.testing import ScriptedModel, python_action, terminal_action, write_file
 
 

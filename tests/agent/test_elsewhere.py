@@ -21,8 +21,8 @@ import pytest
 import servers
 
 from agex import Agent, Budget, BudgetExceeded, Disk, InputError, Live, TaskFail, Versioned, WorkerLost
+from agex.agent.call.call import sharing
 from agex.agent.ray import RayExecutor
-from agex.agent.task.call import sharing
 from agex.agent.task.remote_calls import _for_processes
 from agex.errors import DefinitionError
 from agex.testing import ScriptedModel, python_action

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from agex.agent.loop import events as room
-from agex.agent.loop.events import (
+from agex.agent.call import events as room
+from agex.agent.call.events import (
     ActionEvent,
     ErrorEvent,
     FileEvent,

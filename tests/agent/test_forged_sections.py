@@ -14,8 +14,8 @@ import pytest
 
 from agex import Agent, TaskClarify
 from agex import escaping as printable
-from agex.agent.loop.observation import error_text
 from agex.agent.prompt.listing import listing, signature_text
+from agex.agent.rendering.output_text import error_text
 from agex.contract import preview, short_repr
 from agex.models.actions import Action, EditFileAction, TerminalAction, WriteFileAction
 from agex.testing import ScriptedModel

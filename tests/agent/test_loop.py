@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from agex.agent.loop.budget import Budget, Ledger
-from agex.agent.loop.events import (
+from agex.agent.call.budget import Budget, Ledger
+from agex.agent.call.events import (
     ActionEvent,
     ErrorEvent,
     FailEvent,

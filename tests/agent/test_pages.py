@@ -285,7 +285,7 @@ def test_a_matplotlib_figure_is_shown_as_a_picture() -> None:
 
 def test_a_matplotlib_figure_that_never_ends_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     figures = pytest.importorskip("matplotlib.figure", reason="matplotlib comes with the extra `test`")
-    monkeypatch.setattr("agex.agent.views.figure_view.SECONDS", 0.5)
+    monkeypatch.setattr("agex.agent.rendering.figure_view.SECONDS", 0.5)
     agent = agent_of("def label(*_):\n    while True:\n        pass\ntask_success(label)")
 
     @agent.task

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agex.agent import Agent, view
+from agex.agent.call.terms import Terms
 from agex.agent.loop.loop import Observation
 from agex.agent.prompt.completion import (
     LIMIT_CHARS,
@@ -20,7 +21,6 @@ from agex.agent.prompt.completion import (
 )
 from agex.agent.prompt.listing import tokens
 from agex.agent.prompt.prompt import Brief, FullConversation, task_prompt
-from agex.agent.task.acceptance import Terms
 from agex.contract import TaskSignature, doc_examples, given_examples
 from agex.models.actions import python_action
 from agex.models.base import Profile, Reply

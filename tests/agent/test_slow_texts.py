@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from agex import Agent, Live
-from agex.agent.execution.host_errors import message_of
+from agex.agent.call.host_errors import message_of
 from agex.testing import ScriptedModel
 
 LIMIT = 5.0

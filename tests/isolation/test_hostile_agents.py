@@ -12,7 +12,7 @@ from test_hostile_worker import DONE, sends, session_with, stream, well
 
 from agex import Agent
 from agex.agent.built_agents import registrations
-from agex.agent.registration import policy_with
+from agex.agent.execution.grants import policy_with
 from agex.errors import DefinitionError, EvalError
 from agex.isolation.rpc.declarations import Unknown, read
 from agex.isolation.wire.error_codec import ProtocolError
@@ -209,7 +209,7 @@ def function(about: str) -> bytes:
 
 @pytest.mark.parametrize("lie", [{"empty": True}, {"name": "import os"}, {"name": "x, y=__import__('os')"}])
 def test_a_declaration_that_lies_makes_a_task_or_an_error(lie):
-    from agex.agent.prompt.task_stubs import stub_of
+    from agex.agent.task_stubs import stub_of
 
     written = read({**PLAIN, **lie}, MONITOR)
     try:

@@ -15,7 +15,7 @@ import servers
 from agex.state.commits.journal import Journal
 from agex.state.disk.disk import Disk
 from agex.state.kv.cache import Cache
-from agex.state.kv.journal import KVJournal
+from agex.state.kv.kv_journal import KVJournal
 from agex.state.kv.memory import Memory
 from agex.state.kv.store import KVStore
 

@@ -27,11 +27,11 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from agex.agent.loop.events import SystemNoteEvent
+from agex.agent.call.events import SystemNoteEvent
 from agex.errors import StateError
 from agex.state import Disk, Memory, Versioned
 from agex.state.commits.journal import Draft, Journal
-from agex.state.disk import journal as rowjournal
+from agex.state.disk import row_journal
 from agex.state.kv.store import KVStore
 
 IN_ROWS, IN_PACK = bytes(range(250)) * 17, bytes(range(250)) * 18
@@ -276,11 +276,11 @@ def make_stores(place: Path, page_size: int = SMALL_PAGES) -> tuple[Path, Path]:
         db.execute(f"PRAGMA page_size={page_size}")
         db.execute("VACUUM")  # it is the size of a file that is there
     store = Disk(closed)
-    usual, rowjournal._LARGE = rowjournal._LARGE, len(IN_PACK)  # 32 KB would be most of all bytes
+    usual, row_journal._LARGE = row_journal._LARGE, len(IN_PACK)  # 32 KB would be most of all bytes
     try:
         fill(store)
     finally:
-        rowjournal._LARGE = usual
+        row_journal._LARGE = usual
     shutil.copytree(closed, killed, ignore=shutil.ignore_patterns("*-shm"))
     store.close()
     return closed, killed

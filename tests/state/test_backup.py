@@ -136,7 +136,7 @@ def test_a_backup_while_another_process_commits_and_collects_is_whole(state, tmp
 
 def test_a_pack_that_is_collected_while_it_is_copied_is_copied_all_the_same(state, tmp_path, monkeypatch):
     """Between the moment of the database and the copy of its pack, the pack is written anew and deleted."""
-    from agex.state import backup
+    from agex.state.disk import backup
 
     copied = backup._copy_rows
 
@@ -155,7 +155,7 @@ def test_a_pack_that_is_collected_while_it_is_copied_is_copied_all_the_same(stat
 
 
 def test_a_pack_that_is_begun_just_before_the_moment_is_looked_for_again(state, tmp_path, monkeypatch):
-    from agex.state import backup
+    from agex.state.disk import backup
 
     copied = backup._copy_rows
     calls = []

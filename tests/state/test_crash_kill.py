@@ -21,7 +21,7 @@ WRITER = """
 import sys
 from agex.state.disk.disk import Disk
 from agex.state.commits.journal import Draft
-from agex.state.kv.journal import KVJournal
+from agex.state.kv.kv_journal import KVJournal
 store = Disk(sys.argv[1])
 journal = KVJournal(store) if sys.argv[2] == "kv" else store.journal()
 head = journal.branches().get("main")
@@ -62,7 +62,7 @@ def test_a_killed_writer_leaves_all_that_it_was_told(tmp_path, kind):
 
 
 def survives(path, kind, told):
-    from agex.state.kv.journal import KVJournal
+    from agex.state.kv.kv_journal import KVJournal
 
     store = Disk(path)
     try:

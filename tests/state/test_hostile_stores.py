@@ -17,8 +17,8 @@ from agex.errors import StateCorrupt, StateError
 from agex.state import Disk, Memory, Versioned
 from agex.state.commits.length_prefixed import pack
 from agex.state.disk.directory import Directory
-from agex.state.kv.journal import KVJournal
 from agex.state.kv.keytree import KeyTree
+from agex.state.kv.kv_journal import KVJournal
 from agex.state.kv.objects import object_key
 
 LARGE = 100_000  # bytes: goes to the pack

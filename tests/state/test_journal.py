@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from agex.errors import StateConflict, StateCorrupt, StateError
-from agex.state.commits.journal import Collected, Draft, HeadMoved, Record
+from agex.state.commits.journal import Collected, CommitInfo, Draft, HeadMoved
 
 LARGE = bytes(range(256)) * 400  # goes to the pack of a directory
 SMALL = b"small chunk"
@@ -65,7 +65,7 @@ def test_a_commit_is_read_as_it_was_written(journal):
         None,
     ]
     assert journal.events(hash_) == events
-    assert journal.record(hash_) == Record(
+    assert journal.record(hash_) == CommitInfo(
         hash=hash_, parents=(), time=12.5, message="wörds\nand more", events=3
     )
     assert journal.changes(hash_) == {"a": b"1", "b/1": b"", "ünï": b"\x00"}
@@ -297,9 +297,10 @@ def test_a_text_stands_for_a_branch_a_tag_or_a_hash(journal):
 
 
 def test_a_text_that_stands_for_two_commits_is_refused(journal, monkeypatch):
-    from agex.state.commits import draft_checks as drafts
 
-    monkeypatch.setattr(drafts, "_SHORTEST", 1)
+    from agex.state.commits import draft_checks
+
+    monkeypatch.setattr(draft_checks, "_SHORTEST", 1)
     hashes = [commit(journal, n=str(number)) for number in range(20)]
     shared = next(hash_[0] for hash_ in hashes if sum(other[0] == hash_[0] for other in hashes) > 1)
     with pytest.raises(StateError, match="commits begin with"):

@@ -18,7 +18,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invaria
 from agex.agent import SystemNoteEvent
 from agex.errors import StateConflict
 from agex.state import Memory, Versioned
-from agex.state.base import View
+from agex.state.working.view import View
 
 THOROUGH = int(os.environ.get("AGEX_EXAMPLES", "0"))
 NAMES = st.sampled_from(["a", "b", "c", "d"])

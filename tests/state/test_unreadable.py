@@ -12,7 +12,7 @@ import pytest
 from agex.display import Table
 from agex.errors import StateCorrupt, UnpicklableVariableError
 from agex.state import Disk, Memory, Versioned
-from agex.state.display import UNREADABLE
+from agex.state.tables import UNREADABLE
 from agex.values import NotKept
 
 

@@ -1,15 +1,19 @@
 """Agents: what their code may use, their tasks, and the loop that carries a task out.
 
-This room decides what a model is told and what its answers mean. It never asks a provider
-itself (``models``), never runs code itself (``sandbox``), never decides what fits a type
-(``contract``).
+This room decides what a model is told and what its answers mean. It never asks a provider itself
+(``models``), never runs code itself (``sandbox``), never decides what fits a type (``contract``).
+
+In order (imports run to the right only): `views`, `ray`; `agent`; `built_agents` with `task_stubs`; `task`;
+`base`, an agent without tasks; `execution` of actions; `prompt`; `loop` of turns; `call` in progress;
+`registration`; `rendering`.
 """
 
 from __future__ import annotations
 
 from agex.agent.agent import Agent
-from agex.agent.loop.budget import Budget
-from agex.agent.loop.events import (
+from agex.agent.call.budget import Budget
+from agex.agent.call.call import Token
+from agex.agent.call.events import (
     ActionEvent,
     CancelledEvent,
     ClarifyEvent,
@@ -23,7 +27,6 @@ from agex.agent.loop.events import (
     TaskStartEvent,
     event_from_json,
 )
-from agex.agent.task.call import Token
 from agex.agent.task.run import Run
 from agex.agent.task.state_codec import remember
 from agex.agent.task.task import AsyncTask, Task

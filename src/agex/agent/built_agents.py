@@ -2,27 +2,27 @@
 
 What such an agent may use, spend and reach is a part of what its maker may: it is given things
 that its maker was given or wrote, thinks with the same model, runs in the same place, and is
-charged to whoever calls it. The agent's code never holds an ``Agent`` or ``Task`` itself, only
+charged to its caller. The agent's code never holds an ``Agent`` or ``Task`` itself, only
 a stand-in with the few methods below.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import fields, replace
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, cast
 
 from agex._interpreter.type_slots import module_of
+from agex.agent.base import AgentBase
+from agex.agent.call.budget import Budget
+from agex.agent.call.call import Call, current_call
+from agex.agent.call.terms import Definition, Terms
 from agex.agent.execution.task_bridge import bridged
-from agex.agent.loop.budget import Budget
-from agex.agent.loop.observation import exact
-from agex.agent.prompt.task_stubs import passed_on, stub_of
-from agex.agent.registration import Registration, Visibility, is_async
-from agex.agent.task.acceptance import Terms
-from agex.agent.task.call import Call, current_call
-from agex.agent.task.invocation import Definition
+from agex.agent.registration import Access, Registration, Visibility, is_async
+from agex.agent.rendering.output_text import exact
 from agex.agent.task.task import AsyncTask, Task
+from agex.agent.task_stubs import passed_on, stub_of
 from agex.contract import TaskSignature
 from agex.errors import DefinitionError
 from agex.isolation.rpc.declarations import Declaration, declared
@@ -60,7 +60,7 @@ class BuiltTask:
         return repr(self.task)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Have the task done; see :class:`~agex.Task`."""
+        """Carry out the task; see :class:`~agex.Task`."""
         if CURRENT.get() is None:
             return self.task(*args, **kwargs)
         call = _call_of_agent()
@@ -96,7 +96,7 @@ class BuiltAgent:
         if call.depth >= DEEPEST:
             raise RuntimeError(f"Agents that build agents go {DEEPEST} deep at most; do the work here.")
         maker = call.agent
-        assert maker is not None
+        assert isinstance(maker, AgentBase)
         self._call = call
         self._maker = maker
         self._agent = type(maker)(
@@ -136,7 +136,7 @@ class BuiltAgent:
         given = self._given(c, "cls")
         self._add(given, visibility=visibility, docstring=docstring)
         if given.target is BuiltAgent:  # its tasks are stand-ins there too, under the same rules
-            for one in registrations(given.name, {})[1:]:
+            for one in registrations(given.name, Access())[1:]:
                 self._add(one)
         return c
 
@@ -182,7 +182,7 @@ class BuiltAgent:
         )
 
     def _holds(self, one: Registration, thing: Any) -> bool:
-        """Tell whether *thing* is what the maker's code has of a registration."""
+        """Return whether *thing* is the form in which guest code of the maker has a registration."""
         if one.kind == "module":
             return type(thing) is ModuleType and thing.__name__ == one.name
         session = self._call.session
@@ -209,9 +209,6 @@ class BuiltAgent:
             return cls in classes or (type(home) is str and home.partition(".")[0] in packages)
 
         return may
-
-
-"""A class's module, without asking a metaclass of the agent's code."""
 
 
 def _call_of_agent() -> Call:
@@ -257,10 +254,10 @@ def _number(value: Any) -> Any:
     return value
 
 
-def registrations(name: str, settings: Mapping[str, Any]) -> tuple[Registration, ...]:
+def registrations(name: str, access: Access) -> tuple[Registration, ...]:
     """Return what an agent is given that may build agents: they, their budgets, and tasks to be called."""
     return (
-        Registration(kind="class", name=name, target=BuiltAgent, stays=True, **settings),
+        Registration.of(BuiltAgent, kind="class", name=name, access=replace(access, stays=True)),
         Registration(kind="class", name="Budget", target=Budget, visibility="low"),
         Registration(
             kind="class",

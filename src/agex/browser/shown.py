@@ -10,8 +10,8 @@ import contextlib
 import json
 from typing import Any
 
-from agex.agent.execution.images import encoded
-from agex.agent.loop.events import plain_data
+from agex.agent.call.events import plain_data
+from agex.agent.rendering.images import encoded
 from agex.contract import preview, short_repr
 from agex.sandbox import Limits, Policy, Session
 from agex.values.base.type_checks import is_exactly, is_made_of

@@ -12,8 +12,8 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from agex.agent import AsyncTask, Budget, Task
-from agex.agent.loop.budget import Ledger
-from agex.agent.task.call import sharing
+from agex.agent.call.budget import Ledger
+from agex.agent.call.call import sharing
 from agex.errors import BudgetExceeded, DefinitionError, InputError
 from agex.evals.case import Case, CaseLike, as_cases
 from agex.evals.interval import wilson_interval

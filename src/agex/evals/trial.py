@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from agex.agent import AsyncTask, Run, Task
-from agex.agent.task.call import sharing
+from agex.agent.call.call import sharing
 from agex.contract import short_repr
 from agex.contract.realtype import class_name, is_subclass
 from agex.errors import AgexError, BudgetExceeded, ModelNotConfigured, TaskClarify, TaskFail, TaskTimeout

@@ -1,8 +1,11 @@
-"""Where an agent's variables live between tasks.
+"""States: an agent's variables, its ``cache``, its files and its events, kept between tasks.
 
-A state holds variables, a ``cache`` and the events of the tasks that used it: ``Live`` in
-memory, ``Versioned`` in a store, with a history. This room knows nothing of agents and
-never runs guest code.
+``Live`` is in memory, ``Versioned`` in a store, with a history. This room knows nothing of agents and never
+runs guest code.
+
+In order: `base`, the interface of every state; `live`; `versioned` with `repository` and `snapshot`; `tables`
+for pages; `working`, the variables on top of a commit; `commits`, the form of commits; their stores `disk`,
+`kv`, `redis` and `postgres`.
 """
 
 from __future__ import annotations

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from agex import values
+from agex.display import Page
 from agex.errors import StateConflict
-from agex.state.base import State, View, require_name
-from agex.state.working.last_writers import Writes
+from agex.state.base import State, require_name
 from agex.state.working.tracked_files import FileSpace
-
-if TYPE_CHECKING:
-    from agex.display import Page
+from agex.state.working.view import View, Writes
 
 __all__ = ["Live", "LiveView"]
 
 CACHE = "cache"
-"""What a worker calls the cache."""
+"""The name of the cache among packed variables."""
 
 
 class Live(State):
@@ -56,7 +54,7 @@ class Live(State):
         return self._events
 
     @property
-    def cache(self) -> dict[str, Any]:  # type: ignore[override]  # a plain attribute for whoever reads it
+    def cache(self) -> dict[str, Any]:  # type: ignore[override]  # readers see a plain attribute
         with self._lock:
             if type(self._cache) is values.Packed:
                 self._cache = self._opened({CACHE: self._cache})[CACHE]
@@ -180,9 +178,10 @@ class Live(State):
             return len(self._variables)
 
     def page(self) -> Page:
-        from agex.state.display import live_page
+        from agex.state.tables import counts, held_parts
 
-        return live_page(self)
+        parts = tuple(held_parts(self, self.cache, self.files))
+        return Page(title="Live", facts=counts(self), parts=parts)
 
     def __repr__(self) -> str:
         return f"Live({', '.join(sorted(self.snapshot(packed=True)))})"

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agex import values
+from agex.display import Page
 from agex.state.base import Past
-from agex.state.commits import codec_hooks as outside
-from agex.state.commits.history import Commit
-from agex.state.commits.journal import Journal, Record
-from agex.state.commits.merging import difference
+from agex.state.commits import codec_hooks
+from agex.state.commits.history import SHORT, Commit, when
+from agex.state.commits.journal import CommitInfo, Journal
+from agex.state.tables import counts, held_parts
+from agex.state.working.merging import difference
 from agex.state.working.stored_variables import CACHE, Codec, Stored, variables_at
 from agex.state.working.tracked_files import Files
 from agex.state.working.variables import Variables
-
-if TYPE_CHECKING:
-    from agex.display import Page
 
 __all__ = ["Snapshot", "as_commit", "events_until", "readable"]
 
@@ -84,9 +83,10 @@ class Snapshot(Past):
         return len(self._names)
 
     def page(self) -> Page:
-        from agex.state.display import snapshot_page
-
-        return snapshot_page(self)
+        commit = self.commit
+        facts = (when(commit.time), *([commit.message] if commit.message else []), *counts(self))
+        parts = tuple(held_parts(self, self.cache, self.files))
+        return Page(title=f"snapshot {commit.hash[:SHORT]}", facts=facts, parts=parts)
 
     def __repr__(self) -> str:
         return f"Snapshot({self.commit.hash[:12]}: {', '.join(self._names)})"
@@ -99,7 +99,7 @@ def readable(name: str, value: Any) -> Any:
     return value
 
 
-def as_commit(journal: Journal, record: Record) -> Commit:
+def as_commit(journal: Journal, record: CommitInfo) -> Commit:
     """Return a commit as its readers see it."""
     parent = record.parents[0] if record.parents else None
     return Commit(
@@ -112,11 +112,11 @@ def as_commit(journal: Journal, record: Record) -> Commit:
     )
 
 
-def _events_of(journal: Journal, record: Record) -> Iterator[Any]:
+def _events_of(journal: Journal, record: CommitInfo) -> Iterator[Any]:
     parent = record.parents[0] if record.parents else None
     for data in journal.events(record.hash):
-        event = outside.events().load(data)
-        outside.events().stamp(event, record.hash, parent)
+        event = codec_hooks.events().load(data)
+        codec_hooks.events().stamp(event, record.hash, parent)
         yield event
 
 

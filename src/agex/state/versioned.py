@@ -2,52 +2,52 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import timedelta
-from functools import partial
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from agex import values
+from agex.display import Page, Table
 from agex.errors import StateConflict, StateError
-from agex.state.base import State, View, require_name
-from agex.state.commits import codec_hooks as outside
+from agex.state.base import require_name
+from agex.state.commits import codec_hooks
 from agex.state.commits.branch_names import (
     CONFLICTS,
-    conflict_name,
     delete_branch,
     drop_conflicts,
     require_new,
 )
-from agex.state.commits.history import Commit, Diff, History
-from agex.state.commits.journal import Collected, Draft, HeadMoved, Record
-from agex.state.commits.merging import (
-    difference,
+from agex.state.commits.branch_writer import BranchWriter
+from agex.state.commits.history import COMMIT_HEAD, SHORT, Commit, commit_rows
+from agex.state.commits.journal import Collected, Draft, HeadMoved
+from agex.state.kv.store import KVStore
+from agex.state.repository import Repository
+from agex.state.snapshot import Snapshot, events_until, readable
+from agex.state.tables import counts, held_parts, names_of
+from agex.state.working.merging import (
     files_to_take,
     marks_between,
     merge_base,
     take_files,
     to_take,
 )
-from agex.state.kv.store import KVStore
-from agex.state.snapshot import Snapshot, as_commit, events_until, readable
 from agex.state.working.open_tasks import LineView, Tasks
 from agex.state.working.stored_variables import CACHE, Codec
 from agex.state.working.tracked_files import FileChange, FileSpace
 from agex.state.working.variables import Change, Variables
+from agex.state.working.view import View
 from agex.state.working.working_copy import Line, Mark, shown_mark
-
-if TYPE_CHECKING:
-    from agex.display import Page
 
 __all__ = ["Snapshot", "Versioned"]
 
+COMMITS = 10
+"""Commits that are shown, the newest first."""
 
-class Versioned(State):
+
+class Versioned(Repository):
     """Keep an agent's variables, its ``cache``, its files and its events in a store, a commit a step.
 
     Changes are found in the objects themselves, also those made in place. The objects stay
@@ -83,7 +83,7 @@ class Versioned(State):
         self.branch = branch
         self._journal = store.journal()
         self._classes = set(classes)
-        self._codec = Codec(values.Allow(self._classes), outside.guest_code())
+        self._codec = Codec(values.Allow(self._classes), codec_hooks.guest_code())
         self._lock = threading.RLock()
         self.files = FileSpace(self._journal)
         self._tasks = Tasks(
@@ -105,7 +105,7 @@ class Versioned(State):
     def _point_at(self, commit: str | None) -> None:
         """Stand on a commit, with nothing on top of it."""
         self._head = commit
-        self._side: str | None = None
+        self._writer = BranchWriter(self._journal, self.branch)
         self._tasks.host = Line(Variables(self._journal, self._codec, commit))
         self.files.reset(commit)
         self._known_events: list[Any] | None = None
@@ -160,9 +160,14 @@ class Versioned(State):
             return len(self._variables.names())
 
     def page(self) -> Page:
-        from agex.state.display import versioned_page
-
-        return versioned_page(self)
+        at = "no commits" if self.head is None else f"at {self.head[:SHORT]}"
+        parts = [*held_parts(self, self.cache, self.files)]
+        commits = self.history()[: COMMITS + 1]
+        if commits:
+            note = "older ones: state.history()" if len(commits) > COMMITS else ""
+            rows = commit_rows(commits[:COMMITS], names_of(self))
+            parts.append(Table(head=COMMIT_HEAD, rows=rows, label="commits", note=note))
+        return Page(title=f"Versioned · {self.branch}", facts=(at, *counts(self)), parts=parts)
 
     def __repr__(self) -> str:
         return f"Versioned({self.branch} at {self._head[:12] if self._head else 'the beginning'})"
@@ -196,7 +201,7 @@ class Versioned(State):
     # -- for tasks ---------------------------------------------------------------------------
 
     def admit(self, classes: Iterable[type], guest: values.GuestCode | None) -> None:
-        """Let instances of these classes be kept, and the code of guests be made by *guest*."""
+        """Let instances of these classes be kept, and stored guest code be rebuilt by *guest*."""
         with self._lock:
             self._classes |= set(classes)
             self._codec.allow = values.Allow(self._classes)
@@ -248,11 +253,6 @@ class Versioned(State):
 
     # -- commits -----------------------------------------------------------------------------
 
-    @property
-    def head(self) -> str | None:
-        """The commit that this state stands on; None before the first."""
-        return self._head
-
     def commit(self, message: str | None = None) -> str:
         """Keep the variables, the cache and the events as they are now.
 
@@ -278,12 +278,12 @@ class Versioned(State):
         if view is not None and (clash or view.refused or line.side is not None):
             self._refuse(view, message, clash)
         unchanged = not change.payloads and not files.payloads and not line.pending and merged is None
-        if unchanged and self._head is not None and self._side is None:
+        if unchanged and self._head is not None and self._writer.side is None:
             return self._head
         is_behind = line.variables.commit != self._head or line.is_merged
         written = line.onto(self._head, marks, change) if is_behind else change
         parents = tuple(one for one in (self._head, merged) if one is not None)
-        commit, moved = self._write(_draft(parents, message, written, files, line.pending))
+        commit, moved = self._writer.write(_draft(parents, message, written, files, line.pending), self._head)
         if is_behind:
             line.merged(commit, change)
         else:
@@ -291,7 +291,7 @@ class Versioned(State):
         line.given_up()
         self.files.committed(commit, files)
         for event in line.pending:
-            outside.events().stamp(event, commit, self._head)
+            codec_hooks.events().stamp(event, commit, self._head)
         if self._known_events is not None:
             self._known_events += line.pending
         line.pending = []
@@ -306,14 +306,15 @@ class Versioned(State):
         there = "gone" if moved.head is None else f"at {moved.head[:12]}"
         return StateConflict(
             f"Branch {self.branch!r} was moved by another writer: it is {there}. This commit, "
-            f"{commit[:12]}, is on branch {self._side!r}. Go on from the other's with "
-            f"reset({self.branch!r}), then change again or merge({self._side!r})."
+            f"{commit[:12]}, is on branch {self._writer.side!r}. Go on from the other's with "
+            f"reset({self.branch!r}), then change again or merge({self._writer.side!r})."
         )
 
     def _write_of_host(self, change: Change) -> str:
         """Commit changes of the host before a second task begins."""
         parents = () if self._head is None else (self._head,)
-        self._head, _ = self._write(_draft(parents, "changes of the host", change, FileChange(), ()))
+        draft = _draft(parents, "changes of the host", change, FileChange(), ())
+        self._head, _ = self._writer.write(draft, self._head)
         return self._head  # where another writer moved the branch, the commit of the task says so
 
     def _refuse(self, view: LineView, message: str, clash: set[Mark]) -> NoReturn:
@@ -326,9 +327,9 @@ class Versioned(State):
             self._tasks.part(self._head)
         parents = () if start is None else (start,)
         draft = _draft(parents, message, change, files, line.pending)
-        line.side, commit = self._commit_of_line(line, draft, start)
+        line.side, commit = self._writer.write_aside(draft, line.side, start)
         for event in line.pending:
-            outside.events().stamp(event, commit, start)
+            codec_hooks.events().stamp(event, commit, start)
         line.pending, line.began = [], commit
         line.lost |= {*map(shown_mark, clash), *view.refused}
         names = ", ".join(sorted(line.lost))
@@ -338,85 +339,7 @@ class Versioned(State):
             "the task again, it then begins with what is there now."
         )
 
-    def _commit_of_line(self, line: Line, draft: Draft, start: str | None) -> tuple[str, str]:
-        """Commit on the side branch of a line; return its name and the commit."""
-        if line.side is not None:
-            with contextlib.suppress(HeadMoved):  # it was deleted, or somebody goes on with it
-                return line.side, self._journal.commit(draft, branch=line.side, expect=start)
-        return self._commit_beside(draft, start)
-
-    def _write(self, draft: Draft) -> tuple[str, HeadMoved | None]:
-        """Commit to the branch; if another writer moved it, beside it."""
-        if self._side is None:
-            try:
-                return self._journal.commit(draft, branch=self.branch, expect=self._head), None
-            except HeadMoved as error:
-                return self._commit_aside(draft), error
-        there = self._journal.branches().get(self.branch)
-        return self._commit_aside(draft), HeadMoved(self.branch, there)
-
-    def _commit_aside(self, draft: Draft) -> str:
-        """Commit on the side branch of this state, which is its own alone."""
-        if self._side is not None:
-            with contextlib.suppress(HeadMoved):  # it was deleted, or somebody goes on with it
-                return self._journal.commit(draft, branch=self._side, expect=self._head)
-        self._side, commit = self._commit_beside(draft, self._head)
-        return commit
-
-    def _commit_beside(self, draft: Draft, start: str | None) -> tuple[str, str]:
-        """Commit on a new side branch; return its name and the commit."""
-        while True:
-            side = conflict_name(self.branch, start, self._journal.branches())
-            with contextlib.suppress(HeadMoved):  # another state has taken the name meanwhile
-                return side, self._journal.commit(draft, branch=side, expect=None)
-
     # -- history -----------------------------------------------------------------------------
-
-    def checkout(self, ref: str | Commit) -> Snapshot:
-        """Return the state as it was at a commit, branch or tag.
-
-        Raises:
-            StateError: there is no such commit.
-        """
-        commit = self._journal.resolve(str(ref))
-        return Snapshot(self._journal, self._codec, as_commit(self._journal, self._journal.record(commit)))
-
-    def history(self, ref: str | Commit | None = None) -> History:
-        """Return the commits up to the head, or to *ref*, newest first; each is read when it is asked for.
-
-        Raises:
-            StateError: there is no such commit.
-        """
-        from agex.state.display import names_of
-
-        commit = self._head if ref is None else self._journal.resolve(str(ref))
-
-        def begin() -> Iterator[Record]:
-            return iter(()) if commit is None else self._journal.history(commit)
-
-        return History(begin, partial(as_commit, self._journal), lambda: names_of(self))
-
-    def diff(self, old: str | Commit | None, new: str | Commit | None = None, *, texts: bool = True) -> Diff:
-        """Compare the variables and the files of two commits.
-
-        Args:
-            old: a commit, branch or tag; None for the empty state.
-            new: another; the head if not given.
-            texts: show what changed, where it is small.
-        """
-        start = None if old is None else self._journal.resolve(str(old))
-        end = self._head if new is None else self._journal.resolve(str(new))
-        if end is None:
-            return Diff({}, {}, {})
-        return difference(self._journal, self._codec, start, end, texts=texts)
-
-    def branches(self) -> dict[str, str]:
-        """Return the head of each branch."""
-        return self._journal.branches()
-
-    def tags(self) -> dict[str, str]:
-        """Return the commit of each tag."""
-        return self._journal.tags()
 
     def fork(self, name: str | None = None, at: str | Commit | None = None) -> Versioned:
         """Begin a branch at a commit (the head if not given), and return a state on it.
@@ -443,19 +366,6 @@ class Versioned(State):
                     raise StateError(f"There is a branch {name!r} already; choose another name.") from error
             return Versioned(self.store, branch=name, create=True, classes=self._classes)
 
-    def tag(self, name: str, ref: str | Commit | None = None) -> None:
-        """Name a commit (the head if not given) for good.
-
-        Raises:
-            StateError: the name is given, or there is no commit yet.
-        """
-        commit = self._head if ref is None else self._journal.resolve(str(ref))
-        if commit is None:
-            raise StateError("There is no commit to tag yet; call commit() first.")
-        if name in self._journal.tags():
-            raise StateError(f"The tag {name!r} is given already; choose another name.")
-        self._journal.tag(name, commit)
-
     def delete_branch(self, name: str) -> None:
         """Delete a branch. Commits that nothing else reaches stay until `gc`.
 
@@ -464,15 +374,7 @@ class Versioned(State):
             StateConflict: another writer moved it meanwhile.
         """
         with self._lock:
-            delete_branch(self._journal, name, standing=(self.branch, self._side))
-
-    def delete_tag(self, name: str) -> None:
-        """Delete a tag; the name may be given again.
-
-        Raises:
-            StateError: there is no such tag.
-        """
-        self._journal.untag(name)
+            delete_branch(self._journal, name, standing=(self.branch, self._writer.side))
 
     def reset(self, ref: str | Commit) -> None:
         """Put the branch on a commit, and drop what was not committed.
@@ -529,10 +431,6 @@ class Versioned(State):
 
     # -- care --------------------------------------------------------------------------------
 
-    def fsck(self) -> list[str]:
-        """Check the whole store; return what is wrong, a line each."""
-        return self._journal.fsck()
-
     def gc(self, conflicts_older_than: float | timedelta | None = None) -> Collected:
         """Drop commits that no branch and no tag reaches, and chunks that no commit needs.
 
@@ -543,25 +441,9 @@ class Versioned(State):
         with self._lock:
             dropped = 0
             if conflicts_older_than is not None:
-                keep = (self.branch, self._side)
+                keep = (self.branch, self._writer.side)
                 dropped = drop_conflicts(self._journal, conflicts_older_than, keep=keep)
         return replace(self._journal.gc(), branches=dropped)
-
-    def backup(self, path: str | os.PathLike[str]) -> None:
-        """Copy the store, with all branches, to a directory that is not there yet, also while it is in use.
-
-        The copy is checked. To restore it, open it: ``Disk(path)``. What was not committed is not in it.
-
-        Raises:
-            StateCorrupt: the store is damaged; no copy is made.
-            StateError: there is something at *path*, or the store is none on disk.
-        """
-        self.store.backup(path)
-
-    def close(self) -> None:
-        """Let go of the store's files and connections; what was not committed is dropped."""
-        self._journal.close()
-        self.store.close()
 
 
 def _opened(store: KVStore, branch: str, classes: tuple[type, ...], create: bool = False) -> Versioned:
@@ -575,7 +457,7 @@ def _draft(
         parents=parents,
         changes={**change.payloads, **files.payloads},
         chunks={**change.chunks, **files.chunks},
-        events=[outside.events().dump(event) for event in events],
+        events=[codec_hooks.events().dump(event) for event in events],
         time=time.time(),
         message=message,
     )

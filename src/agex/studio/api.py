@@ -12,11 +12,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from agex.agent import SuccessEvent, TaskStartEvent
-from agex.agent.loop.events import CancelledEvent, ClarifyEvent, ErrorEvent, FailEvent
+from agex.agent.call.events import CancelledEvent, ClarifyEvent, ErrorEvent, FailEvent
 from agex.agent.views import state_history as past
 from agex.errors import AgexError, StateError, UnpicklableVariableError
 from agex.state import Commit, Snapshot, Versioned
-from agex.state.display import names_of
+from agex.state.tables import names_of
 from agex.studio.looks import file_look, look
 from agex.studio.steps import steps
 

@@ -15,7 +15,7 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from agex.agent.execution.images import media_type_of
+from agex.agent.rendering.images import media_type_of
 from agex.contract import preview, short_repr
 from agex.contract.realtype import class_name
 from agex.sandbox.runtime.provenance import source_of

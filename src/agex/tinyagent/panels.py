@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from agex.agent.loop.events import (
+from agex.agent.call.events import (
     ActionEvent,
     ErrorEvent,
     Event,
@@ -14,7 +14,7 @@ from agex.agent.loop.events import (
     SuccessEvent,
     TaskStartEvent,
 )
-from agex.agent.loop.observation import cut_middle
+from agex.agent.rendering.output_text import cut_middle
 from agex.display import plain
 from agex.tinyagent.result import FinalAnswer
 

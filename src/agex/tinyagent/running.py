@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from agex.agent.loop.budget import Ledger
+from agex.agent.call.budget import Ledger
+from agex.agent.call.call import Call, OnEvent, current_call, payer
+from agex.agent.call.events import TaskStartEvent
 from agex.agent.loop.drivers import adrive, drive
-from agex.agent.loop.events import TaskStartEvent
 from agex.agent.loop.loop import Loop, Plan, solve
 from agex.agent.loop.telemetry import task_span
-from agex.agent.task.call import Call, OnEvent, current_call, payer
 from agex.agent.task.run import Run
 from agex.errors import BudgetExceeded, StepLimitReached, TaskCancelled, TaskError, TaskFail, TaskTimeout
 from agex.models.base import Model

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from agex.agent.call.call import Call
+from agex.agent.execution.worker_threads import in_thread, or_cancelled, turn_of
 from agex.agent.loop.loop import Failure, Observation, Success
-from agex.agent.loop.observation import cut_middle, encodable, error_text, quoted
-from agex.agent.loop.worker_threads import in_thread, or_cancelled, turn_of
 from agex.agent.prompt.listing import signature_text
-from agex.agent.task.call import Call
+from agex.agent.rendering.output_text import cut_middle, encodable, error_text, quoted
 from agex.models.actions import Action, PythonAction
 from agex.tinyagent.executor import ExecutionResult, PythonExecutor
 from agex.tinyagent.tools import Tool
@@ -19,7 +19,7 @@ SAID_CHARS = 4_000
 
 
 class Workbench:
-    """Carries out actions with an executor. It is an `agex.agent.loop.drivers.Place`.
+    """Carries out actions with an executor. It is an `agex.agent.loop.drivers.ActionRunner`.
 
     Attributes:
         results: of everything that was executed, in order.

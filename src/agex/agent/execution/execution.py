@@ -1,7 +1,7 @@
-"""A task's place to run: one session, the names in it, and the ways to end the task.
+"""The execution of a task's actions: one session, the names in it, and the ways to end the task.
 
-What to run, and what its result means, is written once, as a generator of steps that a
-driver carries out in this thread or in another.
+The steps of an action and the meaning of their results are written once, as a generator. A driver
+carries the steps out in this thread or in another.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from agex._interpreter import parse as parsing
 from agex._interpreter import threads
+from agex.agent.call.acceptance import GOT_CHARS, Acceptance
+from agex.agent.call.call import Call
+from agex.agent.call.terms import Inputs, Terms, example_inputs
 from agex.agent.execution.guest_callable import assigns, plain_function, under_name
-from agex.agent.execution.images import MOST_PICTURES, encoded
+from agex.agent.execution.name_bindings import RESERVED, UNBIND, InputNotes, may_bind_unsaid, refused_binding
 from agex.agent.execution.task_bridge import HostFault, bridged
+from agex.agent.execution.worker_threads import in_thread, or_cancelled, turn_of
 from agex.agent.loop.loop import Clarification, Ending, Failure, Observation, Success
-from agex.agent.loop.name_bindings import RESERVED, UNBIND, InputNotes, may_bind_unsaid, refused_binding
-from agex.agent.loop.observation import cut_middle, encodable, exact, last_lines, result_text
-from agex.agent.loop.worker_threads import in_thread, or_cancelled, turn_of
 from agex.agent.prompt.listing import documentation, overview
 from agex.agent.registration import Registration
-from agex.agent.task.acceptance import GOT_CHARS, Acceptance, Terms, example_inputs
-from agex.agent.task.call import Call
-from agex.agent.task.inputs import Inputs
+from agex.agent.rendering.images import MOST_PICTURES, encoded
+from agex.agent.rendering.output_text import cut_middle, encodable, exact, last_lines, result_text
 from agex.contract import Example, describe_failure, outcome_matches, shown_repr
 from agex.errors import CheckError, EvalError, TaskCancelled
 from agex.models.actions import Action, EditFileAction, PythonAction, TerminalAction, WriteFileAction
@@ -225,7 +225,7 @@ class Execution:
         return replace(observation, text="\n".join([observation.text, *notes])) if notes else observation
 
     def _unbind_reserved(self, code: str) -> Generator[Step, Result, str]:
-        """Give reserved names their meaning back, where the text of *code* does not tell what it binds."""
+        """Restore the reserved names, where the text of *code* does not show what it binds."""
         if not may_bind_unsaid(code):
             return ""
         result = yield RunCode(UNBIND, "<agex>")
@@ -454,7 +454,7 @@ def definitions(source: str) -> str:
 
 
 def awaits(source: str) -> bool:
-    """Tell whether *source* awaits outside of any function."""
+    """Return whether *source* awaits outside of any function."""
     try:
         tree = parsing.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):

@@ -45,7 +45,7 @@ def under_name(name: str, function: Callable[..., Any], *, ends: bool = False) -
 
 
 def assigns(source: str, name: str) -> bool:
-    """Tell whether *source* assigns *name* at its top level, as in ``double = lambda n: 2 * n``."""
+    """Return whether *source* assigns *name* at its top level, as in ``double = lambda n: 2 * n``."""
     module = parse(source) if name in source else None
     return module is not None and any(
         isinstance(one, ast.Assign) and any(isinstance(to, ast.Name) and to.id == name for to in one.targets)
@@ -56,7 +56,7 @@ def assigns(source: str, name: str) -> bool:
 def plain_function(function: Any) -> FunctionType | None:
     """Return the function behind functools' own wrappers; None where there is another thing.
 
-    Nothing of the guest's is asked: an object of a class of its own could answer with code.
+    No guest object is asked: one of a guest class could answer with code.
     """
     while type(function) in {_CACHED, functools.partial}:
         function = function.func if type(function) is functools.partial else function.__wrapped__

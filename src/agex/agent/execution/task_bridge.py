@@ -9,9 +9,9 @@ from concurrent.futures import Future, wait
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from agex._interpreter.threads import blocks_the_loop
-from agex.agent.execution.host_errors import note_fault
+from agex.agent.call.call import Call, runs_on, too_deep
+from agex.agent.call.host_errors import note_fault
 from agex.agent.registration import Registration
-from agex.agent.task.call import Call, runs_on, too_deep
 from agex.errors import InputError, TaskError
 from agex.sandbox.runtime.host_time import in_host_time
 
@@ -28,7 +28,7 @@ POLL = 0.05
 
 
 class HostFault(BaseException):
-    """Carries an error that is the host's to see through code that must not catch it."""
+    """Carries an error meant for the host through code that must not catch it."""
 
     def __init__(self, error: BaseException) -> None:
         super().__init__(error)
@@ -60,21 +60,21 @@ def _for_guest(one: Registration, session: GuestSession, call: Call) -> Callable
         return _refusal(one.name)
     if one.kind == "task":
         return _guarded(_on_loop(one.name, one.target.call_from_agent, call, call.loop), session)
-    return in_host_time(_unpacked(_on_loop(one.name, _with_doors(one, session, call), call, call.loop)))
+    return in_host_time(_unpacked(_on_loop(one.name, _with_permissions(one, session, call), call, call.loop)))
 
 
-def _with_doors(one: Registration, session: GuestSession, call: Call) -> _Packed:
+def _with_permissions(one: Registration, session: GuestSession, call: Call) -> _Packed:
     """Return the async function, with what it was granted open for its length, and ended at its limit.
 
     Its errors are noted.
     """
-    from agex.sandbox.runtime import audit_hook as wall
+    from agex.sandbox.runtime import audit_hook
 
     async def arun(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         limit = asyncio.timeout(one.timeout)
         try:
             async with limit:
-                with wall.opened(*one.doors):
+                with audit_hook.opened(*one.permissions):
                     return await one.target(*args, **kwargs)
         except Exception as error:
             if not limit.expired():
@@ -157,7 +157,7 @@ def _pass_on(error: Exception, session: GuestSession) -> NoReturn:
         raise without_run(error)
     if isinstance(error, InputError):
         raise error
-    if isinstance(error, RecursionError):  # of the host's own stack: guest code has a limit of its own
+    if isinstance(error, RecursionError):  # of the host stack: guest code has a limit of its own
         error = too_deep("too many")
     session.stop(HostFault(error))
     raise HostFault(error)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 from agex import escaping as printable
 from agex._interpreter import parse as parsing
 from agex.agent.loop.loop import Observation
-from agex.agent.loop.observation import cut_middle, encodable, last_lines
+from agex.agent.rendering.output_text import cut_middle, encodable, last_lines
 from agex.errors import SandboxError
 from agex.files import FileTree, MountedFiles, WatchedFiles, Workspace
 from agex.files.editing import PassageError, replaced
@@ -56,7 +56,7 @@ class TaskFiles:
         tree: FileTree = MountedFiles(workspace.files, mounts) if mounts else workspace.files
         self._watched = WatchedFiles(tree)
         self.workspace = Workspace(self._watched)
-        """What the session gets."""
+        """The files as the session gets them."""
         self._commands = tuple(commands)
         self._terminal: Callable[[str], Transcript] | None = None
         self.in_terminal = False
@@ -106,7 +106,7 @@ class TaskFiles:
         return f"Edited {action.path} ({_count(new)}).{_syntax(action.path, new)}"
 
     def run_terminal(self, script: str) -> Result:
-        """Run shell commands, as the guest's own: where its code runs, under the limits of the session.
+        """Run shell commands where guest code runs, under the limits of the session.
 
         The value of the result is a `Transcript`.
         """
@@ -167,7 +167,7 @@ def _count(text: str) -> str:
 
 
 def _syntax(path: str, text: str) -> str:
-    """Tell of a syntax error where a module has one."""
+    """Return a note on the syntax error of a module; empty for none."""
     if not path.endswith(".py"):
         return ""
     try:

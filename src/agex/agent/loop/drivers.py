@@ -6,21 +6,21 @@ import asyncio
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from agex.agent.execution.host_errors import fault_events
-from agex.agent.loop.events import CancelledEvent
+from agex.agent.call.call import Call
+from agex.agent.call.events import CancelledEvent, ErrorEvent
+from agex.agent.call.host_errors import faults
 from agex.agent.loop.loop import Ask, Commit, Effect, Emit, Execute, Loop, Observation, Plan, Wait
 from agex.agent.loop.model_requests import aask, ask
 from agex.agent.loop.telemetry import action_span
-from agex.agent.task.call import Call
 from agex.errors import TaskCancelled
 from agex.models.actions import Action
 from agex.models.base import Model, ModelError
 
-__all__ = ["Place", "adrive", "drive"]
+__all__ = ["ActionRunner", "adrive", "drive"]
 
 
-class Place(Protocol):
-    """Where actions are carried out, in this thread or without blocking the event loop."""
+class ActionRunner(Protocol):
+    """Runs actions, in this thread or without blocking the event loop."""
 
     def run(self, action: Action, turn: int) -> Observation: ...
 
@@ -32,13 +32,13 @@ class _Done:
     value: Any
 
 
-def drive(loop: Loop[Any], plan: Plan, call: Call, model: Model, place: Place) -> Any:
+def drive(loop: Loop[Any], plan: Plan, call: Call, model: Model, runner: ActionRunner) -> Any:
     """Run *loop* to its end with blocking calls; return its value."""
     effect = _advance(loop, None)
     while not isinstance(effect, _Done):
         try:
             call.check()
-            answer = _perform(effect, plan, call, model, place)
+            answer = _perform(effect, plan, call, model, runner)
         except ModelError as error:
             effect = _fail(loop, error)
         except (TaskCancelled, KeyboardInterrupt) as error:
@@ -49,17 +49,17 @@ def drive(loop: Loop[Any], plan: Plan, call: Call, model: Model, place: Place) -
     return effect.value
 
 
-def _perform(effect: Effect, plan: Plan, call: Call, model: Model, place: Place) -> Any:
+def _perform(effect: Effect, plan: Plan, call: Call, model: Model, runner: ActionRunner) -> Any:
     match effect:
         case Ask(request, turn):
             return ask(model, request, call.tokens(plan.agent, plan.task, turn), call, effect.seconds)
         case Execute(action, turn):
             with action_span(plan, action, turn) as record:
                 try:
-                    return record(place.run(action, turn))
+                    return record(runner.run(action, turn))
                 finally:
-                    for event in fault_events(plan, call, turn):
-                        call.tell(event)
+                    for fault in faults(call):
+                        call.tell(plan.event(ErrorEvent, turn, **fault).event)
         case Emit(event):
             return call.tell(event)
         case Commit(turn):
@@ -68,13 +68,13 @@ def _perform(effect: Effect, plan: Plan, call: Call, model: Model, place: Place)
             return call.wait(seconds)
 
 
-async def adrive(loop: Loop[Any], plan: Plan, call: Call, model: Model, place: Place) -> Any:
+async def adrive(loop: Loop[Any], plan: Plan, call: Call, model: Model, runner: ActionRunner) -> Any:
     """Run *loop* to its end without blocking the event loop; return its value."""
     effect = _advance(loop, None)
     while not isinstance(effect, _Done):
         try:
             call.check()
-            answer = await _aperform(effect, plan, call, model, place)
+            answer = await _aperform(effect, plan, call, model, runner)
         except ModelError as error:
             effect = _fail(loop, error)
         except (TaskCancelled, asyncio.CancelledError) as error:
@@ -85,17 +85,17 @@ async def adrive(loop: Loop[Any], plan: Plan, call: Call, model: Model, place: P
     return effect.value
 
 
-async def _aperform(effect: Effect, plan: Plan, call: Call, model: Model, place: Place) -> Any:
+async def _aperform(effect: Effect, plan: Plan, call: Call, model: Model, runner: ActionRunner) -> Any:
     match effect:
         case Ask(request, turn):
             return await aask(model, request, call.tokens(plan.agent, plan.task, turn), effect.seconds)
         case Execute(action, turn):
             with action_span(plan, action, turn) as record:
                 try:
-                    return record(await place.arun(action, turn))
+                    return record(await runner.arun(action, turn))
                 finally:
-                    for event in fault_events(plan, call, turn):
-                        await call.atell(event)
+                    for fault in faults(call):
+                        await call.atell(plan.event(ErrorEvent, turn, **fault).event)
         case Emit(event):
             return await call.atell(event)
         case Commit(turn):

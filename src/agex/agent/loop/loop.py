@@ -29,9 +29,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeAlias, TypeVar
 from uuid import uuid4
 
-from agex.agent.execution.images import MOST_PICTURES
-from agex.agent.loop.budget import Ledger
-from agex.agent.loop.events import (
+from agex.agent.call.budget import Ledger
+from agex.agent.call.events import (
     ActionEvent,
     ClarifyEvent,
     ErrorEvent,
@@ -42,8 +41,9 @@ from agex.agent.loop.events import (
     SuccessEvent,
     SystemNoteEvent,
 )
-from agex.agent.loop.observation import cut_middle
 from agex.agent.loop.task_endings import without_drafts
+from agex.agent.rendering.images import MOST_PICTURES
+from agex.agent.rendering.output_text import cut_middle
 from agex.errors import BudgetExceeded, LLMFail, TaskClarify, TaskFail, TaskTimeout
 from agex.models.actions import Action, PythonAction
 from agex.models.base import Image, ModelError, Reply, Request, Usage
@@ -101,7 +101,7 @@ Ending: TypeAlias = Success | Failure | Clarification
 
 @dataclass(frozen=True, kw_only=True)
 class Observation:
-    """What came of an action, as the model is shown it."""
+    """The effect of an action, as the model is shown it."""
 
     text: str = ""
     images: tuple[Image, ...] = ()
@@ -114,7 +114,7 @@ class Observation:
     files: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Files that it changed: ``added``, ``modified`` and ``removed``; empty for none."""
     recap: str = ""
-    """What is in the workspace, where it changed."""
+    """The content of the workspace, where it changed."""
     seconds: float = 0.0
 
 
@@ -164,7 +164,7 @@ E = TypeVar("E", bound=Event)
 
 
 class Conversation(Protocol):
-    """What the model is told, turn by turn; one implementation for each prompt style.
+    """The requests to a model, turn by turn; one implementation for each prompt style.
 
     ``request`` gives the request of a turn. ``add`` takes in an answer and what the model is
     shown of its effect; ``answered`` what the caller says to its question.
@@ -179,7 +179,7 @@ class Conversation(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What the loop needs to know of a task."""
+    """The settings of a task that the loop needs."""
 
     agent: str
     task: str
@@ -196,7 +196,7 @@ class Plan:
     max_actions: int = MOST_ACTIONS
     """Of one reply; those after them are not carried out."""
     output_chars: int = 20_000
-    """What the actions of one reply show together."""
+    """Characters that the actions of one reply show together."""
     endings: tuple[str, ...] = ("task_success", "task_fail", "task_clarify")
     """The functions that end the task."""
     ends_by_function: bool = True
@@ -452,7 +452,7 @@ def _conclude(plan: Plan, ending: Ending, turn: int) -> Loop[Any]:
 
 
 def _asks_too_much(plan: Plan, error: ModelError) -> bool:
-    """Tell whether the provider asks for a longer pause than is waited for an answer."""
+    """Return whether the provider asks for a longer pause than is waited for an answer."""
     return error.retry_after is not None and error.retry_after > plan.llm_timeout
 
 

@@ -21,7 +21,7 @@ from agex.models import background
 from agex.models.base import Model, ModelError, Reply, Request
 
 if TYPE_CHECKING:
-    from agex.agent.task.call import Call
+    from agex.agent.call.call import Call
     from agex.models.surrogates import Joined
 
 __all__ = ["aask", "ask"]

@@ -1,4 +1,4 @@
-"""Which of several pieces of code counts, where each would end the task.
+"""The choice between several pieces of code that would each end the task.
 
 Models write a draft and then its correction in one reply. Run in order, the draft would end the task.
 """
@@ -57,7 +57,7 @@ def _defines(statement: ast.stmt, function: str | None) -> bool:
 
 
 def _surely(statement: ast.stmt, names: frozenset[str]) -> bool:
-    """Tell whether a statement ends the task whatever the values are; one that only may is a check."""
+    """Return whether a statement ends the task for all values; one that only may is a check."""
     if isinstance(statement, ast.Expr):
         call = statement.value
         return isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in names

@@ -20,8 +20,8 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from agex.agent.call.call import Call
 from agex.agent.loop.loop import Observation, Plan
-from agex.agent.task.call import Call
 from agex.errors import TaskCancelled
 from agex.models.actions import Action
 from agex.models.instrumentation import tracer_provider
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 __all__ = ["action_span", "task_span"]
 
-Record: TypeAlias = Callable[[Observation], Observation]
-"""Notes what came of an action, and gives it back."""
+Recorder: TypeAlias = Callable[[Observation], Observation]
+"""Records the effect of an action, and returns it."""
 
 
 def task_span(plan: Plan, call: Call) -> AbstractContextManager[None]:
@@ -41,8 +41,8 @@ def task_span(plan: Plan, call: Call) -> AbstractContextManager[None]:
     return nullcontext() if tracer is None else _task_span(tracer, plan, call)
 
 
-def action_span(plan: Plan, action: Action, turn: int) -> AbstractContextManager[Record]:
-    """Trace an action for the length of the block, which passes what came of it through what it is given."""
+def action_span(plan: Plan, action: Action, turn: int) -> AbstractContextManager[Recorder]:
+    """Open a span around an action. The block passes its observation through the yielded recorder."""
     tracer = _tracer()
     return nullcontext(_same) if tracer is None else _action_span(tracer, plan, action, turn)
 
@@ -89,7 +89,7 @@ def _spent(call: Call) -> dict[str, Any]:
 
 
 @contextmanager
-def _action_span(tracer: Tracer, plan: Plan, action: Action, turn: int) -> Iterator[Record]:
+def _action_span(tracer: Tracer, plan: Plan, action: Action, turn: int) -> Iterator[Recorder]:
     attributes = {
         "gen_ai.operation.name": "execute_tool",
         "gen_ai.tool.name": action.kind,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agex.agent.loop.observation import cut_middle
+from agex.agent.rendering.output_text import cut_middle
 from agex.models.actions import Action
 from agex.models.base import Message
 

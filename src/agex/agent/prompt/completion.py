@@ -1,4 +1,4 @@
-"""What a small model is told: a function to complete, and at most one mistake to correct.
+"""The prompt of a small model: a function to complete, and at most one mistake to correct.
 
 A model of half a billion parameters is good at one thing, completing a function it sees. So
 it gets the function, the inputs in short and nothing of the machinery around; on a later
@@ -14,9 +14,9 @@ from dataclasses import replace
 from agex import escaping as printable
 from agex._interpreter import parse as parsing
 from agex.agent.loop.loop import Observation
-from agex.agent.loop.observation import cut_middle, quoted
 from agex.agent.prompt.listing import signature_text
 from agex.agent.prompt.prompt import Brief
+from agex.agent.rendering.output_text import cut_middle, quoted
 from agex.contract import preview
 from agex.host_texts import HostTexts
 from agex.models.actions import PythonAction
@@ -100,7 +100,7 @@ class CompletionConversation:
         return whole if len(whole) <= room and not self._corrects(turn) else self._head
 
     def _corrects(self, turn: int) -> bool:
-        """Tell whether this turn shows the last attempt: seeing its own mistake twice, it repeats it."""
+        """Return whether this turn shows the last attempt: seeing its own mistake twice, it repeats it."""
         return turn == _CORRECTION and bool(self._problem)
 
     def _messages(self, turn: int, limit: int) -> tuple[Message, ...]:

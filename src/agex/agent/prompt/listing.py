@@ -29,7 +29,7 @@ MEMBERS = 40
 DEFAULT_CHARS = 40
 """A parameter's default is shown up to here."""
 HELP_CHARS = 6_000
-"""What one ``help`` call may print."""
+"""Characters that one ``help`` call may print."""
 HEADINGS = {
     "function": "Functions",
     "task": "Functions carried out by other agents",
@@ -167,7 +167,7 @@ def _static_names(target: Any) -> set[str]:
 
 
 def matches(pattern: Pattern, name: str) -> bool:
-    """Tell whether *name* is one of a pattern's."""
+    """Return whether a pattern matches *name*."""
     if callable(pattern):
         return pattern(name)
     globs = (pattern,) if isinstance(pattern, str) else pattern
@@ -228,7 +228,7 @@ def overview(registrations: Iterable[Registration]) -> str:
 
 
 def documentation(thing: Any, registrations: Iterable[Registration]) -> str:
-    """Return what ``help(thing)`` shows: the host's words for what is registered, else its docstring."""
+    """Return what ``help(thing)`` shows: the host text of a registered thing, else its docstring."""
     for one in registrations:
         if (
             one.target is thing

@@ -1,8 +1,8 @@
-"""What a large model is told: the rules once, the task once, then what each turn showed.
+"""The prompt of a large model: the rules once, the task once, then the effect of each turn.
 
 The system prompt and the first message never change within a task, and later messages are
 only appended, so that a provider can cache the prefix; a conversation grown too long is shortened once
-in a while, see ``shortening``.
+in a while, see ``compaction``.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from agex import escaping as printable
-from agex.agent.execution.images import pictures_of
+from agex.agent.call.terms import Terms
 from agex.agent.loop.loop import Observation
-from agex.agent.loop.observation import quoted
 from agex.agent.prompt.compaction import shortened
 from agex.agent.prompt.listing import listing
 from agex.agent.registration import Registration
-from agex.agent.task.acceptance import Terms
+from agex.agent.rendering.images import pictures_of
+from agex.agent.rendering.output_text import quoted
 from agex.contract import preview
 from agex.contract.realtype import class_name
 from agex.host_texts import HostTexts
@@ -99,20 +99,20 @@ class Brief:
     terms: Terms
     inputs: Mapping[str, Any] = field(default_factory=dict)
     variables: Mapping[str, Any] = field(default_factory=dict)
-    """What the state brings, by name."""
+    """Variables of the state, by name."""
     registrations: tuple[Registration, ...] = ()
     agent_primer: str | None = None
     task_primer: str | None = None
     setup: str | None = None
     """Code that was run before the first turn."""
     setup_shown: str = ""
-    """What that code printed."""
+    """The output of that code."""
     turns: int = 10
     actions: tuple[str, ...] = ("python_action",)
     extras: str = ""
     """Skills and commands of the workspace, as they are listed."""
     recap: str = ""
-    """What is in the workspace when the task begins."""
+    """The content of the workspace when the task begins."""
 
 
 def system_prompt(

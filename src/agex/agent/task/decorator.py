@@ -8,15 +8,14 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping
 from types import FrameType, FunctionType
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
+from agex.agent.call.terms import Check, Definition, Terms, example_inputs
 from agex.agent.registration import is_async
-from agex.agent.task.acceptance import Check, Terms, example_inputs
-from agex.agent.task.invocation import Definition
 from agex.agent.task.task import AnyTask, AsyncTask, Task
 from agex.contract import TaskSignature, Unresolved, doc_examples, given_examples
 from agex.errors import DefinitionError
 
 if TYPE_CHECKING:
-    from agex.agent.agent import Agent
+    from agex.agent.base import AgentBase
 
 __all__ = ["TaskDecorator", "locals_of_caller"]
 
@@ -29,7 +28,7 @@ class TaskDecorator:
 
     def __init__(
         self,
-        agent: Agent,
+        agent: AgentBase,
         *,
         primer: str | None = None,
         setup: str | None = None,

@@ -3,33 +3,30 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from agex import values
+from agex.agent.call.budget import Ledger
+from agex.agent.call.call import Call, current_call, payer
+from agex.agent.call.events import ErrorEvent, FileEvent, OutputEvent, SystemNoteEvent, TaskStartEvent
+from agex.agent.call.options import UNSET, CallOptions
+from agex.agent.call.terms import Definition
 from agex.agent.execution.execution import Execution
-from agex.agent.loop.budget import Budget, Ledger
+from agex.agent.execution.grants import host_classes, named_by
+from agex.agent.execution.name_bindings import RESERVED
 from agex.agent.loop.drivers import adrive, drive
-from agex.agent.loop.events import ErrorEvent, FileEvent, OutputEvent, SystemNoteEvent, TaskStartEvent
 from agex.agent.loop.loop import Commit, Conversation, Execute, Loop, Observation, Plan, solve
-from agex.agent.loop.name_bindings import RESERVED
 from agex.agent.loop.telemetry import task_span
 from agex.agent.prompt.completion import CompletionConversation
 from agex.agent.prompt.prompt import Brief, FullConversation
-from agex.agent.registration import host_classes, is_async, named_by
-from agex.agent.task.acceptance import Terms
-from agex.agent.task.call import Call, OnEvent, OnToken, current_call, payer
 from agex.agent.task.returned_functions import Origin, handed_over
 from agex.agent.task.run import Resume, Run
 from agex.agent.task.state_codec import KeptCode
 from agex.errors import (
     AgexError,
     CheckError,
-    DefinitionError,
     StateError,
     TaskCancelled,
     TaskClarify,
@@ -42,58 +39,14 @@ from agex.sandbox import Session
 from agex.state import State
 
 if TYPE_CHECKING:
-    from agex.agent.agent import Agent
+    from agex.agent.base import AgentBase
     from agex.agent.execution.task_workspace import TaskFiles
 
-__all__ = ["UNSET", "CallOptions", "Definition", "Invocation"]
+__all__ = ["Invocation"]
 
 PYTHON_ONLY = ("python_action",)
 ACTIONS = (*PYTHON_ONLY, "write_file", "edit_file", "terminal_action")
-"""What a model may ask for where there is a workspace."""
-
-
-class Unset(Enum):
-    """A sentinel that is the same in every process."""
-
-    UNSET = 0
-
-    def __repr__(self) -> str:
-        return "UNSET"
-
-
-UNSET: Any = Unset.UNSET
-"""Not given; None is something else."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Definition:
-    """What a task is declared with."""
-
-    terms: Terms
-    primer: str | None = None
-    """Instructions beside the docstring."""
-    setup: str | None = None
-    """Code run before the first turn, in the same place."""
-    reuse: bool = False
-    """Keep the code that solved the task and try it first next time."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class CallOptions:
-    """What a caller may add to one call."""
-
-    state: State | None = UNSET
-    """Where variables live on; None for nowhere; the agent's own if not given."""
-    on_event: OnEvent | None = None
-    on_token: OnToken | None = None
-    budget: Budget | None = None
-    """In place of the agent's own."""
-
-    def taken_from(self, kwargs: Mapping[str, Any]) -> tuple[CallOptions, dict[str, Any]]:
-        """Return these options with those in *kwargs* set, and the other keywords."""
-        own = {name: kwargs[name] for name in ("state", "on_event", "on_token", "budget") if name in kwargs}
-        rest = {name: value for name, value in kwargs.items() if name not in own}
-        return replace(self, **own), rest
+"""Actions that a model may ask for where there is a workspace."""
 
 
 class Invocation:
@@ -116,7 +69,7 @@ class Invocation:
 
     def __init__(
         self,
-        agent: Agent,
+        agent: AgentBase,
         definition: Definition,
         args: tuple[Any, ...],
         kwargs: Mapping[str, Any],
@@ -127,7 +80,7 @@ class Invocation:
         loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
         signature = definition.terms.signature
-        _require_usable(options, signature.is_async)
+        options.require_usable(in_async_task=signature.is_async)
         self.values = signature.bind(args, kwargs)
         self.model: Model = agent.resolved_model()
         self.definition = definition
@@ -170,7 +123,7 @@ class Invocation:
         self._value: Any = None
         self._agent_primer = agent.primer
         self._extras = agent.extras
-        self._session = session = agent.place(signature, files)
+        self._session = session = agent.session(signature, files)
         self._variables: dict[str, Any] = {}
         self._hidden: list[str] = []
         if self.state is not None:
@@ -371,30 +324,3 @@ def _offered(model: Model, files: TaskFiles | None) -> tuple[str, ...]:
     if files is None or model.profile.style == "completion":
         return PYTHON_ONLY
     return ACTIONS
-
-
-def _require_usable(options: CallOptions, in_async_task: bool) -> None:
-    """Refuse options that could only be dropped silently later."""
-    _require(
-        "state", options.state, (State, type(None), type(UNSET)), "state=Live(), state=Versioned(...) or None"
-    )
-    _require("budget", options.budget, (Budget, type(None)), "budget=Budget(tokens=...)")
-    for name, handler in (("on_event", options.on_event), ("on_token", options.on_token)):
-        if handler is None:
-            continue
-        if not callable(handler):
-            raise DefinitionError(f"{name}={handler!r} is not callable; give a function of one argument.")
-        if is_async(handler) and not (in_async_task and name == "on_event"):
-            where = "on_token is" if name == "on_token" else "the on_event of a sync task is"
-            raise DefinitionError(
-                f"{name}={_name(handler)} is async, but {where} called synchronously; use def."
-            )
-
-
-def _require(name: str, value: object, kinds: tuple[type, ...], right: str) -> None:
-    if not isinstance(value, kinds):
-        raise DefinitionError(f"{name}={value!r} is not possible; give {right}.")
-
-
-def _name(handler: Callable[..., Any]) -> str:
-    return getattr(inspect.unwrap(handler), "__name__", type(handler).__name__)

@@ -21,7 +21,7 @@ __all__ = ["Declaration", "rebuilt"]
 
 @dataclass(frozen=True, kw_only=True)
 class Declaration:
-    """What a task's function says, with its annotations resolved."""
+    """The declaration of a task's function, with its annotations resolved."""
 
     name: str
     qualname: str

@@ -1,9 +1,9 @@
 """Calls of a task in other processes and on other machines, through any executor.
 
 The task and the item of a call are packed here, before anything is sent, so that what cannot go says
-so by name. What comes back is the value, or the error, and in either case what was used. Whoever runs
-the executor's workers is trusted as this process is; what an agent wrote there is not, so nothing is
-packed whose packing would run its code.
+so by name. What comes back is the value, or the error, and in either case what was used. The
+executor's workers are trusted as this process is. Guest objects in them are not, so nothing is packed
+whose packing would run guest code.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from uuid import uuid4
 
 import cloudpickle
 
-from agex.agent.loop.budget import Ledger
-from agex.agent.task.call import current_call, host_time, payer, sharing
+from agex.agent.call.budget import Ledger
+from agex.agent.call.call import current_call, host_time, payer, sharing
 from agex.contract import short_repr
 from agex.contract.realtype import class_name, is_subclass
 from agex.errors import AgexError, BudgetExceeded, DefinitionError, WorkerLost
@@ -40,7 +40,7 @@ _Task = Any
 
 @dataclass(frozen=True, kw_only=True)
 class Ended:
-    """What came of a call elsewhere."""
+    """The result of a call in another process."""
 
     value: bytes | None = None
     error: bytes | None = None
@@ -247,7 +247,7 @@ class _ByValue(_Guarded, cloudpickle.Pickler):  # type: ignore[misc]  # without 
 
 
 _HOOKS = frozenset({"__reduce__", "__reduce_ex__", "__getstate__", "__getnewargs__", "__getnewargs_ex__"})
-"""What pickle asks an object itself for, before its class."""
+"""Attributes that pickle looks up on an object itself, before its class."""
 
 
 def _attributes(obj: Any) -> dict[str, Any]:

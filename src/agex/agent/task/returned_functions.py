@@ -1,8 +1,8 @@
 """Functions that an agent wrote, in the hands of the host: called like any other, and pickled like any other.
 
 A pickle of one holds its source with what it captured, and what its agent may use. Unpickling makes it
-again under the same guards. It comes from the host's own process and is loaded like any pickle: only
-from where you would load one.
+again under the same guards. It comes from the host process and is loaded like any pickle: only from
+a source that you would load one from.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from types import FunctionType
 from typing import Any
 
 from agex import values
-from agex.agent.registration import Registration, policy_with
+from agex.agent.execution.grants import policy_with
+from agex.agent.registration import Registration
 from agex.sandbox import KeptCode, Limits, Sandbox
 from agex.sandbox.runtime import provenance as origins
 
@@ -24,11 +25,11 @@ __all__ = ["Origin", "ReturnedFunction", "handed_over"]
 
 @dataclass(frozen=True, kw_only=True)
 class Origin:
-    """What a function of an agent's may use, wherever it is made again."""
+    """The means of a function that an agent wrote, wherever it is rebuilt."""
 
     registrations: tuple[Registration, ...]
     named: Mapping[str, tuple[Any, bool]]
-    """What the task's annotations name, see ``registration.named_by``."""
+    """The names in the task's annotations, see ``execution.grants.named_by``."""
 
     def allow(self) -> values.Allow:
         """Return the classes of the host whose instances the function may have captured."""

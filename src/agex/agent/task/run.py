@@ -9,23 +9,23 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from agex.agent.loop.events import Event
+from agex.agent.call.events import Event
 from agex.display import Shown
 from agex.errors import TaskClarify
 from agex.models.base import Usage
 
 if TYPE_CHECKING:
-    from agex.agent.task.call import Call
+    from agex.agent.call.call import Call
     from agex.display import Page
 
-__all__ = ["Record", "Resume", "Run"]
+__all__ = ["Outcome", "Resume", "Run"]
 
 R = TypeVar("R")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Record:
-    """What a call came to, or has come to so far."""
+class Outcome:
+    """The outcome of a call, or its state so far."""
 
     value: Any = None
     code: str | None = None
@@ -45,7 +45,7 @@ class Resume:
 
 
 class Run(Shown, Generic[R]):
-    """What one task call gave and what it took.
+    """The record of one task call: its value, its events and what it took.
 
     ``task.run(...)`` returns one that is over; a task that ends without a value raises an error
     that carries one, with every event up to the end. ``task.start(...)`` returns one that has only
@@ -65,17 +65,17 @@ class Run(Shown, Generic[R]):
         self.task = task
         self.state = state
         self._call: Call | None = call
-        self._record = Record()
+        self._record = Outcome()
         self._over = threading.Event()
         self._resume: Resume | None = None
 
     def __repr__(self) -> str:
-        from agex.agent.views.pages import run_facts
+        from agex.agent.task.pages import run_facts
 
         return f"<agex run {self.agent}.{self.task}: {', '.join(run_facts(self))}>"
 
     def page(self) -> Page:
-        from agex.agent.views.pages import run_page
+        from agex.agent.task.pages import run_page
 
         return run_page(self)
 
@@ -131,11 +131,11 @@ class Run(Shown, Generic[R]):
         """How many turns the task's own model took."""
         return max((event.turn for event in self.events if event.run_id == self.run_id), default=0)
 
-    def _so_far(self) -> Record:
+    def _so_far(self) -> Outcome:
         call = self._call
         if call is None:
             return self._record
-        return Record(
+        return Outcome(
             events=tuple(call.events),
             usage=call.ledger.used,
             commit=call.commit,
@@ -145,7 +145,7 @@ class Run(Shown, Generic[R]):
     # -- while it lasts ----------------------------------------------------------------------
 
     def done(self) -> bool:
-        """Tell whether it is over."""
+        """Return whether it is over."""
         return self._over.is_set()
 
     def result(self, timeout: float | None = None) -> R:
@@ -261,7 +261,7 @@ class Run(Shown, Generic[R]):
 
     def reopen(self, call: Call) -> None:
         """Take note that the call goes on."""
-        self._record = Record()
+        self._record = Outcome()
         self._call = call
         self._over.clear()
 
@@ -273,7 +273,7 @@ class Run(Shown, Generic[R]):
         call = self._call
         assert call is not None
         so_far = self._so_far()
-        self._record = Record(
+        self._record = Outcome(
             value=value,
             code=code,
             error=error,

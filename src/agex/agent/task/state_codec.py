@@ -1,8 +1,8 @@
-"""How a versioned state keeps what only this room and the sandbox know: events, and the code of guests."""
+"""The codecs by which a versioned state keeps events and guest code."""
 
 from __future__ import annotations
 
-from agex.agent.loop.events import Event, event_from_json
+from agex.agent.call.events import Event, event_from_json
 from agex.sandbox import KeptCode, Sandbox
 from agex.sandbox.stdlib.cached import CachedProperty
 from agex.state.commits.codec_hooks import provide
@@ -29,6 +29,6 @@ def _default() -> KeptCode:
 
 
 def remember() -> None:
-    """Tell the state room how to keep events and code."""
+    """Register the codecs of events and guest code with the state room."""
     provide(KeptEvents(), _default)
     wraps(CachedProperty, "func")

@@ -13,10 +13,11 @@ from functools import partial
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Self, TypeAlias, TypeVar
 
-from agex.agent.loop.budget import Budget
-from agex.agent.task.acceptance import Terms
-from agex.agent.task.call import OnEvent, OnToken, current_call, host_time
-from agex.agent.task.invocation import UNSET, CallOptions, Definition, Invocation
+from agex.agent.call.budget import Budget
+from agex.agent.call.call import OnEvent, OnToken, current_call, host_time
+from agex.agent.call.options import UNSET, CallOptions
+from agex.agent.call.terms import Definition, Terms
+from agex.agent.task.invocation import Invocation
 from agex.agent.task.pickling import Declaration, rebuilt
 from agex.agent.task.run import Run
 from agex.contract import TaskSignature
@@ -25,7 +26,7 @@ from agex.errors import DefinitionError
 from agex.state import State
 
 if TYPE_CHECKING:
-    from agex.agent.agent import Agent
+    from agex.agent.base import AgentBase
     from agex.agent.registration import Registration
     from agex.display import Page
 
@@ -36,18 +37,18 @@ R = TypeVar("R")
 
 
 _Terms: TypeAlias = "tuple[tuple[Registration, ...], str | None]"
-"""What may change under a task: the agent's registrations and its primer."""
+"""The means that may change under a task: the agent's registrations and its primer."""
 
 
 class AnyTask(Shown, Generic[P, R]):
-    """What sync and async tasks share. Safe to call from many threads and coroutines at once.
+    """The base of sync and async tasks. Safe to call from many threads and coroutines at once.
 
     At the call, these keywords may be added to the function's own: ``state=`` (a ``Live``),
     ``on_event=``, ``on_token=`` and ``budget=``. Type-checkers see the function's own
     parameters only; :meth:`using` takes the same keywords in a way that they can check.
     """
 
-    def __init__(self, agent: Agent, function: FunctionType, definition: Definition) -> None:
+    def __init__(self, agent: AgentBase, function: FunctionType, definition: Definition) -> None:
         self.agent = agent
         self.definition = definition
         self.__name__ = function.__name__
@@ -82,7 +83,7 @@ class AnyTask(Shown, Generic[P, R]):
 
     @property
     def call_options(self) -> CallOptions:
-        """What :meth:`using` has set."""
+        """The options that :meth:`using` has set."""
         return self._options
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -99,7 +100,7 @@ class AnyTask(Shown, Generic[P, R]):
 
     @classmethod
     def rebuilt(
-        cls, agent: Agent, declaration: Declaration, settings: dict[str, Any], options: CallOptions
+        cls, agent: AgentBase, declaration: Declaration, settings: dict[str, Any], options: CallOptions
     ) -> Self:
         """Make a task again of what its pickle holds."""
         function = declaration.function()
@@ -115,7 +116,7 @@ class AnyTask(Shown, Generic[P, R]):
         return f"<agex task {self.agent.name}.{self.__name__}{self.__signature__}>"
 
     def page(self) -> Page:
-        from agex.agent.views.pages import task_page
+        from agex.agent.task.pages import task_page
 
         return task_page(self, self.definition)
 
@@ -165,7 +166,7 @@ class Task(AnyTask[P, R]):
     """A function whose body the agent writes."""
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Have the task done; return its value.
+        """Carry out the task; return its value.
 
         Raises:
             InputError: an argument does not fit its annotation.
@@ -264,7 +265,7 @@ class AsyncTask(AnyTask[P, R]):
     """An ``async def`` function whose body the agent writes."""
 
     async def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Have the task done without blocking the event loop; see :meth:`Task.__call__`."""
+        """Carry out the task without blocking the event loop; see :meth:`Task.__call__`."""
         run = await self.arun(*args, **kwargs)
         return run.value  # type: ignore[return-value]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal, TypeAlias, overload
 
 from agex.agent.agent import Agent
-from agex.agent.loop.events import Event
+from agex.agent.call.events import Event
 from agex.agent.prompt.prompt import system_prompt
 from agex.agent.task.run import Run
 from agex.contract import preview
@@ -21,7 +21,7 @@ Focus: TypeAlias = Literal["recent", "full", "tokens"]
 SHOWN_CHARS = 2_000
 """Of each variable."""
 CHARS_A_TOKEN = 4
-"""What a token is reckoned at: about that many characters of code and data."""
+"""Estimated characters of code and data in a token."""
 
 
 def events(source: Run[object] | State | Past) -> list[Event]:

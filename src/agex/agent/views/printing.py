@@ -9,14 +9,14 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from agex.agent.loop.events import Event
+from agex.agent.call.events import Event
 from agex.display import Code, Part, cut, plain
 from agex.display.terminal import heading, lines_of
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-    from agex.agent.task.call import Token
+    from agex.agent.call.call import Token
 
 __all__ = ["pprint_events", "pprint_tokens"]
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from agex.agent.loop.events import ActionEvent, OutputEvent
+from agex.agent.call.events import ActionEvent, OutputEvent
 from agex.errors import UnpicklableVariableError
 from agex.models.actions import PythonAction
 from agex.state import Commit, Diff, Snapshot, Versioned
-from agex.state.display import names_of
+from agex.state.tables import names_of
 from agex.values import show_value, type_name
 
 __all__ = ["changed", "compare", "entry", "fork", "log", "show", "summary"]

@@ -1,6 +1,6 @@
-"""What a state needs of rooms further out. They put it here when they are imported.
+"""Codecs that rooms further out provide when they are imported.
 
-Without them events are plain dicts, and the code of guests is not made again.
+Without them events are plain dicts, and stored guest code is not rebuilt.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class _Dicts:
 
 
 class _Provided:
-    """What was put here last."""
+    """The codecs provided last."""
 
     def __init__(self) -> None:
         self.events: EventCodec = _Dicts()
@@ -50,15 +50,15 @@ _provided = _Provided()
 
 
 def events() -> EventCodec:
-    """Return what turns events into bytes and back."""
+    """Return the codec of events."""
     return _provided.events
 
 
 def guest_code() -> GuestCode | None:
-    """Return what makes the code of guests again, for a host that reads a state without an agent."""
+    """Return the codec of guest code for a host that reads a state without an agent; None for none."""
     return None if _provided.guest is None else _provided.guest()
 
 
 def provide(codec: EventCodec, guest: Callable[[], GuestCode]) -> None:
-    """Say how events are kept, and how the code of guests is made again."""
+    """Set the codec of events, and the maker of the codec of guest code."""
     _provided.events, _provided.guest = codec, guest

@@ -1,4 +1,4 @@
-"""What every journal asks of a draft before it is written, and of a text that stands for a commit."""
+"""Checks that every journal makes of a draft before it is written, and of a text that names a commit."""
 
 from __future__ import annotations
 

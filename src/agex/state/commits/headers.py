@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from agex.errors import StateCorrupt, StateError
 from agex.state.commits.digests import Digest
-from agex.state.commits.journal import Draft, Record
+from agex.state.commits.journal import CommitInfo, Draft
 from agex.state.commits.length_prefixed import pack, unpack
 
 __all__ = ["Header"]
@@ -19,7 +19,7 @@ _HASH = re.compile("[0-9a-f]{64}")
 
 @dataclass(frozen=True, kw_only=True)
 class Header:
-    """What the hash of a commit is made of."""
+    """The content that the hash of a commit covers."""
 
     parents: tuple[str, ...]
     time: float
@@ -101,8 +101,8 @@ class Header:
             raise StateCorrupt("The events of a commit are not all there.")
         return events
 
-    def record(self, commit: str) -> Record:
+    def record(self, commit: str) -> CommitInfo:
         """Return it as the history lists it."""
-        return Record(
+        return CommitInfo(
             hash=commit, parents=self.parents, time=self.time, message=self.message, events=self.events
         )

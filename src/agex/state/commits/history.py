@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any, overload
 
 from agex.display import Fold, Page, Part, Shown, Table, Text
-from agex.state.commits.journal import Record
+from agex.state.commits.journal import CommitInfo
 
 __all__ = ["Commit", "Diff", "History", "commit_rows"]
 
@@ -31,7 +31,7 @@ class Commit(Shown):
     """Seconds since the epoch."""
     message: str
     events: tuple[Any, ...] = field(repr=False)
-    """What was recorded since the commit before."""
+    """The events recorded since the commit before."""
     merged: tuple[str, ...] = ()
     """Further parents, of a merge."""
 
@@ -130,13 +130,13 @@ class History(Shown, Sequence[Commit]):
 
     def __init__(
         self,
-        begin: Callable[[], Iterator[Record]],
-        make: Callable[[Record], Commit],
+        begin: Callable[[], Iterator[CommitInfo]],
+        make: Callable[[CommitInfo], Commit],
         names: Callable[[], Mapping[str, Iterable[str]]],
     ) -> None:
         self._begin = begin
         self._rest = begin()
-        self._read: list[Record] = []
+        self._read: list[CommitInfo] = []
         self._make = make
         self._names = names
         self._lock = threading.Lock()
@@ -185,7 +185,7 @@ COMMIT_HEAD = ("commit", "when (UTC)", "message", "names", "events")
 
 
 def commit_rows(commits: Iterable[Commit], names: Mapping[str, Iterable[str]]) -> list[tuple[str, ...]]:
-    """Give a row for each commit, under `COMMIT_HEAD`."""
+    """Return a row for each commit, under `COMMIT_HEAD`."""
     return [
         (
             one.hash[:SHORT],
@@ -199,12 +199,12 @@ def commit_rows(commits: Iterable[Commit], names: Mapping[str, Iterable[str]]) -
 
 
 def when(time: float) -> str:
-    """Give a time, in seconds since the epoch, as UTC."""
+    """Return a time, in seconds since the epoch, as UTC text."""
     return datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
 def _told(event: Any) -> str:
-    """Give an event that this room knows nothing of: a dict of what JSON holds."""
+    """Return a title for an event without a page of its own: a dict of JSON data."""
     return str(event.get("type", "event")) if type(event) is dict else type(event).__name__
 
 

@@ -1,4 +1,4 @@
-"""What a store of commits can do. It keeps bytes: values are encoded before they come here.
+"""The interface of a store of commits. It keeps bytes: values are encoded before they come here.
 
 A commit is a set of changes to named keys, on top of its parent. Each key holds a payload
 of at most a few kilobytes; what is larger is cut into chunks, which payloads name by their
@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-__all__ = ["Collected", "Draft", "HeadMoved", "Journal", "Record"]
+__all__ = ["Collected", "CommitInfo", "Draft", "HeadMoved", "Journal"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +25,7 @@ class Draft:
     changes: Mapping[str, bytes | None] = field(default_factory=dict)
     """The payload of each key that changed; None where a key is gone."""
     chunks: Mapping[bytes, bytes | memoryview] = field(default_factory=dict)
-    """What the payloads need and the store may not have yet, by address; each is named in a payload."""
+    """Chunks that the payloads name and the store may lack, by address."""
     events: Sequence[bytes] = ()
     time: float
     """Seconds since the epoch."""
@@ -33,7 +33,7 @@ class Draft:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Record:
+class CommitInfo:
     """A commit as the history lists it."""
 
     hash: str
@@ -46,7 +46,7 @@ class Record:
 
 @dataclass(frozen=True, kw_only=True)
 class Collected:
-    """What a collection of garbage took away."""
+    """Counts of what a garbage collection removed."""
 
     commits: int
     chunks: int
@@ -109,11 +109,11 @@ class Journal(Protocol):
         """Return the keys with that prefix at a commit, sorted."""
         ...
 
-    def record(self, commit: str) -> Record:
+    def record(self, commit: str) -> CommitInfo:
         """Return the commit itself."""
         ...
 
-    def history(self, commit: str) -> Iterator[Record]:
+    def history(self, commit: str) -> Iterator[CommitInfo]:
         """Yield the commit and those before it, newest first, by first parents."""
         ...
 

@@ -1,4 +1,4 @@
-"""What there is to say of variables whose stored bytes are whole and which cannot be read all the same."""
+"""The error for variables whose stored bytes are intact but cannot be decoded."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ __all__ = ["Unreadable"]
 
 
 class Unreadable(UnpicklableVariableError):
-    """A variable is stored, but its value cannot be made of what is stored.
+    """A variable is stored, but its value cannot be decoded.
 
-    The guest's code may raise when it is run again, a class may not be registered here, a library may
+    Guest code may raise when it is run again, a class may not be registered here, a library may
     be missing. What is stored stays as it is until somebody gives the name another value, or deletes it.
 
     Attributes:
@@ -39,13 +39,13 @@ class Unreadable(UnpicklableVariableError):
         return UnpicklableVariableError, (str(self),)
 
     def marker(self, name: str, hint: str = "") -> values.NotKept:
-        """Return what a task is given in the place of one of the variables."""
+        """Return the marker that a task gets in place of one of the variables."""
         reason = f"it is stored, but cannot be read again: {self.reason}{hint}"
         return values.NotKept(name, "unreadable value", reason)
 
 
 def _reason(error: Exception) -> str:
-    """Give what the decoder was told, without its word that the bytes are damaged: these are whole."""
+    """Return the cause that the decoder met, without its claim of damaged bytes: they are intact."""
     cause = error.__cause__
     if cause is None or isinstance(cause, ModuleNotFoundError):
         return str(error)

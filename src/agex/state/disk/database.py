@@ -52,7 +52,7 @@ class Database:
         return self._reader is not None
 
     def reading(self) -> AbstractContextManager[sqlite3.Connection]:
-        """Give the connection, in a transaction that sees one moment of the store.
+        """Yield the connection, in a transaction that sees one moment of the store.
 
         Raises:
             StateCorrupt: the file is damaged.
@@ -61,7 +61,7 @@ class Database:
         return self._transaction("BEGIN")
 
     def writing(self) -> AbstractContextManager[sqlite3.Connection]:
-        """Give the connection, in a transaction of the only writer; with an error nothing of it is kept.
+        """Yield the connection, in a transaction of the only writer; an error rolls it back.
 
         Raises:
             StateFull: the disk is full.
@@ -226,7 +226,7 @@ def _in_our_words(error: sqlite3.Error, path: Path) -> StateError:
         return StateError(f"The disk refuses to read or write {path} ({error}).")
     if code == sqlite3.SQLITE_INTERRUPT:
         return StateError(f"An operation on {path} was interrupted.")
-    # What is left are damaged pages, and statements that no longer fit a damaged schema.
+    # The rest are damaged pages, and statements that no longer fit a damaged schema.
     return _damaged(path, error)
 
 

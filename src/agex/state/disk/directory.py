@@ -87,7 +87,7 @@ class Directory:
 
     @contextmanager
     def changing(self, *, mending: bool = False) -> Iterator[tuple[sqlite3.Connection, Meta]]:
-        """Give the connection for one change of the store, and what the store will say of itself after it.
+        """Yield the connection for one change of the store, and the store's own row as it will be after it.
 
         Args:
             mending: the pack may be shorter than it should be.

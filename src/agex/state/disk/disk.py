@@ -112,13 +112,13 @@ class Disk(KVStore):
             return True
 
     def journal(self, recent: Recent | None = None) -> Journal:
-        from agex.state.disk.journal import RowJournal
+        from agex.state.disk.row_journal import RowJournal
 
         return RowJournal(self._directory, recent)
 
     def backup(self, path: str | os.PathLike[str]) -> None:
         """Copy the store to a directory that is not there yet; see `Versioned.backup`."""
-        from agex.state.backup import back_up
+        from agex.state.disk.backup import back_up
 
         back_up(self._directory, Path(path).absolute())
 

@@ -9,9 +9,9 @@ from agex.errors import StateError
 from agex.state.commits.digests import addresses_in
 from agex.state.commits.headers import Header
 from agex.state.disk.directory import Directory
-from agex.state.disk.journal import RowJournal
 from agex.state.disk.refs import Refs
-from agex.state.disk.rows import Place, Rows
+from agex.state.disk.row_journal import RowJournal
+from agex.state.disk.rows import CommitRow, Rows
 
 __all__ = ["check_rows"]
 
@@ -89,7 +89,7 @@ class _Check:
                 if self._db.execute("SELECT 1 FROM chunks WHERE address = ?", (address,)).fetchone() is None:
                     yield f"commit {commit[:12]}: a chunk of {key.decode(errors='replace')!r} is gone"
 
-    def _ancestors(self, place: Place) -> Iterator[str]:
+    def _ancestors(self, place: CommitRow) -> Iterator[str]:
         header: Header = place.header
         for parent in header.parents:
             if self._rows.find(parent) is None:

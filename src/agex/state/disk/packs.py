@@ -101,7 +101,7 @@ class Packs:
         return end
 
     def _cut(self, number: int, end: int) -> None:
-        """Give back what was written in vain, where that can be done: the disk may be full."""
+        """Cut off bytes that were written in vain, where that can be done: the disk may be full."""
         with contextlib.suppress(OSError), self._lock:
             self._file(number, write=True).truncate(end)
 

@@ -11,7 +11,7 @@ import sqlite3
 from typing import TYPE_CHECKING
 
 from agex.state.disk.refs import Kind, Refs
-from agex.state.disk.rows import Place, Rows, put_lineage
+from agex.state.disk.rows import CommitRow, Rows, put_lineage
 
 if TYPE_CHECKING:
     from agex.state.disk.directory import Directory
@@ -44,7 +44,7 @@ def _drop_from(db: sqlite3.Connection, directory: Directory, meta: Meta, first: 
     kinds: tuple[Kind, Kind] = ("branch", "tag")
     for kind in kinds:
         for name, commit in refs.all(kind).items():
-            place: Place | None = rows.place(commit)
+            place: CommitRow | None = rows.place(commit)
             while place is not None and place.seq >= first:
                 parents = place.header.parents
                 place = rows.place(parents[0]) if parents else None

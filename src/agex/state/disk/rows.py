@@ -22,7 +22,7 @@ from agex.state.commits.digests import Digest
 from agex.state.commits.headers import Header
 from agex.state.commits.length_prefixed import are_numbers, unpack
 
-__all__ = ["Lineage", "Place", "Row", "Rows", "put_lineage"]
+__all__ = ["CommitRow", "Lineage", "Row", "Rows", "put_lineage"]
 
 # Queries name the tree they go through: with NOT INDEXED alone, SQLite takes the twin where that is enough.
 _TREES = ("INDEXED BY sqlite_autoindex_rows_1", "INDEXED BY twin")
@@ -44,8 +44,8 @@ WHERE lineage = :lineage AND key >= :low AND key < :high AND seq <= :limit GROUP
 _MANY = 500  # the limit above
 
 
-class Place(NamedTuple):
-    """Where a commit is."""
+class CommitRow(NamedTuple):
+    """The row of a commit: its lineage and its number there."""
 
     hash: str
     lineage: int
@@ -57,7 +57,7 @@ class Place(NamedTuple):
 
     @property
     def header(self) -> Header:
-        """What the commit is made of."""
+        """The header, unpacked."""
         return Header.unpack(self.packed)
 
 
@@ -76,14 +76,14 @@ class Lineage(NamedTuple):
 
 
 class Row(NamedTuple):
-    """What a commit gave a key."""
+    """The payload that a commit gave a key."""
 
     seq: int
     payload: bytes | None
 
 
-class Held(NamedTuple):
-    """Where the row is that holds a key."""
+class RowAddress(NamedTuple):
+    """The lineage and number of the row that holds a key."""
 
     lineage: int
     seq: int
@@ -96,7 +96,7 @@ class Rows:
         self._db = db
         self._digest = digest
 
-    def find(self, commit: str) -> Place | None:
+    def find(self, commit: str) -> CommitRow | None:
         """Return where a commit is; None if it is not there."""
         try:
             wanted = bytes.fromhex(commit)
@@ -113,12 +113,12 @@ class Rows:
                 seq, lineage, known
             ):
                 raise StateCorrupt(f"Commit {commit[:12]} is damaged: its place in the store is not its own.")
-            return Place(commit, lineage, seq, known, header)
+            return CommitRow(commit, lineage, seq, known, header)
         if found and len(wanted) == 32:
             raise StateCorrupt(f"Commit {commit[:12]} is damaged: its record does not match its hash.")
         return None
 
-    def place(self, commit: str) -> Place:
+    def place(self, commit: str) -> CommitRow:
         """Return where a commit is.
 
         Raises:
@@ -129,7 +129,7 @@ class Rows:
             raise StateError(f"There is no commit {commit[:12]!r} in this store.")
         return place
 
-    def place_at(self, seq: int) -> Place:
+    def place_at(self, seq: int) -> CommitRow:
         """Return the commit of a number.
 
         Raises:
@@ -154,7 +154,7 @@ class Rows:
             raise StateCorrupt("A line of commits is damaged.")
         return Lineage(*row[:-1])
 
-    def line(self, place: Place) -> Iterator[tuple[int, int]]:
+    def line(self, place: CommitRow) -> Iterator[tuple[int, int]]:
         """Yield the lineages that a commit's look-ups go through, and the last seq that counts in each."""
         number, limit, before = place.lineage, place.seq, None
         while True:
@@ -166,7 +166,7 @@ class Rows:
                 return
             number, limit, before = lineage.parent, lineage.fork, lineage.depth
 
-    def get(self, place: Place, key: bytes) -> bytes | None:
+    def get(self, place: CommitRow, key: bytes) -> bytes | None:
         """Return what a key holds at a commit; None where it holds nothing."""
         for lineage, limit in self.line(place):
             row = self._db.execute(
@@ -190,15 +190,15 @@ class Rows:
                 return self._believed(key, seq, gone, payload, check)
         return None
 
-    def given(self, place: Place, key: bytes) -> bytes | None:
+    def given(self, place: CommitRow, key: bytes) -> bytes | None:
         """Return what this very commit gave a key; None where it took it away.
 
         Raises:
             StateCorrupt: its row is gone.
         """
-        return self._exactly(key, Held(place.lineage, place.seq))
+        return self._exactly(key, RowAddress(place.lineage, place.seq))
 
-    def _exactly(self, key: bytes, held: Held) -> bytes | None:
+    def _exactly(self, key: bytes, held: RowAddress) -> bytes | None:
         row = self._db.execute(
             'SELECT seq, gone, payload, "check" FROM rows INDEXED BY sqlite_autoindex_rows_1 '
             "WHERE lineage = ? AND key = ? AND seq = ?",
@@ -208,9 +208,9 @@ class Rows:
             raise _damaged(key)
         return self._believed(key, *row)
 
-    def keys(self, place: Place, prefix: bytes) -> dict[bytes, Held]:
+    def keys(self, place: CommitRow, prefix: bytes) -> dict[bytes, RowAddress]:
         """Return each key with a prefix at a commit, sorted, and the row that holds it."""
-        found: dict[bytes, Held | None] = {}
+        found: dict[bytes, RowAddress | None] = {}
         for lineage, limit in self.line(place):
             known = place.known if limit == place.seq else self.place_at(limit).known
             whole = not prefix or known < _MANY  # of so few all are looked at, to see that none is missing
@@ -224,7 +224,7 @@ class Rows:
             if skipped is not None:
                 raise _damaged(skipped)
             here = {
-                key: None if gone else Held(lineage, seq)
+                key: None if gone else RowAddress(lineage, seq)
                 for key, seq, gone, _ in rows
                 if key.startswith(prefix)
             }
@@ -260,7 +260,7 @@ class Rows:
             return [step for step in steps if step[1] is not None]  # without keys that came later
         return self._db.execute(_ROW_BY_ROW.format(tree), bounds).fetchall()
 
-    def all(self, place: Place, prefix: bytes) -> dict[bytes, bytes]:
+    def all(self, place: CommitRow, prefix: bytes) -> dict[bytes, bytes]:
         """Return each key with a prefix at a commit, sorted, and what it holds."""
         found: dict[bytes, bytes] = {}
         for key, held in self.keys(place, prefix).items():
@@ -270,7 +270,7 @@ class Rows:
             found[key] = payload
         return found
 
-    def body(self, place: Place) -> dict[bytes, bytes]:
+    def body(self, place: CommitRow) -> dict[bytes, bytes]:
         """Return the keys that a commit changed, with digests of what it gave; empty for what it took."""
         row = self._db.execute("SELECT body FROM commits WHERE seq = ?", (place.seq,)).fetchone()
         if row is None or not isinstance(row[0], bytes) or self._digest(row[0]) != place.header.content:
@@ -278,7 +278,7 @@ class Rows:
         fields = unpack(row[0])
         return dict(zip(fields[::2], fields[1::2], strict=True))
 
-    def events(self, place: Place) -> list[bytes]:
+    def events(self, place: CommitRow) -> list[bytes]:
         """Return the events of a commit."""
         row = self._db.execute("SELECT events FROM commits WHERE seq = ?", (place.seq,)).fetchone()
         if row is None or not isinstance(row[0], bytes):

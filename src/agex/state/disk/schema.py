@@ -73,7 +73,7 @@ def _tables(db: sqlite3.Connection, most: int) -> list[tuple[object, ...]]:
 
 @dataclass
 class Meta:
-    """What the store says of itself; one row, changed by every change."""
+    """The store's own row, which every change rewrites."""
 
     generation: int
     """How many changes there were. A commit's place in the store is its generation."""

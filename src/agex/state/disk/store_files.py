@@ -1,7 +1,7 @@
 """The files of a store's directory: that they are files of its own, and stay where they were.
 
 A store may come from a stranger, and be moved, deleted or put in another's place while it is open.
-SQLite's own files are only looked at here: whoever opens and closes one takes away the locks that
+SQLite's own files are only looked at here: a process that opens and closes one takes away the locks that
 SQLite holds on it in this process.
 
 Reference: SQLite, How To Corrupt An SQLite Database File, section 2.2.

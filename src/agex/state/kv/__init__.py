@@ -2,7 +2,7 @@
 
 `KVStore` is the interface to implement for a database of your own; ``agex.testing.check_kvstore`` proves
 one. In order: the interface (`store`), stores in this process (`memory`, `cache`), and the parts of a history
-in any store: content-addressed `objects`, the tree of keys (`keytree`), the `journal`, writers beside a
+in any store: content-addressed `objects`, the tree of keys (`keytree`), the `kv_journal`, writers beside a
 collector (`pins`), `fsck` and `gc`.
 """
 

@@ -72,7 +72,7 @@ def collect(
     marks = _Marks(header, objects, tree)
     marks.add(heads())
     commits = chunks = size = 0
-    # Commits go first: whoever builds on one after it is gone is told so, and one that somebody
+    # Commits go first: a writer that builds on one after it is gone is told so, and one that somebody
     # builds on now keeps all that it holds.
     unmarked = [key for key in store.keys(CONTENT) if key not in marks.keys]
     for part in _slices(sorted(unmarked, key=lambda key: not key.startswith(_COMMITS))):

@@ -49,7 +49,7 @@ class Pins:
                 self._store.set_many(new)
             yield all(key in self._store for key in others)
         finally:
-            # What was done in the block is done. A pin that stays is taken for abandoned after a while.
+            # The work of the block is done. A pin that stays is taken for abandoned after a while.
             with suppress(StateError):
                 self._store.remove(pin)
 

@@ -1,4 +1,4 @@
-"""What a store of bytes can do. Implement it, and `Versioned` runs on your database.
+"""The interface of a store of bytes. Implement it, and `Versioned` runs on your database.
 
 `agex.testing.check_kvstore` proves an implementation.
 """
@@ -39,7 +39,7 @@ class KVStore(abc.ABC):
 
     @abc.abstractmethod
     def set(self, key: str, value: bytes) -> None:
-        """Give a key a value, whatever it had."""
+        """Set the value of a key."""
 
     @abc.abstractmethod
     def get_many(self, keys: Iterable[str]) -> dict[str, bytes]:
@@ -47,7 +47,7 @@ class KVStore(abc.ABC):
 
     @abc.abstractmethod
     def set_many(self, items: Mapping[str, bytes]) -> None:
-        """Give each key its value. A reader beside it may see some of them only."""
+        """Set the value of each key. A reader beside it may see some of them only."""
 
     @abc.abstractmethod
     def remove(self, key: str) -> None:
@@ -69,7 +69,7 @@ class KVStore(abc.ABC):
 
     @abc.abstractmethod
     def cas(self, key: str, value: bytes, expected: bytes | None) -> bool:
-        """Give a key a value if it has the expected one (None: if there is none), in one step.
+        """Set the value of a key if it has the expected one (None: if there is none), in one step.
 
         Of any number of threads, processes and machines that expect the same value, one gets True.
 
@@ -92,7 +92,7 @@ class KVStore(abc.ABC):
         Args:
             recent: where checked content is kept in memory; a `Cache` before the store gives it.
         """
-        from agex.state.kv.journal import KVJournal
+        from agex.state.kv.kv_journal import KVJournal
 
         return KVJournal(self, recent)
 

@@ -9,10 +9,10 @@ from typing import Any
 
 from agex import values
 from agex.errors import StateConflict, StateError
-from agex.state.base import View
 from agex.state.working.stored_variables import CACHE, is_import
 from agex.state.working.tracked_files import FileSpace
 from agex.state.working.variables import Change
+from agex.state.working.view import View
 from agex.state.working.working_copy import GONE, Line, Mark, overlap, put
 
 __all__ = ["LineView", "Tasks"]
@@ -144,7 +144,7 @@ class Tasks:
     it; once another task's commit is the head, it goes on with a line of its own.
 
     Args:
-        lock: held by whoever reads or changes any of it.
+        lock: held while any of it is read or changed.
         files: of the state; tasks share them.
         commit: commits what a task did.
         write: commits a change of the host's line that no task did.
@@ -237,7 +237,7 @@ class Tasks:
         line.writes.note(name, party)
 
     def is_alone(self, line: Line) -> bool:
-        """Return whether a line is the host's and no task is on another one."""
+        """Return whether a line is that of the host, and no task is on another one."""
         return line is self.host and all(view.line is line for view in self._views())
 
     def clash(self, line: Line, marks: set[Mark]) -> set[Mark]:
@@ -254,7 +254,7 @@ class Tasks:
         return line.marks(line.variables.change())
 
     def tell(self, line: Line, marks: set[Mark], change: Change, commit: str | None) -> None:
-        """Tell all other lines what a commit of one changed, and wrote."""
+        """Pass on to all other lines what a commit of one changed and wrote."""
         for other in self.lines():
             if other is not line and other is not self.host:
                 other.told(marks)
@@ -271,7 +271,7 @@ class Tasks:
         self.host = Line(self.host.variables.at(head))
 
     def moved(self, old: str | None, new: str) -> None:
-        """Tell the tasks that the state stands on another commit."""
+        """Let the tasks know that the state stands on another commit."""
         lines = {id(view.line): view.line for view in self._views()}
         marks = self._touched(old, new) if lines else set()
         for line in lines.values():

@@ -41,7 +41,7 @@ def name_of(key: str) -> str | None:
 
 
 def is_import(name: str) -> bool:
-    """Tell whether a name stands for an import, not for a variable."""
+    """Return whether a name stands for an import, not for a variable."""
     return name.startswith(IMPORT)
 
 
@@ -66,7 +66,7 @@ def names_at(journal: Journal, commit: str | None, prefix: str) -> list[str]:
 
 @dataclass
 class Codec:
-    """What encoding and decoding need from outside."""
+    """The settings of encoding and decoding: allowed classes, and the codec of guest code."""
 
     allow: values.Allow
     guest: values.GuestCode | None = None

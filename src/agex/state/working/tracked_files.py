@@ -51,12 +51,12 @@ class FileEntry:
 
 @dataclass
 class FileChange:
-    """What a commit has to write of the files."""
+    """The part of a commit that concerns files."""
 
     payloads: dict[str, bytes | None] = field(default_factory=dict)
     chunks: dict[bytes, memoryview] = field(default_factory=dict)
     entries: dict[str, FileEntry] = field(default_factory=dict)
-    """What will be stored, by path."""
+    """Entries as they will be stored, by path."""
     gone: frozenset[str] = frozenset()
     contents: dict[str, bytes] = field(default_factory=dict)
     """The bytes that were written, by path: these very objects."""
@@ -68,7 +68,7 @@ def path_of(key: str) -> str | None:
 
 
 def same_content(one: bytes | None, other: bytes | None) -> bool:
-    """Tell whether two payloads hold the same bytes, whenever they were written."""
+    """Return whether two payloads hold the same bytes, whenever they were written."""
     if one is None or other is None:
         return one is other
     return unpack(one)[3:] == unpack(other)[3:]
@@ -232,7 +232,7 @@ class FileSpace(MutableMapping[str, bytes]):
             self.version += 1
 
     def move(self, old: str, new: str) -> None:
-        """Give a file or directory another path, at which nothing is; its bytes are not read."""
+        """Move a file or directory to a free path; its bytes are not read."""
         with self._lock:
             entry = self._know()[old]
             content = self._fresh.get(old)

@@ -41,8 +41,8 @@ _ATOMS = frozenset({type(None), bool, int, float, complex, str, bytes})
 
 
 @dataclass(frozen=True)
-class _Held:
-    """What is stored of a group whose objects are live."""
+class _StoredGroup:
+    """The stored form of a group whose objects are live."""
 
     names: tuple[str, ...]
     fingerprint: values.Fingerprint
@@ -51,19 +51,19 @@ class _Held:
     passing: bool
     """Whether it is read anew once a task is over: something in it is not kept, or is made by each task."""
 
-    def beside(self) -> _Held:
+    def beside(self) -> _StoredGroup:
         """Return the same for a commit that may hold the group in another form."""
         return replace(self, recipe=None)
 
 
 @dataclass
 class Change:
-    """What a commit has to write."""
+    """The variables that a commit has to write."""
 
     payloads: dict[str, bytes | None] = field(default_factory=dict)
     chunks: dict[bytes, memoryview] = field(default_factory=dict)
-    held: dict[str, _Held] = field(default_factory=dict)
-    """What will be stored of the groups that changed, by name."""
+    held: dict[str, _StoredGroup] = field(default_factory=dict)
+    """The new stored form of each group that changed, by name."""
     gone: set[str] = field(default_factory=set)
 
     def names(self) -> set[str]:
@@ -88,7 +88,7 @@ class Variables:
         self._live: dict[str, Any] = {}
         self._packed: WeakValueDictionary[str, values.Group] = WeakValueDictionary()
         """Groups that somebody has as they were packed: variables that share objects are of one group."""
-        self._held: dict[str, _Held] = {}
+        self._held: dict[str, _StoredGroup] = {}
         self._sketched: tuple[tuple[str | None, str], dict[str, Any]] | None = None
         """The group that was shown last, and where it is stored: its variables are shown one by one."""
         self._bound: set[str] = set()
@@ -157,7 +157,7 @@ class Variables:
     def _part(self, name: str) -> None:
         """Load what shares objects with a value that goes: it is stored without it from now on.
 
-        What cannot be read stays as it is stored: whoever gives up one variable is not asked for the others.
+        An unreadable value stays as it is stored: giving up one variable must not demand the others.
         """
         if name in self._live or name in self._gone:
             return
@@ -213,7 +213,7 @@ class Variables:
         return values.Packed(group, name)
 
     def sketch(self, name: str) -> Any:
-        """Return a variable to be shown: where it is stored, it is made with none of the guest's code run.
+        """Return a variable to be shown; a stored one is decoded without running guest code.
 
         Raises:
             KeyError: there is no such variable.
@@ -236,7 +236,7 @@ class Variables:
         return self._sketched[1][name]
 
     def is_live(self, name: str) -> bool:
-        """Tell whether the object itself is here."""
+        """Return whether the object itself is here."""
         return name in self._live
 
     def _load(self, name: str) -> bool:
@@ -258,7 +258,9 @@ class Variables:
         """Remember how loaded objects look, to see later whether they were changed."""
         for group in self._encode(objects):
             same = group.names == stored.names and group.stream == stored.stream
-            held = _Held(group.names, values.fingerprint(group), recipe if same else None, _is_passing(group))
+            held = _StoredGroup(
+                group.names, values.fingerprint(group), recipe if same else None, _is_passing(group)
+            )
             self._held.update(dict.fromkeys(group.names, held))
             if group.names != stored.names:
                 self._bound |= set(group.names)  # stored together, but sharing nothing any more
@@ -305,7 +307,7 @@ class Variables:
         return change
 
     def _is_to_go(self, name: str) -> bool:
-        """Tell whether something is stored of a variable that is given up, be it damaged."""
+        """Return whether something is stored of a variable that is given up, be it damaged."""
         return self._given_up(name) != b""
 
     def _given_up(self, name: str) -> bytes | None:
@@ -346,7 +348,7 @@ class Variables:
         change.payloads.update({key_of(name): payload for name, payload in new.items()})
         if first in new:
             change.chunks.update(cut.chunks)
-        held = _Held(group.names, now, cut.recipe, _is_passing(group))
+        held = _StoredGroup(group.names, now, cut.recipe, _is_passing(group))
         change.held.update(dict.fromkeys(group.names, held))
 
     def _stored(self, name: str) -> bytes | None:

@@ -13,9 +13,9 @@ from typing import Any, TypeAlias
 
 from agex import values
 from agex.state.commits.unreadable_values import Unreadable
-from agex.state.working.last_writers import Writes
 from agex.state.working.stored_variables import CACHE
 from agex.state.working.variables import Change, Variables
+from agex.state.working.view import Writes
 
 __all__ = ["GONE", "Line", "Mark", "overlap", "put", "shown_mark", "whole"]
 
@@ -52,7 +52,7 @@ class Line:
         self.is_merged = False
         """Whether it wrote onto a commit of another line: what is stored may be grouped otherwise."""
         self._given: dict[str, Any] = {}
-        """What the host bound, had not committed, and a task on its line bound anew."""
+        """Uncommitted values of the host that a task on its line bound anew."""
         self._looks: dict[Any, Any] | None = None
         """How the keys of the cache looked at the last commit; None where it is what the commit has."""
 

@@ -1,4 +1,4 @@
-"""The declaration of a task that an agent's code wrote, as a plain function of the host's.
+"""The declaration of a task that guest code wrote, as a plain host function.
 
 Declaring a task evaluates annotations, shows defaults and reads examples. What the code of an
 agent says there is taken over only where it is plain: nothing of it is evaluated, and no object
@@ -17,7 +17,7 @@ from contextlib import suppress
 from typing import Any
 
 from agex._interpreter.type_slots import module_of
-from agex.agent.loop.observation import exact
+from agex.agent.rendering.output_text import exact
 from agex.errors import DefinitionError
 from agex.isolation.rpc.declarations import ALIASES, ATOMS, Declaration
 
@@ -34,7 +34,7 @@ _SPECIAL = (Any, typing.Callable, typing.Literal, typing.Union, typing.Optional,
 
 
 def stub_of(written: Declaration, may_be_named: Callable[[type], bool]) -> types.FunctionType:
-    """Return an empty function of the host's with a name, parameters, annotations and a docstring.
+    """Return an empty host function with a name, parameters, annotations and a docstring.
 
     Args:
         written: by an agent's code.
@@ -63,7 +63,7 @@ def stub_of(written: Declaration, may_be_named: Callable[[type], bool]) -> types
 def passed_on(
     function: types.FunctionType, written: Declaration, may_be_named: Callable[[type], bool]
 ) -> types.FunctionType:
-    """Return a function of the host's that calls one an agent's code wrote, and shows what is plain of it."""
+    """Return a host function that calls a guest function, and shows the plain part of its signature."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
         return function(*args, **kwargs)

@@ -102,7 +102,7 @@ def _copy(directory: Directory, to: Path) -> None:
 
 @contextmanager
 def _opened(packs: Packs) -> Iterator[dict[int, int]]:
-    """Open all packs; give their descriptors."""
+    """Open all packs; yield their descriptors by number."""
     opened: dict[int, int] = {}
     try:
         for number in packs.numbers():

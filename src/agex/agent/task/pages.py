@@ -1,4 +1,4 @@
-"""What there is to see of runs, agents and tasks."""
+"""The pages that show runs and tasks."""
 
 from __future__ import annotations
 
@@ -7,20 +7,18 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from agex.agent.loop.events import ActionEvent, SuccessEvent
+from agex.agent.call.events import ActionEvent, SuccessEvent
 from agex.agent.prompt.listing import signature_text
-from agex.agent.views.value_view import exhibits
-from agex.display import Code, Fold, Page, Part, Table, Text, Tone, cut
+from agex.agent.rendering.value_view import exhibits
+from agex.display import Code, Fold, Page, Part, Text, Tone
 from agex.errors import TaskClarify
 
 if TYPE_CHECKING:
-    from agex.agent.agent import Agent
-    from agex.agent.registration import Registration
-    from agex.agent.task.invocation import Definition
+    from agex.agent.call.terms import Definition
     from agex.agent.task.run import Run
     from agex.models.base import Usage
 
-__all__ = ["agent_page", "run_facts", "run_page", "task_page"]
+__all__ = ["run_facts", "run_page", "task_page"]
 
 DOC_CHARS = 200
 """Of what a registration is for."""
@@ -31,7 +29,7 @@ PRIMER_CHARS = 2_000
 
 
 def run_facts(run: Run[Any]) -> Iterator[str]:
-    """Give in a few words each how it stands and what it took."""
+    """Yield how a run stands and what it took, in a few words each."""
     yield _how(run)
     yield _counted(run.turns, "turn")
     yield from _spent(run.usage)
@@ -90,72 +88,6 @@ def _spent(usage: Usage) -> Iterator[str]:
 
 def _counted(number: int, thing: str) -> str:
     return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
-
-
-# -- agents --------------------------------------------------------------------------------------
-
-
-def agent_page(agent: Agent) -> Page:
-    """Show an agent: what it thinks with, its limits, and what its code may use."""
-    return Page(title=agent.name, facts=("agent",), parts=tuple(_agent_parts(agent)))
-
-
-def _agent_parts(agent: Agent) -> Iterator[Part]:
-    yield Table(rows=tuple(_settings(agent)))
-    if agent.primer:
-        yield Text(text=cut(agent.primer, PRIMER_CHARS), label="primer")
-    if agent.registrations:
-        yield Table(
-            head=("name", "kind", "shown", "what for"),
-            rows=[_registration(one) for one in agent.registrations],
-            label="its code may use",
-        )
-
-
-def _settings(agent: Agent) -> Iterator[tuple[str, str]]:
-    yield "model", _model(agent.model)
-    yield "code runs", "in this process" if agent.isolation == "none" else f"at level {agent.isolation!r}"
-    yield "state", "none" if agent.state is None else repr(agent.state)
-    yield "limits", ", ".join(_limits(agent))
-    if agent.budget is not None:
-        yield "budget", ", ".join(_budget(agent))
-
-
-def _model(model: object) -> str:
-    """Name a model; what else is in it may be a key."""
-    if model is None:
-        return "what the environment offers"
-    if type(model) is str:
-        return model
-    name = (
-        getattr(model, "name", None) or getattr(model, "model_name", None) or getattr(model, "__name__", None)
-    )
-    return f"{type(model).__name__} {name}" if type(name) is str else type(model).__name__
-
-
-def _limits(agent: Agent) -> Iterator[str]:
-    yield _counted(agent.max_iterations, "turn")
-    yield f"{agent.timeout_seconds:g} s an action"
-    if agent.max_memory_mb is not None:
-        yield f"{agent.max_memory_mb:,} MB"
-    if agent.max_open_files is not None:
-        yield f"{agent.max_open_files:,} open files"
-    yield f"{agent.max_output_chars:,} characters of output"
-
-
-def _budget(agent: Agent) -> Iterator[str]:
-    assert agent.budget is not None
-    limits = (
-        (agent.budget.tokens, "{:,} tokens"),
-        (agent.budget.usd, "${:g}"),
-        (agent.budget.seconds, "{:g} s"),
-        (agent.budget.calls, "{:,} requests"),
-    )
-    return (form.format(limit) for limit, form in limits if limit is not None)
-
-
-def _registration(one: Registration) -> tuple[str, str, str, str]:
-    return one.name, one.kind, one.visibility, one.doc[:DOC_CHARS].partition("\n")[0]
 
 
 # -- tasks ---------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Errors of the host's own code, which an agent's code called: told to the host as they happen.
+"""Errors of host functions that guest code called: reported to the host as they happen.
 
 The agent's code gets the error, as from any call. But it may be a mistake that only the host can put
 right, so the host is told too: by the log, with the traceback, by an event, and as the cause of the
@@ -12,24 +12,20 @@ import traceback
 from collections.abc import Callable, Iterator
 from functools import partial
 from types import FrameType, FunctionType, TracebackType
-from typing import TYPE_CHECKING
+from typing import Any
 
-from agex.agent.loop.events import ErrorEvent, Event
-from agex.agent.task.call import Call, current_call, host_time
+from agex.agent.call.call import Call, current_call, host_time
 from agex.contract import holds_guests
 from agex.contract.realtype import class_attribute, class_name, own_attributes
 from agex.errors import CheckError, InputError, TaskError
 from agex.host_texts import HostTexts
 
-if TYPE_CHECKING:
-    from agex.agent.loop.loop import Plan
-
-__all__ = ["LOGGER", "fault_events", "is_of_guest", "message_of", "note_fault", "noting", "tell_host"]
+__all__ = ["LOGGER", "faults", "is_of_guest", "message_of", "note_fault", "noting", "tell_host"]
 
 LOGGER = logging.getLogger("agex")
 
 _WORKERS = "agex.isolation.rpc.guest_functions"
-"""The module by which the host calls a function of a guest that is elsewhere."""
+"""The module by which the host calls a guest function in a worker."""
 
 
 def noting(name: str) -> Callable[[Exception], None]:
@@ -38,10 +34,10 @@ def noting(name: str) -> Callable[[Exception], None]:
 
 
 def note_fault(name: str, error: Exception, call: Call | None = None) -> None:
-    """Tell the host that its function *name* raised an error while an agent's code called it.
+    """Report to the host that its function *name* raised an error while guest code called it.
 
-    Not told: a failure of another task, arguments that the function does not take, and what the agent's
-    own code raised, which the function called.
+    Not reported: a failure of another task, arguments that the function does not take, and errors of
+    guest code that the function called.
     """
     call = call or current_call()
     if call is None or isinstance(error, TaskError | InputError | CheckError):
@@ -65,23 +61,21 @@ def tell_host(who: str, error: BaseException) -> None:
         )
 
 
-def fault_events(plan: Plan, call: Call, turn: int) -> Iterator[Event]:
-    """Return the events of what went wrong in the host's code during an action."""
+def faults(call: Call) -> Iterator[dict[str, Any]]:
+    """Yield the fields of an `ErrorEvent` for each error of the host during an action."""
     for name, error in call.take_faults():
         is_last = isinstance(error, CheckError)
         message = str(error) if is_last else f"{name} raised {type(error).__name__}: {message_of(error)}"
-        yield plan.event(
-            ErrorEvent,
-            turn,
-            message=message,
-            error=type(error).__name__,
-            recoverable=not is_last,
-            traceback=_traceback_of(error.__cause__ if is_last else error) or message,
-        ).event
+        yield {
+            "message": message,
+            "error": type(error).__name__,
+            "recoverable": not is_last,
+            "traceback": _traceback_of(error.__cause__ if is_last else error) or message,
+        }
 
 
 def message_of(error: BaseException) -> str:
-    """Return what an error says; of one that takes too long to say it, fails or is the agent's, its class."""
+    """Return the message of an error; the class of one that takes too long, fails or is of guest code."""
     if _is_plain(error):
         return str(error)
     text = None if holds_guests(error) else HostTexts().of(error, str)
@@ -89,9 +83,9 @@ def message_of(error: BaseException) -> str:
 
 
 def _traceback_of(error: BaseException | None) -> str | None:
-    """Return an error with its frames and its causes; None where one of them does not say what it is.
+    """Return an error with its frames and its causes; None where one of them has no readable text.
 
-    The causes are left out where one is an error of the agent's.
+    The causes are left out where one is an error of guest code.
     """
     if error is None or (holds_guests(error) and not _is_plain(error)):
         return None
@@ -138,7 +132,7 @@ def _chain(error: BaseException) -> list[BaseException]:
 
 
 def is_of_guest(error: BaseException) -> bool:
-    """Return whether code of a guest raised an error, here or in a worker."""
+    """Return whether guest code raised an error, here or in a worker."""
     return any("check!" in f.f_builtins or f.f_globals.get("__name__") == _WORKERS for f in _frames(error))
 
 

@@ -1,7 +1,7 @@
-"""What an agent can look at: pictures and figures, as the encoded images that a model is shown.
+"""Pictures and figures as the encoded images that a model is shown.
 
-A picture is drawn where the agent's code runs, under its limits and behind its wall: a figure
-may hold functions of the agent's own. Only a plotly figure, which another program draws, goes
+A picture is drawn where the agent's code runs, under its limits and behind its audit hook: a figure
+may hold guest functions. Only a plotly figure, which another program draws, goes
 there as plain JSON.
 """
 
@@ -32,7 +32,7 @@ DPI = 100
 _MAGIC = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif"}
 
 HostTime = Callable[[], AbstractContextManager[object]]
-"""Opens a stretch of the host's own time, outside the agent's limits and wall."""
+"""Opens a stretch of host time, outside the limits and the audit hook of guest code."""
 
 
 def encoded(thing: Any, host_time: HostTime) -> Image:
@@ -50,7 +50,7 @@ def encoded(thing: Any, host_time: HostTime) -> Image:
     """
     kind = type(thing)
     if issubclass(kind, bytes | bytearray | memoryview):
-        return _checked(bytes(memoryview(thing)))  # bytes() would give what a class of the agent's says
+        return _checked(bytes(memoryview(thing)))  # bytes() would give what a guest class says
     for module, name, draw in _DRAWN:
         if is_made_of(kind, module, name):
             return draw(thing, host_time)
@@ -63,7 +63,7 @@ def encoded(thing: Any, host_time: HostTime) -> Image:
 def pictures_of(values: Mapping[str, Any], host_time: HostTime) -> tuple[list[str], tuple[Image, ...]]:
     """Return which of some inputs are pictures by their type, and those pictures, the first few of them.
 
-    One of a class that an agent wrote is none: this is the host's time, and its methods are the agent's code.
+    One of a guest class is none: its methods are guest code, and this runs with the powers of the host.
     """
     given = [
         name
@@ -107,7 +107,7 @@ def _pil(picture: Any, host_time: HostTime) -> Image:
 
 
 def _is_plain(value: Any) -> bool:
-    """Tell whether what stands beside the pixels is data: Pillow asks it, and it may be an agent's object."""
+    """Return whether a value beside the pixels is plain data; Pillow would call a guest object there."""
     parts = value if type(value) is tuple else (value,)
     return all(type(part) in {int, float, bytes, str} for part in parts)
 
@@ -161,4 +161,4 @@ _DRAWN: tuple[tuple[str, str, Callable[[Any, HostTime], Image]], ...] = (
     ("matplotlib.axes", "Axes", _axes),
     ("plotly.basedatatypes", "BaseFigure", _plotly),
 )
-"""What is drawn, by the class it is made from."""
+"""The drawing function of each class."""

@@ -122,7 +122,7 @@ def _may_say(source: str, name: str) -> bool:
 
 
 def _parsed(source: str) -> ast.Module | None:
-    """Return the syntax tree; None for what is no program, of which whoever runs it says why."""
+    """Return the syntax tree; None for what is no program: running it then says why."""
     try:
         return parsing.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):

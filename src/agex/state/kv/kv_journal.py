@@ -8,7 +8,7 @@ from agex.errors import StateConflict, StateCorrupt, StateError, StateFull
 from agex.state.commits.digests import Digest, new_digest, open_digest
 from agex.state.commits.draft_checks import Unsure, choose, named_chunks, no_tag
 from agex.state.commits.headers import Header
-from agex.state.commits.journal import Collected, Draft, HeadMoved, Record
+from agex.state.commits.journal import Collected, CommitInfo, Draft, HeadMoved
 from agex.state.commits.length_prefixed import pack, unpack
 from agex.state.commits.lru import Recent
 from agex.state.kv.keytree import EMPTY, KeyTree
@@ -187,11 +187,11 @@ class KVJournal:
         """Return the keys at a commit; see `Journal`."""
         return list(self._entries(commit, prefix))
 
-    def record(self, commit: str) -> Record:
+    def record(self, commit: str) -> CommitInfo:
         """Return a commit; see `Journal`."""
         return self._header(commit).record(commit)
 
-    def history(self, commit: str) -> Iterator[Record]:
+    def history(self, commit: str) -> Iterator[CommitInfo]:
         """Yield a commit and those before it; see `Journal`."""
         following: str | None = commit
         while following is not None:

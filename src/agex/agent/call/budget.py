@@ -1,4 +1,4 @@
-"""What a task may spend, with everything it calls."""
+"""The budget of a task with everything it calls, and the ledger of what is spent."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Ledger:
 
     @property
     def used(self) -> Usage:
-        """What this call and all below it have used so far."""
+        """Usage of this call and all below it so far."""
         with self._lock:
             return self._used
 

@@ -1,4 +1,4 @@
-"""What happens in a task, as records that go to JSON and back.
+"""Events of a task, as records that go to JSON and back.
 
 Every event names its agent, task, run and turn. Values (inputs, results) stay the live
 objects in memory; in JSON they are themselves where they are small plain data, else a
@@ -55,7 +55,7 @@ REPR_CHARS = 80
 """Of one field, in ``repr(event)``."""
 
 _FENCED = re.compile(r"^(```|~~~).*?^\1[ \t]*$\n?", re.DOTALL | re.MULTILINE)
-"""What of an answer without tool calls is shown as its actions."""
+"""Fenced blocks of an answer without tool calls: they are shown as its actions."""
 
 
 class _TooLarge(Exception):
@@ -225,9 +225,9 @@ class ActionEvent(_Event):
 
     type: Literal["action"] = "action"
     actions: tuple[Action, ...] = ()
-    """What it wants done, in order."""
+    """The actions it asked for, in order."""
     text: str = ""
-    """What it said beside the actions."""
+    """The text beside the actions."""
     truncated: bool = False
     """The answer was cut, so nothing of it is executed."""
     usage: Usage = Field(default_factory=Usage)
@@ -254,7 +254,7 @@ class ActionEvent(_Event):
 
 
 class OutputEvent(_Event):
-    """What the model is shown of an action's effect."""
+    """The effect of an action, as the model is shown it."""
 
     type: Literal["output"] = "output"
     text: str = ""
@@ -291,7 +291,7 @@ class SuccessEvent(_Event):
         return preview(self.result, PREVIEW_CHARS)
 
     def _parts(self) -> Iterator[Part]:
-        from agex.agent.views.value_view import exhibits
+        from agex.agent.rendering.value_view import exhibits
 
         yield from exhibits(self.result)
 
@@ -344,7 +344,7 @@ class CancelledEvent(_Said):
 
 
 class ErrorEvent(_Said):
-    """Something outside the agent's code went wrong: a model request, a limit, the setup, the host's code."""
+    """Something outside guest code went wrong: a model request, a limit, the setup, a host function."""
 
     type: Literal["error"] = "error"
     tone: ClassVar[Tone] = "bad"
@@ -353,7 +353,7 @@ class ErrorEvent(_Said):
     recoverable: bool = False
     """Whether the task goes on."""
     traceback: str = ""
-    """Of an error of the host's own code: its traceback."""
+    """The traceback of an error in a host function."""
 
     def _facts(self) -> Iterator[str]:
         yield self.error

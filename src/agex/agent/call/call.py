@@ -15,16 +15,15 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from agex._interpreter.threads import off_loop
-from agex.agent.loop.budget import Budget, Ledger
-from agex.agent.loop.events import Event
+from agex.agent.call.budget import Budget, Ledger
+from agex.agent.call.events import Event
 from agex.errors import CheckError, DefinitionError, TaskCancelled
 from agex.models.surrogates import Joined
 
 if TYPE_CHECKING:
-    from agex.agent.agent import Agent
     from agex.isolation import GuestSession
     from agex.state import State
-    from agex.state.base import View
+    from agex.state.working.view import View
 
 __all__ = [
     "Call",
@@ -61,7 +60,7 @@ OnToken: TypeAlias = Callable[[Token], None]
 """Told each piece of text, perhaps in another thread."""
 
 MOST_FAULTS = 20
-"""Errors of the host's own code that are told of one action."""
+"""Errors of host functions that are reported of one action."""
 MOST_NESTED = 50
 """Tasks in tasks: each takes a part of the interpreter's stack, which holds about sixty."""
 
@@ -100,7 +99,7 @@ def sharing(budget: Budget | None = None) -> Iterator[Ledger]:
 
 
 def host_time(call: Call | None) -> AbstractContextManager[None]:
-    """Let the clock of a call's action stand still while the host works, with the host's own powers."""
+    """Stop the clock of a call's action while the host works, with the powers of the host."""
     session = call.session if call is not None else None
     return session.paused() if session is not None else nullcontext()
 
@@ -117,8 +116,7 @@ class Call:
         commit: the last commit of this call, where the state has commits.
         loop: the event loop of an async task.
         watchers: called after each event, in whatever thread it happens.
-        fault: the last error that a function of the host's raised when this code or that of a task below
-            called it.
+        fault: the last error that a host function raised when this code or that of a task below called it.
         withdrawn: whether the caller has cancelled it.
     """
 
@@ -126,7 +124,7 @@ class Call:
         self,
         *,
         ledger: Ledger,
-        agent: Agent | None = None,
+        agent: object = None,
         parent: Call | None = None,
         state: State | None = None,
         on_event: OnEvent | None = None,
@@ -157,7 +155,7 @@ class Call:
 
     @contextmanager
     def entered(self) -> Iterator[None]:
-        """Make this the current call, on the host's time and not on the caller's action's."""
+        """Make this the current call; its time does not count for the action of the caller."""
         token = _current.set(self)
         try:
             with self._known_to_parent(), host_time(self.parent):
@@ -242,7 +240,7 @@ class Call:
             await call._handle_here(event)
 
     def note_fault(self, name: str, error: Exception) -> bool:
-        """Take note that the host's *name* raised *error* in this call's code; return whether it is told.
+        """Note that the host function *name* raised *error* in this call; return whether it is reported.
 
         The first few of an action are: its code may call a function that fails as often as it likes.
         """
@@ -347,7 +345,7 @@ def too_deep(count: str) -> DefinitionError:
 
 
 def runs_on(loop: asyncio.AbstractEventLoop) -> bool:
-    """Tell whether this code runs in a coroutine or callback of *loop*."""
+    """Return whether this code runs in a coroutine or callback of *loop*."""
     try:
         return asyncio.get_running_loop() is loop
     except RuntimeError:

@@ -9,12 +9,12 @@ from contextlib import contextmanager
 from agex.errors import StateConflict, StateCorrupt, StateError
 from agex.state.commits.draft_checks import Unsure, choose, named_chunks, no_tag, size
 from agex.state.commits.headers import Header
-from agex.state.commits.journal import Collected, Draft, Record
+from agex.state.commits.journal import Collected, CommitInfo, Draft
 from agex.state.commits.length_prefixed import pack
 from agex.state.commits.lru import Recent
 from agex.state.disk.directory import Directory
 from agex.state.disk.refs import Refs
-from agex.state.disk.rows import Lineage, Place, Row, Rows, put_lineage
+from agex.state.disk.rows import CommitRow, Lineage, Row, Rows, put_lineage
 from agex.state.disk.schema import Meta
 
 __all__ = ["RowJournal"]
@@ -69,7 +69,7 @@ class RowJournal:
     def _moving(
         self, branch: str, expect: str | None, to: str | None
     ) -> Iterator[tuple[sqlite3.Connection, Meta, str | None]]:
-        """Give the connection for a change that moves a branch, and where the branch is.
+        """Yield the connection for a change that moves a branch, and where the branch is.
 
         Raises:
             HeadMoved: that is not where its writer left it.
@@ -283,16 +283,16 @@ class RowJournal:
         with self._rows() as rows:
             return [key.decode() for key in rows.keys(rows.place(commit), prefix.encode())]
 
-    def record(self, commit: str) -> Record:
+    def record(self, commit: str) -> CommitInfo:
         """Return a commit; see `Journal`."""
         with self._rows() as rows:
             return rows.place(commit).header.record(commit)
 
-    def history(self, commit: str) -> Iterator[Record]:
+    def history(self, commit: str) -> Iterator[CommitInfo]:
         """Yield a commit and those before it; see `Journal`."""
         following: str | None = commit
         while following is not None:
-            page: list[Record] = []
+            page: list[CommitInfo] = []
             with self._rows() as rows:
                 while following is not None and len(page) < _PAGE:
                     header = rows.place(following).header
@@ -324,7 +324,7 @@ class RowJournal:
             )
             return {key.decode(): (was, holds) for key, was, holds in pairs if was != holds}
 
-    def _touched(self, rows: Rows, old: Place | None, new: Place) -> set[bytes]:
+    def _touched(self, rows: Rows, old: CommitRow | None, new: CommitRow) -> set[bytes]:
         """Return the keys that may differ between two commits."""
         near: set[bytes] = set()
         at = new

@@ -69,7 +69,7 @@ def error_text(traceback: str) -> str:
 
 
 def exact(text: str) -> str:
-    """Return a plain ``str``: a subclass of the agent's own may have methods of any kind."""
+    """Return a plain ``str``: a guest subclass may have methods of any kind."""
     return str.__str__(text)
 
 

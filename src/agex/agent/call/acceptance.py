@@ -1,38 +1,25 @@
-"""The terms of a task's value: its annotation, the examples for its inputs, the checks."""
+"""The judgement on a value: whether it fits the annotation, the examples for these inputs, and the checks."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
-from agex.agent.execution.host_errors import is_of_guest, message_of, tell_host
-from agex.agent.loop.observation import cut_middle
-from agex.agent.task.call import current_call
-from agex.agent.task.inputs import Inputs
+from agex.agent.call.call import current_call
+from agex.agent.call.host_errors import is_of_guest, message_of, tell_host
+from agex.agent.call.terms import Check, Inputs, Terms, example_inputs
+from agex.agent.rendering.output_text import cut_middle
 from agex.contract import ContractError, Example, TaskSignature, describe_failure, got_instead, same_value
 from agex.contract.realtype import numpy_number
-from agex.errors import CheckError, DefinitionError, InputError
+from agex.errors import CheckError
 
-__all__ = ["GOT_CHARS", "Acceptance", "Check", "Terms", "example_inputs"]
-
-Check: TypeAlias = Callable[[Any, Any], Any]
-"""``check(value, inputs)``: returns None or True, or raises or returns a message."""
+__all__ = ["GOT_CHARS", "Acceptance"]
 
 GOT_CHARS = 500
 """Characters of the value that a failed example shows."""
 
 _ABOUT_THE_VALUE = (AssertionError, ValueError, TypeError)
 """Errors by which a check says that a value is wrong."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Terms:
-    """The terms that a task's value must satisfy."""
-
-    signature: TaskSignature
-    checks: tuple[Check, ...] = ()
-    examples: tuple[Example, ...] = ()
 
 
 class Acceptance:
@@ -79,7 +66,7 @@ class Acceptance:
     def _judged(self, judge: str, verdict: Callable[[], Any]) -> Any:
         """Return a verdict on the value. A host judge that fails itself ends the run.
 
-        What a guest's own method raised, which a check called, is for the guest.
+        An error of guest code that a check called goes to guest code.
         """
         try:
             return verdict()
@@ -105,24 +92,3 @@ def _is_of(example: Example, signature: TaskSignature, values: Mapping[str, Any]
         return all(same_value(values[name], inputs[name]) for name in inputs)
     except Exception:  # noqa: BLE001 - an object that cannot be compared is none that an example names
         return False
-
-
-def example_inputs(example: Example, signature: TaskSignature) -> dict[str, Any] | None:
-    """Return the inputs that an example calls the task with; None for a doctest of what the task refuses.
-
-    Raises:
-        DefinitionError: its arguments cannot be evaluated, or it was given to ``examples=`` and does not fit.
-    """
-    try:
-        args, kwargs = example.arguments()
-    except Exception as error:  # the docstring's own expressions may raise anything
-        raise DefinitionError(
-            f"the arguments of the example {example.source} raise {type(error).__name__}: {error}; "
-            "correct it, or mark it # doctest: +SKIP"
-        ) from error
-    try:
-        return signature.bind(args, kwargs)
-    except InputError as error:
-        if example.is_doctest:  # it may show what the task refuses
-            return None
-        raise DefinitionError(f"the example {example.source} does not fit the task: {error}") from error

@@ -1,59 +1,34 @@
-"""What there is to see of states and of what they were."""
+"""Tables that show variables, a cache and files, of a state and of a state as it was."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from agex import values
-from agex.display import Page, Part, Table
+from agex.display import Part, Table
 from agex.errors import UnpicklableVariableError
-from agex.state.commits.history import COMMIT_HEAD, SHORT, commit_rows, when
+from agex.state.base import Past, State
 from agex.state.commits.unreadable_values import Unreadable
 
-if TYPE_CHECKING:
-    from agex.state.live import Live
-    from agex.state.versioned import Snapshot, Versioned
-
-__all__ = ["live_page", "names_of", "snapshot_page", "versioned_page"]
+__all__ = ["counts", "held_parts", "names_of"]
 
 VARIABLES = 50
-"""That are read and shown."""
+"""Variables that are read and shown."""
 FILES = 50
-COMMITS = 10
-"""Of the newest."""
 NOT_KEPT = "(not kept: it cannot be written down)"
 UNREADABLE = "(kept, but it cannot be read again)"
 
 
-def live_page(state: Live) -> Page:
-    """Show a live state: its variables and its cache."""
-    return Page(title="Live", facts=_counts(state), parts=tuple(_held(state, state.cache, state.files)))
+class _Named(Protocol):
+    def branches(self) -> Mapping[str, str]: ...
+
+    def tags(self) -> Mapping[str, str]: ...
 
 
-def snapshot_page(past: Snapshot) -> Page:
-    """Show what a state was at a commit."""
-    commit = past.commit
-    facts = (when(commit.time), *([commit.message] if commit.message else []), *_counts(past))
-    parts = tuple(_held(past, past.cache, past.files))
-    return Page(title=f"snapshot {commit.hash[:SHORT]}", facts=facts, parts=parts)
-
-
-def versioned_page(state: Versioned) -> Page:
-    """Show a versioned state: its variables, its cache, its files, its last commits."""
-    at = "no commits" if state.head is None else f"at {state.head[:SHORT]}"
-    parts = [*_held(state, state.cache, state.files)]
-    commits = state.history()[: COMMITS + 1]
-    if commits:
-        note = "older ones: state.history()" if len(commits) > COMMITS else ""
-        rows = commit_rows(commits[:COMMITS], names_of(state))
-        parts.append(Table(head=COMMIT_HEAD, rows=rows, label="commits", note=note))
-    return Page(title=f"Versioned · {state.branch}", facts=(at, *_counts(state)), parts=parts)
-
-
-def names_of(state: Versioned) -> dict[str, list[str]]:
-    """Give the branches and tags on each commit."""
+def names_of(state: _Named) -> dict[str, list[str]]:
+    """Return the branches and tags on each commit, by the commit."""
     names: dict[str, list[str]] = {}
     for kind, found in (("", state.branches()), ("tag ", state.tags())):
         for name, commit in found.items():
@@ -61,13 +36,13 @@ def names_of(state: Versioned) -> dict[str, list[str]]:
     return names
 
 
-def _counts(held: Mapping[str, Any]) -> tuple[str, ...]:
+def counts(held: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return how many variables there are, in words."""
     return (f"{len(held):,} variable{'' if len(held) == 1 else 's'}",)
 
 
-def _held(
-    held: Live | Versioned | Snapshot, cache: Mapping[str, Any], files: Iterable[str]
-) -> Iterator[Part]:
+def held_parts(held: State | Past, cache: Mapping[str, Any], files: Iterable[str]) -> Iterator[Part]:
+    """Yield tables of the variables, the cache and the files."""
     names = list(held)
     if names:
         left_out = len(names) - VARIABLES
@@ -94,12 +69,12 @@ def _held(
 
 
 def _plain_items(cache: Mapping[Any, Any]) -> Iterator[tuple[str, Any]]:
-    """Give what a cache holds, its keys as text: agents may use keys of any class."""
+    """Yield the items of a cache, its keys as text: agents may use keys of any class."""
     for key, value in cache.items():
         yield values.show_value(key) or f"<{values.type_name(key)}>", value
 
 
-def _variable(held: Live | Versioned | Snapshot, name: str) -> tuple[str, str, str]:
+def _variable(held: State | Past, name: str) -> tuple[str, str, str]:
     try:
         return _described(name, held.sketch(name))
     except Unreadable:

@@ -1,6 +1,6 @@
 """Figures and pictures as parts of a page.
 
-A figure may hold functions and objects of the agent's own. One of matplotlib is drawn as it is for a
+A figure may hold functions and objects of guest code. One of matplotlib is drawn as it is for a
 model: under limits and behind the sandbox's wall. One of plotly is read field by field, plain data only,
 and drawn by plotly's own script in a frame that has no origin and no network.
 """
@@ -14,7 +14,7 @@ import sys
 from functools import partial
 from typing import Any
 
-from agex.agent.execution.images import encoded
+from agex.agent.rendering.images import encoded
 from agex.contract import short_repr
 from agex.contract.realtype import is_known
 from agex.display import Picture, Scripted, Text, cut

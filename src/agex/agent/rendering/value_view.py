@@ -13,7 +13,7 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-from agex.agent.views.figure_view import drawn, plotly_figure
+from agex.agent.rendering.figure_view import drawn, plotly_figure
 from agex.contract import preview, short_repr
 from agex.contract.realtype import is_known
 from agex.display import Drawing, Part, Table, Text
@@ -29,7 +29,7 @@ VALUE_CHARS = 3_000
 
 
 def exhibits(value: Any, label: str = "") -> Iterator[Part]:
-    """Give what there is to see of a value."""
+    """Yield the parts of a page that show a value."""
     kind = type(value)
     if is_exactly(kind, "pandas", "DataFrame"):
         yield _frame(value, label)
@@ -47,7 +47,7 @@ _DRAWN = (("matplotlib.figure", "Figure"), ("PIL.Image", "Image"))
 
 
 def named_values(values: Iterable[tuple[str, Any]], limit: int = 300) -> Table:
-    """Give the table of some values by name: what they are called, and what they are in short."""
+    """Return a table of values by name, each in short."""
     return Table(rows=[(name, preview(value, limit)) for name, value in values])
 
 

@@ -1,4 +1,4 @@
-"""What differs between two commits, and what a merge takes."""
+"""The difference between two commits, and the part of it that a merge takes."""
 
 from __future__ import annotations
 

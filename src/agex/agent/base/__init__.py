@@ -1,0 +1,12 @@
+"""The agent before it has tasks: settings, what its code may use, and the means of one call.
+
+`Agent` in ``agex.agent.agent`` adds the tasks; tasks and calls know no more of an agent than `AgentBase`.
+This room never asks a model and never runs code. In order: `settings`, `registry`, `agent_base`, `page`.
+"""
+
+from __future__ import annotations
+
+from agex.agent.base.agent_base import AgentBase
+from agex.agent.base.settings import VIRTUAL_FS, Isolation
+
+__all__ = ["VIRTUAL_FS", "AgentBase", "Isolation"]

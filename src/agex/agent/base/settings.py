@@ -1,0 +1,105 @@
+"""The settings of an agent, checked once."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Any, Literal, TypeAlias, get_args
+
+from agex.agent.call.budget import Budget
+from agex.display import Shown
+from agex.errors import DefinitionError
+from agex.state import State
+
+__all__ = ["VIRTUAL_FS", "AgentSettings", "Isolation", "require_isolation"]
+
+Isolation: TypeAlias = Literal["none", "process", "kernel", "container"]
+"""Where an agent's code runs."""
+
+
+class _Default(Enum):
+    """A sentinel that is the same in every process."""
+
+    VIRTUAL_FS = 0
+
+    def __repr__(self) -> str:
+        return "VIRTUAL_FS"
+
+
+VIRTUAL_FS: Any = _Default.VIRTUAL_FS
+"""The default ``fs``: a virtual workspace without a limit."""
+
+
+class AgentSettings(Shown):
+    """The settings that `Agent` documents, as attributes."""
+
+    def __init__(
+        self,
+        *,
+        name: str | None,
+        primer: str | None,
+        model: object,
+        state: State | None,
+        fs: Any,
+        isolation: Isolation,
+        max_iterations: int,
+        timeout_seconds: float,
+        max_memory_mb: int | None,
+        max_open_files: int | None,
+        max_output_chars: int,
+        max_actions: int,
+        budget: Budget | None,
+        llm_retries: int,
+        llm_timeout: float,
+    ) -> None:
+        require_isolation(isolation)
+        _require(
+            fs is VIRTUAL_FS or fs is None or hasattr(fs, "over"),
+            f"fs={fs!r}: give connect_fs(type='virtual'), connect_fs(type='isolated', root=...) or None.",
+        )
+        _require(
+            state is None or isinstance(state, State),
+            f"state={state!r}: give Live(), Versioned(...) or None.",
+        )
+        _require(budget is None or isinstance(budget, Budget), f"budget={budget!r}: give Budget(tokens=...).")
+        _require(max_iterations >= 1, f"max_iterations={max_iterations}: a task needs at least 1 turn.")
+        _require(timeout_seconds > 0, f"timeout_seconds={timeout_seconds}: give more than 0 seconds.")
+        _require(max_output_chars >= 200, f"max_output_chars={max_output_chars}: give at least 200.")
+        _require(max_actions >= 1, f"max_actions={max_actions}: an answer has at least 1 action.")
+        _require(llm_retries >= 0, f"llm_retries={llm_retries}: give 0 or more.")
+        _require(llm_timeout > 0, f"llm_timeout={llm_timeout}: give more than 0 seconds.")
+        self.name = name or "agent"
+        self.primer = primer
+        self.model = model
+        self.state = state
+        self.isolation: Isolation = isolation
+        self.max_iterations = max_iterations
+        self.timeout_seconds = timeout_seconds
+        self.max_memory_mb = max_memory_mb
+        self.max_open_files = max_open_files
+        self.max_output_chars = max_output_chars
+        self.max_actions = max_actions
+        self.budget = budget
+        self.llm_retries = llm_retries
+        self.llm_timeout = llm_timeout
+        self._fs = fs
+
+
+def _require(holds: bool, message: str) -> None:
+    if not holds:
+        raise DefinitionError(message)
+
+
+def require_isolation(isolation: Isolation) -> None:
+    """Refuse a level that there is not, or that does not hold here.
+
+    Raises:
+        DefinitionError: it is no level.
+        IsolationUnavailable: it does not hold here.
+    """
+    levels = get_args(Isolation)
+    if isolation not in levels:
+        raise DefinitionError(f"isolation={isolation!r} is none of: {', '.join(levels)}.")
+    if isolation != "none":
+        from agex.isolation import executor_of
+
+        executor_of(isolation)

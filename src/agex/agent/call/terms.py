@@ -1,0 +1,86 @@
+"""The terms of a task: its signature, the examples and checks for its value, and the inputs of one call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any, NoReturn, TypeAlias
+
+from agex.contract import Example, TaskSignature, preview
+from agex.errors import DefinitionError, InputError
+
+__all__ = ["Check", "Definition", "Inputs", "Terms", "example_inputs"]
+
+Check: TypeAlias = Callable[[Any, Any], Any]
+"""``check(value, inputs)``: returns None or True, or raises or returns a message."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Terms:
+    """The terms that a task's value must satisfy."""
+
+    signature: TaskSignature
+    checks: tuple[Check, ...] = ()
+    examples: tuple[Example, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Definition:
+    """The declaration of a task."""
+
+    terms: Terms
+    primer: str | None = None
+    """Instructions beside the docstring."""
+    setup: str | None = None
+    """Code run before the first turn, in the same place."""
+    reuse: bool = False
+    """Keep the code that solved the task and try it first next time."""
+
+
+class Inputs(SimpleNamespace):
+    """The inputs as attributes: ``inputs.x`` or ``inputs["x"]`` is the argument for ``x``. Read-only."""
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        vars(self).update(values)
+
+    def __setattr__(self, name: str, value: Any) -> NoReturn:
+        raise AttributeError(f"inputs is read-only; bind a variable instead: {name} = ...")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise AttributeError("inputs is read-only")
+
+    def __getitem__(self, name: str) -> Any:
+        """Return the input *name*, as ``inputs.name`` does."""
+        try:
+            return vars(self)[name]
+        except KeyError:
+            raise KeyError(f"no input is named {name!r}; there are: {', '.join(self)}") from None
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the names."""
+        return iter(vars(self))
+
+    def __repr__(self) -> str:
+        return f"inputs({', '.join(f'{name}={preview(value, 80)}' for name, value in vars(self).items())})"
+
+
+def example_inputs(example: Example, signature: TaskSignature) -> dict[str, Any] | None:
+    """Return the inputs that an example calls the task with; None for a doctest of what the task refuses.
+
+    Raises:
+        DefinitionError: its arguments cannot be evaluated, or it was given to ``examples=`` and does not fit.
+    """
+    try:
+        args, kwargs = example.arguments()
+    except Exception as error:  # the docstring's own expressions may raise anything
+        raise DefinitionError(
+            f"the arguments of the example {example.source} raise {type(error).__name__}: {error}; "
+            "correct it, or mark it # doctest: +SKIP"
+        ) from error
+    try:
+        return signature.bind(args, kwargs)
+    except InputError as error:
+        if example.is_doctest:  # it may show what the task refuses
+            return None
+        raise DefinitionError(f"the example {example.source} does not fit the task: {error}") from error

@@ -1,0 +1,82 @@
+"""The sandbox policy of a task, made from what is registered and from what its annotations name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from enum import Enum
+from typing import TYPE_CHECKING, Any, NewType, TypeVar
+
+from annotated_types import BaseMetadata
+
+from agex.agent.call.host_errors import noting
+from agex.agent.registration import TAKEN, Registration
+from agex.contract import TaskSignature, annotation_names, is_record
+
+if TYPE_CHECKING:
+    from agex.sandbox import Policy
+
+__all__ = ["host_classes", "named_by", "policy_for", "policy_with"]
+
+
+def policy_for(registrations: Iterable[Registration], signature: TaskSignature) -> Policy:
+    """Return the standard policy, plus what is registered, plus the names the signature says.
+
+    Async functions and tasks are left out: they are bound for each call, see ``execution``.
+    """
+    return policy_with(registrations, named_by(signature))
+
+
+def policy_with(registrations: Iterable[Registration], named: Mapping[str, tuple[Any, bool]]) -> Policy:
+    """Like :func:`policy_for`, with what `named_by` gave for the signature."""
+    from agex.sandbox import Policy
+
+    policy = Policy.default()
+    _grant_registered(policy, registrations)
+    _grant_named(policy, named)
+    return policy
+
+
+def named_by(signature: TaskSignature) -> dict[str, tuple[Any, bool]]:
+    """Return what a task's annotations name, and whether the agent's code may make instances of it.
+
+    It may of the data it has to return, and of enums. Of other classes that nothing else grants it
+    has the instances it was given.
+    """
+    returned = annotation_names(signature.checker("return").annotation)
+    names = dict(returned)
+    for parameter in signature.parameters:
+        names |= annotation_names(signature.checker(parameter).annotation)
+    return {
+        name: (value, is_record(value) and (name in returned or issubclass(value, Enum | BaseMetadata)))
+        for name, value in names.items()
+    }
+
+
+def host_classes(registrations: Iterable[Registration], signature: TaskSignature) -> set[type]:
+    """Return the classes whose instances a task may leave in a state: the registered, and data it names."""
+    found = {one.target for one in registrations if one.kind == "class" and not one.stays}
+    for parameter in ("return", *signature.parameters):
+        named = annotation_names(signature.checker(parameter).annotation).values()
+        found |= {each for each in named if isinstance(each, type) and is_record(each)}
+    return found
+
+
+def _grant_registered(policy: Policy, registrations: Iterable[Registration]) -> None:
+    for one in registrations:
+        if one.kind == "class":
+            policy.cls(one.target, name=one.name, **one.of_class())
+        elif one.kind in ("module", "object"):
+            policy.module(one.target, name=one.name, **one.of_module())
+        elif one.kind == "function" and not one.is_async:
+            policy.fn(one.target, name=one.name, on_error=noting(one.name), **one.of_function())
+
+
+def _grant_named(policy: Policy, named: Mapping[str, tuple[Any, bool]]) -> None:
+    """Grant what the annotations name, so that the agent's code can repeat them."""
+    for name, (value, makes) in named.items():
+        if name in TAKEN or name in policy.names:
+            continue
+        if isinstance(value, TypeVar | NewType) or policy.imports(name, value):
+            policy.names[name] = value
+        elif isinstance(value, type):
+            policy.cls(value, name=name, constructable=makes)

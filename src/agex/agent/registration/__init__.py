@@ -1,0 +1,12 @@
+"""Records of what an agent's code may use: one for each registered thing, with the settings of its access.
+
+This room only describes. It never runs a target, never builds a policy (``execution.grants``) and never
+writes a prompt (``prompt.listing``). In order: `access`, the settings; `registration`, the record.
+"""
+
+from __future__ import annotations
+
+from agex.agent.registration.access import Access, Pattern, Visibility
+from agex.agent.registration.registration import TAKEN, Kind, Registration, add, is_async
+
+__all__ = ["TAKEN", "Access", "Kind", "Pattern", "Registration", "Visibility", "add", "is_async"]
