@@ -9,13 +9,17 @@ from contextvars import Token
 from typing import Any
 
 from agex.sandbox.runtime import audit_hook as wall
-from agex.sandbox.runtime import float_state as floating
 from agex.sandbox.runtime.context import CURRENT
+from agex.sandbox.runtime.deadline import Deadline
 from agex.sandbox.runtime.foreign_threads import THREADED
-from agex.sandbox.runtime.limits import Deadline, Limits
+from agex.sandbox.runtime.limits import Limits, resource_limits
 from agex.sandbox.runtime.output import CAPTURE, Output
-from agex.sandbox.runtime.process_state import Held
-from agex.sandbox.runtime.resource_limits import resource_limits
+from agex.sandbox.runtime.process_state import (
+    SavedSettings,
+    float_settings,
+    give_decimals_back,
+    restore_float_settings,
+)
 from agex.sandbox.runtime.result import Result
 
 __all__ = ["Run"]
@@ -30,7 +34,7 @@ class Run:
     """The one of the two that is not in force."""
     tokens: tuple[Token[Any], Token[Any], Token[Any]] | None = None
     """What sets the variables of the context back."""
-    process: Held | None = None
+    process: SavedSettings | None = None
     """The settings of the process that it puts back, where its policy grants what may change them."""
     outer: Deadline | None = None
     """That of the run around this one."""
@@ -52,7 +56,7 @@ class Run:
         if self.deadline.by_signal and THREADED in sys.modules:
             self._watch = Deadline(limits.seconds, self._end_unmet, raises=False, host_works=host_works)
         self.held = resource_limits(limits)
-        self._floating = floating.in_force()
+        self._floating = float_settings()
         self.start = time.perf_counter()
 
     def start_clock(self) -> None:
@@ -90,7 +94,7 @@ class Run:
                 for it may be one of another guest's.
         """
         try:
-            floating.give_back(self._floating)
+            restore_float_settings(self._floating)
         finally:
             try:
                 if self.tokens is not None:
@@ -100,7 +104,7 @@ class Run:
                     CAPTURE.reset(capture)
             finally:
                 if self.is_begun:
-                    self.decimals = floating.give_decimals_back(self.decimals)
+                    self.decimals = give_decimals_back(self.decimals)
                 self.held.end()
 
 

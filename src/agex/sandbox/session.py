@@ -23,23 +23,19 @@ from agex.sandbox.policy.policy import Policy
 from agex.sandbox.rules.ruleset import Rules
 from agex.sandbox.run import Run
 from agex.sandbox.runtime import audit_hook as wall
-from agex.sandbox.runtime import float_state as floating
 from agex.sandbox.runtime import process_state
-from agex.sandbox.runtime.asyncio_cleanup import end_callbacks
-from agex.sandbox.runtime.closing import watch_generators
-from agex.sandbox.runtime.collecting import release_callbacks
+from agex.sandbox.runtime.asyncio_cleanup import end_callbacks, watch_generators
 from agex.sandbox.runtime.context import CURRENT, RUNS, as_host
-from agex.sandbox.runtime.echo import echo_text
+from agex.sandbox.runtime.deadline import RUNNING, Deadline
 from agex.sandbox.runtime.foreign_threads import end_elsewhere
 from agex.sandbox.runtime.headroom import require_room
 from agex.sandbox.runtime.host_time import host_works
-from agex.sandbox.runtime.limits import RUNNING, Deadline, Limits, Stop, require_limits
-from agex.sandbox.runtime.output import CAPTURE, Output, capture_stdout, release_stdout
+from agex.sandbox.runtime.kill_switch import builtins_inside
+from agex.sandbox.runtime.limits import Limits, Stop, require_limits, resource_limits
+from agex.sandbox.runtime.output import CAPTURE, Output, capture_stdout, echo_text, release_stdout
 from agex.sandbox.runtime.provenance import session_in
-from agex.sandbox.runtime.resource_limits import resource_limits
 from agex.sandbox.runtime.result import Enforcement, Result, enforced
 from agex.sandbox.runtime.scopes import defined_in, is_bindable
-from agex.sandbox.runtime.stacks import builtins_inside
 from agex.sandbox.stdlib.traceback import format_error
 
 if TYPE_CHECKING:
@@ -401,7 +397,7 @@ class Session:
             RUNS.add(self._guards)
             self._hooks.open()
             self._guards.renew()
-            release_callbacks()
+            process_state.release_callbacks()
             self._thread = threading.get_ident()
             # Past this method: `_guarded`, or another that runs begin in.
             self._base = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
@@ -409,7 +405,7 @@ class Session:
                 run.process = process_state.hold()
         run.held.begin()
         # This context is the guest's from here: output is caught, the second wall stands, shut.
-        run.decimals = floating.take_decimals(self._decimals)
+        run.decimals = process_state.take_decimals(self._decimals)
         run.is_begun = True
         run.tokens = CAPTURE.set(run.output), CURRENT.set(self._guards), wall.DOORS.set(wall.SHUT)
 

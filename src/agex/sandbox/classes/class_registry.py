@@ -31,7 +31,7 @@ from agex.sandbox.classes import stand_ins as instead
 from agex.sandbox.classes import unsafe_protocols as rawmemory
 from agex.sandbox.runtime import provenance as origins
 from agex.sandbox.runtime.context import asking, maker
-from agex.sandbox.runtime.statement import Statement
+from agex.sandbox.runtime.provenance import Statement
 from agex.sandbox.stdlib.itertools import LazyMeta
 
 __all__ = [

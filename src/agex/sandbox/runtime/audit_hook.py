@@ -38,8 +38,7 @@ from agex.sandbox.patches import stdlib_caches as caches
 from agex.sandbox.patches import typing_forward as forward
 from agex.sandbox.patches import typing_protocols as protocols
 from agex.sandbox.runtime import foreign_threads
-from agex.sandbox.runtime.apart import call_apart
-from agex.sandbox.runtime.context import CARRIED, CURRENT
+from agex.sandbox.runtime.context import CARRIED, CURRENT, call_apart
 
 __all__ = ["DOORS", "SHUT", "call_as_host", "call_with_doors", "install", "opened", "without_workspace"]
 

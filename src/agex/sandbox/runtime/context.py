@@ -5,20 +5,19 @@ from __future__ import annotations
 import sys
 import threading
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import Context, ContextVar, copy_context
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from agex.errors import SandboxError, SandboxTypeError
-from agex.sandbox.runtime.apart import call_apart
 
 if TYPE_CHECKING:
     from agex.sandbox.guards.guards import Guards
 
 __all__ = [
-    "CARRIED", "CURRENT", "RUNS", "as_host", "asking", "call_serving", "caller", "calling", "frames_of",
-    "guest_asking", "is_foreign", "maker",
+    "CARRIED", "CURRENT", "RUNS", "as_host", "asking", "call_apart", "call_serving", "caller", "calling",
+    "frames_of", "guest_asking", "is_foreign", "maker", "take_over",
 ]  # fmt: skip
 
 T = TypeVar("T")
@@ -34,6 +33,35 @@ RUNS: set[Guards] = set()
 
 _SERVED: ContextVar[Guards | None] = ContextVar("agex_served", default=None)
 """The guards of the guest that host code works for here with powers of its own."""
+
+
+def call_apart(
+    values: Mapping[ContextVar[Any], Any], function: Callable[..., T], /, *args: Any, **kwargs: Any
+) -> T:
+    """Call a function with variables of the context set; what it sets of others stays set."""
+    context = copy_context()
+    try:
+        return context.run(_set_and_call, values, function, args, kwargs)
+    finally:
+        take_over(context, values)
+
+
+def _set_and_call(
+    values: Mapping[ContextVar[Any], Any], function: Callable[..., T], args: Any, kwargs: Any
+) -> T:
+    for variable, value in values.items():
+        variable.set(value)
+    return function(*args, **kwargs)
+
+
+def take_over(context: Context, values: Collection[ContextVar[Any]] = ()) -> None:
+    """Set what a context has otherwise than the present one, but for *values*."""
+    for variable, value in context.items():
+        if variable.get(_UNSET) is not value and variable not in values:
+            variable.set(value)
+
+
+_UNSET = object()
 
 
 @contextmanager

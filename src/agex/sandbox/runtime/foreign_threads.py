@@ -23,9 +23,8 @@ from typing import TYPE_CHECKING, Any
 
 from agex.errors import SandboxError
 from agex.sandbox.patches.replace import replace
-from agex.sandbox.runtime import stacks
-from agex.sandbox.runtime.apart import call_apart
-from agex.sandbox.runtime.context import CARRIED, CURRENT, calling, is_foreign
+from agex.sandbox.runtime.context import CARRIED, CURRENT, call_apart, calling, is_foreign
+from agex.sandbox.runtime.kill_switch import is_inside
 from agex.sandbox.runtime.limits import Stop
 
 if TYPE_CHECKING:
@@ -93,7 +92,7 @@ def end_elsewhere(guards: Guards) -> None:
     until = time.monotonic() + _PATIENCE
     while guards.threads - mine and time.monotonic() < until:
         for thread in guards.threads - mine:
-            if not stacks.is_inside(thread, guards.builtins):
+            if not is_inside(thread, guards.builtins):
                 guards.threads.discard(thread)
         time.sleep(0.001 if guards.threads - mine else 0)
     guards.threads.clear()

@@ -20,8 +20,8 @@ from typing import Any, NoReturn
 from agex._interpreter import threads
 from agex.errors import DefinitionError
 from agex.sandbox.runtime.context import CURRENT
+from agex.sandbox.runtime.kill_switch import frames_of
 from agex.sandbox.runtime.provenance import session_in
-from agex.sandbox.runtime.stacks import frames_of
 
 __all__ = ["HOST_TIME", "host_works", "in_host_time", "methods_of_host", "of_host", "require_timeout"]
 

@@ -8,18 +8,25 @@ that drops errors too. A function that another function makes is made too often 
 
 from __future__ import annotations
 
+import contextlib
+import itertools
+import operator
 import os
+import sys
 import threading
 import types
 import weakref
 from collections.abc import AsyncGenerator, Generator
 from typing import Any, NoReturn
 
+from agex._interpreter import parse as parsing
 from agex._interpreter import threads
 from agex.sandbox.rules.code_flags import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
-from agex.sandbox.runtime.limits import RUNNING, Stop
+from agex.sandbox.runtime.context import CURRENT
+from agex.sandbox.runtime.deadline import RUNNING
+from agex.sandbox.runtime.limits import Stop
 
-__all__ = ["LISTS", "Switch", "bound"]
+__all__ = ["LISTS", "Switch", "bound", "builtins_inside", "check_stop", "frames_of", "is_inside"]
 
 LISTS = threads.CAN_START
 """Whether functions are listed. In a browser tab the stop checks are what looks at the clock."""
@@ -183,3 +190,57 @@ def _renew() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_renew)
+
+
+def check_stop() -> None:
+    """Raise `Stop` if the run that is on here is to end."""
+    guards = CURRENT.get()
+    if guards is not None and guards.builtins["stop!"]:
+        raise Stop
+
+
+# -- the calls that a thread is in ---------------------------------------------------------------
+
+
+def builtins_inside(thread: int, base: types.FrameType) -> list[dict[str, Any]]:
+    """Give the builtins of each call that a thread is in, the innermost first, up to the frame *base*.
+
+    Nothing, where the thread is not in that frame: an event loop is at something else.
+    """
+    found = frames_of(thread)
+    try:
+        return [frame.f_builtins for frame in found[: found.index(base)]] if base in found else []
+    finally:
+        found.clear()  # of this very thread, they hold this list
+
+
+def is_inside(thread: int, builtins: dict[str, Any]) -> bool:
+    """Return whether a thread is in a call of a function that has these builtins."""
+    found = frames_of(thread)
+    try:
+        return any(frame.f_builtins is builtins for frame in found if frame is not None)
+    finally:
+        found.clear()
+
+
+def frames_of(thread: int) -> list[Any]:
+    """Return the frames that a thread is in, the innermost first. The caller clears the list.
+
+    Following ``f_back`` while the thread runs on ends the process now and then: seen on Python 3.11. So the
+    whole walk is one call into C, with no collection in it that could let another thread run.
+    """
+    found: list[Any] = []
+
+    def walk() -> None:
+        frames: Any = sys._current_frames  # pyright: ignore[reportPrivateUsage] - not called yet
+        first = map(operator.itemgetter(thread), itertools.starmap(frames, [()]))
+        found.extend(itertools.accumulate(itertools.chain(first, itertools.repeat("f_back")), getattr))
+
+    try:
+        # The outermost frame has None behind it, which has no f_back; and the thread may be over.
+        with contextlib.suppress(AttributeError, KeyError):
+            parsing.undisturbed(walk)
+    except BaseException:
+        found.clear()
+        raise
+    return found

@@ -7,13 +7,14 @@ dropped, so that a program that prints without end costs a fixed amount of memor
 from __future__ import annotations
 
 import io
+import reprlib
 import sys
 import threading
 from collections import deque
 from contextvars import ContextVar
 from typing import Any, Protocol
 
-__all__ = ["CAPTURE", "Output", "capture_stdout", "release_stdout"]
+__all__ = ["CAPTURE", "Output", "capture_stdout", "echo_text", "release_stdout"]
 
 
 class Output:
@@ -135,3 +136,30 @@ def release_stdout() -> None:
         _users.count -= 1
         if _users.count == 0 and type(sys.stdout) is _Router:
             sys.stdout = sys.stdout.original
+
+
+# -- the value of a last expression --------------------------------------------------------------
+
+_LARGE = 1_000  # elements; below that a plain repr is both cheap and complete
+
+
+class _Bounded(reprlib.Repr):
+    """Shows the first elements of a large container and says how many there are."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxlist = self.maxtuple = self.maxset = self.maxfrozenset = self.maxdict = self.maxdeque = 50
+        self.maxstring = self.maxother = self.maxlong = 2_000
+        self.maxlevel = 6
+
+
+def echo_text(value: Any, limit: int) -> str:
+    """Give ``repr(value)``, with the middle of a long one cut."""
+    large = type(value) in (list, tuple, set, frozenset, dict, str, bytes) and len(value) > _LARGE
+    text = _Bounded().repr(value) if large else repr(value)
+    if large and not isinstance(value, (str, bytes)):
+        text += f"  ({len(value):,} elements)"
+    if len(text) > limit:
+        half = limit // 2
+        text = f"{text[:half]}\n... [{len(text) - 2 * half:,} characters cut] ...\n{text[-half:]}"
+    return text

@@ -7,6 +7,7 @@ any function and class, whichever session made it.
 from __future__ import annotations
 
 import functools
+import itertools
 import types
 import weakref
 from collections.abc import Callable, Mapping
@@ -16,12 +17,13 @@ from agex.sandbox.rules import names as ledger
 from agex.sandbox.runtime.context import guest_asking
 
 if TYPE_CHECKING:
-    from agex.sandbox.classes.class_registry import ClassRegistry, Statement
+    from agex.sandbox.classes.class_registry import ClassRegistry
     from agex.sandbox.guards.guards import Guards
     from agex.sandbox.session import Session
 
 __all__ = [
     "Notes",
+    "Statement",
     "altered",
     "guards_of",
     "is_guest_class",
@@ -52,6 +54,31 @@ class Notes(Generic[T]):
     def get(self, subject: Any) -> T | None:
         found = self._notes.get(id(subject))
         return found[1] if found is not None and found[0]() is subject else None
+
+
+class Statement:
+    """A class statement as it ran, and what became of its class.
+
+    Attributes:
+        body: the function that made the namespace.
+        bases: as they were said.
+        keywords: beside them.
+        dressed: names that a decorator of the statement set or deleted on the class.
+        altered: those that were set or deleted since the statement ended.
+        number: counts the statements, in the order in which they began.
+    """
+
+    __slots__ = ("altered", "bases", "body", "dressed", "keywords", "number")
+
+    _numbers = itertools.count()
+
+    def __init__(self, body: types.FunctionType, bases: tuple[Any, ...], keywords: dict[str, Any]) -> None:
+        self.body = body
+        self.bases = bases
+        self.keywords = keywords
+        self.dressed: set[str] = set()
+        self.altered: set[str] = set()
+        self.number = next(self._numbers)
 
 
 _sources: Notes[str] = Notes()

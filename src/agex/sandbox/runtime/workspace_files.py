@@ -24,8 +24,7 @@ from monkeyfs import current_fs
 
 from agex._interpreter import parse as parsing
 from agex.errors import SandboxError
-from agex.sandbox.runtime.apart import call_apart
-from agex.sandbox.runtime.context import CURRENT
+from agex.sandbox.runtime.context import CURRENT, call_apart
 
 __all__ = ["Files", "GuestFiles", "Modules", "inside", "outside", "workspace"]
 

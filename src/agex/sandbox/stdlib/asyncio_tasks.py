@@ -24,10 +24,8 @@ from typing import TYPE_CHECKING, Any
 from agex.errors import SandboxTypeError
 from agex.sandbox.classes.errors import check_keywords
 from agex.sandbox.patches import methods
-from agex.sandbox.runtime.apart import take_over
-from agex.sandbox.runtime.asyncio_cleanup import no_exit
-from agex.sandbox.runtime.closing import asked, closed_by
-from agex.sandbox.runtime.context import CURRENT
+from agex.sandbox.runtime.asyncio_cleanup import asked, closed_by, no_exit
+from agex.sandbox.runtime.context import CURRENT, take_over
 from agex.sandbox.runtime.limits import Stop
 
 if TYPE_CHECKING:
