@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from agex.sandbox.language import nodes
 
 if TYPE_CHECKING:
-    from agex.sandbox.language.transformer import Rewriter
+    from agex.sandbox.language.transformer import Transformer
 
 __all__ = ["ARE_LATE", "HELPERS", "Note", "annotated", "are_taken", "decorate", "noted", "start", "take"]
 
@@ -55,15 +55,15 @@ def _evaluated(text: str, evaluate: Callable[[], Any]) -> Any:
         return text
 
 
-def are_taken(rewriter: Rewriter) -> bool:
+def are_taken(transformer: Transformer) -> bool:
     """Tell whether the program evaluates its annotations itself: those that stay text are as ever."""
-    return ARE_LATE and not rewriter.texts
+    return ARE_LATE and not transformer.texts
 
 
-def take(rewriter: Rewriter, name: str, node: ast.expr) -> ast.Tuple:
+def take(transformer: Transformer, name: str, node: ast.expr) -> ast.Tuple:
     """Rewrite an annotation of a function, and build its note."""
-    text = _text(rewriter, node)
-    value = rewriter.annotation(node)
+    text = _text(transformer, node)
+    value = transformer.annotation(node)
     assert value is not None
     here = nodes.at(node)
     if isinstance(value, ast.Starred):  # *args: *Ts is the one element of what is unpacked (PEP 646)
@@ -79,19 +79,19 @@ def decorate(node: ast.FunctionDef | ast.AsyncFunctionDef, notes: list[ast.expr]
         node.decorator_list.append(nodes.call("noted!", node, *notes))
 
 
-def annotated(rewriter: Rewriter, node: ast.AnnAssign) -> list[ast.stmt]:
+def annotated(transformer: Transformer, node: ast.AnnAssign) -> list[ast.stmt]:
     """Give what stands for an annotated name of a class or a module: the assignment, then the note."""
-    node.target = rewriter.expr(node.target)
-    node.value = rewriter.optional(node.value)
-    rewriter.notes = rewriter.notes or bool(node.simple)
-    text = _text(rewriter, node.annotation)
-    value = rewriter.annotation(node.annotation)
+    node.target = transformer.expr(node.target)
+    node.value = transformer.optional(node.value)
+    transformer.notes = transformer.notes or bool(node.simple)
+    text = _text(transformer, node.annotation)
+    value = transformer.annotation(node.annotation)
     out: list[ast.stmt] = []
     here = nodes.at(node)
     if node.value is not None:
         out.append(ast.Assign([node.target], node.value, **here))
     if isinstance(node.target, ast.Name) and node.simple:
-        name = rewriter.mangle(node.target.id)
+        name = transformer.mangle(node.target.id)
         assert value is not None
         handler = ast.ExceptHandler(
             ast.Name("NameError", nodes.LOAD, **here), None, [_put(name, nodes.text(text, node))], **here
@@ -113,10 +113,10 @@ def _put(name: str, value: ast.expr) -> ast.stmt:
     return ast.Assign([target], value, **here)
 
 
-def _text(rewriter: Rewriter, node: ast.expr) -> str:
+def _text(transformer: Transformer, node: ast.expr) -> str:
     for part in ast.walk(node):
         if isinstance(part, _LATER):
-            rewriter.refuse(
+            transformer.refuse(
                 part, f"{type(part).__name__} is not allowed in an annotation", "compute it before"
             )
     return ast.unparse(node)

@@ -22,11 +22,11 @@ from agex.sandbox.rules import names as ledger
 
 if TYPE_CHECKING:
     from agex.sandbox.guards.guards import Guards
-    from agex.sandbox.language.transformer import Rewriter
+    from agex.sandbox.language.transformer import Transformer
     from agex.sandbox.rules.ruleset import Rules
 
 __all__ = [
-    "HELPERS", "UNKNOWN", "Late", "delicate_names", "known_match_args", "late_stand_in", "match", "stand_in",
+    "HELPERS", "UNKNOWN", "Late", "delicate_names", "known_match_args", "late_stand_in", "stand_in", "visit",
 ]  # fmt: skip
 
 HELPERS = ("pattern!", "late!", "named!", "path!")
@@ -39,17 +39,17 @@ class Late(functools.partial[Any]):
     cls: Any = property(functools.partial.__call__)
 
 
-def match(rewriter: Rewriter, node: ast.Match) -> ast.Match:
+def visit(transformer: Transformer, node: ast.Match) -> ast.Match:
     """Allow; class patterns that name attributes at run time go through a stand-in."""
-    node.subject = rewriter.expr(node.subject)
+    node.subject = transformer.expr(node.subject)
     cases: list[ast.match_case] = []
     for case in node.cases:
-        pattern = _Pattern(rewriter)
+        pattern = _Pattern(transformer)
         pattern.visit(case.pattern, is_reached=True)
         if pattern.stand_ins:
             cases.append(_prologue(pattern.stand_ins, case))
-        case.guard = rewriter.optional(case.guard)
-        case.body = rewriter.statements(case.body)
+        case.guard = transformer.optional(case.guard)
+        case.body = transformer.statements(case.body)
         cases.append(case)
     node.cases = cases
     return node
@@ -58,25 +58,25 @@ def match(rewriter: Rewriter, node: ast.Match) -> ast.Match:
 class _Pattern:
     """The pattern of one case."""
 
-    def __init__(self, rewriter: Rewriter) -> None:
-        self.rewriter = rewriter
+    def __init__(self, transformer: Transformer) -> None:
+        self.transformer = transformer
         self.stand_ins: list[ast.expr] = []
         """Assignments that must run before the case."""
 
     def visit(self, node: Any, *, is_reached: bool = False) -> None:
         """Rewrite a pattern; *is_reached* says that the interpreter gets to it whenever it tries the case."""
-        rewriter = self.rewriter
+        transformer = self.transformer
         if isinstance(node, ast.MatchClass):
             self._class(node, is_reached=is_reached)
         elif isinstance(node, ast.MatchMapping):
-            rewriter.bind(node, node.rest)
+            transformer.bind(node, node.rest)
             node.keys[:] = [self._value(key) for key in node.keys]
         elif isinstance(node, (ast.MatchAs, ast.MatchStar)):
-            rewriter.bind(node, node.name)
+            transformer.bind(node, node.name)
         elif isinstance(node, ast.MatchValue):
             node.value = self._value(node.value)
         elif not isinstance(node, (ast.MatchSequence, ast.MatchOr, ast.MatchSingleton)):
-            rewriter.refuse(node, f"the pattern {type(node).__name__} is not supported", "use if and elif")
+            transformer.refuse(node, f"the pattern {type(node).__name__} is not supported", "use if and elif")
         if isinstance(node, ast.MatchAs) and node.pattern is not None:
             self.visit(node.pattern, is_reached=is_reached)
         for i, child in enumerate((*getattr(node, "patterns", ()), *getattr(node, "kwd_patterns", ()))):
@@ -88,11 +88,11 @@ class _Pattern:
         Where every receiver is to be checked, a dotted name is read by a function that the case calls.
         """
         self._check_value(node)
-        if not (self.rewriter.rules.strict and isinstance(node, ast.Attribute)):
+        if not (self.transformer.rules.strict and isinstance(node, ast.Attribute)):
             return node
         path = nodes.text(ast.unparse(node), node)
         thunk = ast.Lambda(nodes.no_arguments(), self._checked(node), **nodes.at(node))
-        if self.rewriter.is_function:
+        if self.transformer.is_function:
             value = nodes.call("late!", node, thunk)
         else:
             value = nodes.call("late!", node, ast.Name("path!", nodes.LOAD, **nodes.at(node)), thunk, path)
@@ -101,14 +101,14 @@ class _Pattern:
 
     def _checked(self, node: ast.expr) -> ast.expr:
         """Guard a dotted name, without temporaries: it becomes the body of a lambda."""
-        self.rewriter.bare += 1
-        guarded: ast.expr = self.rewriter.expr(node)
-        self.rewriter.bare -= 1
+        self.transformer.bare += 1
+        guarded: ast.expr = self.transformer.expr(node)
+        self.transformer.bare -= 1
         return guarded
 
     def _bound(self, node: Any, value: ast.expr) -> ast.Name:
         """Have a value bound before the case; return the name that it has there."""
-        stand_in = self.rewriter.new_case()
+        stand_in = self.transformer.new_case()
         target = ast.Name(stand_in, ast.Store(), **nodes.at(node))
         self.stand_ins.append(ast.NamedExpr(target, value, **nodes.at(node)))
         return ast.Name(stand_in, nodes.LOAD, **nodes.at(node))
@@ -117,30 +117,32 @@ class _Pattern:
         for part in ast.walk(node):
             if isinstance(part, ast.Attribute):
                 name = part.attr
-                contested = self.rewriter.rules.contested
+                contested = self.transformer.rules.contested
                 if ledger.is_denied(name) or ledger.is_private(name) or name in contested:
-                    self.rewriter.refuse(
+                    self.transformer.refuse(
                         part,
                         f"attribute '{name}' cannot be read in a pattern",
                         "compare it in a guard: case x if x == ...",
                     )
             elif isinstance(part, ast.Name):
-                self.rewriter.name(part)
+                self.transformer.name(part)
 
     def _class(self, node: ast.MatchClass, *, is_reached: bool) -> None:
-        rewriter = self.rewriter
+        transformer = self.transformer
         for name in node.kwd_attrs:
             if ledger.is_denied(name):
-                rewriter.refuse(node, f"attribute '{name}' is not accessible", "match public attributes only")
+                transformer.refuse(
+                    node, f"attribute '{name}' is not accessible", "match public attributes only"
+                )
         self._check_value(node.cls)
-        names = [rewriter.mangle(n) for n in node.kwd_attrs]
-        watched = [n for n in names if ledger.is_private(n) or n in rewriter.rules.contested]
-        if not node.patterns and not watched and not rewriter.rules.strict:
+        names = [transformer.mangle(n) for n in node.kwd_attrs]
+        watched = [n for n in names if ledger.is_private(n) or n in transformer.rules.contested]
+        if not node.patterns and not watched and not transformer.rules.strict:
             return
-        arguments = [nodes.text(n, node) for n in (names if rewriter.rules.strict else watched)]
+        arguments = [nodes.text(n, node) for n in (names if transformer.rules.strict else watched)]
         arguments.insert(0, ast.Constant(bool(node.patterns), **nodes.at(node)))
         path = nodes.text(ast.unparse(node.cls), node)
-        class_ = self._checked(node.cls) if rewriter.rules.strict else node.cls
+        class_ = self._checked(node.cls) if transformer.rules.strict else node.cls
         value = nodes.call("pattern!", node, class_, *arguments)
         if is_reached:
             node.cls = self._bound(node, value)
@@ -153,7 +155,7 @@ class _Pattern:
     ) -> ast.Call:
         """Build what gives the stand-in when it is wanted."""
         thunk = ast.Lambda(nodes.no_arguments(), value, **nodes.at(node))
-        if self.rewriter.is_function:
+        if self.transformer.is_function:
             return nodes.call("late!", node, thunk)
         # A function does not see the names of a class body, nor those that exec() was given apart.
         named = ast.Name("named!", nodes.LOAD, **nodes.at(node))

@@ -34,13 +34,11 @@ from typing import Any, NoReturn
 
 from agex.errors import SandboxSyntaxError
 from agex.sandbox.language import annotations as hints
-from agex.sandbox.language import augmented, nodes
-from agex.sandbox.language import match_patterns as patterns
-from agex.sandbox.language.local_variables import Locals, target_names
+from agex.sandbox.language import attributes, match_patterns, nodes, stop_checks
+from agex.sandbox.language.local_variables import Locals
 from agex.sandbox.language.traversal import LOADED, visits
 from agex.sandbox.rules import names as ledger
 from agex.sandbox.rules.ruleset import HELPERS, Rules
-from agex.sandbox.stdlib.string_format import is_plain_format
 
 __all__ = ["rewrite", "rewrite_expression"]
 
@@ -51,15 +49,15 @@ def rewrite(tree: ast.Module, rules: Rules, *, echo: bool = True, flat: bool = F
     Raises:
         SandboxSyntaxError: the program says something that is not allowed.
     """
-    Rewriter(rules).module(tree, echo=echo, flat=flat)
+    Transformer(rules).module(tree, echo=echo, flat=flat)
     return tree
 
 
 def rewrite_expression(tree: ast.Expression, rules: Rules) -> ast.Expression:
     """Guard a parsed expression, in place; for a guest's own ``eval``."""
-    rewriter = Rewriter(rules)
-    rewriter.scope = _CLASS  # no temporaries: they would become variables of the caller
-    tree.body = rewriter.expr(tree.body)
+    transformer = Transformer(rules)
+    transformer.scope = _CLASS  # no temporaries: they would become variables of the caller
+    tree.body = transformer.expr(tree.body)
     return tree
 
 
@@ -67,7 +65,7 @@ def rewrite_expression(tree: ast.Expression, rules: Rules) -> ast.Expression:
 _MODULE, _CLASS, _FUNCTION = "module", "class", "function"
 
 
-class Rewriter:
+class Transformer:
     """Rewrites one program."""
 
     def __init__(self, rules: Rules) -> None:
@@ -107,7 +105,7 @@ class Rewriter:
                 if child.id not in known or child.ctx is not LOADED:
                     self.name(child)
             elif kind is not _CONSTANT and child is not None:
-                block[i] = _VISITS.get(kind, Rewriter.expr)(self, child)
+                block[i] = _VISITS.get(kind, Transformer.expr)(self, child)
 
     def statements(self, block: Sequence[ast.stmt]) -> list[ast.stmt]:
         """Rewrite a block; behind a statement that can swallow an exception stands a stop check."""
@@ -115,7 +113,7 @@ class Rewriter:
         for node in block:
             kind = type(node)
             if kind not in _GROWING:
-                out.append(_VISITS.get(kind, Rewriter.expr)(self, node))
+                out.append(_VISITS.get(kind, Transformer.expr)(self, node))
             elif isinstance(node, ast.Import):
                 out += nodes.imports(self.expr(node))
             elif not isinstance(node, ast.AnnAssign):
@@ -219,90 +217,12 @@ class Rewriter:
                 self.refuse(node, f"'{alias.name}' cannot be imported", "import a public name")
         return node
 
-    # -- attributes ----------------------------------------------------------------
-
-    def attribute(self, node: ast.Attribute) -> ast.Attribute:
-        """Allow by name; guard the receiver where the name is contested."""
-        receiver, name = node.value, node.attr
-        if type(receiver) is not _NAME or receiver.id not in self.known:
-            node.value = self.expr(receiver)
-        if name not in self.open:
-            if self.is_open(name):
-                self.open.add(name)
-            elif ledger.is_denied(name):
-                self.refuse(node, f"attribute '{name}' is not accessible", "use the object's public methods")
-        if node.ctx is not LOADED and not isinstance(node.ctx, ast.Load):
-            self.store(node)
-        elif name not in self.open:
-            self.load(node, receiver)
-        return node
-
-    def is_open(self, name: str) -> bool:
-        """Tell whether anything may be asked for *name*, and there is nothing special about storing it."""
-        rules = self.rules
-        special = name[0] == "_" or name in rules.contested or name in rules.hot or name in ledger.DENIED
-        return not (special or rules.strict)
-
-    def load(self, node: ast.Attribute, receiver: ast.expr) -> None:
-        name, rules = node.attr, self.rules
-        if ledger.is_private(name):
-            mangled = self.mangle(name)
-            if name in rules.hot or mangled in rules.hot:
-                node.value = nodes.call("check!", node, node.value, nodes.text(mangled, node))
-            else:
-                node.value = self.guard("own!", "check!", node, mangled)
-        elif name in rules.contested:
-            if name == "format" and isinstance(receiver, ast.Constant) and is_plain_format(receiver.value):
-                return
-            if name not in ledger.INHERITED:
-                trusted = "ok!" if name in rules.only_elsewhere else "own!"
-                node.value = self.guard(trusted, "check!", node, name)
-                if name == "__init__" and nodes.is_super(receiver) and isinstance(node.value, ast.IfExp):
-                    nodes.trust_super(node.value)
-            else:
-                node.value = nodes.call("check!", node, node.value, nodes.text(name, node))
-        elif rules.strict:
-            node.value = self.guard("ok!", "check!", node, name)
-
-    def store(self, node: ast.Attribute) -> None:
-        name = node.attr
-        check = "store!" if isinstance(node.ctx, ast.Store) else "delete!"
-        if name in self.open:
-            node.value = self.guard("own!", check, node, name)
-            return
-        if ledger.is_dunder(name) and name not in ledger.STORABLE:
-            self.refuse(node, f"attribute '{name}' cannot be changed", "define it in the class body")
-        mangled, is_asked = self.mangle(name), ledger.is_dunder(name)
-        if node.ctx is augmented.BOTH:
-            check, is_asked = "asked!", name in ledger.INHERITED or is_asked
-        if name in self.rules.hot or mangled in self.rules.hot or is_asked:
-            node.value = nodes.call(check, node, node.value, nodes.text(mangled, node))
-        else:
-            node.value = self.guard("own!", check, node, mangled)
-
     def mangle(self, name: str) -> str:
         """Give the name that CPython will compile for *name* in the present class."""
         if not name.startswith("__") or name.endswith("__") or not self.classes:
             return name
         owner = self.classes[-1].lstrip("_")
         return f"_{owner}{name}" if owner else name
-
-    def guard(self, trusted: str, check: str, node: ast.Attribute, name: str) -> ast.expr:
-        """Give what stands for the receiver of *node*: ``(r if type!(r) in trusted else check(r, name))``.
-
-        Where that is a variable the function settles it when all of it has been seen.
-        """
-        receiver, here = node.value, self.locals
-        steady = self.bare and isinstance(receiver, ast.Name) and receiver.id in self.targets
-        if not steady and (self.bare or here is None or self.scope is not _FUNCTION):
-            return nodes.call(check, node, receiver, nodes.text(name, node))  # no temporary may live here
-        asks = nodes.Look(trusted, check, name)
-        if steady or here is None:
-            return nodes.look(receiver, node, asks)
-        if isinstance(receiver, ast.Name):
-            here.rest(node, receiver, asks, self.mangle(receiver.id))
-            return receiver
-        return nodes.look_once(receiver, node, asks)
 
     def call(self, node: ast.Call) -> ast.Call:
         """Allow: a call is as safe as the function it reaches."""
@@ -314,50 +234,7 @@ class Rewriter:
             self.children(node.keywords)
         return node
 
-    # -- blocks --------------------------------------------------------------------
-
-    def while_(self, node: ast.While) -> ast.While:
-        """Allow with a stop check at the head of the body."""
-        node.test = self.expr(node.test)
-        node.body = [nodes.stop_check(node), *self.statements(node.body)]
-        node.orelse = self.statements(node.orelse)
-        return node
-
-    def for_(self, node: ast.For | ast.AsyncFor) -> ast.For | ast.AsyncFor:
-        """Allow with a stop check at the head of the body."""
-        node.iter = self.expr(node.iter)
-        node.target = self.expr(node.target)
-        targets = list(map(self.mangle, target_names(node.target)))
-        if self.locals:
-            self.locals.enter(node, targets)
-        node.body = [nodes.stop_check(node), *self.statements(node.body)]
-        if self.locals:
-            self.locals.leave(targets)
-        node.orelse = self.statements(node.orelse)
-        return node
-
-    def with_(self, node: ast.With | ast.AsyncWith) -> Any:
-        """Allow; a stop check follows (see `statements`)."""
-        self.children(node.items)
-        node.body = self.statements(node.body)
-        return node
-
-    def try_(self, node: Any) -> Any:
-        """Allow with stop checks where an exception could be swallowed."""
-        node.body = self.statements(node.body)
-        for handler in node.handlers:
-            self.handler(handler)
-        node.orelse = self.statements(node.orelse)
-        if node.finalbody:
-            node.finalbody = [nodes.stop_check(node), *self.statements(node.finalbody)]
-        return node
-
-    def handler(self, node: ast.ExceptHandler) -> None:
-        self.bind(node, node.name)
-        caught = ast.Expr(nodes.call("caught!", node), **nodes.at(node))
-        check = nodes.stop_check(node) if nodes.is_narrow(node) else caught
-        node.type = nodes.caught(self.optional(node.type))
-        node.body = [check, *self.statements(node.body)]
+    # -- functions and classes -----------------------------------------------------
 
     def function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Any:
         """Allow with a stop check at entry, or listed."""
@@ -492,27 +369,6 @@ class Rewriter:
         node.value = self.apart(node.value)
         return node
 
-    def comprehension(self, node: Any) -> Any:
-        """Allow with a stop check for each element."""
-        self.bare += 1
-        first, around = node.generators[0], self.targets
-        first.iter = self.expr(first.iter)  # a matter of the code around
-        known, self.known = self.known, self.within
-        self.targets = frozenset(name for each in node.generators for name in target_names(each.target))
-        for generator in node.generators:
-            if generator is not first:
-                generator.iter = self.expr(generator.iter)
-            generator.target = self.expr(generator.target)
-            if generator.ifs:
-                self.children(generator.ifs)
-        for field in ("elt", "key", "value"):
-            if hasattr(node, field):
-                setattr(node, field, self.expr(getattr(node, field)))
-        self.targets, self.known = around, known
-        self.bare -= 1
-        first.ifs.insert(0, nodes.stop_condition(node))
-        return node
-
     # -- match ---------------------------------------------------------------------
 
     def new_case(self) -> str:
@@ -552,39 +408,39 @@ _NAME, _CONSTANT = ast.Name, ast.Constant
 _GROWING = frozenset({ast.Import, ast.AnnAssign, ast.With, ast.AsyncWith, ast.Try, ast.TryStar})
 """Statements that may become several: behind the last four, an exception may be gone."""
 
-_SPECIAL: dict[str, Callable[[Rewriter, Any], Any]] = {
-    "If": Rewriter.if_,
-    "BinOp": Rewriter.bin_op,
-    "Name": Rewriter.name,
-    "NamedExpr": Rewriter.walrus,
-    "Attribute": Rewriter.attribute,
-    "Call": Rewriter.call,
-    "Global": Rewriter.global_,
-    "Nonlocal": Rewriter.global_,
-    "Import": Rewriter.import_,
-    "ImportFrom": Rewriter.import_,
-    "For": Rewriter.for_,
-    "AsyncFor": Rewriter.for_,
-    "While": Rewriter.while_,
-    "With": Rewriter.with_,
-    "AsyncWith": Rewriter.with_,
-    "Try": Rewriter.try_,
-    "TryStar": Rewriter.try_,
-    "FunctionDef": Rewriter.function,
-    "AsyncFunctionDef": Rewriter.function,
-    "Lambda": Rewriter.lambda_,
-    "ClassDef": Rewriter.class_,
-    "AnnAssign": Rewriter.ann_assign,
-    "AugAssign": augmented.assign,
-    "TypeAlias": Rewriter.type_alias,
-    "ListComp": Rewriter.comprehension,
-    "SetComp": Rewriter.comprehension,
-    "DictComp": Rewriter.comprehension,
-    "GeneratorExp": Rewriter.comprehension,
-    "Match": patterns.match,
+_SPECIAL: dict[str, Callable[[Transformer, Any], Any]] = {
+    "If": Transformer.if_,
+    "BinOp": Transformer.bin_op,
+    "Name": Transformer.name,
+    "NamedExpr": Transformer.walrus,
+    "Attribute": attributes.visit,
+    "Call": Transformer.call,
+    "Global": Transformer.global_,
+    "Nonlocal": Transformer.global_,
+    "Import": Transformer.import_,
+    "ImportFrom": Transformer.import_,
+    "For": stop_checks.visit_for,
+    "AsyncFor": stop_checks.visit_for,
+    "While": stop_checks.visit_while,
+    "With": stop_checks.visit_with,
+    "AsyncWith": stop_checks.visit_with,
+    "Try": stop_checks.visit_try,
+    "TryStar": stop_checks.visit_try,
+    "FunctionDef": Transformer.function,
+    "AsyncFunctionDef": Transformer.function,
+    "Lambda": Transformer.lambda_,
+    "ClassDef": Transformer.class_,
+    "AnnAssign": Transformer.ann_assign,
+    "AugAssign": attributes.visit_augmented,
+    "TypeAlias": Transformer.type_alias,
+    "ListComp": stop_checks.visit_comprehension,
+    "SetComp": stop_checks.visit_comprehension,
+    "DictComp": stop_checks.visit_comprehension,
+    "GeneratorExp": stop_checks.visit_comprehension,
+    "Match": match_patterns.visit,
 }
 """Node types that get more than a look at their children."""
 
-_VISITS = dict[type, Callable[[Rewriter, Any], Any]]()
+_VISITS = dict[type, Callable[[Transformer, Any], Any]]()
 _VISITS |= visits(_VISITS)
 _VISITS |= {getattr(ast, name): visit for name, visit in _SPECIAL.items() if hasattr(ast, name)}

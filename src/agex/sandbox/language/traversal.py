@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from agex.sandbox.language.transformer import Rewriter
+    from agex.sandbox.language.transformer import Transformer
 
 __all__ = ["LOADED", "visits"]
 
@@ -56,7 +56,7 @@ _CHILDREN: dict[str, tuple[str, ...]] = {
     "Interpolation": ("value", "format_spec"),
 }
 
-_Visit = Callable[["Rewriter", Any], Any]
+_Visit = Callable[["Transformer", Any], Any]
 
 
 def visits(of_all: dict[type, _Visit]) -> dict[type, _Visit]:
@@ -73,20 +73,22 @@ def _walking(fields: tuple[str, ...], of_all: dict[type, _Visit]) -> _Visit:
     # Most of a program is walked here: no call for a name that is known or a constant.
     name, constant, loaded = ast.Name, ast.Constant, LOADED
 
-    def walk(rewriter: Rewriter, node: Any) -> Any:
-        said, known = node.__dict__, rewriter.known
+    def walk(transformer: Transformer, node: Any) -> Any:
+        said, known = node.__dict__, transformer.known
         for field in fields:
             child = said.get(field)
             kind = type(child)
             if kind is name:
                 if child.id not in known or child.ctx is not loaded:
-                    rewriter.name(child)
+                    transformer.name(child)
             elif kind is list:
                 if child:
-                    rewriter.children(child)
+                    transformer.children(child)
             elif kind is not constant and child is not None:
                 visit = of_all.get(kind)
-                said[field] = visit(rewriter, child) if visit else rewriter.expr(child)  # which refuses it
+                said[field] = (
+                    visit(transformer, child) if visit else transformer.expr(child)
+                )  # which refuses it
         return node
 
     return walk
