@@ -74,7 +74,7 @@ def _with_doors(one: Registration, session: GuestSession, call: Call) -> _Packed
         limit = asyncio.timeout(one.timeout)
         try:
             async with limit:
-                with wall.opened(*one.doors):
+                with wall.permitted(*one.doors):
                     return await one.target(*args, **kwargs)
         except Exception as error:
             if not limit.expired():

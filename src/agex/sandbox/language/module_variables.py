@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from agex.sandbox.guards.guards import Guards
     from agex.sandbox.session import Session
 
-__all__ = ["Modules"]
+__all__ = ["ModuleVariables"]
 
 
-class Modules:
+class ModuleVariables:
     """The modules that the guest of one session has, and can have.
 
     Args:

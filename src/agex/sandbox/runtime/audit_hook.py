@@ -40,14 +40,22 @@ from agex.sandbox.patches import typing_protocols as protocols
 from agex.sandbox.runtime import foreign_threads
 from agex.sandbox.runtime.context import CARRIED, CURRENT, call_apart
 
-__all__ = ["DOORS", "SHUT", "call_as_host", "call_with_doors", "install", "opened", "without_workspace"]
+__all__ = [
+    "NO_PERMISSIONS",
+    "PERMISSIONS",
+    "call_as_host",
+    "call_with_permissions",
+    "install",
+    "permitted",
+    "without_workspace",
+]
 
 T = TypeVar("T")
 
-SHUT: frozenset[str] = frozenset()
+NO_PERMISSIONS: frozenset[str] = frozenset()
 """The doors with which a run begins: none, also where a function that has some calls the guest."""
 
-DOORS: ContextVar[frozenset[str]] = ContextVar("agex_doors", default=SHUT)
+PERMISSIONS: ContextVar[frozenset[str]] = ContextVar("agex_doors", default=NO_PERMISSIONS)
 """The doors open in this context: ``"files"``, ``"network"``."""
 
 _FILES = frozenset(
@@ -119,25 +127,27 @@ _READ_ONLY = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW
 
 
 @contextmanager
-def opened(*doors: str) -> Iterator[None]:
+def permitted(*permissions: str) -> Iterator[None]:
     """Open doors for the length of a block: what a registered function was promised.
 
-    Where guest code runs in this thread, use `call_with_doors`.
+    Where guest code runs in this thread, use `call_with_permissions`.
 
     Behind the door ``"files"`` are the files of the host, not those of the guest's workspace.
     """
-    token = DOORS.set(DOORS.get() | frozenset(doors))
+    token = PERMISSIONS.set(PERMISSIONS.get() | frozenset(permissions))
     try:
-        with without_workspace() if "files" in doors else nullcontext():
+        with without_workspace() if "files" in permissions else nullcontext():
             yield
     finally:
-        DOORS.reset(token)
+        PERMISSIONS.reset(token)
 
 
-def call_with_doors(doors: tuple[str, ...], function: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
-    """Call a function with doors open, as `opened` does it; they are shut again whatever strikes."""
-    values: dict[ContextVar[Any], Any] = {DOORS: DOORS.get() | frozenset(doors)}
-    if "files" in doors:
+def call_with_permissions(
+    permissions: tuple[str, ...], function: Callable[..., T], /, *args: Any, **kwargs: Any
+) -> T:
+    """Call a function with doors open, as `permitted` does it; they are shut again whatever strikes."""
+    values: dict[ContextVar[Any], Any] = {PERMISSIONS: PERMISSIONS.get() | frozenset(permissions)}
+    if "files" in permissions:
         values |= _no_workspace()
     return call_apart(values, function, *args, **kwargs)
 
@@ -202,7 +212,7 @@ def _refuse(event: str, args: tuple[Any, ...]) -> None:
 
 def _about_open(event: str, args: tuple[Any, ...]) -> None:
     path, mode, flags = args
-    if "files" in DOORS.get() or _is_installation(path, mode, flags) or _is_import(mode, flags):
+    if "files" in PERMISSIONS.get() or _is_installation(path, mode, flags) or _is_import(mode, flags):
         return
     raise _kind_of_refusal()(
         f"opening {path!r} is not allowed while sandboxed code runs; "
@@ -230,7 +240,7 @@ def _is_for_a_line() -> bool:
 
 
 def _about_files(event: str, args: tuple[Any, ...]) -> None:
-    if "files" in DOORS.get() or (event == "os.listdir" and _is_import("r", 0)):
+    if "files" in PERMISSIONS.get() or (event == "os.listdir" and _is_import("r", 0)):
         return
     if event in _LISTS and args and _is_installation(args[0], "r", 0):
         return
@@ -245,7 +255,7 @@ def _about_files(event: str, args: tuple[Any, ...]) -> None:
 
 
 def _about_network(event: str, args: tuple[Any, ...]) -> None:
-    if "network" not in DOORS.get():
+    if "network" not in PERMISSIONS.get():
         raise SandboxError(
             f"{event} is not allowed while sandboxed code runs; "
             "register the function that needs it with network_access=True"

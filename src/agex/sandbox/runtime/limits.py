@@ -6,7 +6,9 @@ Memory and open files are soft limits of the process, in force for the length of
 from __future__ import annotations
 
 import math
+import operator
 import os
+import sys
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
@@ -16,7 +18,15 @@ from agex.errors import DefinitionError, IsolationUnavailable
 if TYPE_CHECKING:
     import mmap
 
-__all__ = ["Limits", "ResourceLimits", "Stop", "TimeLimit", "require_limits", "resource_limits"]
+__all__ = [
+    "Limits",
+    "ResourceLimits",
+    "Stop",
+    "TimeLimit",
+    "require_limits",
+    "require_room",
+    "resource_limits",
+]
 
 
 class Limits(NamedTuple):
@@ -210,3 +220,36 @@ def _address_space() -> int:
         return int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     except FileNotFoundError:  # no /proc: macOS counts resident memory in bytes
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+# -- room on the stack ---------------------------------------------------------------------------
+
+
+def require_room() -> None:
+    """Raise RecursionError now, while nothing is changed, if a set-up could run out of stack half way.
+
+    The set-up is undone at the depth where it began, so there is as much room to undo it.
+    """
+    operator.eq(_LEFT, _RIGHT)  # counts its levels as calls of C code, in a tenth of their time
+    if _COUNTS_APART:
+        _call(_LEVELS)
+
+
+_LEVELS = 28
+"""More than twice the depth that beginning or ending a run takes."""
+
+_COUNTS_APART = sys.version_info >= (3, 12)
+"""Whether calls of Python code are counted apart from those of C code."""
+
+
+def _call(levels: int) -> None:
+    if levels:
+        _call(levels - 1)
+
+
+def _nested(levels: int) -> Any:
+    return (_nested(levels - 1),) if levels else ()
+
+
+_LEFT, _RIGHT = _nested(_LEVELS), _nested(_LEVELS)
+"""Equal and not the same at any level, so that a comparison goes through all of them."""

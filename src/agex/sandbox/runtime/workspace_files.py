@@ -26,10 +26,10 @@ from agex._interpreter import parse as parsing
 from agex.errors import SandboxError
 from agex.sandbox.runtime.context import CURRENT, call_apart
 
-__all__ = ["Files", "GuestFiles", "Modules", "inside", "outside", "workspace"]
+__all__ = ["FileModules", "Files", "GuestFiles", "inside", "outside", "workspace"]
 
 
-class Modules(Protocol):
+class FileModules(Protocol):
     """Modules that work on files."""
 
     @property
