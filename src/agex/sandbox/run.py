@@ -50,9 +50,9 @@ class _Run:
     """One run, and what it found in force."""
 
     is_begun = False
-    """Whether the guest's decimal context is in force in place of the host's."""
+    """Whether the decimal context of guest code is in force, in place of that of the host."""
     decimals: Any = None
-    """The one of the two that is not in force."""
+    """The decimal context that is not in force."""
     tokens: tuple[Token[Any], Token[Any], Token[Any]] | None = None
     """Sets the variables of the context back."""
     process: process_state.SavedSettings | None = None
@@ -143,7 +143,7 @@ class Runner:
     """
 
     serves = False
-    """Whether this session does the host's work for guest code that runs elsewhere."""
+    """Whether this session does work of the host for guest code that runs elsewhere."""
 
     def __init__(self, policy: Policy, limits: Limits, output: Callable[[int], Output]) -> None:
         require_limits(limits)
@@ -331,7 +331,7 @@ class Runner:
         return run
 
     def _begin(self, run: _Run) -> None:
-        self._runs += 1  # at first: whatever fails below, `_end` undoes it
+        self._runs += 1  # at first: `_end` undoes it if anything below fails
         if self._runs == 1:
             RUNS.add(self._guards)
             self._hooks.open()

@@ -1,4 +1,4 @@
-"""One namespace in which guest code runs, as often as wanted."""
+"""A namespace in which guest code runs, once or many times."""
 
 from __future__ import annotations
 
@@ -58,17 +58,17 @@ class Session(Runner):
         """Do nothing: it is open."""
 
     def close(self) -> None:
-        """Do nothing: a session in this process ends with the last that refers to it."""
+        """Do nothing: a session in this process ends with the last reference to it."""
 
     # -- names ---------------------------------------------------------------------
 
     @property
     def kept(self) -> dict[str, Any]:
-        """What was bound to be given back: nothing, as the objects themselves are here."""
+        """Variables that were bound to be given back: none, as the objects themselves are here."""
         return {}
 
     def bind(self, name: str, value: Any) -> None:
-        """Give the guest a name, as a builtin is: it can be shadowed and is not part of `namespace`."""
+        """Bind a name as a builtin: guest code may shadow it, and it is not part of `namespace`."""
         self._check_name(name)
         self._builtins[name] = self._guards.shown(value)
 
@@ -84,31 +84,31 @@ class Session(Runner):
 
     @property
     def guest_files(self) -> GuestFiles | None:
-        """The workspace as the guest has it."""
+        """The workspace as guest code has it."""
         return self._guards.files
 
     @property
     def builtins(self) -> Mapping[str, Any]:
-        """What the guest finds under a name that is none of its own variables."""
+        """The names that guest code finds beside its own variables."""
         return self._builtins
 
     def add(self, names: Mapping[str, Any]) -> None:
-        """Give the guest variables."""
+        """Bind variables of guest code."""
         for name, value in names.items():
             self._check_name(name)
             self.globals[name] = self._guards.shown(value)
 
     def look_up(self, name: str) -> Any:
-        """Return a variable of the guest; None where there is none."""
+        """Return a variable of guest code; None where there is none."""
         return self.namespace.get(name)
 
     def imported(self, name: str, *, run: bool = False) -> Any:
-        """Return a module as the guest gets it, see `ModuleVariables.imported`."""
+        """Return a module as guest code gets it, see `ModuleVariables.imported`."""
         return self._modules.imported(name, run=run)
 
     @property
     def modules(self) -> dict[str, str]:
-        """The variables that are modules, each with what to import for it."""
+        """The variables that are modules, each with the names to import for it."""
         return self._modules.bound()
 
     def import_again(self, modules: Mapping[str, str]) -> None:
@@ -121,17 +121,17 @@ class Session(Runner):
 
     @property
     def importer(self) -> Importer:
-        """Finds the modules of the guest."""
+        """Finds the modules that guest code imports."""
         return self._guards.importer
 
     def is_guest_function(self, value: object) -> bool:
-        """Tell whether *value* is a function that the guest wrote."""
+        """Return whether *value* is a function that guest code defined."""
         return self._guards.is_guest_function(value)
 
     # -- running -------------------------------------------------------------------
 
     def run(self, source: str, filename: str = "<agent>", *, echo: bool = True) -> Result:
-        """Run a program. Whatever the guest does is in the result; nothing of it is raised."""
+        """Run a program. An error of guest code is in the result and not raised."""
 
         def work(result: Result) -> None:
             exec(self._compile(source, filename, self._policy.text, echo=echo), self.globals)  # noqa: S102 - rewritten code
@@ -152,9 +152,9 @@ class Session(Runner):
         return await self._aguarded(work)
 
     def define(self, source: str, filename: str, namespace: dict[str, Any], *, main: bool = False) -> Result:
-        """Run a program in a namespace apart from the session's: what it defines there is the guest's.
+        """Run a program in a namespace of its own. Its functions and classes are guest code of this session.
 
-        With *main* it is a program of its own, whose definitions are none of the session's.
+        With *main* it is a program of its own, and `defined` does not name its definitions.
         """
 
         def work(result: Result) -> None:
@@ -168,7 +168,7 @@ class Session(Runner):
         return self._guarded(work)
 
     def call(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Result:
-        """Call what the guest made, under the same limits."""
+        """Call a function or class of guest code, under the same limits."""
 
         def work(result: Result) -> None:
             result.value = function(*args, **kwargs)
@@ -176,7 +176,7 @@ class Session(Runner):
         return self._guarded(work)
 
     async def acall(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Result:
-        """Like `call`; an awaitable that the function gives back is awaited."""
+        """Like `call`; an awaitable that the function returns is awaited."""
         import inspect
 
         async def work(result: Result) -> None:
@@ -203,7 +203,7 @@ class Session(Runner):
             result.echo = echo_text(result.value, self._limits.output_chars)
 
     def store_on_class(self, class_: type, name: str, value: Any) -> None:
-        """Give a class of the guest an attribute that its code gave it after the class statement."""
+        """Set an attribute of a guest class, as guest code did after its class statement."""
         members.check_stored(class_, name, value)
         self._guards.alter(class_, name)
         type.__setattr__(class_, name, value)

@@ -1,4 +1,4 @@
-"""The functions and classes of guests, for whoever stores them or sends them elsewhere."""
+"""Functions and classes of guest code, made again from their source after they were stored or sent."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ __all__ = ["KeptCode"]
 
 
 class KeptCode:
-    """The functions and classes of guests, made again in a session: see `agex.values.GuestCode`.
+    """Makes functions and classes of guest code again in a session; implements `agex.values.GuestCode`.
 
-    Made there they have its limits, and the names that a task gives its code.
+    They have the limits of that session, and the names that a task gives its code.
 
     Args:
-        sandbox: makes another session where that one is at work.
-        session: where they are made; it also says what of the host they may refer to.
+        sandbox: makes another session while the first one runs.
+        session: where they are made; its policy decides which host objects they may refer to.
     """
 
     _numbers = itertools.count(1)

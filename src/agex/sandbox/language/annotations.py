@@ -1,14 +1,14 @@
-"""Annotations that are evaluated where they stand, on a Python that would put it off.
+"""Annotations, evaluated where they stand also on a Python that evaluates them lazily.
 
-From Python 3.14 on (PEP 649) an annotation is evaluated when somebody asks for it: code of the guest
-would run in the hands of whoever asks, after its run and outside every limit. So annotations are taken
-off what the interpreter compiles, evaluated as earlier versions do, and put into ``__annotations__``
-by the program itself:
+From Python 3.14 on (PEP 649) an annotation is evaluated when ``__annotations__`` is read: guest code
+would run in the caller's hands, after its run and outside every limit. So the transformer takes annotations
+out of the tree that is compiled. The program itself evaluates them, as in earlier versions, and puts them
+into ``__annotations__``:
 
 * of a function, by a decorator below all others: ``@noted!(("a", "int", lambda: int), ...)``
 * of a class or module, by statements behind the name: ``__annotations__['a'] = int``
 
-One that names what is not there yet, which 3.14 allows, is kept as its text: a forward reference.
+An annotation that names something undefined, which 3.14 allows, becomes its text: a forward reference.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ if TYPE_CHECKING:
 __all__ = ["ARE_LATE", "HELPERS", "Note", "annotated", "are_taken", "decorate", "noted", "start", "take"]
 
 ARE_LATE = sys.version_info >= (3, 14)
-"""Whether the interpreter puts annotations off."""
+"""Whether the interpreter evaluates annotations lazily."""
 
 HELPERS = ("noted!",)
 
 Note = tuple[str, str, Callable[[], Any]]
-"""A name, the text of its annotation, and what evaluates it."""
+"""A name, the text of its annotation, and the function that evaluates it."""
 
 _LATER = (ast.Yield, ast.YieldFrom, ast.Await, ast.NamedExpr)
-"""What no annotation may hold; a lambda around it would make it mean something else."""
+"""Nodes that no annotation may hold: a lambda around them would change their meaning."""
 
 
 def noted(*notes: Note) -> Callable[[Any], Any]:
-    """Return the decorator that gives a function its annotations, which are evaluated now."""
+    """Return the decorator that sets the annotations of a function, evaluated now."""
     found = {name: _evaluated(text, evaluate) for name, text, evaluate in notes}
 
     def decorate(function: Any) -> Any:
@@ -56,17 +56,17 @@ def _evaluated(text: str, evaluate: Callable[[], Any]) -> Any:
 
 
 def are_taken(transformer: Transformer) -> bool:
-    """Tell whether the program evaluates its annotations itself: those that stay text are as ever."""
+    """Return whether the program evaluates its annotations itself; those that stay text need nothing."""
     return ARE_LATE and not transformer.texts
 
 
 def take(transformer: Transformer, name: str, node: ast.expr) -> ast.Tuple:
-    """Rewrite an annotation of a function, and build its note."""
+    """Transform an annotation of a function, and build its note."""
     text = _text(transformer, node)
     value = transformer.annotation(node)
     assert value is not None
     here = nodes.at(node)
-    if isinstance(value, ast.Starred):  # *args: *Ts is the one element of what is unpacked (PEP 646)
+    if isinstance(value, ast.Starred):  # *args: *Ts is the one element of the unpacked tuple (PEP 646)
         whole = ast.Tuple([value], nodes.LOAD, **here)
         value = ast.Subscript(whole, ast.Constant(0, **here), nodes.LOAD, **here)
     thunk = ast.Lambda(nodes.no_arguments(), value, **here)
@@ -74,13 +74,13 @@ def take(transformer: Transformer, name: str, node: ast.expr) -> ast.Tuple:
 
 
 def decorate(node: ast.FunctionDef | ast.AsyncFunctionDef, notes: list[ast.expr]) -> None:
-    """Have a function be given its annotations before any decorator sees it."""
+    """Set the annotations of a function before any decorator sees it."""
     if notes:
         node.decorator_list.append(nodes.call("noted!", node, *notes))
 
 
 def annotated(transformer: Transformer, node: ast.AnnAssign) -> list[ast.stmt]:
-    """Give what stands for an annotated name of a class or a module: the assignment, then the note."""
+    """Return the statements for an annotated name of a class or a module: the assignment, then the note."""
     node.target = transformer.expr(node.target)
     node.value = transformer.optional(node.value)
     transformer.notes = transformer.notes or bool(node.simple)
@@ -101,7 +101,7 @@ def annotated(transformer: Transformer, node: ast.AnnAssign) -> list[ast.stmt]:
 
 
 def start(node: ast.stmt) -> ast.stmt:
-    """Build ``__annotations__ = {}``, for the head of a class or module that has any."""
+    """Build ``__annotations__ = {}``, for the head of a class or module with annotations."""
     here = nodes.at(node)
     return ast.Assign([ast.Name("__annotations__", ast.Store(), **here)], ast.Dict([], [], **here), **here)
 

@@ -52,7 +52,7 @@ def visit(transformer: Transformer, node: ast.Attribute) -> ast.Attribute:
 
 
 def _is_open(transformer: Transformer, name: str) -> bool:
-    """Tell whether anything may be asked for *name*, and there is nothing special about storing it."""
+    """Return whether *name* may be read of any object, and storing it needs no more than the usual guard."""
     rules = transformer.rules
     special = name[0] == "_" or name in rules.contested or name in rules.hot or name in ledger.DENIED
     return not (special or rules.strict)
@@ -98,9 +98,9 @@ def _store(transformer: Transformer, node: ast.Attribute) -> None:
 
 
 def _guard(transformer: Transformer, trusted: str, check: str, node: ast.Attribute, name: str) -> ast.expr:
-    """Give what stands for the receiver of *node*: ``(r if type!(r) in trusted else check(r, name))``.
+    """Return the guarded receiver of *node*: ``(r if type!(r) in trusted else check(r, name))``.
 
-    Where that is a variable the function settles it when all of it has been seen.
+    A receiver that is a variable is guarded at the end of its function, when its bindings are known.
     """
     receiver, here = node.value, transformer.locals
     steady = transformer.bare and isinstance(receiver, ast.Name) and receiver.id in transformer.targets

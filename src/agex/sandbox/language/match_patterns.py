@@ -1,10 +1,9 @@
-"""The patterns of ``match``: which may be tried as they are, and stand-ins for the classes of the others.
+"""The patterns of ``match``, and stand-ins for classes whose attribute names are known at run time only.
 
 A class pattern reads attributes by names that may only be known at run time
 (``__match_args__``). Such a pattern is matched through a stand-in class, which a guard
-before the case binds to ``case!N``. The class of a pattern that stands inside another one
-is not looked up before the interpreter gets there: its name becomes ``case!N.cls``, where
-``case!N`` holds a function that gives the stand-in.
+before the case binds to ``case!N``. The class of a nested pattern is not looked up before the interpreter
+gets there: its name becomes ``case!N.cls``, where ``case!N`` holds a function that returns the stand-in.
 """
 
 from __future__ import annotations
@@ -30,11 +29,11 @@ __all__ = [
 ]  # fmt: skip
 
 HELPERS = ("pattern!", "late!", "named!", "path!")
-"""The names that guarded patterns use."""
+"""The helper names that guarded patterns use."""
 
 
 class Late(functools.partial[Any]):
-    """A call that waits until its value is asked for as ``cls``."""
+    """A call that is made when its value is read as ``cls``."""
 
     cls: Any = property(functools.partial.__call__)
 
@@ -64,7 +63,7 @@ class _Pattern:
         """Assignments that must run before the case."""
 
     def visit(self, node: Any, *, is_reached: bool = False) -> None:
-        """Rewrite a pattern; *is_reached* says that the interpreter gets to it whenever it tries the case."""
+        """Transform a pattern; *is_reached* if the interpreter gets to it whenever it tries the case."""
         transformer = self.transformer
         if isinstance(node, ast.MatchClass):
             self._class(node, is_reached=is_reached)
@@ -85,7 +84,7 @@ class _Pattern:
     def _value(self, node: ast.expr) -> ast.expr:
         """Check a dotted name or literal of a pattern: it cannot carry a guard.
 
-        Where every receiver is to be checked, a dotted name is read by a function that the case calls.
+        Where every receiver is checked, a function that the case calls reads a dotted name.
         """
         self._check_value(node)
         if not (self.transformer.rules.strict and isinstance(node, ast.Attribute)):
@@ -107,7 +106,7 @@ class _Pattern:
         return guarded
 
     def _bound(self, node: Any, value: ast.expr) -> ast.Name:
-        """Have a value bound before the case; return the name that it has there."""
+        """Bind a value before the case; return the name that it has there."""
         stand_in = self.transformer.new_case()
         target = ast.Name(stand_in, ast.Store(), **nodes.at(node))
         self.stand_ins.append(ast.NamedExpr(target, value, **nodes.at(node)))
@@ -153,7 +152,7 @@ class _Pattern:
     def _late(
         self, node: ast.MatchClass, value: ast.expr, path: ast.Constant, arguments: list[ast.Constant]
     ) -> ast.Call:
-        """Build what gives the stand-in when it is wanted."""
+        """Build the expression that returns the stand-in when it is needed."""
         thunk = ast.Lambda(nodes.no_arguments(), value, **nodes.at(node))
         if self.transformer.is_function:
             return nodes.call("late!", node, thunk)
@@ -166,8 +165,8 @@ def _prologue(stand_ins: list[ast.expr], case: ast.match_case) -> ast.match_case
     """Build a case that never matches and binds the stand-ins of the next one on the way.
 
     A guard is evaluated in the order of the cases, so a class that an earlier case makes
-    unreachable is not looked up, as in plain Python. What is bound may be any value of the guest's,
-    but never the helper that it is compared with.
+    unreachable is not looked up, as in plain Python. The bound value may be any guest object, but never
+    the helper that it is compared with.
     """
     steps: list[ast.expr] = [
         ast.Compare(
@@ -194,9 +193,9 @@ class _StandIn(type):
 
 
 class _LateStandIn(_StandIn):
-    """One that asks its class for ``__match_args__`` when the interpreter would: the subject is an instance.
+    """A stand-in that reads ``__match_args__`` when the interpreter would: the subject is an instance.
 
-    It serves one trial of one pattern: the names that were checked for a subject are read off that subject.
+    It serves one trial of one pattern: the names checked for a subject are read from that subject.
     """
 
     said: Any
@@ -208,7 +207,7 @@ class _LateStandIn(_StandIn):
         if not isinstance(instance, class_):
             return False
         cls.said = said = getattr(class_, "__match_args__", _ABSENT)
-        names = said if type(said) is tuple else ()  # of anything else the interpreter reads nothing
+        names = said if type(said) is tuple else ()  # the interpreter reads no names from anything else
         guards.check_matched(instance, delicate_names(guards.policy.text, names, watched))
         return True
 
@@ -222,11 +221,11 @@ class _LateStandIn(_StandIn):
 _ABSENT = object()
 
 UNKNOWN = object()
-"""Stands for the ``__match_args__`` of a class that runs code of the guest's to tell them."""
+"""Stands for ``__match_args__`` where reading them runs guest code."""
 
 
 def known_match_args(class_: type, *, is_guest: bool) -> Any:
-    """Give the ``__match_args__`` of a class, None where it has none, where to ask runs no code."""
+    """Return the ``__match_args__`` of a class; None where it has none, `UNKNOWN` if reading runs code."""
     found: Any = _ABSENT
     if not is_guest:
         found = getattr(class_, "__match_args__", _ABSENT)
@@ -250,7 +249,7 @@ def known_match_args(class_: type, *, is_guest: bool) -> Any:
 
 
 def delicate_names(rules: Rules, match_args: tuple[Any, ...], watched: tuple[str, ...]) -> tuple[str, ...]:
-    """Give the names of a class pattern that are to be checked when its subject is known."""
+    """Return the names of a class pattern that are checked when its subject is known."""
     names = tuple(n for n in match_args if type(n) is str)  # the interpreter stops at the first other
     for name in (*names, *watched):
         if ledger.is_denied(name):
@@ -261,7 +260,7 @@ def delicate_names(rules: Rules, match_args: tuple[Any, ...], watched: tuple[str
 
 
 def stand_in(guards: Guards, class_: type, match_args: Any, delicate: tuple[str, ...]) -> type:
-    """Make the class that a class pattern is matched with, for a class whose names are known."""
+    """Make the stand-in for a class whose attribute names are known."""
     body: dict[str, Any] = {"matched": (guards, class_, delicate)}
     if match_args is not None:
         body["__match_args__"] = match_args
@@ -269,12 +268,12 @@ def stand_in(guards: Guards, class_: type, match_args: Any, delicate: tuple[str,
 
 
 def late_stand_in(guards: Guards, class_: type, watched: tuple[str, ...]) -> type:
-    """Make the class that a class pattern is matched with, for a class to be asked for its names later."""
+    """Make the stand-in for a class whose attribute names are read later."""
     return _LateStandIn(class_.__name__, _self_matching(class_), {"matched": (guards, class_, watched)})
 
 
 def _self_matching(class_: type) -> tuple[type, ...]:
-    """Give the bases of a stand-in: ``int(x)`` binds the subject itself, which subclasses inherit."""
+    """Return the bases of a stand-in: ``int(x)`` binds the subject itself, which subclasses inherit."""
     return (int,) if _FLAGS(class_) & _MATCH_SELF else ()
 
 

@@ -19,7 +19,7 @@ __all__ = ["visit_comprehension", "visit_for", "visit_try", "visit_while", "visi
 
 
 def visit_while(transformer: Transformer, node: ast.While) -> ast.While:
-    """Allow with a stop check at the head of the body."""
+    """Allow, with a stop check at the head of the body."""
     node.test = transformer.expr(node.test)
     node.body = [nodes.stop_check(node), *transformer.statements(node.body)]
     node.orelse = transformer.statements(node.orelse)
@@ -27,7 +27,7 @@ def visit_while(transformer: Transformer, node: ast.While) -> ast.While:
 
 
 def visit_for(transformer: Transformer, node: ast.For | ast.AsyncFor) -> ast.For | ast.AsyncFor:
-    """Allow with a stop check at the head of the body."""
+    """Allow, with a stop check at the head of the body."""
     node.iter = transformer.expr(node.iter)
     node.target = transformer.expr(node.target)
     targets = list(map(transformer.mangle, target_names(node.target)))
@@ -41,14 +41,14 @@ def visit_for(transformer: Transformer, node: ast.For | ast.AsyncFor) -> ast.For
 
 
 def visit_with(transformer: Transformer, node: ast.With | ast.AsyncWith) -> Any:
-    """Allow; a stop check follows (see `statements`)."""
+    """Allow; a stop check follows (see `Transformer.statements`)."""
     transformer.children(node.items)
     node.body = transformer.statements(node.body)
     return node
 
 
 def visit_try(transformer: Transformer, node: Any) -> Any:
-    """Allow with stop checks where an exception could be swallowed."""
+    """Allow, with stop checks where an exception could be swallowed."""
     node.body = transformer.statements(node.body)
     for handler in node.handlers:
         _handler(transformer, handler)
@@ -67,10 +67,10 @@ def _handler(transformer: Transformer, node: ast.ExceptHandler) -> None:
 
 
 def visit_comprehension(transformer: Transformer, node: Any) -> Any:
-    """Allow with a stop check for each element."""
+    """Allow, with a stop check for each element."""
     transformer.bare += 1
     first, around = node.generators[0], transformer.targets
-    first.iter = transformer.expr(first.iter)  # a matter of the code around
+    first.iter = transformer.expr(first.iter)  # evaluated in the scope around it
     known, transformer.known = transformer.known, transformer.within
     transformer.targets = frozenset(name for each in node.generators for name in target_names(each.target))
     for generator in node.generators:

@@ -1,14 +1,14 @@
-"""Turn guest source into guarded source: one verdict for each kind of node.
+"""The transformer: it turns guest source into guarded source, with one verdict for each kind of node.
 
 The tree is changed in place and stays ordinary Python: functions, classes and generators
 remain real ones, compiled by CPython. Five things are added:
 
-* **Receiver guards.** An attribute whose name says nothing is loaded natively. A store, a
-  delete, a ``_private`` name or a contested name first looks at its receiver::
+* **Receiver guards.** An attribute with a harmless name is loaded natively. A store, a
+  delete, a ``_private`` name or a contested name first checks its receiver::
 
       self._x  ->  (self if type!(self) in own! else check!(self, '_x'))._x
 
-  ``own!`` is the set of classes that the guest made, so the common case is one inline set
+  ``own!`` is the set of guest classes, so the common case is one inline set
   lookup. The guard is an expression that yields the receiver: it serves loads, stores,
   deletes, ``+=``, tuple targets and loop targets alike, and evaluates the receiver once.
 * **Stop checks.** ``if stop!: raise Stop!`` at loop heads, comprehensions, exception handlers,
@@ -21,7 +21,7 @@ remain real ones, compiled by CPython. Five things are added:
 * **Declarations.** The helpers are global in every scope, and so are the names of the top level where its
   locals are its globals: such a name is read faster.
 
-Helper names contain ``!``: no identifier can, so no guest can name them.
+Helper names contain ``!``, which no identifier can, so guest code cannot name them.
 
 A node type without a verdict is refused: a new Python is reviewed before its new syntax runs.
 """
@@ -54,7 +54,7 @@ def rewrite(tree: ast.Module, rules: Rules, *, echo: bool = True, flat: bool = F
 
 
 def rewrite_expression(tree: ast.Expression, rules: Rules) -> ast.Expression:
-    """Guard a parsed expression, in place; for a guest's own ``eval``."""
+    """Guard a parsed expression, in place; for ``eval`` in guest code."""
     transformer = Transformer(rules)
     transformer.scope = _CLASS  # no temporaries: they would become variables of the caller
     tree.body = transformer.expr(tree.body)
@@ -66,35 +66,35 @@ _MODULE, _CLASS, _FUNCTION = "module", "class", "function"
 
 
 class Transformer:
-    """Rewrites one program."""
+    """Transforms one program."""
 
     def __init__(self, rules: Rules) -> None:
         self.rules = rules
         self.scope = _MODULE
         self.bare = 0  # > 0 where a walrus is a syntax error or would leak: comprehensions, annotations
-        self.targets: frozenset[str] = frozenset()  # what the innermost comprehension binds, and only it can
+        self.targets: frozenset[str] = frozenset()  # bound by the innermost comprehension and nothing else
         self.classes: list[str] = []  # enclosing class names, for private name mangling
         self.cases = 0
         self.locals: Locals | None = None  # of the innermost function
         self.around: list[Locals] = []  # of the functions around it, and its own
         self.texts = False  # whether annotations stay text: from __future__ import annotations
         self.notes = False  # whether a name of the present class or module is annotated
-        self.within: set[str] = set()  # names like any other, seen inside of functions, classes and so on
-        self.known = self.within  # those of the present scope: most nodes are one
+        self.within: set[str] = set()  # ordinary names, seen inside of functions, classes and so on
+        self.known = self.within  # ordinary names of the present scope: most nodes are one
         self.annotated: set[str] = set()  # names of the module that cannot be declared global
-        self.open: set[str] = set()  # attributes that may be asked of anything
+        self.open: set[str] = set()  # attributes that may be read of any object
 
     # -- walking -------------------------------------------------------------------
 
     def expr(self, node: Any) -> Any:
-        """Rewrite a node that stays one node."""
+        """Transform a node that stays one node."""
         visit = _VISITS.get(type(node))
         if visit is None:
             self.refuse(node, f"{type(node).__name__} is not supported here", "use plainer Python")
         return visit(self, node)
 
     def children(self, block: list[Any]) -> None:
-        """Rewrite a list in place; a statement list may grow."""
+        """Transform a list in place; a statement list may grow."""
         if isinstance(block[0], ast.stmt):
             block[:] = self.statements(block)
             return
@@ -108,7 +108,7 @@ class Transformer:
                 block[i] = _VISITS.get(kind, Transformer.expr)(self, child)
 
     def statements(self, block: Sequence[ast.stmt]) -> list[ast.stmt]:
-        """Rewrite a block; behind a statement that can swallow an exception stands a stop check."""
+        """Transform a block; behind a statement that can swallow an exception stands a stop check."""
         out: list[ast.stmt] = []
         for node in block:
             kind = type(node)
@@ -136,7 +136,7 @@ class Transformer:
         raise error
 
     def if_(self, node: ast.If) -> ast.If:
-        """Allow; a chain of ``elif`` is walked in a loop, it can be longer than recursion goes."""
+        """Allow; a chain of ``elif`` is walked in a loop, it can be longer than the recursion limit."""
         link = node
         while True:
             link.test = self.expr(link.test)
@@ -175,7 +175,7 @@ class Transformer:
                 self.refuse(node, f"the name '{name}' cannot be defined", "leave the double underscores out")
 
     def name(self, node: ast.Name) -> ast.Name:
-        """Allow; dunder names only from the ledger."""
+        """Allow; dunder names only from `agex.sandbox.rules.names`."""
         if node.id in self.known:
             if not isinstance(node.ctx, ast.Load) and self.locals is not None and not self.bare:
                 self.locals.bind(node.id)
@@ -210,7 +210,7 @@ class Transformer:
         return node
 
     def import_(self, node: ast.Import | ast.ImportFrom) -> Any:
-        """Allow: what may be imported is decided when it runs, by the guarded import."""
+        """Allow: the guarded import decides at run time what may be imported."""
         for alias in node.names:
             self.bind(node, alias.asname or alias.name.partition(".")[0])
             if isinstance(node, ast.ImportFrom) and ledger.is_denied(alias.name):
@@ -218,7 +218,7 @@ class Transformer:
         return node
 
     def mangle(self, name: str) -> str:
-        """Give the name that CPython will compile for *name* in the present class."""
+        """Return the name that CPython compiles for *name* in the present class."""
         if not name.startswith("__") or name.endswith("__") or not self.classes:
             return name
         owner = self.classes[-1].lstrip("_")
@@ -257,14 +257,14 @@ class Transformer:
     def enter(
         self, args: ast.arguments, owner: ast.FunctionDef | ast.AsyncFunctionDef | None
     ) -> Locals | None:
-        """Enter a function; return what to leave it with."""
+        """Enter a function; return the argument for `leave`."""
         names = [self.mangle(each.arg) for each in nodes.parameters(args)]
         outer, self.locals = self.locals, Locals(names, owner, in_class=self.scope is _CLASS)
         self.around.append(self.locals)
         return outer
 
     def leave(self, outer: Locals | None) -> None:
-        """Leave a function: all of it has been seen."""
+        """Leave a function: all of it has been walked."""
         self.around.pop().settle()
         self.locals = outer
 
@@ -281,7 +281,7 @@ class Transformer:
         return node
 
     def signature(self, args: ast.arguments) -> list[ast.expr]:
-        """Rewrite parameters; return the notes of their annotations, in CPython's order."""
+        """Transform parameters; return the notes of their annotations, in CPython's order."""
         notes: list[ast.expr] = []
         for arg in nodes.parameters(args):
             self.check_definable(arg, arg.arg)
@@ -299,7 +299,7 @@ class Transformer:
         return node if node is None or self.texts else self.apart(node)
 
     def apart(self, node: Any) -> Any:
-        """Rewrite what has a scope of its own. That of a type parameter or alias is never text."""
+        """Transform a node with a scope of its own. A type parameter or alias is never text."""
         known, self.known, self.bare = self.known, self.within, self.bare + 1
         node = self.expr(node)
         self.known, self.bare = known, self.bare - 1
@@ -313,7 +313,7 @@ class Transformer:
                     setattr(param, field, self.apart(said))
 
     def body(self, scope: str, block: list[ast.stmt], owner: ast.stmt) -> list[ast.stmt]:
-        """Rewrite the body of a new scope."""
+        """Transform the body of a new scope."""
         outer, bare, notes, known = self.scope, self.bare, self.notes, self.known
         self.scope, self.bare, self.notes, self.known = scope, 0, False, self.within
         out = self.statements(block)
@@ -323,7 +323,7 @@ class Transformer:
             start = 1 if nodes.is_docstring(block[0]) else 0
             if has_notes:
                 out.insert(start, hints.start(owner))
-            # A metaclass may prepare any mapping as namespace: the helpers must not be asked of it.
+            # A metaclass may prepare any mapping as namespace: the helpers must not be looked up in it.
             if all(map(nodes.is_plain_member, out)):
                 out[start:start] = nodes.listing(out)
             else:
@@ -331,11 +331,11 @@ class Transformer:
         return out
 
     def helpers(self, node: ast.stmt) -> ast.Global:
-        """Build the declaration that the helper names are globals, never names of this scope."""
+        """Build the declaration of the helper names as globals: they are never names of this scope."""
         return ast.Global([*HELPERS, *(f"case!{i}" for i in range(self.cases))], **nodes.at(node))
 
     def class_(self, node: ast.ClassDef) -> ast.ClassDef:
-        """Allow: a real class, registered as the guest's own when it is built."""
+        """Allow: a real class, registered as a guest class when it is built."""
         self.bind(node, node.name)
         for i, decorator in enumerate(node.decorator_list):
             node.decorator_list[i] = self.expr(decorator)
@@ -372,7 +372,7 @@ class Transformer:
     # -- match ---------------------------------------------------------------------
 
     def new_case(self) -> str:
-        """Give a name for one more stand-in of a class pattern."""
+        """Return a new name for the stand-in of a class pattern."""
         self.cases += 1
         return f"case!{self.cases - 1}"
 
@@ -439,7 +439,7 @@ _SPECIAL: dict[str, Callable[[Transformer, Any], Any]] = {
     "GeneratorExp": stop_checks.visit_comprehension,
     "Match": match_patterns.visit,
 }
-"""Node types that get more than a look at their children."""
+"""Node types with a visit of their own."""
 
 _VISITS = dict[type, Callable[[Transformer, Any], Any]]()
 _VISITS |= visits(_VISITS)

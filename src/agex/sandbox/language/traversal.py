@@ -1,4 +1,4 @@
-"""The kinds of node that mean no harm: only their children are looked at."""
+"""The walk through nodes that are allowed as they are, whose children alone are transformed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 __all__ = ["LOADED", "visits"]
 
 LOADED = ast.parse("_").body[0].value.ctx  # type: ignore[attr-defined]
-"""The context of every name that a parsed program reads: the parser has but one."""
+"""The context of every name that a parsed program reads: the parser has only one."""
 
 _CHILDREN: dict[str, tuple[str, ...]] = {
     # statements
@@ -51,7 +51,7 @@ _CHILDREN: dict[str, tuple[str, ...]] = {
     "MatchSingleton": (),
     "MatchSequence": ("patterns",),
     "MatchOr": ("patterns",),
-    # template strings, Python 3.14: a value object, rendered by whoever reads it
+    # template strings, Python 3.14: a value object that nothing renders by itself
     "TemplateStr": ("values",),
     "Interpolation": ("value", "format_spec"),
 }
@@ -60,10 +60,10 @@ _Visit = Callable[["Transformer", Any], Any]
 
 
 def visits(of_all: dict[type, _Visit]) -> dict[type, _Visit]:
-    """Give, by type of node, what walks those that are allowed as they are.
+    """Return the functions that walk the nodes that are allowed as they are, by type of node.
 
     Args:
-        of_all: what visits a node of any type; may be filled afterwards.
+        of_all: the visits of nodes of any type; may be filled afterwards.
     """
     found = {name: fields for name, fields in _CHILDREN.items() if hasattr(ast, name)}
     return {getattr(ast, name): _walking(fields, of_all) for name, fields in found.items()}

@@ -1,18 +1,18 @@
-"""The second wall: an audit hook that refuses the outside world to guest code.
+"""The audit hook, the second boundary: it refuses the outside world to guest code.
 
-The guards decide what guest code may *say*. This wall decides what the process may *do*
-while guest code runs, however the call was reached: through a gap in the guards, or
-through a library that opens files for whoever asks (``pd.read_csv('/etc/passwd')``).
+The guards decide what guest code may *say*. The audit hook decides what the process may
+*do* while guest code runs, however the call was reached: through a gap in the guards, or
+through a library that opens files for any caller (``pd.read_csv('/etc/passwd')``).
 
 Two kinds of event (PEP 578) are refused:
 
 * *world* events - files, sockets, processes, shared libraries - anywhere below guest code,
-  unless the host opened that door for a registered function;
+  unless the host gave a registered function that permission;
 * *interpreter* events - frames, the collector, compiled code - when guest code itself is
   the caller. Libraries raise them in the course of their work.
 
-Reading what the interpreter's own installation consists of (modules, time zones, package
-data) stays possible: importing is reading.
+Reading the installation of the interpreter (modules, time zones, package data) stays
+possible: importing is reading.
 
 One hook serves the process; it is installed by the first session and cannot be removed.
 It is silent, at the cost of one context lookup, while no guest code runs.
@@ -53,10 +53,10 @@ __all__ = [
 T = TypeVar("T")
 
 NO_PERMISSIONS: frozenset[str] = frozenset()
-"""The doors with which a run begins: none, also where a function that has some calls the guest."""
+"""The permissions with which a run begins: none, also where a function that has some calls guest code."""
 
 PERMISSIONS: ContextVar[frozenset[str]] = ContextVar("agex_doors", default=NO_PERMISSIONS)
-"""The doors open in this context: ``"files"``, ``"network"``."""
+"""The permissions of this context: ``"files"``, ``"network"``."""
 
 _FILES = frozenset(
     {
@@ -75,7 +75,7 @@ _FILES = frozenset(
 )  # fmt: skip
 
 _LISTS = frozenset({"os.listdir", "os.scandir", "os.walk"})
-"""What reads no more than names: of time zones, say."""
+"""Events that read no more than names: of time zones, say."""
 
 _COMPOSED = frozenset(
     {
@@ -84,7 +84,7 @@ _COMPOSED = frozenset(
         "shutil.rmtree", "shutil.unpack_archive", "tempfile.mkdtemp", "tempfile.mkstemp",
     }
 )  # fmt: skip
-"""What the library does in steps. With a workspace, each step meets it, or raises an event of its own."""
+"""Calls that work in steps. With a workspace, each step uses it, or raises an event of its own."""
 
 _NETWORK = (
     "socket.",
@@ -107,7 +107,7 @@ _NEVER = (
     "sys.setprofile",
     "sys.monitoring.", "sys.remote_exec", "gc.get_objects", "gc.get_referrers",
 )  # fmt: skip
-"""What no door opens: other processes, native code, unpickling, the machinery of debuggers."""
+"""Events that no permission allows: other processes, native code, unpickling, debuggers."""
 
 _INTERPRETER = frozenset(
     {
@@ -118,7 +118,7 @@ _INTERPRETER = frozenset(
         "sys.set_asyncgen_hooks_finalizer", "sys.set_asyncgen_hooks_firstiter", "sys.unraisablehook",
     }
 )  # fmt: skip
-"""Refused when the frame that raises them is the guest's own.
+"""Refused when the frame that raises them is guest code.
 
 ``object.__getattr__`` is not among them: finding the frame raises it.
 """
@@ -128,11 +128,11 @@ _READ_ONLY = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW
 
 @contextmanager
 def permitted(*permissions: str) -> Iterator[None]:
-    """Open doors for the length of a block: what a registered function was promised.
+    """Grant permissions for the length of a block: those that a registered function was promised.
 
     Where guest code runs in this thread, use `call_with_permissions`.
 
-    Behind the door ``"files"`` are the files of the host, not those of the guest's workspace.
+    With ``"files"`` the block uses the files of the host, not those of the workspace.
     """
     token = PERMISSIONS.set(PERMISSIONS.get() | frozenset(permissions))
     try:
@@ -145,7 +145,7 @@ def permitted(*permissions: str) -> Iterator[None]:
 def call_with_permissions(
     permissions: tuple[str, ...], function: Callable[..., T], /, *args: Any, **kwargs: Any
 ) -> T:
-    """Call a function with doors open, as `permitted` does it; they are shut again whatever strikes."""
+    """Call a function with permissions, like `permitted`; they end also where a limit strikes."""
     values: dict[ContextVar[Any], Any] = {PERMISSIONS: PERMISSIONS.get() | frozenset(permissions)}
     if "files" in permissions:
         values |= _no_workspace()
@@ -153,7 +153,7 @@ def call_with_permissions(
 
 
 def call_as_host(function: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
-    """Call a function of this library that does the host's own work, with the files of the host."""
+    """Call a function of agex that does work of the host, with the files of the host."""
     return call_apart({CURRENT: None, **_no_workspace()}, function, *args, **kwargs)
 
 
@@ -163,7 +163,7 @@ def _no_workspace() -> dict[ContextVar[Any], Any]:
 
 
 def without_workspace() -> AbstractContextManager[None]:
-    """Let this context see the files of the host, where it saw those of a workspace."""
+    """Use the files of the host in this context, in place of those of a workspace."""
     monkeyfs = sys.modules.get("monkeyfs.context")  # without it there is no workspace in this process
     suspended: AbstractContextManager[None] = _NOTHING if monkeyfs is None else monkeyfs.suspend()
     return suspended
@@ -186,7 +186,7 @@ Verdict = Callable[[str, tuple[Any, ...]], None]
 
 
 def _judge(event: str) -> Verdict:
-    """Choose what is done about an event, once for each name."""
+    """Return the verdict on an event, once for each name."""
     if event == "open":
         return _about_open
     if event == "exec":
@@ -203,7 +203,7 @@ def _judge(event: str) -> Verdict:
 
 
 def _allow(event: str, args: tuple[Any, ...]) -> None:
-    """Let it pass."""
+    """Allow the event."""
 
 
 def _refuse(event: str, args: tuple[Any, ...]) -> None:
@@ -221,7 +221,7 @@ def _about_open(event: str, args: tuple[Any, ...]) -> None:
 
 
 class _RefusedFile(SandboxError, OSError):
-    """Refuses a file that its reader or writer does without.
+    """Refuses a file that its reader or writer can do without.
 
     ``linecache`` leaves out the source of a line to be shown; the import system leaves the
     bytecode of a module unwritten.
@@ -233,7 +233,7 @@ def _kind_of_refusal() -> type[SandboxError]:
 
 
 def _is_for_a_line() -> bool:
-    """Tell whether ``linecache`` reads: an event loop in debug mode asks it where each callback is from."""
+    """Return whether ``linecache`` reads: an event loop in debug mode shows the source of each callback."""
     frame = _raising_frame()
     around = None if frame is None else frame.f_back
     return around is not None and around.f_globals.get("__name__") == "linecache"
@@ -264,7 +264,7 @@ def _about_network(event: str, args: tuple[Any, ...]) -> None:
 
 def _about_code(event: str, args: tuple[Any, ...]) -> None:
     guards = CURRENT.get()
-    # The session's own comes with each run: finding the frame is a fifth of what a short one takes.
+    # The program of the session comes with each run: finding the frame takes a fifth of a short one.
     if guards is None or args[0] is not guards.program:
         _about_interpreter(event, args)
 
@@ -297,7 +297,7 @@ def _raise() -> None:
 
 
 def _is_import(mode: Any, flags: Any) -> bool:
-    """Tell whether the import system itself reads: a library that imports more of itself as it works."""
+    """Return whether the import system reads: a library imports more of itself as it works."""
     return _reads(mode, flags) and _is_import_system(_raising_frame())
 
 
@@ -312,7 +312,7 @@ def _reads(mode: Any, flags: Any) -> bool:
 
 
 def _is_installation(path: Any, mode: Any, flags: Any) -> bool:
-    """Tell whether a file is part of the interpreter's installation and opened for reading."""
+    """Return whether a file is part of the interpreter's installation and opened for reading."""
     if not _reads(mode, flags):
         return False
     if isinstance(path, int):
@@ -345,14 +345,14 @@ _VERDICTS: dict[str, Verdict] = {}
 
 
 class _Installed:
-    """Whether the hook stands in this process, and what it lets libraries read of the installation."""
+    """Whether the hook is installed, and the folders of the installation that libraries may read."""
 
     done = False
     roots: tuple[str, ...] = ()
 
 
 def install() -> None:
-    """Put up the wall, once a process."""
+    """Install the audit hook, once a process."""
     if not _Installed.done:
         _Installed.roots = _roots()
         caches.install()

@@ -1,4 +1,4 @@
-"""The end of a run when its time is up: signals, a watchdog thread, or stop checks that look at the clock.
+"""The deadline of a run: an alarm signal, a watchdog thread, or stop checks that look at the clock.
 
 A deadline stops a run by setting its sticky flag (see :mod:`agex.sandbox.language.transformer`) and
 by raising in the thread that runs it:
@@ -7,11 +7,11 @@ by raising in the thread that runs it:
   regular expression or a power of large integers: every C call that looks for signals;
 * elsewhere, or where the host uses ``SIGALRM`` itself, from a watchdog thread through an
   asynchronous exception, which reaches Python code only;
-* where there are no threads either (a browser tab), by the flag itself: each stop check
-  of the guest's asks it for the time.
+* where there are no threads either (a browser tab), by the flag itself, which looks at the
+  clock when a stop check reads it.
 
-What none can end is a C call that never looks (``sum(range(10**12))``, a sort, a long
-numpy call): it is reported when it returns. Only a worker process can be killed.
+None of them ends a C call that never looks (``sum(range(10**12))``, a sort, a long numpy
+call). It is reported when it returns. Only a worker process can be killed.
 """
 
 from __future__ import annotations
@@ -37,14 +37,13 @@ __all__ = ["RUNNING", "Deadline"]
 class Deadline:
     """Calls *expire* once and raises `Stop` in the present thread when time is up.
 
-    ``pause`` and ``resume`` nest: the clock stands still while the host works for the guest.
+    ``pause`` and ``resume`` nest: the clock stands still while the host works for guest code.
 
-    With *host_works*, which tells whether a function of the host is at work in a thread, the clock is looked
-    at now and then: the time since the last look is not counted, if one is. See
-    `agex.sandbox.runtime.host_time`.
+    With *host_works*, which returns whether a host function is at work in a thread, the clock is looked at
+    now and then. The time since the last look is not counted if one is. See `agex.sandbox.runtime.host_time`.
 
     With *raises* false it only calls *expire*: where an event loop takes turns with the
-    guest, an exception could strike the loop.
+    run, an exception could strike the loop.
     """
 
     _pauses = 0
@@ -102,14 +101,14 @@ class Deadline:
             return
         self._pauses += 1
         if self._pauses == 1 and self.active:
-            # Next to nothing where it is due: a guest that has the host work over and over would gain time.
+            # Next to nothing where it is due: guest code that calls the host over and over would gain time.
             self._left = max(self.due - time.monotonic(), 1e-6)
             self._stop()
 
     def resume(self) -> None:
         """Go on counting from where `pause` stopped, unless the run has ended meanwhile.
 
-        It may have: the host's work goes on in another thread for a moment after it was given up.
+        It may have: work of the host goes on in another thread for a moment after the run gave it up.
         """
         if not self._is_mine():
             return
@@ -126,11 +125,11 @@ class Deadline:
             self._left = max(self._left - seconds, 1e-6)
 
     def next_look(self) -> float:
-        """Return when it is to be looked at: when it is due, or before that."""
+        """Return the time of the next look: when it is due, or before that."""
         return self.due if self._host_works is None else min(self.due, self._looked + self._every)
 
     def look(self) -> None:
-        """Count the time since the last look for the host, if it is at work."""
+        """Leave out the time since the last look if the host is at work."""
         if self._host_works is None or self.fired:
             return
         now = time.monotonic()
@@ -139,19 +138,19 @@ class Deadline:
             self.due += passed
 
     def fire(self) -> None:
-        """Set the sticky flag; the caller raises."""
+        """Set the flag, which stays set; the caller raises."""
         self.fired = True
         self._expire()
 
 
 _LOOKS = 50
-"""How often a run is looked at in the time that it has, so that what is counted wrongly is little of it."""
+"""Looks at a run in its time, so that little of it is counted wrongly."""
 _LEAST, _MOST = 0.01, 0.5
 
 
-# Signals interrupt until the guest gives in: code between two stop checks may swallow one.
+# Signals repeat until guest code ends: code between two stop checks may swallow one.
 _REPEAT = 0.05
-# Sooner where the first could do nothing: the guest has used up the stack.
+# Sooner where the first had no effect because guest code has used up the stack.
 _AGAIN = 0.002
 # Not in the middle of the first: there may be many functions to end (see agex.sandbox.runtime.kill_switch).
 _PEACE = 0.25
@@ -234,7 +233,7 @@ class _Watchdog:
     def reset(self) -> None:
         # Entered as a lock, not as a condition: the exception that this class sends may strike in
         # Condition.__enter__, a Python function, after the lock is taken and before it will be released.
-        # A collection may come with it held, and a guest's close() of a dropped file be a run of its own.
+        # Reentrant: a collection with the lock held may call close() of a guest file, which is a run.
         self._lock = threading.RLock()
         self._condition = threading.Condition(self._lock)
         self._heap: list[tuple[float, int, Deadline]] = []
@@ -242,13 +241,13 @@ class _Watchdog:
         self._thread: threading.Thread | None = None
 
     def ready(self, *, strikes: bool) -> None:
-        """Have the thread run, and all that it needs loaded: later the guest may have taken the memory.
+        """Start the thread, and load what it needs: later guest code may have taken the memory.
 
         Raises:
             RuntimeError: no thread can be started.
         """
         if strikes and _raise_in is _not_bound:
-            contextvars.Context().run(_bind)  # of no guest, whose wall would be asked about it
+            contextvars.Context().run(_bind)  # outside of any run, whose audit hook would be asked about it
         if not self._is_on():
             with self._lock:
                 self._begin()
@@ -259,13 +258,13 @@ class _Watchdog:
     def _begin(self) -> None:
         if not self._is_on():
             thread = threading.Thread(target=self._watch, name="agex-watchdog", daemon=True)
-            contextvars.Context().run(thread.start)  # of no guest, who would be met in it
+            contextvars.Context().run(thread.start)  # outside of any run, which the thread would belong to
             self._thread = thread  # not before: one that could not be started is tried again
 
     def add(self, deadline: Deadline) -> None:
         with self._lock:
             if deadline.over:
-                return  # of a run that has just ended: it would strike whatever thread comes next
+                return  # its run has just ended: it would strike the thread that comes next
             heapq.heappush(self._heap, (deadline.next_look(), next(self._count), deadline))
             self._begin()
             if self._heap[0][2] is deadline:
@@ -279,7 +278,7 @@ class _Watchdog:
         if deadline.struck:
             _take_pending()
         with self._lock:
-            # At once, not when it would be due: it holds the session, with all that the guest has.
+            # At once, not when it would be due: it holds the session, with all objects of guest code.
             left = [entry for entry in self._heap if entry[2] is not deadline]
             heapq.heapify(left)
             self._heap = left
@@ -289,7 +288,7 @@ class _Watchdog:
             try:
                 with self._lock:
                     self._turn()
-            except MemoryError:  # a guest has it all; the others need this thread, and it tries again
+            except MemoryError:  # guest code has taken it; other runs need this thread, so it tries again
                 time.sleep(_REPEAT)
 
     def _turn(self) -> None:
@@ -300,7 +299,7 @@ class _Watchdog:
             self._fire_first()
 
     def _fire_first(self) -> None:
-        deadline = self._heap[0][2]  # stays there until it is done: what fails is tried again
+        deadline = self._heap[0][2]  # stays there until it is done: a failure is tried again
         deadline.striking = True
         try:
             if not deadline.active:
@@ -327,23 +326,23 @@ _EVERY = 200
 
 
 class _Asked:
-    """The deadlines where there are no threads: the flag of a run, which looks at the clock when asked."""
+    """The deadlines where there are no threads: a stop flag that looks at the clock when it is read."""
 
     def __init__(self) -> None:
         self._deadlines: list[Deadline] = []
         self._left = _EVERY
 
     def __bool__(self) -> bool:
-        """Answer a stop check: False, for a run that is to stop has another flag from then on."""
+        """Return False to a stop check: a run that is to end has another flag from then on."""
         self._left -= 1
         if self._left <= 0:
-            self._left = 1  # where the guest has used up the stack, firing fails: the next check tries again
+            self._left = 1  # firing fails where guest code has used up the stack: the next check tries again
             self._look()
             self._left = _EVERY
         return False
 
     def ready(self, *, strikes: bool) -> None:
-        """Do nothing: it is asked, and needs no thread."""
+        """Do nothing: stop checks read it, so it needs no thread."""
 
     def _look(self) -> None:
         now = time.monotonic()
@@ -364,22 +363,22 @@ def _not_bound(thread: int, exception: type[BaseException]) -> Any:
 
 
 _raise_in: Callable[[int, type[BaseException]], Any] = _not_bound
-"""Makes a thread raise at its next bytecode, in place of what it was to raise there before."""
+"""Makes a thread raise at its next bytecode, in place of an exception that was pending there."""
 
 
 def _bind() -> None:
-    """Load what the watchdog strikes with. It takes long, and a host may need no watchdog."""
+    """Load the function by which the watchdog strikes. It takes long, and a host may need no watchdog."""
     global _raise_in  # noqa: PLW0603 - bound late
     import ctypes
 
-    # Not the attribute, which is everybody's: this one has argument types of its own.
+    # Not the attribute, which all callers share: this one has argument types of its own.
     function = ctypes.pythonapi["PyThreadState_SetAsyncExc"]
     function.argtypes = (ctypes.c_ulong, ctypes.py_object)
     _raise_in = function
 
 
 def _take_pending() -> None:
-    """Raise and catch what the watchdog has left pending in the present thread, if anything.
+    """Raise and catch the exception that the watchdog left pending in this thread, if any.
 
     Taking it back with NULL instead would leave the interpreter's "something is pending" flag set for good
     before Python 3.13: every loop of the process would stop to look, and a traced function would never start.
@@ -395,7 +394,7 @@ def _take_pending() -> None:
 
 
 def _may_use_alarm() -> bool:
-    """Tell whether this is the main thread of a host that leaves SIGALRM alone."""
+    """Return whether this is the main thread of a host that leaves SIGALRM alone."""
     if not _HAS_TIMER or threading.get_ident() != _Main.thread:
         return False
     if _alarm.owns():
@@ -404,7 +403,7 @@ def _may_use_alarm() -> bool:
     return free and _signal.getitimer(_signal.ITIMER_REAL)[0] == 0
 
 
-# What is behind `signal`, which turns every handler into an enum member, or tries to: 6 us a run.
+# The module below `signal`, which turns every handler into an enum member, at 6 us a run.
 _signal = importlib.import_module("_signal")
 
 # Where no thread can start, a browser tab, the timer is there and never rings while Python runs.
@@ -412,7 +411,7 @@ _HAS_TIMER = threads.CAN_START and hasattr(_signal, "setitimer")
 
 
 class _Main:
-    """The main thread: asking for it takes two calls, for each run."""
+    """The main thread, noted once: looking it up takes two calls for each run."""
 
     thread = threading.main_thread().ident
 
@@ -427,7 +426,7 @@ _asked = _Asked()
 _background: _Watchdog | _Asked = _watchdog if threads.CAN_START else _asked
 
 RUNNING: object = False if threads.CAN_START else _asked
-"""The flag of a run that is not to stop; of one that is, it is True."""
+"""The value of the stop flag while a run goes on; True ends the run."""
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_watchdog.reset)  # threads do not survive a fork
     os.register_at_fork(after_in_child=_Main.renew)  # but for the one that forked, which is the main one then

@@ -30,7 +30,7 @@ __all__ = [
 
 
 class Limits(NamedTuple):
-    """What one run may use."""
+    """The limits of one run."""
 
     seconds: float | None = 30.0
     """Wall clock; None for no limit."""
@@ -43,7 +43,7 @@ class Limits(NamedTuple):
 
 
 class Stop(BaseException):
-    """Ends a run. No handler of the guest sees it: each begins with a stop check."""
+    """Ends a run. No handler of guest code sees it: each begins with a stop check."""
 
 
 class TimeLimit(Stop):
@@ -51,14 +51,14 @@ class TimeLimit(Stop):
 
 
 def require_limits(limits: Limits) -> None:
-    """Refuse limits that are none, and those that cannot be held in this process.
+    """Refuse values that are no limits, and limits that cannot be enforced in this process.
 
     Raises:
-        DefinitionError: a limit is no number above 0; what is not limited is None.
+        DefinitionError: a limit is neither a number above 0 nor None.
         IsolationUnavailable: memory or open files are to be limited, and the system has no such limits.
     """
     for name, value in limits._asdict().items():
-        if value is not None and not 0 < value < math.inf:  # which what is no number is not
+        if value is not None and not 0 < value < math.inf:  # false for anything that is no number, too
             raise DefinitionError(
                 f"Limits({name}={value!r}) is no limit; give a number above 0, or None for none"
             )
@@ -76,7 +76,7 @@ def require_limits(limits: Limits) -> None:
 
 
 class ResourceLimits:
-    """The process is held to no limits of resources."""
+    """No limits of memory and open files; the class with limits derives from this one."""
 
     def __enter__(self) -> Self:
         self.begin()
@@ -89,7 +89,7 @@ class ResourceLimits:
         """Put the limits in force."""
 
     def ease(self) -> None:
-        """Give the host memory to go on with, where the guest has taken all that there was."""
+        """Free memory for the host to go on with, where guest code has taken all of it."""
 
     def end(self) -> None:
         """Lift the limits; may be called again."""
@@ -101,7 +101,7 @@ _UNLIMITED = ResourceLimits()
 def resource_limits(limits: Limits, *, of_text: bool = False) -> ResourceLimits:
     """Hold the process to *limits* of memory and open files for the length of a block.
 
-    With *of_text* the text of an error is made in it: the guest may keep all that its run took.
+    With *of_text* the text of an error is made in the block, while guest code may keep all that its run took.
     """
     if limits.memory_mb is None and limits.open_files is None:
         return _UNLIMITED
@@ -111,7 +111,7 @@ def resource_limits(limits: Limits, *, of_text: bool = False) -> ResourceLimits:
 
 
 _TEXT_MB = 16
-"""What the text of an error may take of memory, where that is limited."""
+"""MiB for the text of an error, where memory is limited."""
 
 
 class _SoftLimits(ResourceLimits):
@@ -152,18 +152,18 @@ class _SoftLimits(ResourceLimits):
 
 
 _RESERVE = 4 << 20
-"""Address space that is taken and not used: to lift a limit of memory takes some, for arenas and stacks."""
+"""Bytes of address space held in reserve: lifting a limit of memory takes some, for arenas and stacks."""
 
 
 def _as_host(function: Callable[..., Any], *args: Any) -> Any:
-    """Do the host's own work, also for a run within another one, which is behind the wall."""
-    from agex.sandbox.runtime import audit_hook as wall  # which needs this module itself
+    """Call a function as the host: a run within another one is subject to the audit hook."""
+    from agex.sandbox.runtime import audit_hook  # which imports this module
 
-    return wall.call_as_host(function, *args)
+    return audit_hook.call_as_host(function, *args)
 
 
 class _SoftLimit:
-    """The process's limit of one resource: the least of what the runs that are on want, else the host's own.
+    """The limit of one resource of the process: the least that a present run wants, else that of the host.
 
     Runs of several threads end in any order, so none may put back what it found.
     """
@@ -174,7 +174,7 @@ class _SoftLimit:
         self._of_host = 0
 
     def reset_lock(self) -> None:
-        self._lock = threading.RLock()  # a run may begin with it held: see _Watchdog
+        self._lock = threading.RLock()  # reentrant: a run may begin with it held, see `_Watchdog`
 
     def hold(self, of: ResourceLimits, which: int, value: int) -> None:
         """Lower the limit to *value*, or as far as it can be, until it is released."""

@@ -1,14 +1,17 @@
-"""What a registered library changes for the whole process is put back after the run.
+"""Settings of the process that a run could change for the host: noted at its begin, restored at its end.
 
-matplotlib's rcParams, pandas' options, a locale, the level of a logger: guest code has no way to them by the
-libraries that have a policy, but a module that the host registers plainly may set them in any of its
-functions. So the settings of :mod:`agex.sandbox.libraries.process_settings` are noted where a run begins,
-and put back where it ends, however it ends. Two kinds of changes stay: those of a function that the host
-registered itself, whose business they are, and those of a module that is loaded in the run, which is loaded
-only once.
+* Settings of libraries: matplotlib's rcParams, pandas' options, a locale, the level of a logger. Libraries
+  with a policy leave out what sets them; a module that the host registers plainly may set them in any
+  function. So the settings of :mod:`agex.sandbox.libraries.process_settings` are noted and restored. Two
+  kinds of changes stay: those of a function that the host registered itself, and those of a module that is
+  loaded in the run, which is loaded only once.
+* Floating point errors and print options of numpy, which hold for a context. ``np.errstate`` limits a change
+  to a block, but a block may be entered and never left (an ``ExitStack``, a generator).
+* The decimal context, which guest code keeps from run to run.
+* ``gc.callbacks``: they are called as the host, also where a collection comes in a run.
 
-Runs that overlap in threads share what the first of them noted; each puts it back. A run within a run puts
-back what it found.
+Runs that overlap in threads share the first snapshot; each restores it. A run within a run restores what it
+found.
 """
 
 from __future__ import annotations
@@ -27,7 +30,7 @@ from importlib.machinery import ModuleSpec
 from typing import TYPE_CHECKING, Any
 
 from agex.sandbox.libraries import (
-    process_settings as settings,  # here: behind the walls of a worker no file of agex is read
+    process_settings as settings,  # at import: once a worker is locked down, it cannot read files of agex
 )
 from agex.sandbox.runtime.host_time import of_host
 from agex.sandbox.runtime.settings_snapshot import Snapshot
@@ -44,8 +47,8 @@ __all__ = [
 def may_change(policy: Policy) -> bool:
     """Return whether a policy grants anything that may change settings of the process.
 
-    The standard set and libraries with a policy leave out what would; functions and classes of the host are
-    its own business, and called too often to look at so much each time.
+    The standard set and libraries with a policy leave out such functions. Changes by functions and classes of
+    the host stay; they are called too often for a snapshot each time.
     """
     count, said = policy.notes.get(_NOTE, (-1, False))
     if count != len(policy.grants):
@@ -74,16 +77,16 @@ def _may_change(policy: Policy) -> bool:
 
 
 class SavedSettings:
-    """The settings that one run puts back. It also is what finds modules for the time being."""
+    """The settings that one run restores."""
 
     def __init__(self, noted: Snapshot, shares: bool) -> None:
         self.noted = noted
         self.shares = shares
-        """Whether it puts back what the host had, and not what a run around it had."""
+        """Whether it restores the settings of the host, and not those of a run around it."""
         self._tokens = _AROUND.set(self), _WORKING.set(False)
 
     def put_back(self) -> None:
-        """Put back what was noted; may be called again."""
+        """Restore the settings noted; may be called again."""
         with _LOCK:
             if self not in _HELD:
                 return
@@ -102,7 +105,7 @@ _HELD: list[SavedSettings] = []
 _LOCK = threading.RLock()
 _AROUND: ContextVar[SavedSettings | None] = ContextVar("agex_process_state", default=None)
 _WORKING: ContextVar[bool] = ContextVar("agex_host_changes", default=False)
-"""Whether what changes here is of the host's doing."""
+"""Whether changes in this context are made by the host."""
 
 
 def hold() -> SavedSettings:
@@ -121,7 +124,7 @@ def hold() -> SavedSettings:
 
 
 def _now() -> Snapshot:
-    """Return the settings as they are, which nobody changes: what was noted last, where it holds."""
+    """Return a snapshot of the present settings: the last one, where it holds. Callers do not change it."""
     found = settings.loaded()
     last = _LAST.get("noted")
     if last is None or not last.is_current(found):
@@ -131,7 +134,7 @@ def _now() -> Snapshot:
 
 
 _LAST: dict[str, Snapshot] = {}
-"""What was noted last, by all threads. Between runs, it is what the host has."""
+"""The last snapshot of all threads. Between runs it holds the settings of the host."""
 
 
 def _note_seed(name: str, put: Callable[[Any], object], state: Any) -> None:
@@ -141,12 +144,12 @@ def _note_seed(name: str, put: Callable[[Any], object], state: Any) -> None:
         around.noted.seeds.setdefault(name, (put, state))
 
 
-# -- what stays
+# -- changes that stay ---------------------------------------------------------------------------
 
 
 @contextlib.contextmanager
 def staying() -> Iterator[None]:
-    """Have changes stay that are made in the block."""
+    """Keep the changes that are made in the block."""
     if not _HELD or _WORKING.get():
         yield
         return
@@ -163,7 +166,7 @@ def staying() -> Iterator[None]:
 
 
 def keep_functions(policy: Policy) -> None:
-    """Have the changes stay of the functions that a policy grants, where it grants what puts others back."""
+    """Keep the changes of host functions, where a policy grants anything whose changes are put back."""
     if may_change(policy):
         for grant in policy.grants:
             name = grant.kind == "fn" and (grant.settings["name"] or getattr(grant.target, "__name__", None))
@@ -172,7 +175,7 @@ def keep_functions(policy: Policy) -> None:
 
 
 def _kept(function: Any) -> Any:
-    """Return a function of the host's whose changes of settings stay; any other object as it is."""
+    """Return a host function whose changes of settings stay; any other object as it is."""
     if not isinstance(function, types.FunctionType | types.MethodType) or function in _KEPT:
         return function
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
@@ -197,14 +200,14 @@ def _kept(function: Any) -> Any:
 
 
 _KEPT: weakref.WeakSet[Callable[..., Any]] = weakref.WeakSet()
-"""Functions that were made here."""
+"""Functions made by `_kept`."""
 
 
 class _Loading:
-    """Finds modules as the other finders do, and has stay what they change as they are loaded."""
+    """Finds modules as the other finders do, and keeps the changes that they make while they are loaded."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        """Return the spec of a module; None where nothing is to be looked at."""
+        """Return the spec of a module; None where no run is on."""
         if _WORKING.get() or not _HELD:
             return None
         for finder in sys.meta_path:
@@ -232,21 +235,21 @@ _AT_FIRST: dict[str, dict[str, str]] = {
     "numpy": {"divide": "warn", "over": "warn", "under": "ignore", "invalid": "warn"},
     "scipy.special": {"all": "ignore", "memory": "raise"},
 }
-"""Modules with such a setting, and what it is when they are imported: numpy, and what imports it."""
+"""Modules with such a setting, and its value when they are imported: numpy, and scipy on top of it."""
 
 
 def take_decimals(guests: Any) -> Any:
-    """Set the guest's own decimal context, which it has from run to run; return the host's, if any."""
+    """Set the decimal context of guest code; return that of the host, None where there is no such module."""
     decimal = sys.modules.get("decimal")
     if decimal is None:
-        return None  # what the guest imports now has a context of its own
+        return None  # if guest code imports it in this run, the module starts with a new context
     host = decimal.getcontext()
     decimal.setcontext(host.copy() if guests is None else guests)
     return host
 
 
 def give_decimals_back(host: Any) -> Any:
-    """Set the host's decimal context again; return the guest's, None where there is no such module."""
+    """Set the decimal context of the host; return that of guest code, None where there is no such module."""
     decimal = sys.modules.get("decimal")
     if decimal is None:
         return None
@@ -256,7 +259,7 @@ def give_decimals_back(host: Any) -> Any:
 
 
 def float_settings() -> dict[str, Any]:
-    """Give the settings as they are, of the modules that are there."""
+    """Return the settings as they are, of the modules that are there."""
     if "numpy" not in sys.modules:
         return {}
     found = {name: _error_settings(module) for name in _AT_FIRST if (module := sys.modules.get(name))}
@@ -266,7 +269,7 @@ def float_settings() -> dict[str, Any]:
 
 
 def restore_float_settings(before: dict[str, Any]) -> None:
-    """Have the settings be as they were, in modules that were not there yet as they are at first."""
+    """Restore the settings; modules that were not loaded yet get their initial ones."""
     if "numpy" not in sys.modules:
         return
     for name, at_first in _AT_FIRST.items():
@@ -290,7 +293,7 @@ def _restore_errors(module: Any, before: tuple[dict[str, str], Any]) -> None:
 
 
 def _print_options() -> Any:
-    """Give the settings by which arrays are shown; None before numpy is there."""
+    """Return the settings by which arrays are shown; None before numpy is there."""
     printing: Any = sys.modules.get(_PRINTING)
     return printing.format_options.get() if hasattr(printing, "format_options") else None
 
@@ -299,7 +302,7 @@ def _restore_print_options(before: Any) -> None:
     printing: Any = sys.modules.get(_PRINTING)
     if hasattr(printing, "format_options"):
         options = printing.default_format_options_dict if before is None else before
-        # By identity: in what a guest set are functions and objects of its own.
+        # By identity: options that guest code set hold its own functions and objects.
         if printing.format_options.get() is not options:
             printing.format_options.set(options)
 
@@ -311,9 +314,9 @@ _PRINTING = "numpy._core.printoptions"  # since numpy 2.1
 
 
 def release_callbacks() -> None:
-    """Have each of ``gc.callbacks`` called as the host: with its files, its streams and no wall.
+    """Wrap each of ``gc.callbacks`` to be called as the host: with its files, its streams and no audit hook.
 
-    They are equal to what they were, for the host takes them out again; another thread may do so meanwhile.
+    A wrapped callback equals the original, for the host may remove it; another thread may do so meanwhile.
     """
     if not gc.callbacks:
         return
@@ -324,7 +327,7 @@ def release_callbacks() -> None:
 
 
 class _Released(functools.partial[Any]):
-    """A callback in a context of its own. A collection may come where there is no room for a call of ours."""
+    """A callback in a context of its own, called in C: a collection may come with the stack used up."""
 
     def __eq__(self, other: object) -> bool:
         return bool(self.args[0] == (other.args[0] if type(other) is _Released else other))

@@ -1,6 +1,6 @@
 """Settings of the process as they were at one moment, and how they are put back.
 
-In what guest code has set are objects of its own. None of them is asked what it equals.
+Guest code may have put its own objects into settings. None of them is compared by ``==``.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ __all__ = ["Snapshot"]
 
 
 class Snapshot:
-    """Settings as they were, with the contents of the tables among them."""
+    """Settings of the process at one moment, with the contents of the tables among them."""
 
     def __init__(self) -> None:
         self.values: dict[Setting, dict[Any, Any]] = {}
         self.tables: dict[int, tuple[Any, Any]] = {}
         self.seeds: dict[str, tuple[Callable[[Any], object], Any]] = {}
-        """Generators that were seeded since: what puts their state back, and the state."""
+        """Generators that were seeded since: the function that restores a state, and the state."""
         self._count = 0
         self._seen: _Seen | None = None
 
@@ -34,7 +34,7 @@ class Snapshot:
         """Note settings as they are now."""
         self._count = len(settings)
         for setting in settings:
-            with contextlib.suppress(AttributeError):  # of another version; or another thread is loading it
+            with contextlib.suppress(AttributeError):  # another version, or still loading
                 values = self.values[setting] = setting.read()
                 if setting.holds_tables:
                     self._note_tables(values.values(), deep=setting.deep)
@@ -51,7 +51,7 @@ class Snapshot:
                     self._note_tables(copied.values() if type(copied) is dict else copied, deep=True)
 
     def copied(self) -> Snapshot:
-        """Return a note of one's own, which takes over what the host changes."""
+        """Return a copy, which takes over changes of the host."""
         own = Snapshot()
         own._count = self._count
         own.values = {setting: dict(values) for setting, values in self.values.items()}
@@ -59,7 +59,7 @@ class Snapshot:
         return own
 
     def is_current(self, settings: Sequence[Setting]) -> bool:
-        """Return whether the settings are as they were noted. It takes less than to note them."""
+        """Return whether the settings are as they were noted. This takes less time than to note them."""
         if len(settings) != self._count:
             return False
         try:
@@ -67,14 +67,14 @@ class Snapshot:
                 now = setting.read()
                 if not _is_same(now, was) and (len(now) != len(was) or _changed(now, was)):
                     return False
-        except AttributeError:  # it is there no more
+        except AttributeError:  # it is gone
             return False
         if self._seen is None:
             self._seen = _Seen(self.tables.values())
         return self._seen.is_current()
 
     def adopt(self, before: Snapshot, after: Snapshot) -> None:
-        """Take over what changed between two notes: the host changed it."""
+        """Take over the changes between two snapshots: the host made them."""
         self._seen = None
         for setting, values in after.values.items():
             was = before.values.get(setting)
@@ -92,9 +92,9 @@ class Snapshot:
                 self.tables[key] = table, mine
 
     def put_back(self) -> None:
-        """Have the settings be as they were noted."""
+        """Restore the settings as they were noted."""
         written: list[Setting] = []
-        with contextlib.ExitStack() as steps:  # each is made, also where one fails
+        with contextlib.ExitStack() as steps:  # each step is made, also where one fails
             steps.callback(self._put_seeds_back)
             steps.callback(self._put_tables_back, written)
             for setting, was in self.values.items():
@@ -113,7 +113,7 @@ class Snapshot:
 
 
 class _Seen:
-    """The objects in tables, in one row: to look at them is one call into C. It is done at each function."""
+    """The objects in tables, in one row, compared by one call into C: each host function does it."""
 
     def __init__(self, tables: Collection[tuple[Any, Any]]) -> None:
         self._dicts = [table for table, was in tables if type(was) is dict]
@@ -144,7 +144,7 @@ _NONE: Any = object()
 
 
 def _differs(one: Any, other: Any) -> bool:
-    """Return whether two values are not the same. None of a guest's class is asked what it equals."""
+    """Return whether two values differ: plain ones by value, others by identity."""
     return one is not other and not (type(one) is type(other) and type(one) in _PLAIN and one == other)
 
 
@@ -163,10 +163,10 @@ def _merge(mine: dict[Any, Any], before: Mapping[Any, Any], after: Mapping[Any, 
 
 
 def _write(setting: Setting, was: dict[Any, Any], written: list[Setting]) -> None:
-    """Write what is not as it was, and note a setting of which there is such."""
+    """Write the values of a setting that changed, and note the setting."""
     try:
         now = setting.read()
-    except AttributeError:  # what held it was changed for something else
+    except AttributeError:  # its holder was replaced
         return
     names = [] if _is_same(now, was) else _changed(now, was)
     for name in names:
@@ -176,7 +176,7 @@ def _write(setting: Setting, was: dict[Any, Any], written: list[Setting]) -> Non
 
 
 def _is_table(kind: type) -> bool:
-    """Return whether objects of a class are tables. A dict of a library's checks what is written to it."""
+    """Return whether objects of a class are tables; some libraries use dicts that check their values."""
     if kind in _TABLES:
         return True
     return issubclass(kind, dict) and module_of(kind).partition(".")[0] in _WITH_TABLES
@@ -191,7 +191,7 @@ def _copied(table: Any) -> Any:
 
 
 def _is_same(one: Any, other: Any) -> bool:
-    """Return whether two tables hold the same objects. None is asked what it equals: it may be a guest's."""
+    """Return whether two tables hold the same objects, by identity."""
     if type(other) is set:  # a copy may have another order
         return sorted(map(id, one)) == sorted(map(id, other))
     if type(other) is not dict:
@@ -203,12 +203,12 @@ def _is_same(one: Any, other: Any) -> bool:
 
 
 def _restore(table: Any, was: Any) -> bool:
-    """Put the contents of a table back; return whether they were others."""
+    """Restore the contents of a table; return whether they had changed."""
     if _is_same(table, was):
         return False
     if type(was) is dict:
         if not (dict.__len__(table) == len(was) and all(map(operator.is_, dict.keys(table), was))):
-            dict.clear(table)  # at first, so that no key of a guest's is asked what it equals
+            dict.clear(table)  # at first, so that no key of guest code is compared
         dict.update(table, was)
     elif type(was) is list:
         table[:] = was
