@@ -39,7 +39,7 @@ builtins. The runner puts everything back and returns a `Result`.
 * `host_names`, `run`, `session`, `stored_code`, `sandbox`: the entrance
 
 Rules, runtime, language, classes, policy, guards and the entrance are the core, which a reviewer of the
-guards reads. Patches, stdlib and libraries are outer rings: many small parts, each of which can be read alone.
+guards reads. Patches, stdlib and libraries are outer rings: many small parts, each to be read alone.
 
 Names are imported when they are first used: importing this room loads none of it.
 """

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from agex._interpreter.type_slots import mro_of, namespace_of
 from agex.errors import SandboxError
-from agex.sandbox.runtime import provenance as origins
+from agex.sandbox.runtime import provenance
 
 if TYPE_CHECKING:
     from agex.sandbox.session import Session
@@ -145,7 +145,7 @@ _METHODS = (types.FunctionType, types.BuiltinFunctionType, staticmethod, classme
 
 def _answers_itself(owner: Any, parts: tuple[type, ...]) -> bool:
     """Return whether reading an attribute runs Python code, of guest code or of the host."""
-    if any(map(origins.is_guest_class, parts)):
+    if any(map(provenance.is_guest_class, parts)):
         return True
     kinds = mro_of(type(owner))
     asked = next(

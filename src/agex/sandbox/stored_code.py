@@ -8,7 +8,7 @@ from typing import Any
 
 from agex.sandbox.classes.host_calls import written
 from agex.sandbox.host_names import method, method_of, name_of, named
-from agex.sandbox.runtime import provenance as origins
+from agex.sandbox.runtime import provenance
 from agex.sandbox.sandbox import Sandbox
 from agex.sandbox.session import Session
 
@@ -32,24 +32,24 @@ class KeptCode:
         self._session = session or sandbox.session()
 
     def is_guest_function(self, value: object) -> bool:
-        return isinstance(value, types.FunctionType) and origins.session_of(value) is not None
+        return isinstance(value, types.FunctionType) and provenance.session_of(value) is not None
 
     def is_guest_class(self, value: type) -> bool:
-        return origins.is_guest_class(value)
+        return provenance.is_guest_class(value)
 
     def source(self, code: types.CodeType) -> str | None:
-        return origins.source_of(code)
+        return provenance.source_of(code)
 
     def class_body(self, value: type) -> types.FunctionType | None:
-        statement = origins.statement_of(value)
+        statement = provenance.statement_of(value)
         return None if statement is None else statement.body
 
     def class_header(self, value: type) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
-        statement = origins.statement_of(value)
+        statement = provenance.statement_of(value)
         return None if statement is None else (statement.bases, statement.keywords)
 
     def class_number(self, value: type) -> int:
-        statement = origins.statement_of(value)
+        statement = provenance.statement_of(value)
         return -1 if statement is None else statement.number
 
     def home_of(self, value: types.FunctionType | type) -> str | None:
@@ -64,14 +64,14 @@ class KeptCode:
         own = self._session.importer.own
         is_own = own is not None and own.owns(module)
         found = vars(module).get(member) if is_own or not member.startswith("_") else None
-        is_class = isinstance(found, type) and origins.is_guest_class(found)
+        is_class = isinstance(found, type) and provenance.is_guest_class(found)
         return found if is_class or self.is_guest_function(found) else None
 
     def may_store(self, value: type, name: str) -> bool:
-        return origins.may_store(value, name)
+        return provenance.may_store(value, name)
 
     def altered(self, value: type, *, dressed: bool) -> frozenset[str]:
-        return origins.altered(value, dressed=dressed)
+        return provenance.altered(value, dressed=dressed)
 
     def written(self, value: object) -> object:
         return written(value)

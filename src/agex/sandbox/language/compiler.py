@@ -19,7 +19,7 @@ from agex.sandbox.language.transformer import rewrite, rewrite_expression
 from agex.sandbox.rules import names as ledger
 from agex.sandbox.rules.code_flags import CO_OPTIMIZED
 from agex.sandbox.rules.ruleset import HELPERS, Rules
-from agex.sandbox.runtime import provenance as origins
+from agex.sandbox.runtime import provenance
 from agex.sandbox.runtime.kill_switch import LISTS, bound
 
 __all__ = ["compile_expression", "compile_module"]
@@ -120,5 +120,5 @@ def _noted(code: types.CodeType, source: str, said: set[str], *, is_inside: bool
         code = bound(code, parts)
     elif any(map(operator.is_not, parts, constants)):
         code = code.replace(co_consts=parts)
-    origins.note_source(code, source)
+    provenance.note_source(code, source)
     return code

@@ -31,7 +31,14 @@ if TYPE_CHECKING:
     from agex.sandbox.guards.guards import Guards
 
 __all__ = [
-    "Callback", "adding", "asked", "closed_by", "end_callbacks", "no_exit", "removing", "watch_generators",
+    "Callback",
+    "adding",
+    "closed_by",
+    "end_callbacks",
+    "no_exit",
+    "removing",
+    "retrieve_exception",
+    "watch_generators",
 ]  # fmt: skip
 
 
@@ -162,10 +169,10 @@ def _is_guests(generator: Generator) -> bool:
 
 
 def _close_in(loop: asyncio.AbstractEventLoop, generator: Generator) -> None:
-    loop.create_task(_close(generator)).add_done_callback(asked)
+    loop.create_task(_close(generator)).add_done_callback(retrieve_exception)
 
 
-def asked(task: asyncio.Future[Any]) -> None:
+def retrieve_exception(task: asyncio.Future[Any]) -> None:
     """Retrieve the exception of a task of guest code.
 
     Otherwise the event loop reports it when the task is dropped. In the midst of a run the log of the host

@@ -110,7 +110,7 @@ def inside(files: Any) -> Iterator[None]:
         _PATCHES.leave()
 
 
-_Place: TypeAlias = tuple[Any, str, Any]
+_Patch: TypeAlias = tuple[Any, str, Any]
 """An object, the name of an attribute, and a value of it."""
 
 
@@ -125,8 +125,8 @@ class _Patches:
     def __init__(self) -> None:
         self.reset_lock()
         self._users = 0
-        self._ours: list[_Place] = []
-        self._before: list[_Place] = []
+        self._ours: list[_Patch] = []
+        self._before: list[_Patch] = []
         self._host_has_them = False
         """Whether the host had installed monkeyfs for good, for its own use."""
 
@@ -178,8 +178,8 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_PATCHES.reset_lock)  # another thread may have it
 
 
-def _put(places: list[_Place]) -> None:
-    for owner, name, value in places:
+def _put(patches: list[_Patch]) -> None:
+    for owner, name, value in patches:
         setattr(owner, name, value)
 
 
@@ -194,7 +194,7 @@ def _load() -> None:
         importlib.import_module(name)
 
 
-def _learned() -> list[_Place]:
+def _learned() -> list[_Patch]:
     """Let monkeyfs install its functions, note where they are, and remove them again."""
     import bz2
     import fcntl
@@ -207,8 +207,8 @@ def _learned() -> list[_Place]:
     if not installation._installed:
         installation.install()
         installation._installed = False  # a host that uses monkeyfs itself puts them there anew
-    found: list[_Place] = [(builtins, "open", _open), (io, "open", _open), (bz2, "_builtin_open", _open)]
-    originals: list[_Place] = [
+    found: list[_Patch] = [(builtins, "open", _open), (io, "open", _open), (bz2, "_builtin_open", _open)]
+    originals: list[_Patch] = [
         (owner, "open", was["open"]) for owner, was in zip((builtins, io), before[-2:], strict=True)
     ]
     for owner, was in zip(owners, before, strict=False):
