@@ -15,8 +15,8 @@ import pytest
 
 from agex.errors import EvalError
 from agex.sandbox import Limits, Result, Sandbox
-from agex.sandbox.runtime import limits, output, resource_limits
-from agex.sandbox.runtime.limits import Deadline
+from agex.sandbox.runtime import deadline, limits, output
+from agex.sandbox.runtime.deadline import Deadline
 
 QUICK = Limits(seconds=0.3)
 
@@ -382,7 +382,7 @@ def test_an_interrupt_of_a_run_within_a_run_does_not_undo_that_of_the_outer_one(
 def test_a_strike_while_the_limit_is_given_back_leaves_the_host_its_own(monkeypatch) -> None:
     import resource
 
-    limit, before = resource_limits._SoftLimit(), resource.getrlimit(resource.RLIMIT_NOFILE)
+    limit, before = limits._SoftLimit(), resource.getrlimit(resource.RLIMIT_NOFILE)
     apply, strikes = limit._apply, [limits.TimeLimit()]
 
     def struck(which: int) -> None:
@@ -391,7 +391,7 @@ def test_a_strike_while_the_limit_is_given_back_leaves_the_host_its_own(monkeypa
         apply(which)
 
     monkeypatch.setattr(limit, "_apply", struck)
-    run = resource_limits.Held()
+    run = limits.ResourceLimits()
     limit.hold(run, resource.RLIMIT_NOFILE, 100)
     assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] == 100
     with pytest.raises(limits.TimeLimit):
@@ -424,7 +424,7 @@ def test_a_run_may_begin_while_another_begins(place: str, monkeypatch) -> None:
     if place == "the main thread":
         monkeypatch.setattr(output, "_Router", Router)
     else:
-        monkeypatch.setattr(limits.heapq, "heappush", pushing)
+        monkeypatch.setattr(deadline.heapq, "heappush", pushing)
 
     def run() -> None:
         done.append(Sandbox(limits=Limits(seconds=5)).exec("print('outer')").stdout)

@@ -12,7 +12,7 @@ from monkeyfs import current_fs
 from agex.files import connect_fs
 from agex.sandbox import Limits, Policy, Sandbox
 from agex.sandbox.policy.module_grant import open_while
-from agex.sandbox.runtime.audit_hook import DOORS
+from agex.sandbox.runtime.audit_hook import PERMISSIONS
 from agex.sandbox.runtime.context import CURRENT, call_serving
 from agex.sandbox.runtime.output import CAPTURE, _users
 
@@ -24,7 +24,7 @@ LOOPS = {
 
 
 def _contexts():
-    return CURRENT.get(), DOORS.get(), current_fs.get()
+    return CURRENT.get(), PERMISSIONS.get(), current_fs.get()
 
 
 @pytest.mark.parametrize("loop", LOOPS.values(), ids=LOOPS)

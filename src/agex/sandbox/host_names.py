@@ -1,4 +1,4 @@
-"""The names that a guest has for objects of the host: how kept code says again what it referred to."""
+"""The names that guest code has for host objects. Stored code refers to host objects by them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from agex._interpreter.type_slots import mro_of, namespace_of
 from agex.errors import SandboxError
-from agex.sandbox.runtime import provenance as origins
+from agex.sandbox.runtime import provenance
 
 if TYPE_CHECKING:
     from agex.sandbox.session import Session
@@ -19,7 +19,7 @@ _MODULE = "module "
 
 
 def name_of(session: Session, value: object) -> str | None:
-    """Return a name that `named` finds this very object by; None for one that the guest cannot name.
+    """Return a name that `named` finds this very object by; None where guest code has no name for it.
 
     ``module math``, ``math:sqrt``, or the name of a builtin or of something registered. A module need not be
     the very one: each session has some of its own.
@@ -38,7 +38,7 @@ def _is_named(session: Session, name: str, value: object) -> bool:
 
 
 def _names(session: Session, value: object) -> Iterator[str]:
-    """Give the names that an object may have; those of modules last, where it says itself another home."""
+    """Yield the names that an object may have, those of modules last."""
     yield from [name for name, each in session.builtins.items() if each is value and "!" not in name]
     home, name = getattr(value, "__module__", None), getattr(value, "__name__", None)
     if type(home) is str and type(name) is str:
@@ -52,7 +52,7 @@ def _names(session: Session, value: object) -> Iterator[str]:
 def named(session: Session, name: str, *, run: bool = False) -> Any:
     """Return the object that a name stands for, under the policy of the session.
 
-    With *run*, a module that the guest wrote is run where it is not loaded yet.
+    With *run*, a module of the workspace is run where it is not loaded yet.
 
     Raises:
         KeyError: there is none, or it is not granted.
@@ -83,9 +83,9 @@ def _module(session: Session, name: str, *, run: bool) -> types.ModuleType:
 
 
 def method_of(session: Session, value: Any) -> tuple[Any, str] | None:
-    """Return of what and by which name guest code reads a method of the host: ``(str, "upper")``.
+    """Return the owner and the name by which guest code reads a method of the host: ``(str, "upper")``.
 
-    None for anything else, and where it may not be read.
+    Return None for any other object, and where guest code may not read it.
     """
     name = getattr(value, "__name__", None)
     if type(name) is not str or not issubclass(type(value), _READ):
@@ -103,7 +103,7 @@ def _has(session: Session, owner: Any, name: str, value: Any) -> bool:
 
 
 def _owners(session: Session, value: Any) -> Iterator[Any]:
-    """Give what a method may be read of: its object, or a class that the guest can name."""
+    """Yield the objects that a method may be read of: its object, or a class that guest code can name."""
     owner = getattr(value, "__self__", None)
     if owner is not None:
         if type(owner) is not types.ModuleType:
@@ -122,7 +122,7 @@ _READ = (types.FunctionType, types.MethodType, types.BuiltinFunctionType, *_OF_C
 
 
 def method(session: Session, owner: Any, name: str) -> Any:
-    """Return a method of a class or object of the host, as the guest reads it; nothing else is read.
+    """Return a method of a host class or host object, as guest code reads it; nothing else is read.
 
     Raises:
         KeyError: there is no such method, or guest code may not read it, or reading it would run code.
@@ -144,8 +144,8 @@ _METHODS = (types.FunctionType, types.BuiltinFunctionType, staticmethod, classme
 
 
 def _answers_itself(owner: Any, parts: tuple[type, ...]) -> bool:
-    """Tell whether code in Python, or the guest's, is asked where an attribute is read."""
-    if any(map(origins.is_guest_class, parts)):
+    """Return whether reading an attribute runs Python code, of guest code or of the host."""
+    if any(map(provenance.is_guest_class, parts)):
         return True
     kinds = mro_of(type(owner))
     asked = next(

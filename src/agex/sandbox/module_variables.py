@@ -1,7 +1,7 @@
-"""Variables that are modules: named as an import statement names them, and imported again.
+"""Variables that are modules: stored by name, and imported again.
 
-A module is no value. What outlives a session is its name, and those of the modules in it that were imported:
-``import xml.etree.ElementTree`` binds ``xml``, which is nothing without them.
+A module is not stored. Its name outlives the session, with the names of the imported modules in it:
+``import xml.etree.ElementTree`` binds ``xml``, which is useless without them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from agex.sandbox.guards.guards import Guards
     from agex.sandbox.runtime.result import Result
 
-__all__ = ["Modules"]
+__all__ = ["ModuleVariables"]
 
 
 class _Session(Protocol):
@@ -26,8 +26,8 @@ class _Session(Protocol):
     def call(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Result: ...
 
 
-class Modules:
-    """The modules that the guest of one session has, and can have.
+class ModuleVariables:
+    """The modules of one session: those bound to variables, and those that can be imported.
 
     Args:
         session: whose variables they are among.
@@ -38,12 +38,12 @@ class Modules:
         self._session = session
         self._guards = guards
         self._missing: dict[str, tuple[Any, str]] = {}
-        """The markers of modules that could not be imported again, and what to import, by variable."""
+        """The markers of modules that could not be imported again, and the names to import, by variable."""
 
     def imported(self, name: str, inside: Iterable[str] = (), *, run: bool = False) -> Any:
-        """Return a module as the guest gets it, once those in it are imported.
+        """Return a module as guest code gets it, once the modules *inside* it are imported.
 
-        With *run* modules of the guest's own that are not loaded yet are run for it, under limits.
+        With *run*, modules of the workspace that are not loaded yet are run, under limits.
 
         Raises:
             ImportError: it is not granted.
@@ -66,7 +66,7 @@ class Modules:
         return result.value
 
     def bound(self) -> dict[str, str]:
-        """Return the variables that are modules, each with what to import: its name, then modules in it."""
+        """Return the variables that are modules, each with its name and the names of modules in it."""
         importer, found = self._guards.importer, dict[str, str]()
         for name, value in self._session.namespace.items():
             marker, text = self._missing.get(name, (None, ""))

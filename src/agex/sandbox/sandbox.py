@@ -1,4 +1,4 @@
-"""The sandbox by itself: a policy and limits, and programs run under them."""
+"""The sandbox by itself: programs run under a policy and limits."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Sandbox:
     Args:
         policy: what guest code may reach; the standard set if not given.
         fs: the workspace: files for ``open``, for ``os``, ``pathlib`` and their kin, and for libraries;
-            without it there are none.
+            guest code has no files without it.
         limits: of time, memory and output.
 
     Example::
@@ -45,7 +45,7 @@ class Sandbox:
         return Session(self.policy, self.limits, namespace or {}, files=files)
 
     def exec(self, source: str, namespace: Mapping[str, Any] | None = None) -> Result:
-        """Run a program in a fresh namespace. Nothing the guest did is raised.
+        """Run a program in a fresh namespace. No error of guest code is raised; it is in the result.
 
         Args:
             source: the program's text.

@@ -1,4 +1,4 @@
-"""The functions and classes of guests, for whoever stores them or sends them elsewhere."""
+"""Functions and classes of guest code, made again from their source after they were stored or sent."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from agex.sandbox.classes.host_calls import written
 from agex.sandbox.host_names import method, method_of, name_of, named
-from agex.sandbox.runtime import provenance as origins
+from agex.sandbox.runtime import provenance
 from agex.sandbox.sandbox import Sandbox
 from agex.sandbox.session import Session
 
@@ -16,13 +16,13 @@ __all__ = ["KeptCode"]
 
 
 class KeptCode:
-    """The functions and classes of guests, made again in a session: see `agex.values.GuestCode`.
+    """Makes functions and classes of guest code again in a session; implements `agex.values.GuestCode`.
 
-    Made there they have its limits, and the names that a task gives its code.
+    They have the limits of that session, and the names that a task gives its code.
 
     Args:
-        sandbox: makes another session where that one is at work.
-        session: where they are made; it also says what of the host they may refer to.
+        sandbox: makes another session while the first one runs.
+        session: where they are made; its policy decides which host objects they may refer to.
     """
 
     _numbers = itertools.count(1)
@@ -32,24 +32,24 @@ class KeptCode:
         self._session = session or sandbox.session()
 
     def is_guest_function(self, value: object) -> bool:
-        return isinstance(value, types.FunctionType) and origins.session_of(value) is not None
+        return isinstance(value, types.FunctionType) and provenance.session_of(value) is not None
 
     def is_guest_class(self, value: type) -> bool:
-        return origins.is_guest_class(value)
+        return provenance.is_guest_class(value)
 
     def source(self, code: types.CodeType) -> str | None:
-        return origins.source_of(code)
+        return provenance.source_of(code)
 
     def class_body(self, value: type) -> types.FunctionType | None:
-        statement = origins.statement_of(value)
+        statement = provenance.statement_of(value)
         return None if statement is None else statement.body
 
     def class_header(self, value: type) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
-        statement = origins.statement_of(value)
+        statement = provenance.statement_of(value)
         return None if statement is None else (statement.bases, statement.keywords)
 
     def class_number(self, value: type) -> int:
-        statement = origins.statement_of(value)
+        statement = provenance.statement_of(value)
         return -1 if statement is None else statement.number
 
     def home_of(self, value: types.FunctionType | type) -> str | None:
@@ -64,14 +64,14 @@ class KeptCode:
         own = self._session.importer.own
         is_own = own is not None and own.owns(module)
         found = vars(module).get(member) if is_own or not member.startswith("_") else None
-        is_class = isinstance(found, type) and origins.is_guest_class(found)
+        is_class = isinstance(found, type) and provenance.is_guest_class(found)
         return found if is_class or self.is_guest_function(found) else None
 
     def may_store(self, value: type, name: str) -> bool:
-        return origins.may_store(value, name)
+        return provenance.may_store(value, name)
 
     def altered(self, value: type, *, dressed: bool) -> frozenset[str]:
-        return origins.altered(value, dressed=dressed)
+        return provenance.altered(value, dressed=dressed)
 
     def written(self, value: object) -> object:
         return written(value)

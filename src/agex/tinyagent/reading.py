@@ -84,7 +84,7 @@ class Directory:
     @contextmanager
     def _folder(self, names: Sequence[str], path: object) -> Iterator[int]:
         """Open a directory below this one, name by name."""
-        with wall.opened("files"):
+        with wall.permitted("files"):
             folder = os.open(self.root, _INNER & ~getattr(os, "O_NOFOLLOW", 0))
             try:
                 for name in names:

@@ -23,7 +23,7 @@ from agex.sandbox.classes import host_calls as session_hooks
 from agex.sandbox.guards import guards
 from agex.sandbox.policy import module_grant as grants
 from agex.sandbox.rules import ruleset as rules
-from agex.sandbox.runtime import limits, output
+from agex.sandbox.runtime import deadline, limits, output
 from agex.sandbox.runtime.scopes import Names
 
 _DEPTH = 8
@@ -33,7 +33,7 @@ _MOST = 20_000
 _INTERPRETER = (types.FrameType, types.CodeType, types.TracebackType)
 _MACHINERY: tuple[type, ...] = (
     guards.Guards, session.Session, sandbox.Sandbox, Policy, classes.ClassRegistry, grants.ModuleGrant,
-    limits.Deadline, limits.Stop, session_hooks.Hooks, output.Output, output._Router,
+    deadline.Deadline, limits.Stop, session_hooks.Hooks, output.Output, output._Router,
 )  # fmt: skip
 """Classes of the sandbox itself, whose objects decide or hold what is real."""
 

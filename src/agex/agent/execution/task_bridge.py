@@ -74,7 +74,7 @@ def _with_permissions(one: Registration, session: GuestSession, call: Call) -> _
         limit = asyncio.timeout(one.timeout)
         try:
             async with limit:
-                with audit_hook.opened(*one.permissions):
+                with audit_hook.permitted(*one.permissions):
                     return await one.target(*args, **kwargs)
         except Exception as error:
             if not limit.expired():

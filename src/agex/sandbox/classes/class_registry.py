@@ -32,7 +32,7 @@ from agex.sandbox.classes import unsafe_protocols as rawmemory
 from agex.sandbox.classes.lazy_meta import LazyMeta
 from agex.sandbox.runtime import provenance as origins
 from agex.sandbox.runtime.context import asking, maker
-from agex.sandbox.runtime.statement import Statement
+from agex.sandbox.runtime.provenance import Statement
 
 __all__ = [
     "ClassRegistry",

@@ -49,8 +49,9 @@ from agex.sandbox.policy.policy import Policy
 from agex.sandbox.rules import names as ledger
 from agex.sandbox.rules.code_flags import CO_OPTIMIZED
 from agex.sandbox.runtime.context import caller
+from agex.sandbox.runtime.deadline import RUNNING
 from agex.sandbox.runtime.kill_switch import Switch
-from agex.sandbox.runtime.limits import RUNNING, Stop
+from agex.sandbox.runtime.limits import Stop
 from agex.sandbox.runtime.scopes import Names, own_names, replace_names, scope_of
 from agex.sandbox.stdlib import itertools as lazies
 from agex.sandbox.stdlib.builtins import REFUSING, as_builtin, plain_open, print_, refuse_call, source_text

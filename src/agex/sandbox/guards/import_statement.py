@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from agex.sandbox.guards.guards import Guards
     from agex.sandbox.guards.workspace_modules import Imports
     from agex.sandbox.policy.policy import Policy
-    from agex.sandbox.runtime.workspace_files import Modules
+    from agex.sandbox.runtime.workspace_files import FileModules
 
 __all__ = ["Importer"]
 
@@ -62,12 +62,12 @@ class Importer:
         self._known: Known = {}
         self.handed_out: dict[str, types.ModuleType] = {}
         """The modules of the host that the guest has asked for, by the names that it imports them by."""
-        self._over_files: Modules | None = None
+        self._over_files: FileModules | None = None
         self._noted: set[str] = set()
         self._dotted: dict[str, None] = {}
         """The modules that ``import a.b`` has named, in order."""
 
-    def use_files(self, own: Imports, over_files: Modules | None) -> None:
+    def use_files(self, own: Imports, over_files: FileModules | None) -> None:
         """Give it a workspace: the guest's own modules, and those that work on files."""
         self.own = own
         self._over_files = over_files

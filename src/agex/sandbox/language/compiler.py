@@ -1,7 +1,7 @@
-"""Source to code: parse, rewrite, compile, look a second time, remember.
+"""The compiler of guest code: parse, transform, compile, inspect, cache.
 
-The second look is independent of the rewriting: whatever names the finished code objects
-mention must be names that the ledger lets guest code say.
+The inspection is independent of the transformer: every name in the finished code objects must be one that
+`agex.sandbox.rules.names` allows guest code to use.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from agex.sandbox.language.transformer import rewrite, rewrite_expression
 from agex.sandbox.rules import names as ledger
 from agex.sandbox.rules.code_flags import CO_OPTIMIZED
 from agex.sandbox.rules.ruleset import HELPERS, LISTS, Rules
-from agex.sandbox.runtime import provenance as origins
+from agex.sandbox.runtime import provenance
 from agex.sandbox.runtime.kill_switch import bound
 
 __all__ = ["compile_expression", "compile_module"]
@@ -35,18 +35,18 @@ def compile_module(
     top_level_await: bool = False,
     apart: bool = False,
 ) -> types.CodeType:
-    """Compile a program for a session; a *flat* one for a single namespace, one *apart* for a guest's dict.
+    """Compile a program for a session; *flat* for a single namespace, *apart* for a dict passed to ``exec``.
 
     Raises:
         SyntaxError: it is not Python.
-        SandboxSyntaxError: it is, but something in it is not allowed.
+        SandboxSyntaxError: something in it is not allowed.
     """
     return _compiled(source, filename, rules, echo, flat, top_level_await, apart)
 
 
 @functools.lru_cache(maxsize=512)  # programs; a turn's code is a few kilobytes of bytecode
 def _compiled(*program: Any) -> types.CodeType:
-    # A tree is no garbage, either: looking for some took a sixth of the time.
+    # Without the collector: a tree holds no garbage, and looking for some took a sixth of the time.
     return parsing.undisturbed(lambda: _compile(*program))
 
 
@@ -66,7 +66,7 @@ def _compile(  # noqa: PLR0917 - as the cache takes them
 
 
 def compile_expression(source: str, rules: Rules, *, apart: bool = False) -> types.CodeType:
-    """Compile an expression for a guest's own ``eval``; one *apart* for a dict of its own."""
+    """Compile an expression for ``eval`` in guest code; *apart* for a dict passed to it."""
     tree = parsing.parse_expression(source.strip(" \t"))
     if apart:
         keep_equal(tree)
@@ -86,12 +86,12 @@ _COMPILER = frozenset(
 )
 """Names that the compiler itself puts into code."""
 _GENERIC = "<generic parameters of "
-"""How the compiler names the code that a function, or a class, with type parameters stands in."""
+"""The compiler's name for the code around a function or class with type parameters."""
 _SAYABLE = _COMPILER | frozenset(HELPERS) | ledger.DUNDERS | ledger.DEFINABLE | ledger.NAMES | ledger.STORABLE
 
 
 def _inspected(code: types.CodeType, source: str) -> types.CodeType:
-    """Refuse code that mentions a name no guest may say; note what the rest was compiled from."""
+    """Refuse code that uses a name not allowed in guest code; note the source of any other."""
     said: set[str] = set()
     noted = _noted(code, source, said)
     dunders = {name for name in said if name[:2] == "__" and ledger.is_dunder(name)}
@@ -101,9 +101,9 @@ def _inspected(code: types.CodeType, source: str) -> types.CodeType:
 
 
 def _noted(code: types.CodeType, source: str, said: set[str], *, is_inside: bool = False) -> types.CodeType:
-    """Collect the names that code mentions, and note what it was compiled from.
+    """Collect the names that code uses, and note its source.
 
-    Functions that are not inside of others, and thus listed, are bound to this process.
+    Functions outside of other functions are listed, and thus bound to this process.
     """
     said.update(code.co_names)
     is_function = bool(code.co_flags & CO_OPTIMIZED) and not code.co_name.startswith(_GENERIC)
@@ -120,5 +120,5 @@ def _noted(code: types.CodeType, source: str, said: set[str], *, is_inside: bool
         code = bound(code, parts)
     elif any(map(operator.is_not, parts, constants)):
         code = code.replace(co_consts=parts)
-    origins.note_source(code, source)
+    provenance.note_source(code, source)
     return code

@@ -1,10 +1,9 @@
-"""The dicts that ``exec(text, names)`` was given, and the globals that their code really has.
+"""The dicts passed to ``exec(text, names)``, and the real globals of the code that runs in them.
 
-Code cannot run in a dict of the guest, which could shadow a helper there. So it runs in another
-one, and the two are kept equal: when code begins and ends to run there, and from then on by the
-functions that it made. Those begin with ``pull!(*names)``, which takes over what was assigned in
-the dict since, and say it again where they paused; behind what they assign to a global stands
-``push!(*names)``.
+Code cannot run in a dict of guest code, which could shadow a helper there. So it runs in another dict, and
+the two are kept equal: when the code begins and ends to run, and from then on by the functions that it
+made. Those begin with ``pull!(*names)``, which takes over assignments to the dict since, and call it again
+behind each pause. Behind an assignment to a global stands ``push!(*names)``.
 """
 
 from __future__ import annotations
@@ -21,13 +20,13 @@ __all__ = ["Spaces", "keep_equal", "renew", "runs_apart"]
 
 _NOTHING = object()
 _SPACES = 32
-"""How many dicts are remembered: they live as long."""
+"""How many dicts are remembered, and thus kept alive."""
 
 
 class _Space:
-    """A dict of the guest, and the globals of the code that runs in it.
+    """A dict of guest code, and the globals of the code that runs in it.
 
-    What was assigned on one side only since the last look is carried over to the other.
+    An assignment on one side only, since the last comparison, is carried over to the other.
     """
 
     def __init__(self, given: dict[Any, Any]) -> None:
@@ -47,7 +46,7 @@ class _Space:
         replace_names(self.given, self.before)
 
     def pull(self, *wanted: str) -> None:
-        """Take over what was assigned to the dict."""
+        """Take over assignments to the dict."""
         for name in wanted:
             now = self.given.get(name, _NOTHING)
             if now is not self.before.get(name, _NOTHING):
@@ -55,7 +54,7 @@ class _Space:
                 _put(self.before, name, now)
 
     def push(self, *assigned: str) -> None:
-        """Hand over what was assigned to the globals."""
+        """Hand over assignments to the globals."""
         for name in assigned:
             now = self.names.get(name, _NOTHING)
             _put(self.given, name, now)
@@ -70,13 +69,13 @@ def _put(names: dict[str, Any], name: str, value: Any) -> None:
 
 
 class Spaces:
-    """The dicts that were given; the globals stay the same for the same dict."""
+    """The dicts passed to ``exec``, each with globals that stay the same."""
 
     def __init__(self) -> None:
         self._known: OrderedDict[int, _Space] = OrderedDict()
 
     def enter(self, given: dict[Any, Any], fixed: Mapping[str, Any]) -> dict[str, Any]:
-        """Give the globals for a dict, which hold *fixed* as well."""
+        """Return the globals for a dict, which also hold *fixed*."""
         space = self._known.get(id(given))
         if space is None or space.given is not given:
             space = self._known[id(given)] = _Space(given)
@@ -89,12 +88,12 @@ class Spaces:
         return space.names
 
     def leave(self, names: dict[str, Any]) -> None:
-        """Carry what was bound over to the dict."""
+        """Carry the bindings of the globals over to the dict."""
         names["pull!"].__self__.leave()
 
 
 def renew(names: Mapping[str, Any]) -> bool:
-    """Take over what was assigned to the dict of these globals; return whether they are those of one."""
+    """Take over assignments to the dict of these globals; return whether they belong to a dict."""
     if "pull!" not in names:
         return False
     names["pull!"].__self__.enter()
@@ -102,12 +101,12 @@ def renew(names: Mapping[str, Any]) -> bool:
 
 
 def runs_apart(given: Any, around: Mapping[str, Any]) -> bool:
-    """Tell whether code is to run in a dict of the guest, or in *around* where such code runs already."""
+    """Return whether code is to run in a dict of guest code, or already does in *around*."""
     return "pull!" in around if given is None or type(given) is Names else True
 
 
 def keep_equal(tree: ast.Module | ast.Expression) -> None:
-    """Let the functions of a program keep its globals equal to the dict that it runs in."""
+    """Make the functions of a program keep its globals equal to the dict that it runs in."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Lambda):
             wanted = _wanted(node.args, node)
@@ -143,7 +142,7 @@ def _followed(statement: ast.stmt, assigned: set[str], wanted: set[str]) -> Iter
 
 
 def _own(function: ast.AST) -> Iterator[ast.AST]:
-    """Give the parts of a function, less those of functions and classes inside of it."""
+    """Yield the nodes of a function, without those of functions and classes inside of it."""
     parts = [function]  # in a loop: a chain of operators can be longer than recursion goes
     while parts:
         part = parts.pop()
@@ -159,7 +158,7 @@ def _blocks(node: ast.AST) -> Iterator[list[ast.stmt]]:
 
 
 def _bound(statement: ast.AST) -> set[str]:
-    """Give the names that a statement may bind or delete."""
+    """Return the names that a statement may bind or delete."""
     if isinstance(statement, _DEFINITIONS):
         return set() if isinstance(statement, ast.Lambda) else {statement.name}
     found: set[str] = set()
@@ -176,7 +175,7 @@ def _bound(statement: ast.AST) -> set[str]:
 
 
 def _wanted(args: ast.arguments, *parts: ast.AST) -> set[str]:
-    """Give the names that may be read as globals. The module's own dunders stay what they are."""
+    """Return the names that may be read as globals, without the dunders of the module."""
     own = {arg.arg for arg in parameters(args)}
     nodes = [node for part in parts for node in ast.walk(part)]
     read = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}

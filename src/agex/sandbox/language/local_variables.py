@@ -1,24 +1,25 @@
-"""What a guard may know of a local variable, so that it need not look at each use.
+"""Local variables whose bindings are known, so that a guard need not check each use.
 
-``(v if type!(v) in own! else check!(v, n)).n`` loads ``v`` twice, and between the two a set may ask
-a metaclass of the guest for a hash. So ``v`` must be a variable that this code cannot bind anew: a
+``(v if type!(v) in own! else check!(v, n)).n`` loads ``v`` twice, and in between the set may call
+``__hash__`` of a guest metaclass. So ``v`` must be a variable that this code cannot bind anew: a
 local one that no nested function declares ``nonlocal``. Any other is put into a temporary first.
 
-Where a variable keeps its value for a whole block, a parameter in its function or a target in its
-loop, the type is looked at once, at the start of the block::
+A variable may keep its value for a whole block: a parameter in its function, a target in its loop. Then its
+type is checked once, at the start of the block::
 
     own!?p = type!(p) in own!
     (p if own!?p else store!(p, 'x')).x = 1
 
-The ``self`` of a method is an object of the guest's but for the odd call. What is asked of it is asked
-of what was taken of it at the start::
+The ``self`` of a method is nearly always a guest object. Accesses to it use a variable that is checked at
+the start::
 
     own!self = self if type!(self) in own! else asked!(self)
     own!self.x = 1
 
-where ``asked!`` gives an object that asks the guards and hands on (see :mod:`agex.sandbox.guards.receivers`).
+where ``asked!`` returns an object that checks each access and forwards it
+(see :mod:`agex.sandbox.guards.receivers`).
 
-An object's type stays what it is: guest code cannot assign ``__class__``.
+The type of an object does not change: guest code cannot assign ``__class__``.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ __all__ = ["Locals", "target_names"]
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 _Loop = ast.For | ast.AsyncFor
 _Use = tuple[ast.Attribute, ast.Name, nodes.Look]
-"""An attribute, its receiver, which is a variable, and what is to be asked of that."""
+"""An attribute, the variable that is its receiver, and the check of that."""
 
 
 class _Block:
@@ -47,12 +48,12 @@ class _Block:
 
 
 class Locals:
-    """The variables of one function, as far as they are seen, and the guards that rest on them.
+    """The variables of one function, as far as it has been walked, and the guards that rest on them.
 
     A variable goes by the name that CPython gives it: in a class ``C``, ``__v`` and ``_C__v`` are one.
 
     Args:
-        parameters: their names.
+        parameters: the names of the parameters.
         owner: the function; None for a lambda, whose body has no place for a statement.
         in_class: whether it is defined in the body of a class.
     """
@@ -75,7 +76,7 @@ class Locals:
             block = block.around
 
     def share(self, names: Iterable[str]) -> None:
-        """Note names that are not the function's own, or that a function in it binds."""
+        """Note names that belong to another scope, or that a nested function binds."""
         self._shared.update(names)
 
     def enter(self, loop: _Loop, targets: list[str]) -> None:
@@ -90,11 +91,11 @@ class Locals:
             self._blocks[name] = None if block is None else block.around
 
     def rest(self, node: ast.Attribute, receiver: ast.Name, asks: nodes.Look, name: str) -> None:
-        """Note an attribute whose receiver, a variable of that name, is to be looked at."""
+        """Note an attribute whose receiver, a variable of that name, is to be guarded."""
         self._guards.append(((node, receiver, asks), name, self._blocks.get(name)))
 
     def settle(self) -> None:
-        """Guard what was noted. The whole function has been seen."""
+        """Guard the attributes noted. The whole function has been walked."""
         alike: dict[tuple[str, str, _Block | None], list[_Use]] = {}
         for use, name, block in self._guards:
             node, receiver, asks = use
@@ -112,7 +113,7 @@ class Locals:
                 self._look_ahead(trusted, name, block, uses)
 
     def _look_ahead(self, trusted: str, name: str, block: _Block | None, uses: list[_Use]) -> None:
-        """Guard what asks the same of a variable that keeps its value."""
+        """Guard the uses of a variable that keeps its value by one check at the start of the block."""
         owner = self._owner if block is None else block.loop
         assert owner is not None
         first = owner.body[0]
@@ -130,7 +131,7 @@ class Locals:
 
 
 def _is_method(owner: _Function | _Loop) -> bool:
-    """Tell whether a function of a class reads as one whose first parameter is an object of the class."""
+    """Return whether the first parameter of a function is, by its decorators, an object of the class."""
     return (
         isinstance(owner, _Function)
         and owner.name not in {"__new__", "__init_subclass__", "__class_getitem__"}
@@ -142,7 +143,7 @@ _NO_METHODS = frozenset({"classmethod", "staticmethod"})
 
 
 def target_names(target: ast.expr) -> Iterable[str]:
-    """Give the names that a target binds by itself."""
+    """Yield the names that a target binds."""
     if isinstance(target, ast.Name):
         yield target.id
     elif isinstance(target, ast.Tuple | ast.List):

@@ -1,4 +1,4 @@
-"""The pieces of tree that guarding adds, each at the position of the node it stands for."""
+"""Builders of the nodes that the transformer adds, each at the position of the node that it replaces."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _AND, _IN, _IS, _NOT, _OR = ast.And(), ast.In(), ast.Is(), ast.Not(), ast.Or()
 
 
 def at(node: Any) -> Any:
-    """Give the position of *node*, as keyword arguments of a node that takes its place."""
+    """Return the position of *node*, as keyword arguments for a node in its place."""
     return {
         "lineno": node.lineno,
         "col_offset": node.col_offset,
@@ -56,7 +56,7 @@ def at(node: Any) -> Any:
 
 
 def _new(kind: type[N], here: dict[str, int], /, **fields: Any) -> N:
-    """Build a node; the constructor, which looks at each field, takes more than twice as long."""
+    """Build a node. The constructor, which checks each field, takes more than twice as long."""
     node: N = _unmade(kind)
     fields.update(here)
     node.__dict__ = fields
@@ -93,7 +93,7 @@ def _name(name: str, context: ast.expr_context, here: dict[str, int]) -> ast.Nam
 
 
 def parameters(args: ast.arguments) -> list[ast.arg]:
-    """Give the parameters of a signature, in the order in which CPython evaluates their annotations."""
+    """Return the parameters of a signature, in the order in which CPython evaluates their annotations."""
     starred, named = args.vararg, args.kwarg
     if starred is None and named is None and not args.posonlyargs and not args.kwonlyargs:
         return args.args
@@ -102,18 +102,18 @@ def parameters(args: ast.arguments) -> list[ast.arg]:
 
 
 def imported(node: ast.stmt) -> list[str]:
-    """Give the names that a statement ``from ... import`` binds; none for any other."""
+    """Return the names that a statement ``from ... import`` binds; none for any other."""
     return [alias.asname or alias.name for alias in node.names] if isinstance(node, ast.ImportFrom) else []
 
 
 ITSELF = "module!"
-"""What a module is asked for that is itself to be bound."""
+"""The name imported from a module that stands for the module itself."""
 
 
 def imports(node: ast.Import) -> list[ast.stmt]:
-    """Give what ``import`` says as statements of which none asks one module for another one.
+    """Return an ``import`` as statements that read no module from another one.
 
-    The interpreter does, in ``import a.b as c``: and what the first has not, it takes from ``sys.modules``.
+    ``import a.b as c`` does: where the module ``a`` has no ``b``, the interpreter reads ``sys.modules``.
     """
     if not any(alias.asname and "." in alias.name for alias in node.names):
         return [node]
@@ -128,7 +128,7 @@ def imports(node: ast.Import) -> list[ast.stmt]:
 
 
 def no_arguments() -> ast.arguments:
-    """Build the signature of a function that takes nothing."""
+    """Build the signature of a function without parameters."""
     return ast.arguments([], [], None, [], [], None, [])
 
 
@@ -140,7 +140,7 @@ def stop_check(node: Any) -> ast.stmt:
 
 
 def let_stop(function: ast.FunctionDef | ast.AsyncFunctionDef, *, is_listed: bool) -> None:
-    """Have a function listed before any other decorator sees it, or give it a stop check."""
+    """List a function before any other decorator sees it, or add a stop check to it."""
     if is_listed:
         function.decorator_list.append(_new(ast.Name, at(function), id="listed!", ctx=LOAD))
     else:
@@ -161,7 +161,7 @@ def stop_condition(node: Any) -> ast.BoolOp:
 
 
 class Look(NamedTuple):
-    """What a guard asks: is the type of the receiver in the set *trusted*, or else *check* it for *name*."""
+    """A guard: the type of the receiver is in the set *trusted*, or *check* is called with it and *name*."""
 
     trusted: str
     check: str
@@ -175,14 +175,14 @@ def look(receiver: ast.expr, node: ast.Attribute, asks: Look) -> ast.IfExp:
 
 
 def look_once(receiver: ast.expr, node: ast.Attribute, asks: Look) -> ast.IfExp:
-    """Build the like, which keeps its receiver in the temporary ``tmp!`` of the function."""
+    """Build the same with the receiver kept in the temporary ``tmp!`` of the function."""
     here = at(node)
     taken = _new(ast.NamedExpr, here, target=_name("tmp!", _STORE, here), value=receiver)
     return _guard(_is_trusted(taken, asks.trusted, here), _name("tmp!", LOAD, here), asks, here)
 
 
 def know(flag: ast.expr, receiver: ast.expr, node: ast.Attribute, asks: Look) -> ast.IfExp:
-    """Build the like where the answer is in a variable."""
+    """Build the same with the answer read from a variable."""
     return _guard(flag, receiver, asks, at(node))
 
 
@@ -215,11 +215,11 @@ def _is_trusted(receiver: ast.expr, trusted: str, here: dict[str, int]) -> ast.e
 
 
 def is_narrow(node: ast.ExceptHandler) -> bool:
-    """Tell whether a handler reads as one that nothing reaches which is to be looked at first.
+    """Return whether, by its text, a handler catches nothing that must be checked first.
 
-    That is an interrupt of the host; and where the error gets a name, that of a module which lacks
-    a member here. A name given to BaseException could pass: what stops guest code is the flag, not
-    the exception.
+    Checked are interrupts of the host and, where the error gets a name, the AttributeError of a module that
+    lacks a member here. Another name for BaseException could pass: the flag stops guest code, not the
+    exception.
     """
     return _is_narrow(node.type, _WIDE if node.name is None else _WIDE_AND_NAMED)
 
@@ -233,9 +233,10 @@ def _is_narrow(node: ast.expr | None, wide: frozenset[str]) -> bool:
 
 
 def caught(node: ast.expr | None) -> ast.expr | None:
-    """Have a handler catch what sealed classes in it stand for: the interpreter asks no stand-in.
+    """Make a handler catch the classes that its sealed stand-ins stand for.
 
-    A name is most often that of a class whose class is ``type``, and then no stand-in's.
+    The interpreter does not ask them. A name is most often that of a class whose metaclass is ``type``, which
+    is no stand-in.
     """
     if node is None or (isinstance(node, ast.Name) and node.id in _BUILTIN):
         return node
@@ -253,18 +254,18 @@ def caught(node: ast.expr | None) -> ast.expr | None:
 
 _BUILTIN = frozenset(name for name, value in vars(builtins).items() if isinstance(value, type))
 _WIDE = frozenset({"BaseException", "BaseExceptionGroup", "KeyboardInterrupt"})
-"""The classes that would catch the host's KeyboardInterrupt, by the names they have."""
+"""The names of classes that would catch a KeyboardInterrupt of the host."""
 _WIDE_AND_NAMED = _WIDE | {"AttributeError", "Exception"}
-"""Those that would catch a module's AttributeError as well."""
+"""With the names of classes that would catch the AttributeError of a module as well."""
 
 
 def is_super(node: ast.expr) -> bool:
-    """Tell whether an expression reads ``super()``: what ``super`` is then is seen when it runs."""
+    """Return whether an expression reads ``super()``: ``super`` itself is checked when it runs."""
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super"
 
 
 def trust_super(guard: ast.IfExp) -> None:
-    """Let a guard pass a super object of an object of the guest's: it may be asked for ``__init__``."""
+    """Let a guard pass the super object of a guest object, whose ``__init__`` may be read."""
     here = at(guard)
     taken = guard.test
     assert isinstance(taken, ast.Compare)
@@ -274,7 +275,7 @@ def trust_super(guard: ast.IfExp) -> None:
 
 
 def is_docstring(node: ast.stmt) -> bool:
-    """Tell whether a statement is a string by itself."""
+    """Return whether a statement is a string by itself."""
     return (
         isinstance(node, ast.Expr)
         and isinstance(node.value, ast.Constant)
@@ -283,7 +284,7 @@ def is_docstring(node: ast.stmt) -> bool:
 
 
 def is_plain_member(node: ast.stmt) -> bool:
-    """Tell whether a statement of a class body, rewritten, uses no helper in the scope of the class."""
+    """Return whether a statement of a class body, rewritten, uses no helper in the scope of the class."""
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         signature = node.args
         notes = [parameter.annotation for parameter in parameters(signature)]
@@ -296,7 +297,7 @@ def is_plain_member(node: ast.stmt) -> bool:
 
 
 def listing(block: list[ast.stmt]) -> list[ast.stmt]:
-    """Give what a class body of plain members needs: what its functions are listed by is a global name."""
+    """Return the declaration for a class body of plain members: the helper that lists them is global."""
     functions = [each for each in block if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)]
     is_needed = any(_is_listing(decorator) for each in functions for decorator in each.decorator_list)
     return [_new(ast.Global, at(block[0]), names=["listed!"])] if is_needed else []
@@ -315,7 +316,7 @@ def _is_plain(node: ast.expr | None) -> bool:
 
 
 def is_future(node: ast.stmt, feature: str) -> bool:
-    """Tell whether a statement imports *feature* from ``__future__``."""
+    """Return whether a statement imports *feature* from ``__future__``."""
     return (
         isinstance(node, ast.ImportFrom)
         and node.module == "__future__"

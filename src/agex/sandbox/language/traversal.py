@@ -1,4 +1,4 @@
-"""The kinds of node that mean no harm: only their children are looked at."""
+"""The walk through nodes that are allowed as they are, whose children alone are transformed."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from agex.sandbox.language.transformer import Rewriter
+    from agex.sandbox.language.transformer import Transformer
 
 __all__ = ["LOADED", "visits"]
 
 LOADED = ast.parse("_").body[0].value.ctx  # type: ignore[attr-defined]
-"""The context of every name that a parsed program reads: the parser has but one."""
+"""The context of every name that a parsed program reads: the parser has only one."""
 
 _CHILDREN: dict[str, tuple[str, ...]] = {
     # statements
@@ -51,19 +51,19 @@ _CHILDREN: dict[str, tuple[str, ...]] = {
     "MatchSingleton": (),
     "MatchSequence": ("patterns",),
     "MatchOr": ("patterns",),
-    # template strings, Python 3.14: a value object, rendered by whoever reads it
+    # template strings, Python 3.14: a value object that nothing renders by itself
     "TemplateStr": ("values",),
     "Interpolation": ("value", "format_spec"),
 }
 
-_Visit = Callable[["Rewriter", Any], Any]
+_Visit = Callable[["Transformer", Any], Any]
 
 
 def visits(of_all: dict[type, _Visit]) -> dict[type, _Visit]:
-    """Give, by type of node, what walks those that are allowed as they are.
+    """Return the functions that walk the nodes that are allowed as they are, by type of node.
 
     Args:
-        of_all: what visits a node of any type; may be filled afterwards.
+        of_all: the visits of nodes of any type; may be filled afterwards.
     """
     found = {name: fields for name, fields in _CHILDREN.items() if hasattr(ast, name)}
     return {getattr(ast, name): _walking(fields, of_all) for name, fields in found.items()}
@@ -73,20 +73,22 @@ def _walking(fields: tuple[str, ...], of_all: dict[type, _Visit]) -> _Visit:
     # Most of a program is walked here: no call for a name that is known or a constant.
     name, constant, loaded = ast.Name, ast.Constant, LOADED
 
-    def walk(rewriter: Rewriter, node: Any) -> Any:
-        said, known = node.__dict__, rewriter.known
+    def walk(transformer: Transformer, node: Any) -> Any:
+        said, known = node.__dict__, transformer.known
         for field in fields:
             child = said.get(field)
             kind = type(child)
             if kind is name:
                 if child.id not in known or child.ctx is not loaded:
-                    rewriter.name(child)
+                    transformer.name(child)
             elif kind is list:
                 if child:
-                    rewriter.children(child)
+                    transformer.children(child)
             elif kind is not constant and child is not None:
                 visit = of_all.get(kind)
-                said[field] = visit(rewriter, child) if visit else rewriter.expr(child)  # which refuses it
+                said[field] = (
+                    visit(transformer, child) if visit else transformer.expr(child)
+                )  # which refuses it
         return node
 
     return walk

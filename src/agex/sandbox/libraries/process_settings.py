@@ -257,7 +257,7 @@ _SETTINGS: dict[str, list[Setting]] = {
     "matplotlib.units": _all_named("matplotlib.units", "registry"),
     "seaborn._core.plot": _all_named("seaborn._core.plot", "Plot.config._theme", "Plot.config._display"),
     "seaborn.palettes": [_named("seaborn.palettes", "SEABORN_PALETTES", deep=True)],
-    # numpy's errors and its printing hold for a context, see agex.sandbox.runtime.float_state
+    # numpy's errors and its printing hold for a context, see agex.sandbox.runtime.process_state
     "numpy": [_called("numpy", "getbufsize", "setbufsize")],
     # pandas
     "pandas._config.config": [

@@ -1,50 +1,54 @@
-"""What a registered library changes for the whole process is put back after the run.
+"""Settings of the process that a run could change for the host: noted at its begin, restored at its end.
 
-matplotlib's rcParams, pandas' options, a locale, the level of a logger: guest code has no way to them by the
-libraries that have a policy, but a module that the host registers plainly may set them in any of its
-functions. So the settings of :mod:`agex.sandbox.libraries.process_settings` are noted where a run begins,
-and put back where it ends, however it ends. Two kinds of changes stay: those of a function that the host
-registered itself, whose business they are, and those of a module that is loaded in the run, which is loaded
-only once.
+* Settings of libraries: matplotlib's rcParams, pandas' options, a locale, the level of a logger. Libraries
+  with a policy leave out what sets them; a module that the host registers plainly may set them in any
+  function. So the settings of :mod:`agex.sandbox.libraries.process_settings` are noted and restored. Two
+  kinds of changes stay: those of a function that the host registered itself, and those of a module that is
+  loaded in the run, which is loaded only once.
+* Floating point errors and print options of numpy, which hold for a context. ``np.errstate`` limits a change
+  to a block, but a block may be entered and never left (an ``ExitStack``, a generator).
+* The decimal context, which guest code keeps from run to run.
+* ``gc.callbacks``: they are called as the host, also where a collection comes in a run.
 
-Runs that overlap in threads share what the first of them noted; each puts it back. A run within a run puts
-back what it found.
+Runs that overlap in threads share the first snapshot; each restores it. A run within a run restores what it
+found.
 """
 
 from __future__ import annotations
 
 import contextlib
 import functools
+import gc
 import inspect
-import itertools
-import operator
 import sys
 import threading
 import types
 import weakref
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextvars import ContextVar
+from collections.abc import Callable, Iterator
+from contextvars import Context, ContextVar
 from importlib.machinery import ModuleSpec
 from typing import TYPE_CHECKING, Any
 
-from agex._interpreter.type_slots import module_of
 from agex.sandbox.libraries import (
-    process_settings as settings,  # here: behind the walls of a worker no file of agex is read
+    process_settings as settings,  # at import: once a worker is locked down, it cannot read files of agex
 )
 from agex.sandbox.runtime.host_time import of_host
+from agex.sandbox.runtime.settings_snapshot import Snapshot
 
 if TYPE_CHECKING:
-    from agex.sandbox.libraries.process_settings import Setting
     from agex.sandbox.policy.policy import Policy
 
-__all__ = ["Held", "hold", "keep_functions", "may_change", "staying"]
+__all__ = [
+    "SavedSettings", "float_settings", "give_decimals_back", "hold", "keep_functions", "may_change",
+    "release_callbacks", "restore_float_settings", "staying", "take_decimals",
+]  # fmt: skip
 
 
 def may_change(policy: Policy) -> bool:
     """Return whether a policy grants anything that may change settings of the process.
 
-    The standard set and libraries with a policy leave out what would; functions and classes of the host are
-    its own business, and called too often to look at so much each time.
+    The standard set and libraries with a policy leave out such functions. Changes by functions and classes of
+    the host stay; they are called too often for a snapshot each time.
     """
     count, said = policy.notes.get(_NOTE, (-1, False))
     if count != len(policy.grants):
@@ -72,216 +76,17 @@ def _may_change(policy: Policy) -> bool:
     return False
 
 
-class _Noted:
-    """Settings as they were, with the contents of the tables among them."""
+class SavedSettings:
+    """The settings that one run restores."""
 
-    def __init__(self) -> None:
-        self.values: dict[Setting, dict[Any, Any]] = {}
-        self.tables: dict[int, tuple[Any, Any]] = {}
-        self.seeds: dict[str, tuple[Callable[[Any], object], Any]] = {}
-        """Generators that were seeded since: what puts their state back, and the state."""
-        self._count = 0
-        self._seen: _Seen | None = None
-
-    def note(self, settings: Sequence[Setting]) -> None:
-        """Note settings as they are now."""
-        self._count = len(settings)
-        for setting in settings:
-            with contextlib.suppress(AttributeError):  # of another version; or another thread is loading it
-                values = self.values[setting] = setting.read()
-                if setting.holds_tables:
-                    self._note_tables(values.values(), deep=setting.deep)
-
-    def _note_tables(self, values: Collection[Any], *, deep: bool) -> None:
-        kinds = {type(each) for each in values}
-        if not (kinds := {each for each in kinds if _is_table(each)}):
-            return
-        for table in values:
-            if type(table) in kinds and id(table) not in self.tables:
-                copied = _copied(table)
-                self.tables[id(table)] = table, copied
-                if deep:
-                    self._note_tables(copied.values() if type(copied) is dict else copied, deep=True)
-
-    def copied(self) -> _Noted:
-        """Return a note of one's own, which takes over what the host changes."""
-        own = _Noted()
-        own._count = self._count
-        own.values = {setting: dict(values) for setting, values in self.values.items()}
-        own.tables = dict(self.tables)
-        return own
-
-    def is_current(self, settings: Sequence[Setting]) -> bool:
-        """Return whether the settings are as they were noted. It takes less than to note them."""
-        if len(settings) != self._count:
-            return False
-        try:
-            for setting, was in self.values.items():
-                now = setting.read()
-                if not _is_same(now, was) and (len(now) != len(was) or _changed(now, was)):
-                    return False
-        except AttributeError:  # it is there no more
-            return False
-        if self._seen is None:
-            self._seen = _Seen(self.tables.values())
-        return self._seen.is_current()
-
-    def adopt(self, before: _Noted, after: _Noted) -> None:
-        """Take over what changed between two notes: the host changed it."""
-        self._seen = None
-        for setting, values in after.values.items():
-            was = before.values.get(setting)
-            if was is None:
-                self.values.setdefault(setting, dict(values))
-            elif setting in self.values:
-                _merge(self.values[setting], was, values)
-        for key, (table, now) in after.tables.items():
-            if key not in self.tables or key not in before.tables:
-                self.tables[key] = table, now
-            elif not _is_same(before.tables[key][1], now):
-                mine = dict(self.tables[key][1]) if type(now) is dict else now
-                if mine is not now:
-                    _merge(mine, before.tables[key][1], now)
-                self.tables[key] = table, mine
-
-    def put_back(self) -> None:
-        """Have the settings be as they were noted."""
-        written: list[Setting] = []
-        with contextlib.ExitStack() as steps:  # each is made, also where one fails
-            steps.callback(self._put_seeds_back)
-            steps.callback(self._put_tables_back, written)
-            for setting, was in self.values.items():
-                steps.callback(_write, setting, was, written)
-
-    def _put_tables_back(self, written: list[Setting]) -> None:
-        restored = {id(table) for table, was in self.tables.values() if _restore(table, was)}
-        for setting, was in self.values.items():
-            if setting in written or not restored.isdisjoint(map(id, was.values())):
-                setting.after()
-
-    def _put_seeds_back(self) -> None:
-        while self.seeds:
-            put, state = self.seeds.popitem()[1]
-            put(state)
-
-
-class _Seen:
-    """The objects in tables, in one row: to look at them is one call into C. It is done at each function."""
-
-    def __init__(self, tables: Collection[tuple[Any, Any]]) -> None:
-        self._dicts = [table for table, was in tables if type(was) is dict]
-        self._lists = [table for table, was in tables if type(was) is list]
-        self._sets = [pair for pair in tables if type(pair[1]) is set]
-        copies = [was for _, was in tables if type(was) is not set]
-        dicts, lists = ([each for each in copies if type(each) is kind] for kind in (dict, list))
-        self._sizes = [len(each) for each in (*dicts, *lists)]
-        self._row = list(_row(dicts, lists))
-
-    def is_current(self) -> bool:
-        """Return whether the tables hold the same objects."""
-        sizes = [*map(dict.__len__, self._dicts), *map(len, self._lists)]
-        return (
-            sizes == self._sizes
-            and all(map(operator.is_, _row(self._dicts, self._lists), self._row))
-            and all(_is_same(table, was) for table, was in self._sets)
-        )
-
-
-def _row(dicts: list[Any], lists: list[Any]) -> Iterator[Any]:
-    """Return the values of dicts and their last keys: a new one stands last."""
-    lasts = (next(dict.__reversed__(each), None) for each in dicts)
-    return itertools.chain(itertools.chain.from_iterable((*map(dict.values, dicts), *lists)), lasts)
-
-
-_NONE: Any = object()
-
-
-def _differs(one: Any, other: Any) -> bool:
-    """Return whether two values are not the same. None of a guest's class is asked what it equals."""
-    return one is not other and not (type(one) is type(other) and type(one) in _PLAIN and one == other)
-
-
-_PLAIN = frozenset({bool, float, int, str})
-
-
-def _changed(one: Mapping[Any, Any], other: Mapping[Any, Any]) -> list[Any]:
-    return [name for name in {**one, **other} if _differs(one.get(name, _NONE), other.get(name, _NONE))]
-
-
-def _merge(mine: dict[Any, Any], before: Mapping[Any, Any], after: Mapping[Any, Any]) -> None:
-    changed = {name: each for name, each in after.items() if _differs(before.get(name, _NONE), each)}
-    mine.update(changed)
-    for name in before.keys() - after.keys():
-        mine.pop(name, None)
-
-
-def _write(setting: Setting, was: dict[Any, Any], written: list[Setting]) -> None:
-    """Write what is not as it was, and note a setting of which there is such."""
-    try:
-        now = setting.read()
-    except AttributeError:  # what held it was changed for something else
-        return
-    names = [] if _is_same(now, was) else _changed(now, was)
-    for name in names:
-        setting.write(name, was.get(name, setting.NONE))
-    if names:
-        written.append(setting)
-
-
-def _is_table(kind: type) -> bool:
-    """Return whether objects of a class are tables. A dict of a library's checks what is written to it."""
-    if kind in _TABLES:
-        return True
-    return issubclass(kind, dict) and module_of(kind).partition(".")[0] in _WITH_TABLES
-
-
-_TABLES = frozenset({dict, list, set})
-_WITH_TABLES = frozenset({"matplotlib", "seaborn"})
-
-
-def _copied(table: Any) -> Any:
-    return dict(dict.items(table)) if isinstance(table, dict) else table.copy()
-
-
-def _is_same(one: Any, other: Any) -> bool:
-    """Return whether two tables hold the same objects. None is asked what it equals: it may be a guest's."""
-    if type(other) is set:  # a copy may have another order
-        return sorted(map(id, one)) == sorted(map(id, other))
-    if type(other) is not dict:
-        return len(one) == len(other) and all(map(operator.is_, one, other))
-    return dict.__len__(one) == len(other) and (
-        all(map(operator.is_, dict.values(one), other.values()))
-        and all(map(operator.is_, dict.keys(one), other))
-    )
-
-
-def _restore(table: Any, was: Any) -> bool:
-    """Put the contents of a table back; return whether they were others."""
-    if _is_same(table, was):
-        return False
-    if type(was) is dict:
-        if not (dict.__len__(table) == len(was) and all(map(operator.is_, dict.keys(table), was))):
-            dict.clear(table)  # at first, so that no key of a guest's is asked what it equals
-        dict.update(table, was)
-    elif type(was) is list:
-        table[:] = was
-    else:
-        table.clear()
-        table.update(was)
-    return True
-
-
-class Held:
-    """The settings that one run puts back. It also is what finds modules for the time being."""
-
-    def __init__(self, noted: _Noted, shares: bool) -> None:
+    def __init__(self, noted: Snapshot, shares: bool) -> None:
         self.noted = noted
         self.shares = shares
-        """Whether it puts back what the host had, and not what a run around it had."""
+        """Whether it restores the settings of the host, and not those of a run around it."""
         self._tokens = _AROUND.set(self), _WORKING.set(False)
 
     def put_back(self) -> None:
-        """Put back what was noted; may be called again."""
+        """Restore the settings noted; may be called again."""
         with _LOCK:
             if self not in _HELD:
                 return
@@ -296,21 +101,21 @@ class Held:
             _LAST["noted"] = self.noted
 
 
-_HELD: list[Held] = []
+_HELD: list[SavedSettings] = []
 _LOCK = threading.RLock()
-_AROUND: ContextVar[Held | None] = ContextVar("agex_process_state", default=None)
+_AROUND: ContextVar[SavedSettings | None] = ContextVar("agex_process_state", default=None)
 _WORKING: ContextVar[bool] = ContextVar("agex_host_changes", default=False)
-"""Whether what changes here is of the host's doing."""
+"""Whether changes in this context are made by the host."""
 
 
-def hold() -> Held:
+def hold() -> SavedSettings:
     """Note the settings of the process for a run that begins here."""
     around = _AROUND.get()
     with _LOCK:
         first = next((each for each in _HELD if each.shares), None)
         is_within = around is not None and around in _HELD
         noted = _now().copied() if first is None or is_within else first.noted
-        held = Held(noted, shares=not is_within)
+        held = SavedSettings(noted, shares=not is_within)
         if not _HELD:
             sys.meta_path.insert(0, _LOADING)
         _HELD.append(held)
@@ -318,18 +123,18 @@ def hold() -> Held:
     return held
 
 
-def _now() -> _Noted:
-    """Return the settings as they are, which nobody changes: what was noted last, where it holds."""
+def _now() -> Snapshot:
+    """Return a snapshot of the present settings: the last one, where it holds. Callers do not change it."""
     found = settings.loaded()
     last = _LAST.get("noted")
     if last is None or not last.is_current(found):
-        last = _LAST["noted"] = _Noted()
+        last = _LAST["noted"] = Snapshot()
         last.note(found)
     return last
 
 
-_LAST: dict[str, _Noted] = {}
-"""What was noted last, by all threads. Between runs, it is what the host has."""
+_LAST: dict[str, Snapshot] = {}
+"""The last snapshot of all threads. Between runs it holds the settings of the host."""
 
 
 def _note_seed(name: str, put: Callable[[Any], object], state: Any) -> None:
@@ -339,12 +144,12 @@ def _note_seed(name: str, put: Callable[[Any], object], state: Any) -> None:
         around.noted.seeds.setdefault(name, (put, state))
 
 
-# -- what stays
+# -- changes that stay ---------------------------------------------------------------------------
 
 
 @contextlib.contextmanager
 def staying() -> Iterator[None]:
-    """Have changes stay that are made in the block."""
+    """Keep the changes that are made in the block."""
     if not _HELD or _WORKING.get():
         yield
         return
@@ -361,7 +166,7 @@ def staying() -> Iterator[None]:
 
 
 def keep_functions(policy: Policy) -> None:
-    """Have the changes stay of the functions that a policy grants, where it grants what puts others back."""
+    """Keep the changes of host functions, where a policy grants anything whose changes are put back."""
     if may_change(policy):
         for grant in policy.grants:
             name = grant.kind == "fn" and (grant.settings["name"] or getattr(grant.target, "__name__", None))
@@ -370,7 +175,7 @@ def keep_functions(policy: Policy) -> None:
 
 
 def _kept(function: Any) -> Any:
-    """Return a function of the host's whose changes of settings stay; any other object as it is."""
+    """Return a host function whose changes of settings stay; any other object as it is."""
     if not isinstance(function, types.FunctionType | types.MethodType) or function in _KEPT:
         return function
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
@@ -395,14 +200,14 @@ def _kept(function: Any) -> Any:
 
 
 _KEPT: weakref.WeakSet[Callable[..., Any]] = weakref.WeakSet()
-"""Functions that were made here."""
+"""Functions made by `_kept`."""
 
 
 class _Loading:
-    """Finds modules as the other finders do, and has stay what they change as they are loaded."""
+    """Finds modules as the other finders do, and keeps the changes that they make while they are loaded."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        """Return the spec of a module; None where nothing is to be looked at."""
+        """Return the spec of a module; None where no run is on."""
         if _WORKING.get() or not _HELD:
             return None
         for finder in sys.meta_path:
@@ -422,3 +227,110 @@ def _load(loader: Any, module: types.ModuleType) -> None:
 
 
 _LOADING: Any = _Loading()
+
+
+# -- settings of a context: floating point errors, how arrays are shown, decimals ---------------
+
+_AT_FIRST: dict[str, dict[str, str]] = {
+    "numpy": {"divide": "warn", "over": "warn", "under": "ignore", "invalid": "warn"},
+    "scipy.special": {"all": "ignore", "memory": "raise"},
+}
+"""Modules with such a setting, and its value when they are imported: numpy, and scipy on top of it."""
+
+
+def take_decimals(guests: Any) -> Any:
+    """Set the decimal context of guest code; return that of the host, None where there is no such module."""
+    decimal = sys.modules.get("decimal")
+    if decimal is None:
+        return None  # if guest code imports it in this run, the module starts with a new context
+    host = decimal.getcontext()
+    decimal.setcontext(host.copy() if guests is None else guests)
+    return host
+
+
+def give_decimals_back(host: Any) -> Any:
+    """Set the decimal context of the host; return that of guest code, None where there is no such module."""
+    decimal = sys.modules.get("decimal")
+    if decimal is None:
+        return None
+    guests = decimal.getcontext()
+    decimal.setcontext(decimal.Context() if host is None else host)
+    return guests
+
+
+def float_settings() -> dict[str, Any]:
+    """Return the settings as they are, of the modules that are there."""
+    if "numpy" not in sys.modules:
+        return {}
+    found = {name: _error_settings(module) for name in _AT_FIRST if (module := sys.modules.get(name))}
+    if _PRINTING in sys.modules:
+        found[_PRINTING] = _print_options()
+    return found
+
+
+def restore_float_settings(before: dict[str, Any]) -> None:
+    """Restore the settings; modules that were not loaded yet get their initial ones."""
+    if "numpy" not in sys.modules:
+        return
+    for name, at_first in _AT_FIRST.items():
+        if module := sys.modules.get(name):
+            _restore_errors(module, before.get(name, (at_first, None)))
+    if _PRINTING in sys.modules:
+        _restore_print_options(before.get(_PRINTING))
+
+
+def _error_settings(module: Any) -> tuple[dict[str, str], Any]:
+    if not hasattr(module, "geterr"):  # it is being imported
+        return _AT_FIRST[module.__name__], None
+    return module.geterr(), module.geterrcall() if hasattr(module, "geterrcall") else None
+
+
+def _restore_errors(module: Any, before: tuple[dict[str, str], Any]) -> None:
+    if hasattr(module, "geterr") and _error_settings(module) != before:
+        module.seterr(**before[0])
+        if hasattr(module, "seterrcall"):
+            module.seterrcall(before[1])
+
+
+def _print_options() -> Any:
+    """Return the settings by which arrays are shown; None before numpy is there."""
+    printing: Any = sys.modules.get(_PRINTING)
+    return printing.format_options.get() if hasattr(printing, "format_options") else None
+
+
+def _restore_print_options(before: Any) -> None:
+    printing: Any = sys.modules.get(_PRINTING)
+    if hasattr(printing, "format_options"):
+        options = printing.default_format_options_dict if before is None else before
+        # By identity: options that guest code set hold its own functions and objects.
+        if printing.format_options.get() is not options:
+            printing.format_options.set(options)
+
+
+_PRINTING = "numpy._core.printoptions"  # since numpy 2.1
+
+
+# -- callbacks of the collector -----------------------------------------------------------------
+
+
+def release_callbacks() -> None:
+    """Wrap each of ``gc.callbacks`` to be called as the host: with its files, its streams and no audit hook.
+
+    A wrapped callback equals the original, for the host may remove it; another thread may do so meanwhile.
+    """
+    if not gc.callbacks:
+        return
+    for callback in [each for each in gc.callbacks if type(each) is not _Released]:
+        # One context is enough: there is one collection at a time, of all threads.
+        gc.callbacks.append(_Released(Context().run, callback))
+        gc.callbacks.remove(callback)  # the first of the two, or the other where it is gone already
+
+
+class _Released(functools.partial[Any]):
+    """A callback in a context of its own, called in C: a collection may come with the stack used up."""
+
+    def __eq__(self, other: object) -> bool:
+        return bool(self.args[0] == (other.args[0] if type(other) is _Released else other))
+
+    def __hash__(self) -> int:
+        return hash(self.args[0])

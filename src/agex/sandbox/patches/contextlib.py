@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import Any
 
 from agex.sandbox.runtime.context import CURRENT
-from agex.sandbox.runtime.stopping import check_stop
+from agex.sandbox.runtime.kill_switch import check_stop
 
 __all__ = ["install"]
 

@@ -26,8 +26,7 @@ from agex.sandbox.classes.errors import refusal
 from agex.sandbox.patches import stdlib_caches as caches
 from agex.sandbox.rules import names as ledger
 from agex.sandbox.runtime import provenance as origins
-from agex.sandbox.runtime.apart import call_apart
-from agex.sandbox.runtime.context import CURRENT, asking, calling
+from agex.sandbox.runtime.context import CURRENT, asking, call_apart, calling
 
 if TYPE_CHECKING:
     from agex.sandbox.rules.ruleset import Rules

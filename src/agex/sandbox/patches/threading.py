@@ -1,12 +1,12 @@
-"""Threads that guest code did not ask for: those of libraries, in which what it gave them is called.
+"""Threads of libraries, in which functions of guest code are called.
 
-* A thread that compiled code runs is *foreign*: the interpreter did not start it, and it has no variables of
-  a context. A function that is handed to polars is called there as its run, by `carried`.
-* A `threading.Thread` that is started while guest code runs (joblib, a pool) has the context of that run, and
-  so has what is submitted to an executor, of the host's as well.
-* Any other `threading.Thread` is the host's.
+* A thread that compiled code starts is *foreign*: the interpreter did not start it, and its context has no
+  variables. `carried` makes a function that is handed to polars run there in the context of its run.
+* A `threading.Thread` that is started while guest code runs (joblib, a pool) has the context of that run. So
+  has a function submitted to an executor, also to one of the host.
+* Any other `threading.Thread` belongs to the host.
 
-What is carried is not called in a thread of a library once its run is over.
+A carried function is not called in a thread of a library once its run is over.
 """
 
 from __future__ import annotations
@@ -23,9 +23,8 @@ from typing import TYPE_CHECKING, Any
 
 from agex.errors import SandboxError
 from agex.sandbox.patches.replace import replace
-from agex.sandbox.runtime import stacks
-from agex.sandbox.runtime.apart import call_apart
-from agex.sandbox.runtime.context import CARRIED, CURRENT, calling, is_foreign
+from agex.sandbox.runtime.context import CARRIED, CURRENT, call_apart, calling, is_foreign
+from agex.sandbox.runtime.kill_switch import is_inside
 from agex.sandbox.runtime.limits import Stop
 
 if TYPE_CHECKING:
@@ -37,17 +36,17 @@ THREADED = "polars"
 """The library that calls functions in threads of its own while the run's waits in compiled code."""
 
 _PATIENCE = 1.0
-"""Seconds that what a guest has in other threads may take to end with its run, as its stop checks are on."""
+"""Seconds for guest code in other threads to end with its run: its stop flag is set."""
 
 
 def carried(function: Any) -> Any:
-    """Return a function that is called as the run of this context, in whatever thread; the host's stays."""
+    """Return a function that is called in the context of this run, in any thread."""
     guards = CURRENT.get()
     return function if guards is None or not callable(function) else _CarriedToThreads(guards, function)
 
 
 class _Carried:
-    """What stands for a function that guest code handed to a library."""
+    """Stands for a function that guest code handed to a library."""
 
     __slots__ = ("_function", "_guards")
 
@@ -63,7 +62,7 @@ class _Carried:
 
 
 class _CarriedToThreads(_Carried):
-    """What is called as it is in a thread of the run's own, or of the host's."""
+    """A function that is called directly in the thread of its run, or of the host."""
 
     __slots__ = ()
 
@@ -75,14 +74,14 @@ class _CarriedToThreads(_Carried):
 
 def _name_of(function: Any) -> str:
     is_function = type(function) in (types.FunctionType, types.BuiltinFunctionType)
-    return str(function.__name__ if is_function else type(function).__name__)  # no object is asked
+    return str(function.__name__ if is_function else type(function).__name__)  # of no guest object
 
 
 def _noted(guards: Membrane, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-    """Note the thread as one in which the guest has something to end."""
+    """Note the thread as one in which guest code is to be ended."""
     CARRIED.set(True)
     guards.threads.add(threading.get_ident())
-    if guards.run is None:  # asked behind the line above: the run may be ending
+    if guards.run is None:  # read behind the line above: the run may be ending
         raise SandboxError(f"{_name_of(function)}() is not called any more: its run is over")
     return function(*args, **kwargs)
 
@@ -93,19 +92,19 @@ def end_elsewhere(guards: Membrane) -> None:
     until = time.monotonic() + _PATIENCE
     while guards.threads - mine and time.monotonic() < until:
         for thread in guards.threads - mine:
-            if not stacks.is_inside(thread, guards.builtins):
+            if not is_inside(thread, guards.builtins):
                 guards.threads.discard(thread)
         time.sleep(0.001 if guards.threads - mine else 0)
     guards.threads.clear()
 
 
 def _starter() -> Membrane | None:
-    """Return the guards of guest code that has a library start something; None for code of the host."""
+    """Return the guards of the guest code that makes a library start a thread; None for host code."""
     return calling() or (CURRENT.get() if CARRIED.get() else None)
 
 
 def _starting(real: Callable[..., None]) -> Callable[..., None]:
-    """Stand in for ``Thread.start``: what runs guest code gives its context to the threads it starts."""
+    """Stand in for ``Thread.start``: a thread that runs guest code passes its context on."""
 
     def start(self: threading.Thread) -> None:
         guards = _starter()
@@ -128,7 +127,7 @@ def _run(thread: threading.Thread, guards: Membrane, context: Any, run: Callable
 
 
 def _submitting(real: Callable[..., Any]) -> Callable[..., Any]:
-    """Stand in for ``submit`` of an executor, whose threads may be the host's and stay so."""
+    """Stand in for ``submit`` of an executor, whose threads may be of the host and stay so."""
 
     def submit(self: Any, fn: Any, /, *args: Any, **kwargs: Any) -> Any:
         guards = _starter()
@@ -140,12 +139,12 @@ def _submitting(real: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def install() -> None:
-    """Have threads that guest code starts be known."""
+    """Patch ``Thread.start``, so that threads started by guest code are known."""
     replace(threading.Thread, "start", _starting)
 
 
 def hold_executors() -> None:
-    """Have what guest code submits carry its run, where executors are loaded: importing them takes long."""
+    """Patch ``submit`` of executors, if they are loaded: importing them takes long."""
     module: Any = sys.modules.get("concurrent.futures.thread")
     if module is not None and module is not _held.get("executors"):
         replace(module.ThreadPoolExecutor, "submit", _submitting)

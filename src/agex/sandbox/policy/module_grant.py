@@ -352,7 +352,7 @@ def open_while(opened: tuple[str, ...], function: Callable[..., Any]) -> Callabl
     """Give a function that opens doors of the second wall for its length."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        return wall.call_with_doors(opened, function, *args, **kwargs)
+        return wall.call_with_permissions(opened, function, *args, **kwargs)
 
     call.__name__ = getattr(function, "__name__", "call")
     call.__qualname__ = getattr(function, "__qualname__", call.__name__)

@@ -1,4 +1,4 @@
-"""Flags of code objects, as ``inspect`` has them: that module takes longer to import than this whole room."""
+"""Flags of code objects, the same as in ``inspect``, which takes longer to import than this whole room."""
 
 CO_OPTIMIZED = 0x1
 CO_GENERATOR = 0x20

@@ -9,8 +9,8 @@ Three lists decide:
 * :data:`DENIED` - attributes that lead from an object to the interpreter: frames, code,
   globals, the class graph. No dunder among them: those are denied by default.
 * :data:`DUNDERS` - the dunders that may be read. Every other dunder is denied.
-* :data:`CONTESTED` - names that are harmless on most objects and a door on a few; they
-  get a check of the receiver (see :mod:`agex.sandbox.guards.guards`).
+* :data:`CONTESTED` - names that are harmless on most objects and dangerous on a few; their
+  receiver is checked (see :mod:`agex.sandbox.guards.guards`).
 
 The entries are data so that they can be read, diffed against a new Python, and tested one
 by one. Sources: the data model chapter of the Python reference; ``Include/cpython`` object
@@ -58,14 +58,14 @@ DENIED = frozenset(
         "_convert_",
         # abstract classes: what is registered with a class, and what forgets that, of any class
         "_abc_impl", "_abc_registry_clear", "_abc_caches_clear", "_dump_registry",
-        # type parameters and aliases of Python 3.14: functions that give what nobody looks at
+        # type parameters and aliases of Python 3.14: functions whose results no guard checks
         "evaluate_bound", "evaluate_constraints", "evaluate_default", "evaluate_value",
         # how EnumType makes a class: they give the real type.__new__, and put members into any enumeration
         "_create_", "_check_for_existing_members_", "_get_mixins_", "_find_data_repr_", "_find_data_type_",
         "_find_new_", "_add_member_", "_new_member_",
     }
 )  # fmt: skip
-"""Attributes that reach the interpreter and look as if they did not."""
+"""Attributes that lead to the interpreter, although they do not look like it."""
 
 OPERATORS = frozenset(
     {
@@ -84,7 +84,7 @@ OPERATORS = frozenset(
         "__subclasscheck__", "__truediv__", "__trunc__", "__xor__",
     }
 )  # fmt: skip
-"""What an operator or a builtin would call anyway."""
+"""The dunders that an operator or a builtin calls anyway."""
 
 DUNDERS = OPERATORS | frozenset(
     {
@@ -129,7 +129,7 @@ CONTESTED = MODULES | frozenset(
         "register",
         # functools.singledispatch: a view of the functions that the host calls
         "registry",
-        # type.__call__ makes a class of whatever it is given
+        # type.__call__ makes a class of any argument
         "__call__",
         # annotations: the real type may be in them
         "__origin__", "__args__", "__bound__", "__constraints__", "__supertype__", "__value__",
@@ -139,9 +139,9 @@ CONTESTED = MODULES | frozenset(
         "get_running_loop", "add_done_callback", "remove_done_callback",
         # time zones: a cache of the host, keys that are looked up in it, data that C code believes
         "clear_cache", "no_cache", "from_file",
-        # functools.lru_cache: empties what a function of the host's remembers
+        # functools.lru_cache: empties the cache of a host function
         "cache_clear",
-        # dates: C code looks up the name of a day, whatever the year
+        # dates: C code looks up the name of a day, for any year
         "ctime",
         # tables of calendar.HTMLCalendar and textwrap.TextWrapper, the same for the whole process
         "cssclasses", "cssclasses_weekday_head", "unicode_whitespace_trans",
@@ -156,7 +156,7 @@ CONTESTED = MODULES | frozenset(
 """Names whose receiver is checked in every program."""
 
 INHERITED = CONTESTED - {"__class__", "__init__"}
-"""Those that an object of the guest's may answer by what its class has from a builtin one: `str.format`."""
+"""The contested names that a guest class may inherit from a builtin class: `str.format`."""
 
 STORABLE = frozenset(
     {"__name__", "__qualname__", "__doc__", "__module__", "__annotations__", "__cause__", "__context__",
@@ -173,7 +173,7 @@ NEVER_DEFINED = frozenset(
         "__buffer__", "__release_buffer__",
     }
 )  # fmt: skip
-"""The dunders that no class of the guest has, however it is made."""
+"""The dunders that no guest class may have, however it is made."""
 
 DEFINABLE = (
     OPERATORS
@@ -191,15 +191,15 @@ DEFINABLE = (
         }
     )
 ) - NEVER_DEFINED  # fmt: skip
-"""The dunders that a class body or a function of the guest may define."""
+"""The dunders that a class body or a function of guest code may define."""
 OF_MODULES = DEFINABLE - {"__getattr__"}  # of a module, it answers for addresses of memory (numpy)
-"""Those that a module may."""
+"""The dunders that a module of guest code may define."""
 
 STORABLE |= DEFINABLE - {
     "__getattr__", "__getattribute__", "__deepcopy__",
     "__subclasshook__", "__subclasscheck__", "__instancecheck__",
 }  # fmt: skip
-"""The dunders that may be stored, on the guest's own objects only. Others are seen when a class is made."""
+"""The dunders that may be stored, and only on guest objects. Others are checked when a class is made."""
 
 NAMES = frozenset({"__name__", "__doc__", "__annotations__", "__debug__", "__class__", "__file__", "__all__"})
 """The dunder names that may be read as variables."""
@@ -211,17 +211,17 @@ PUBLIC_UNDERSCORE = frozenset(
 
 
 def is_dunder(name: str) -> bool:
-    """Tell whether *name* has the form ``__x__``."""
+    """Return whether *name* has the form ``__x__``."""
     return len(name) > 4 and name.startswith("__") and name.endswith("__")
 
 
 def is_private(name: str) -> bool:
-    """Tell whether *name* starts with an underscore and is not public by its documentation."""
+    """Return whether *name* starts with an underscore and is not public by its documentation."""
     return name.startswith("_") and name not in PUBLIC_UNDERSCORE and not is_dunder(name)
 
 
 def is_denied(name: str) -> bool:
-    """Tell whether no object may be asked for *name*.
+    """Return whether *name* is refused on every object.
 
     A helper of the sandbox contains ``!`` and is denied as well: it is not an identifier,
     but ``getattr`` takes any string.

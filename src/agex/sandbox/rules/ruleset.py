@@ -1,4 +1,4 @@
-"""What a policy means for the text of a program, and the names that guarded text has more than its source."""
+"""The part of a policy that the transformer applies, and the names of its helpers."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ HELPERS = (
     "delete!", "catches!", "asked!", "value!", "dressed!", "listed!", "pattern!", "late!", "named!", "path!",
     "noted!",
 )  # fmt: skip
-"""Every name the rewriting adds, apart from variables of a function and ``case!N``."""
+"""Every name that the transformer adds, apart from variables of a function and ``case!N``."""
 
 
 class Rules(NamedTuple):
-    """What a policy means for the text of a program. Hashable: part of the cache key."""
+    """The part of a policy that applies to the text of a program. Hashable: part of the cache key."""
 
     contested: frozenset[str] = ledger.CONTESTED
-    """Names whose receiver is checked."""
+    """Attribute names whose receiver is checked."""
     only_elsewhere: frozenset[str] = frozenset()
-    """Those that are harmless on a builtin class, and taken on trust there."""
+    """Contested names that are harmless on a builtin class, and trusted there."""
     hot: frozenset[str] = frozenset()
-    """Private names that host classes use, which a guest may inherit from: never taken on trust."""
+    """Private names that host classes use from which guest classes may inherit: never trusted."""
     strict: bool = False
     """Check every receiver."""
     lists: bool = LISTS
-    """List functions in place of giving them a stop check: none may be made of their code a second time."""
+    """List functions, which then need no stop check. Their code must not make a second function."""
 
     def asks_for(self, name: str) -> bool:
-        """Tell whether the receiver of an attribute that is read is looked at."""
+        """Return whether the receiver is checked when the attribute *name* is read."""
         return self.strict or name in self.contested or ledger.is_private(name)

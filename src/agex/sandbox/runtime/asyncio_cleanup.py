@@ -1,30 +1,50 @@
-"""Callbacks that a guest hangs on the futures of an event loop: called while its run is on, and not after.
+"""The end of what guest code leaves in an event loop: callbacks of futures, asynchronous generators.
 
-A future of asyncio's own is what any coroutine gives when it is stepped by hand. What is hung on one, the
-loop of the host calls when it likes, without a limit, and it may hang itself on the next. A guest takes off
-what it hung there itself: what it names would be asked whether it equals what others did.
+Callbacks are called while their run is on, and not after. A coroutine that is stepped by hand yields a future
+of asyncio. The event loop of the host calls its callbacks at any time, without a limit, and a callback may
+add itself to the next future. Guest code removes its own callbacks only: a removal compares by ``==``, which
+would call guest code on the callbacks of others.
+
+An event loop closes a generator that is dropped in a task of its own, and those left when it ends itself. A
+``finally`` that raises ``SystemExit`` there ends the loop of the host. So generators of guest code are closed
+by a coroutine that lets no SystemExit out. The loop is not told of them: each is closed when it is dropped.
 """
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import gc
+import sys
+import types
 import weakref
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from agex.errors import SandboxError, SandboxTypeError
+from agex.sandbox.runtime.deadline import RUNNING
 
 if TYPE_CHECKING:
+    import asyncio
     from contextvars import Context
 
     from agex.sandbox.runtime.membrane import Membrane
 
-__all__ = ["Callback", "adding", "end_callbacks", "no_exit", "removing"]
+__all__ = [
+    "Callback",
+    "adding",
+    "closed_by",
+    "end_callbacks",
+    "no_exit",
+    "removing",
+    "retrieve_exception",
+    "watch_generators",
+]  # fmt: skip
 
 
-@contextmanager
+@contextlib.contextmanager
 def no_exit() -> Iterator[None]:
-    """Have ``SystemExit`` be an error like others: an event loop in which it is raised ends at once."""
+    """Turn ``SystemExit`` into an ordinary error: an event loop in which it is raised ends at once."""
     try:
         yield
     except SystemExit as error:
@@ -34,7 +54,7 @@ def no_exit() -> Iterator[None]:
 
 
 class Callback:
-    """What stands for a callback of the guest's."""
+    """Stands for a callback of guest code."""
 
     __slots__ = ("__weakref__", "_function")
 
@@ -47,23 +67,23 @@ class Callback:
                 self._function(future)
 
     def stands_for(self, function: object) -> bool:
-        """Tell whether it is *function* that was hung."""
+        """Return whether it stands for *function*."""
         return bool(self._function == function)
 
     def __repr__(self) -> str:
         return repr(self._function)
 
     def end(self) -> None:
-        """Call it no more."""
+        """Never call the function again."""
         self._function = None
 
 
 _HUNG = "callbacks"
-"""What those of a run that is on are noted under, with its guest's guards."""
+"""The note of the guards that holds the callbacks of the present run."""
 
 
 def adding(guards: Membrane, add: Callable[..., object]) -> Callable[..., None]:
-    """Give ``add_done_callback`` of a future for a guest."""
+    """Return ``add_done_callback`` of a future for guest code."""
 
     def add_done_callback(fn: Any, /, *, context: Context | None = None) -> None:
         from contextvars import Context
@@ -79,7 +99,7 @@ def adding(guards: Membrane, add: Callable[..., object]) -> Callable[..., None]:
 
 
 class _Named:
-    """Equals those of some callbacks that stand for a function."""
+    """Equals the callbacks that stand for a function, among those of guest code."""
 
     __slots__ = ("_callbacks", "_function")
 
@@ -94,7 +114,7 @@ class _Named:
 
 
 def removing(guards: Membrane, remove: Callable[..., int]) -> Callable[..., int]:
-    """Give ``remove_done_callback`` of a future for a guest."""
+    """Return ``remove_done_callback`` of a future for guest code."""
 
     def remove_done_callback(fn: Any, /) -> int:
         return remove(_Named(fn, [each() for each in guards.notes.get(_HUNG, ())]))
@@ -103,9 +123,84 @@ def removing(guards: Membrane, remove: Callable[..., int]) -> Callable[..., int]
 
 
 def end_callbacks(guards: Membrane) -> None:
-    """Have no callback of the guest called any more: its run is over."""
+    """End the callbacks of guest code: its run is over."""
     for each in guards.notes.get(_HUNG, ()):
         callback = each()
         if callback is not None:
             callback.end()
-    guards.notes.pop(_HUNG, None)  # at last: cut short before, the others are ended when it is asked again
+    guards.notes.pop(_HUNG, None)  # at last: cut short before, a second call ends the rest
+
+
+# -- asynchronous generators ---------------------------------------------------------------------
+
+
+Generator = types.AsyncGeneratorType[Any, Any]
+
+
+def watch_generators() -> None:
+    """Close dropped generators of guest code that way, as long as the event loop of this thread runs."""
+    begun, dropped = sys.get_asyncgen_hooks()
+    if begun is None or dropped is None or getattr(dropped, "func", None) is _dropped:
+        return
+    import asyncio  # loaded already: there is an event loop
+
+    try:
+        loop = asyncio.get_running_loop()
+    except RuntimeError:  # an event loop of another library
+        return
+    sys.set_asyncgen_hooks(functools.partial(_begun, begun), functools.partial(_dropped, loop, dropped))
+
+
+def _begun(tell: Callable[[Any], object], generator: Any) -> None:
+    if not _is_guests(generator):
+        tell(generator)
+
+
+def _dropped(loop: asyncio.AbstractEventLoop, tell: Callable[[Any], object], generator: Any) -> None:
+    if not _is_guests(generator):
+        tell(generator)
+    elif not loop.is_closed():
+        loop.call_soon_threadsafe(_close_in, loop, generator)  # a collection may come in any thread
+
+
+def _is_guests(generator: Generator) -> bool:
+    frame = generator.ag_frame
+    return frame is not None and frame.f_builtins.get("stop!") is RUNNING
+
+
+def _close_in(loop: asyncio.AbstractEventLoop, generator: Generator) -> None:
+    loop.create_task(_close(generator)).add_done_callback(retrieve_exception)
+
+
+def retrieve_exception(task: asyncio.Future[Any]) -> None:
+    """Retrieve the exception of a task of guest code.
+
+    Otherwise the event loop reports it when the task is dropped. In the midst of a run the log of the host
+    cannot open its files.
+    """
+    if not task.cancelled():
+        task.exception()
+
+
+async def _close(generator: Generator) -> None:
+    with no_exit():
+        await generator.aclose()
+
+
+def closed_by(coro: Any) -> Generator | None:
+    """Return the asynchronous generator that the coroutine of a task closes; None for any other coroutine."""
+    if type(coro) is types.CoroutineType and coro.cr_code is _close.__code__:
+        return None if coro.cr_frame is None else coro.cr_frame.f_locals["generator"]
+    if type(coro) is not _CLOSING:
+        return None
+    return next((each for each in gc.get_referents(coro) if type(each) is types.AsyncGeneratorType), None)
+
+
+async def _generator() -> AsyncGenerator[None, None]:
+    yield
+
+
+_aclose = _generator().aclose()
+_CLOSING: type = type(_aclose)
+with contextlib.suppress(StopIteration):
+    _aclose.send(None)  # else the interpreter warns that it was never awaited

@@ -1,18 +1,18 @@
-"""The second wall: an audit hook that refuses the outside world to guest code.
+"""The audit hook, the second boundary: it refuses the outside world to guest code.
 
-The guards decide what guest code may *say*. This wall decides what the process may *do*
-while guest code runs, however the call was reached: through a gap in the guards, or
-through a library that opens files for whoever asks (``pd.read_csv('/etc/passwd')``).
+The guards decide what guest code may *say*. The audit hook decides what the process may
+*do* while guest code runs, however the call was reached: through a gap in the guards, or
+through a library that opens files for any caller (``pd.read_csv('/etc/passwd')``).
 
 Two kinds of event (PEP 578) are refused:
 
 * *world* events - files, sockets, processes, shared libraries - anywhere below guest code,
-  unless the host opened that door for a registered function;
+  unless the host gave a registered function that permission;
 * *interpreter* events - frames, the collector, compiled code - when guest code itself is
   the caller. Libraries raise them in the course of their work.
 
-Reading what the interpreter's own installation consists of (modules, time zones, package
-data) stays possible: importing is reading.
+Reading the installation of the interpreter (modules, time zones, package data) stays
+possible: importing is reading.
 
 One hook serves the process; it is installed by the first session and cannot be removed.
 It is silent, at the cost of one context lookup, while no guest code runs.
@@ -29,19 +29,26 @@ from contextvars import ContextVar
 from typing import Any, TypeVar
 
 from agex.errors import SandboxError
-from agex.sandbox.runtime.apart import call_apart
-from agex.sandbox.runtime.context import CARRIED, CURRENT
+from agex.sandbox.runtime.context import CARRIED, CURRENT, call_apart
 from agex.sandbox.runtime.membrane import Membrane
 
-__all__ = ["DOORS", "SHUT", "call_as_host", "call_with_doors", "install", "opened", "without_workspace"]
+__all__ = [
+    "NO_PERMISSIONS",
+    "PERMISSIONS",
+    "call_as_host",
+    "call_with_permissions",
+    "install",
+    "permitted",
+    "without_workspace",
+]
 
 T = TypeVar("T")
 
-SHUT: frozenset[str] = frozenset()
-"""The doors with which a run begins: none, also where a function that has some calls the guest."""
+NO_PERMISSIONS: frozenset[str] = frozenset()
+"""The permissions with which a run begins: none, also where a function that has some calls guest code."""
 
-DOORS: ContextVar[frozenset[str]] = ContextVar("agex_doors", default=SHUT)
-"""The doors open in this context: ``"files"``, ``"network"``."""
+PERMISSIONS: ContextVar[frozenset[str]] = ContextVar("agex_doors", default=NO_PERMISSIONS)
+"""The permissions of this context: ``"files"``, ``"network"``."""
 
 _FILES = frozenset(
     {
@@ -60,7 +67,7 @@ _FILES = frozenset(
 )  # fmt: skip
 
 _LISTS = frozenset({"os.listdir", "os.scandir", "os.walk"})
-"""What reads no more than names: of time zones, say."""
+"""Events that read no more than names: of time zones, say."""
 
 _COMPOSED = frozenset(
     {
@@ -69,7 +76,7 @@ _COMPOSED = frozenset(
         "shutil.rmtree", "shutil.unpack_archive", "tempfile.mkdtemp", "tempfile.mkstemp",
     }
 )  # fmt: skip
-"""What the library does in steps. With a workspace, each step meets it, or raises an event of its own."""
+"""Calls that work in steps. With a workspace, each step uses it, or raises an event of its own."""
 
 _NETWORK = (
     "socket.",
@@ -92,7 +99,7 @@ _NEVER = (
     "sys.setprofile",
     "sys.monitoring.", "sys.remote_exec", "gc.get_objects", "gc.get_referrers",
 )  # fmt: skip
-"""What no door opens: other processes, native code, unpickling, the machinery of debuggers."""
+"""Events that no permission allows: other processes, native code, unpickling, debuggers."""
 
 _INTERPRETER = frozenset(
     {
@@ -103,7 +110,7 @@ _INTERPRETER = frozenset(
         "sys.set_asyncgen_hooks_finalizer", "sys.set_asyncgen_hooks_firstiter", "sys.unraisablehook",
     }
 )  # fmt: skip
-"""Refused when the frame that raises them is the guest's own.
+"""Refused when the frame that raises them is guest code.
 
 ``object.__getattr__`` is not among them: finding the frame raises it.
 """
@@ -112,31 +119,33 @@ _READ_ONLY = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW
 
 
 @contextmanager
-def opened(*doors: str) -> Iterator[None]:
-    """Open doors for the length of a block: what a registered function was promised.
+def permitted(*permissions: str) -> Iterator[None]:
+    """Grant permissions for the length of a block: those that a registered function was promised.
 
-    Where guest code runs in this thread, use `call_with_doors`.
+    Where guest code runs in this thread, use `call_with_permissions`.
 
-    Behind the door ``"files"`` are the files of the host, not those of the guest's workspace.
+    With ``"files"`` the block uses the files of the host, not those of the workspace.
     """
-    token = DOORS.set(DOORS.get() | frozenset(doors))
+    token = PERMISSIONS.set(PERMISSIONS.get() | frozenset(permissions))
     try:
-        with without_workspace() if "files" in doors else nullcontext():
+        with without_workspace() if "files" in permissions else nullcontext():
             yield
     finally:
-        DOORS.reset(token)
+        PERMISSIONS.reset(token)
 
 
-def call_with_doors(doors: tuple[str, ...], function: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
-    """Call a function with doors open, as `opened` does it; they are shut again whatever strikes."""
-    values: dict[ContextVar[Any], Any] = {DOORS: DOORS.get() | frozenset(doors)}
-    if "files" in doors:
+def call_with_permissions(
+    permissions: tuple[str, ...], function: Callable[..., T], /, *args: Any, **kwargs: Any
+) -> T:
+    """Call a function with permissions, like `permitted`; they end also where a limit strikes."""
+    values: dict[ContextVar[Any], Any] = {PERMISSIONS: PERMISSIONS.get() | frozenset(permissions)}
+    if "files" in permissions:
         values |= _no_workspace()
     return call_apart(values, function, *args, **kwargs)
 
 
 def call_as_host(function: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
-    """Call a function of this library that does the host's own work, with the files of the host."""
+    """Call a function of agex that does work of the host, with the files of the host."""
     return call_apart({CURRENT: None, **_no_workspace()}, function, *args, **kwargs)
 
 
@@ -146,7 +155,7 @@ def _no_workspace() -> dict[ContextVar[Any], Any]:
 
 
 def without_workspace() -> AbstractContextManager[None]:
-    """Let this context see the files of the host, where it saw those of a workspace."""
+    """Use the files of the host in this context, in place of those of a workspace."""
     monkeyfs = sys.modules.get("monkeyfs.context")  # without it there is no workspace in this process
     suspended: AbstractContextManager[None] = _NOTHING if monkeyfs is None else monkeyfs.suspend()
     return suspended
@@ -169,7 +178,7 @@ Verdict = Callable[[str, tuple[Any, ...]], None]
 
 
 def _judge(event: str) -> Verdict:
-    """Choose what is done about an event, once for each name."""
+    """Return the verdict on an event, once for each name."""
     if event == "open":
         return _about_open
     if event == "exec":
@@ -186,7 +195,7 @@ def _judge(event: str) -> Verdict:
 
 
 def _allow(event: str, args: tuple[Any, ...]) -> None:
-    """Let it pass."""
+    """Allow the event."""
 
 
 def _refuse(event: str, args: tuple[Any, ...]) -> None:
@@ -195,7 +204,7 @@ def _refuse(event: str, args: tuple[Any, ...]) -> None:
 
 def _about_open(event: str, args: tuple[Any, ...]) -> None:
     path, mode, flags = args
-    if "files" in DOORS.get() or _is_installation(path, mode, flags) or _is_import(mode, flags):
+    if "files" in PERMISSIONS.get() or _is_installation(path, mode, flags) or _is_import(mode, flags):
         return
     raise _kind_of_refusal()(
         f"opening {path!r} is not allowed while sandboxed code runs; "
@@ -204,7 +213,7 @@ def _about_open(event: str, args: tuple[Any, ...]) -> None:
 
 
 class _RefusedFile(SandboxError, OSError):
-    """Refuses a file that its reader or writer does without.
+    """Refuses a file that its reader or writer can do without.
 
     ``linecache`` leaves out the source of a line to be shown; the import system leaves the
     bytecode of a module unwritten.
@@ -216,14 +225,14 @@ def _kind_of_refusal() -> type[SandboxError]:
 
 
 def _is_for_a_line() -> bool:
-    """Tell whether ``linecache`` reads: an event loop in debug mode asks it where each callback is from."""
+    """Return whether ``linecache`` reads: an event loop in debug mode shows the source of each callback."""
     frame = _raising_frame()
     around = None if frame is None else frame.f_back
     return around is not None and around.f_globals.get("__name__") == "linecache"
 
 
 def _about_files(event: str, args: tuple[Any, ...]) -> None:
-    if "files" in DOORS.get() or (event == "os.listdir" and _is_import("r", 0)):
+    if "files" in PERMISSIONS.get() or (event == "os.listdir" and _is_import("r", 0)):
         return
     if event in _LISTS and args and _is_installation(args[0], "r", 0):
         return
@@ -238,7 +247,7 @@ def _about_files(event: str, args: tuple[Any, ...]) -> None:
 
 
 def _about_network(event: str, args: tuple[Any, ...]) -> None:
-    if "network" not in DOORS.get():
+    if "network" not in PERMISSIONS.get():
         raise SandboxError(
             f"{event} is not allowed while sandboxed code runs; "
             "register the function that needs it with network_access=True"
@@ -247,7 +256,7 @@ def _about_network(event: str, args: tuple[Any, ...]) -> None:
 
 def _about_code(event: str, args: tuple[Any, ...]) -> None:
     guards = CURRENT.get()
-    # The session's own comes with each run: finding the frame is a fifth of what a short one takes.
+    # The program of the session comes with each run: finding the frame takes a fifth of a short one.
     if guards is None or args[0] is not guards.program:
         _about_interpreter(event, args)
 
@@ -281,7 +290,7 @@ def _raise() -> None:
 
 
 def _is_import(mode: Any, flags: Any) -> bool:
-    """Tell whether the import system itself reads: a library that imports more of itself as it works."""
+    """Return whether the import system reads: a library imports more of itself as it works."""
     return _reads(mode, flags) and _is_import_system(_raising_frame())
 
 
@@ -296,7 +305,7 @@ def _reads(mode: Any, flags: Any) -> bool:
 
 
 def _is_installation(path: Any, mode: Any, flags: Any) -> bool:
-    """Tell whether a file is part of the interpreter's installation and opened for reading."""
+    """Return whether a file is part of the interpreter's installation and opened for reading."""
     if not _reads(mode, flags):
         return False
     if isinstance(path, int):
@@ -331,7 +340,7 @@ CodeCheck = Callable[[Membrane, types.FrameType], None]
 
 
 class _Installed:
-    """Whether the hook stands in this process, and what it lets libraries read of the installation."""
+    """Whether the hook is installed, and the folders of the installation that libraries may read."""
 
     done = False
     roots: tuple[str, ...] = ()

@@ -1,24 +1,29 @@
-"""Which session's guest code is running here and now."""
+"""The context of guest code: which session runs here, and who called.
+
+`call_apart` sets variables of the context for the length of a call. A context manager would end in Python
+code: a time limit that strikes there, a full stack or lack of memory leaves the variables set. It could also
+put old values back when a traceback is dropped, in the midst of other work. The interpreter itself leaves a
+context in any case.
+"""
 
 from __future__ import annotations
 
 import sys
 import threading
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import Context, ContextVar, copy_context
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from agex.errors import SandboxError, SandboxTypeError
-from agex.sandbox.runtime.apart import call_apart
 
 if TYPE_CHECKING:
     from agex.sandbox.runtime.membrane import Membrane
 
 __all__ = [
-    "CARRIED", "CURRENT", "RUNS", "as_host", "asking", "call_serving", "caller", "calling", "frames_of",
-    "guest_asking", "is_foreign", "maker",
+    "CARRIED", "CURRENT", "RUNS", "as_host", "asking", "call_apart", "call_serving", "caller", "calling",
+    "frames_of", "guest_asking", "is_foreign", "maker", "take_over",
 ]  # fmt: skip
 
 T = TypeVar("T")
@@ -27,18 +32,47 @@ CURRENT: ContextVar[Membrane | None] = ContextVar("agex_guest", default=None)
 """The guards of the guest code running in this context; None in host code."""
 
 CARRIED: ContextVar[bool] = ContextVar("agex_carried", default=False)
-"""Whether this is a thread of a library, in the context of a run that it outlives perhaps."""
+"""Whether this is a thread of a library, in the context of a run that it may outlive."""
 
 RUNS: set[Membrane] = set()
-"""The guards of the sessions that run, in whatever thread."""
+"""The guards of the sessions that run, in any thread."""
 
 _SERVED: ContextVar[Membrane | None] = ContextVar("agex_served", default=None)
-"""The guards of the guest that host code works for here with powers of its own."""
+"""The guards of the guest code that host code works for here, with the powers of the host."""
+
+
+def call_apart(
+    values: Mapping[ContextVar[Any], Any], function: Callable[..., T], /, *args: Any, **kwargs: Any
+) -> T:
+    """Call a function with variables of the context set; other variables that it sets stay set."""
+    context = copy_context()
+    try:
+        return context.run(_set_and_call, values, function, args, kwargs)
+    finally:
+        take_over(context, values)
+
+
+def _set_and_call(
+    values: Mapping[ContextVar[Any], Any], function: Callable[..., T], args: Any, kwargs: Any
+) -> T:
+    for variable, value in values.items():
+        variable.set(value)
+    return function(*args, **kwargs)
+
+
+def take_over(context: Context, values: Collection[ContextVar[Any]] = ()) -> None:
+    """Set the variables in which a context differs from the present one, except those in *values*."""
+    for variable, value in context.items():
+        if variable.get(_UNSET) is not value and variable not in values:
+            variable.set(value)
+
+
+_UNSET = object()
 
 
 @contextmanager
 def as_host() -> Iterator[None]:
-    """Be the host, who works for nobody, for the length of a block."""
+    """Run a block as the host, without guest code that it works for."""
     guest, served = CURRENT.set(None), _SERVED.set(None)
     try:
         yield
@@ -48,7 +82,7 @@ def as_host() -> Iterator[None]:
 
 
 def call_serving(function: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
-    """Call a function as the host, who may call what the guest of this context gave it."""
+    """Call a function as the host, which may call functions that the guest code of this context passed."""
     return call_apart({CURRENT: None, _SERVED: CURRENT.get()}, function, *args, **kwargs)
 
 
@@ -56,15 +90,15 @@ _BETWEEN = sys.stdlib_module_names | {"agex"}
 
 
 def asking() -> Membrane | None:
-    """Return the guards of the guest code that asks; None where it is the host. All stand-ins ask here.
+    """Return the guards of the guest code that calls; None where host code does. All stand-ins call this.
 
-    A function of the guest's that the host calls after its run is in no run: there it is told by its frame,
-    if nothing is between but libraries, which call what they are given. A host that serves a guest may have
-    been given what it calls.
+    A guest function that the host calls after its run is in no run. Its frame identifies it, if only
+    libraries stand between: they call functions that they are passed. A host that serves guest code may have
+    been passed the function that it calls.
 
     Raises:
-        SandboxError: nobody can be told to ask. Compiled code calls a library in a thread of its own, with
-            nothing of the host's or of a guest's below, while guest code runs.
+        SandboxError: the caller cannot be identified. Compiled code calls a library in a thread of its own,
+            with neither host code nor guest code below, while guest code runs.
     """
     guards, outermost = _asker()
     if guards is None and outermost is not None and RUNS and is_foreign() and _is_granted(outermost):
@@ -76,12 +110,12 @@ def asking() -> Membrane | None:
 
 
 def guest_asking() -> Membrane | None:
-    """Return what `asking` returns, and None where nobody can be told to ask: where nothing is decided."""
+    """Return the same as `asking`; None where the caller is unknown. For notes, not for decisions."""
     return _asker()[0]
 
 
 def _asker() -> tuple[Membrane | None, types.FrameType | None]:
-    """Find who asks; or else the outermost frame, where libraries alone lead here."""
+    """Find the guards of the caller, or else the outermost frame where only libraries lead here."""
     guards = CURRENT.get()
     if guards is not None:
         return guards, None
@@ -92,7 +126,7 @@ def _asker() -> tuple[Membrane | None, types.FrameType | None]:
         if check is not None:
             return check.__self__, None
         if frame.f_code.co_filename.startswith("<frozen importlib"):
-            return None, None  # a module that is being loaded is the host's, whoever asked for it
+            return None, None  # a module that is being loaded is host code, also for an import of guest code
         if not _is_between(frame):
             return _SERVED.get(), None
         outermost, frame = frame, frame.f_back
@@ -101,15 +135,15 @@ def _asker() -> tuple[Membrane | None, types.FrameType | None]:
 
 def is_foreign() -> bool:
     """Return whether this thread was started by compiled code, not by Python's ``threading``."""
-    threads: Any = threading  # current_thread() would note this one for good
+    threads: Any = threading  # current_thread() would register this thread for good
     known = threads._active.get(threading.get_ident())
     return known is None or type(known) is threads._DummyThread
 
 
 def _is_granted(outermost: types.FrameType) -> bool:
-    """Return whether a run may have handed out what a foreign thread begins in.
+    """Return whether a run may have handed out the function that a foreign thread begins in.
 
-    A server of the host may have foreign threads too; they begin in the server, which no run was granted.
+    A server of the host may have foreign threads too; they begin in the server, which is granted to no run.
     """
     name = outermost.f_globals.get("__name__")
     root = name.partition(".")[0] if type(name) is str else ""
@@ -117,7 +151,7 @@ def _is_granted(outermost: types.FrameType) -> bool:
 
 
 def calling() -> Membrane | None:
-    """Give the guards of the guest code that calls a library; None where code of the host calls it."""
+    """Return the guards of the guest code that calls a library; None where host code calls it."""
     frame: types.FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
     while frame is not None:
         check: Any = frame.f_builtins.get("check!")
@@ -131,7 +165,7 @@ def calling() -> Membrane | None:
 
 
 def maker(metaclass: str) -> Membrane:
-    """Give the guards of the guest that makes a class; else nobody would look at what it is given."""
+    """Return the guards of the guest code that makes a class: without them its arguments go unchecked."""
     guards = asking()
     if guards is None:
         raise SandboxTypeError(f"{metaclass}() makes no classes where it is given to be called; call it")
@@ -139,9 +173,9 @@ def maker(metaclass: str) -> Membrane:
 
 
 def caller(builtins: dict[str, Any]) -> types.FrameType:
-    """Give the frame that called a builtin of ours: one of the guest's, by its builtins.
+    """Return the frame of guest code that called a guarded builtin, identified by its builtins.
 
-    A function of the host that was given the builtin to call has names that are none of the guest's.
+    A host function that was passed the builtin has other variables than guest code.
     """
     frame = sys._getframe(2)  # pyright: ignore[reportPrivateUsage] - eval() and locals() are about their caller
     if frame.f_builtins is not builtins:
@@ -153,7 +187,7 @@ def caller(builtins: dict[str, Any]) -> types.FrameType:
 
 
 def frames_of(guards: Membrane) -> Iterator[types.FrameType]:
-    """Give the frames of a guest's code that led here, the innermost first."""
+    """Yield the frames of guest code that led here, the innermost first."""
     frame: types.FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
     while frame is not None:
         if frame.f_builtins is guards.builtins:
@@ -162,7 +196,7 @@ def frames_of(guards: Membrane) -> Iterator[types.FrameType]:
 
 
 def _is_between(frame: types.FrameType) -> bool:
-    """Tell whether code is of this library, of Python's own or of an installed one."""
+    """Return whether a frame is of agex, of the standard library or of an installed library."""
     name = frame.f_globals.get("__name__")
     is_ours = type(name) is str and name.partition(".")[0] in _BETWEEN
     return is_ours or "site-packages" in frame.f_code.co_filename

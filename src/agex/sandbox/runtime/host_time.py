@@ -1,8 +1,8 @@
-"""Time that is the host's: while a registered function works, the clock of the run stands still.
+"""Host time: while a registered function works, the clock of the run stands still.
 
-What guest code does in a callback of that function is the guest's time again. So a run that may call such a
-function is looked at now and then, and the time since the last look is counted for whoever is at work then.
-A function of Python's is known by its code; any other is handed out in one that is.
+Guest code in a callback of that function uses the time of the run again. So a run that may call such a
+function is looked at now and then, and the time since the last look counts for the side that is at work then.
+A Python function is recognized by its code object; any other is wrapped in a Python function.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from typing import Any, NoReturn
 from agex._interpreter import threads
 from agex.errors import DefinitionError
 from agex.sandbox.runtime.context import CURRENT
+from agex.sandbox.runtime.kill_switch import frames_of
 from agex.sandbox.runtime.provenance import session_in
-from agex.sandbox.runtime.stacks import frames_of
 
 __all__ = ["HOST_TIME", "host_works", "in_host_time", "methods_of_host", "of_host", "require_timeout"]
 
 HOST_TIME = "time"
-"""Stands among the doors that are open while a method runs, where its time is the host's as well."""
+"""Stands among the permissions of a method whose time is host time as well."""
 
 _codes: weakref.WeakSet[types.CodeType] = weakref.WeakSet()
 
 
 def of_host(function: Callable[..., Any], *, timeout: float | None = None) -> Callable[..., Any]:
-    """Return a function whose time is the host's: as it is, where it can be told by its code.
+    """Return a function that runs in host time: itself, where its code object identifies it.
 
     Args:
-        function: of the host.
+        function: a host function.
         timeout: seconds that a run waits for it. Then the run ends; the function goes on to its end, in a
             thread of its own. None to wait for as long as it takes.
     """
@@ -50,12 +50,12 @@ def of_host(function: Callable[..., Any], *, timeout: float | None = None) -> Ca
 
 
 def in_host_time(work: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that does the host's work, whatever that is, in time of the host's."""
+    """Return a wrapper that does any work of the host in host time."""
     return _handed_out(work)
 
 
 def methods_of_host(class_: type) -> bool:
-    """Have the time of a class's methods be the host's; return whether all can be told by their code."""
+    """Make the methods of a class run in host time; return whether code objects identify all of them."""
     found = [member for base in class_.__mro__ if base is not object for member in vars(base).values()]
     for member in found:
         for each in (member, *(getattr(member, name, None) for name in ("__func__", "fget", "__wrapped__"))):
@@ -78,12 +78,12 @@ def _handed_out(function: Callable[..., Any]) -> Callable[..., Any]:
 def _signature(function: Callable[..., Any]) -> inspect.Signature | None:
     try:
         return inspect.signature(function)
-    except (ValueError, TypeError, AttributeError):  # of a builtin that does not say, or one of ours
+    except (ValueError, TypeError, AttributeError):  # a builtin without a signature, or a wrapper of agex
         return None
 
 
 def require_timeout(timeout: float | None) -> None:
-    """Refuse a limit that is none.
+    """Refuse a timeout that is no number above 0.
 
     Raises:
         DefinitionError: it is no number above 0.
@@ -110,7 +110,7 @@ def _is_hosts(frame: types.FrameType) -> bool:
 
 
 def _waited_for(function: Callable[..., Any], seconds: float) -> Callable[..., Any]:
-    """Return a function that runs another in a thread, and ends the run when that is late."""
+    """Return a function that runs another in a thread, and ends the run when it is late."""
 
     @functools.wraps(function)
     def wait(*args: Any, **kwargs: Any) -> Any:

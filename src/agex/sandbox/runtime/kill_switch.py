@@ -1,27 +1,34 @@
-"""What ends the code of a session: a flag that its stop checks read, and functions that have none.
+"""The switch that ends the code of a session: a flag for stop checks, and new code for other functions.
 
-A stop check at entry is a tenth of what a small function takes. A function that a program defines outside of
-other functions has none: it is listed when it is made, and when the run is to end, the code of all that are
-listed is exchanged for code that ends it. Whoever calls them then meets that at once, a finalizer and C code
-that drops errors too. A function that another function makes is made too often to be listed.
+A stop check at entry takes a tenth of the time of a small function. A function that a program defines
+outside of other functions has none: it is listed when it is made. When the run is to end, the code of all
+listed functions is exchanged for code that ends it. Any call of them then ends the run, also from a finalizer
+or from C code that drops errors. A function that another function makes is made too often to be listed.
 """
 
 from __future__ import annotations
 
+import contextlib
+import itertools
+import operator
 import os
+import sys
 import threading
 import types
 import weakref
 from collections.abc import AsyncGenerator, Generator
 from typing import Any, NoReturn
 
+from agex._interpreter import parse as parsing
 from agex.sandbox.rules.code_flags import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
-from agex.sandbox.runtime.limits import RUNNING, Stop
+from agex.sandbox.runtime.context import CURRENT
+from agex.sandbox.runtime.deadline import RUNNING
+from agex.sandbox.runtime.limits import Stop
 
-__all__ = ["Switch", "bound"]
+__all__ = ["Switch", "bound", "builtins_inside", "check_stop", "frames_of", "is_inside"]
 
 _ROOM = 64
-"""Functions that are listed before it is worth looking which of them are gone."""
+"""Functions listed before it is worth looking for those that are gone."""
 
 
 class Switch:
@@ -45,9 +52,9 @@ class Switch:
     def turn_on(self) -> None:
         """End the code at its next stop check or call of a listed function; any thread may.
 
-        What interrupts this and turns it on as well, a second signal, goes on where this stands.
+        A second signal that interrupts this and turns it on as well goes on where this stands.
         """
-        self._builtins["stop!"] = True  # at once: what follows fails where the guest has used up the stack
+        self._builtins["stop!"] = True  # at once: the rest fails where guest code has used up the stack
         with _lock:
             self._end()
 
@@ -68,7 +75,7 @@ class Switch:
             self._exchanged += 1
 
     def _restore(self) -> None:
-        self._exchanged = 0  # so that whatever interrupts this, and turns it on again, ends all of them
+        self._exchanged = 0  # so that an interrupt that turns it on again ends all of them
         for each in self._listed:
             each.restore()
         self._exchanged = 0
@@ -139,11 +146,11 @@ _ENDINGS: dict[tuple[int, int], types.CodeType] = {
     (kind.__code__.co_flags & _KINDS, 0): kind.__code__.replace(co_names=("Stop!",))
     for kind in (_function, _generator, _coroutine, _async_generator)
 }
-"""What is exchanged for code of a kind and with a number of free variables, which must stay as they are."""
+"""Code that ends a run, by kind and number of free variables, which an exchange must not change."""
 
 
 def _ending(code: types.CodeType) -> types.CodeType:
-    """Make what is exchanged for code with free variables: `super` in a method has one."""
+    """Make the code exchanged for code with free variables: `super` in a method has one."""
     kind, count = code.co_flags & _KINDS, len(code.co_freevars)
     free = tuple([f"free!{i}" for i in range(count)])
     made = _ENDINGS[kind, count] = _ENDINGS[kind, 0].replace(co_freevars=free)
@@ -151,10 +158,10 @@ def _ending(code: types.CodeType) -> types.CodeType:
 
 
 class _Bound:
-    """Of code without a stop check: packed by value, it would run elsewhere, over the real `open`."""
+    """Marks code without a stop check: pickled by value, it would run elsewhere, over the real `open`."""
 
     def __reduce__(self) -> NoReturn:
-        import pickle  # whoever asks has it loaded
+        import pickle  # the caller has it loaded
 
         raise pickle.PicklingError(
             "code of the sandbox runs in its session only; pass a function of a module of yours"
@@ -165,7 +172,7 @@ _BOUND = (_Bound(),)
 
 
 def bound(code: types.CodeType, parts: tuple[Any, ...]) -> types.CodeType:
-    """Give code with other constants, which cannot be packed."""
+    """Return code with other constants, which cannot be pickled."""
     return code.replace(co_consts=parts + _BOUND)
 
 
@@ -173,9 +180,63 @@ _lock = threading.RLock()
 
 
 def _renew() -> None:
-    global _lock  # noqa: PLW0603 - another thread may have had it when the process was forked
+    global _lock  # noqa: PLW0603 - another thread may have held it when the process was forked
     _lock = threading.RLock()
 
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_renew)
+
+
+def check_stop() -> None:
+    """Raise `Stop` if the run that is on here is to end."""
+    guards = CURRENT.get()
+    if guards is not None and guards.builtins["stop!"]:
+        raise Stop
+
+
+# -- the calls that a thread is in ---------------------------------------------------------------
+
+
+def builtins_inside(thread: int, base: types.FrameType) -> list[dict[str, Any]]:
+    """Return the builtins of each call that a thread is in, the innermost first, up to the frame *base*.
+
+    The list is empty where the thread is not in that frame: the event loop runs another task.
+    """
+    found = frames_of(thread)
+    try:
+        return [frame.f_builtins for frame in found[: found.index(base)]] if base in found else []
+    finally:
+        found.clear()  # frames of this very thread hold this list
+
+
+def is_inside(thread: int, builtins: dict[str, Any]) -> bool:
+    """Return whether a thread is in a call of a function that has these builtins."""
+    found = frames_of(thread)
+    try:
+        return any(frame.f_builtins is builtins for frame in found if frame is not None)
+    finally:
+        found.clear()
+
+
+def frames_of(thread: int) -> list[Any]:
+    """Return the frames that a thread is in, the innermost first. The caller clears the list.
+
+    Following ``f_back`` while the thread runs on crashes the process now and then (seen on Python 3.11). So
+    the whole walk is one call into C, with no collection in it that could let another thread run.
+    """
+    found: list[Any] = []
+
+    def walk() -> None:
+        frames: Any = sys._current_frames  # pyright: ignore[reportPrivateUsage] - not called yet
+        first = map(operator.itemgetter(thread), itertools.starmap(frames, [()]))
+        found.extend(itertools.accumulate(itertools.chain(first, itertools.repeat("f_back")), getattr))
+
+    try:
+        # The outermost frame has None behind it, which has no f_back; and the thread may be over.
+        with contextlib.suppress(AttributeError, KeyError):
+            parsing.undisturbed(walk)
+    except BaseException:
+        found.clear()
+        raise
+    return found

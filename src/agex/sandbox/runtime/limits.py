@@ -1,42 +1,36 @@
-"""How long and how large a run of guest code may grow.
+"""How much time, memory, output and how many files a run may have, and what ends one.
 
-A deadline stops a run by setting its sticky flag (see :mod:`agex.sandbox.language.transformer`) and
-by raising in the thread that runs it:
-
-* on the main thread through ``setitimer``, which also ends ``time.sleep``, a lock, a
-  regular expression or a power of large integers: every C call that looks for signals;
-* elsewhere, or where the host uses ``SIGALRM`` itself, from a watchdog thread through an
-  asynchronous exception, which reaches Python code only;
-* where there are no threads either (a browser tab), by the flag itself: each stop check
-  of the guest's asks it for the time.
-
-What none can end is a C call that never looks (``sum(range(10**12))``, a sort, a long
-numpy call): it is reported when it returns. Only a worker process can be killed.
+Memory and open files are soft limits of the process, in force for the length of a run.
 """
 
 from __future__ import annotations
 
-import contextlib
-import contextvars
-import heapq
-import importlib
-import itertools
 import math
 import operator
 import os
+import sys
 import threading
-import time
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from agex._interpreter import threads
 from agex.errors import DefinitionError, IsolationUnavailable
 
-__all__ = ["RUNNING", "Deadline", "Limits", "Stop", "TimeLimit", "require_limits"]
+if TYPE_CHECKING:
+    import mmap
+
+__all__ = [
+    "Limits",
+    "ResourceLimits",
+    "Stop",
+    "TimeLimit",
+    "require_limits",
+    "require_room",
+    "resource_limits",
+]
 
 
 class Limits(NamedTuple):
-    """What one run may use."""
+    """The limits of one run."""
 
     seconds: float | None = 30.0
     """Wall clock; None for no limit."""
@@ -49,421 +43,22 @@ class Limits(NamedTuple):
 
 
 class Stop(BaseException):
-    """Ends a run. No handler of the guest sees it: each begins with a stop check."""
+    """Ends a run. No handler of guest code sees it: each begins with a stop check."""
 
 
 class TimeLimit(Stop):
     """The run took longer than its limit."""
 
 
-class Deadline:
-    """Calls *expire* once and raises `Stop` in the present thread when time is up.
-
-    ``pause`` and ``resume`` nest: the clock stands still while the host works for the guest.
-
-    With *host_works*, which tells whether a function of the host is at work in a thread, the clock is looked
-    at now and then: the time since the last look is not counted, if one is. See
-    `agex.sandbox.runtime.host_time`.
-
-    With *raises* false it only calls *expire*: where an event loop takes turns with the
-    guest, an exception could strike the loop.
-    """
-
-    _pauses = 0
-    due = 0.0
-    active = False
-    striking = False
-    """Whether the watchdog may be about to raise in the thread."""
-    struck = False
-    """Whether it has, at least once."""
-    fired = False
-    over = False
-    _looked = 0.0
-
-    def __init__(
-        self,
-        seconds: float | None,
-        expire: Callable[[], None],
-        *,
-        raises: bool = True,
-        host_works: Callable[[int], bool] | None = None,
-    ) -> None:
-        self._left = seconds
-        self._every = min(max((seconds or 1.0) / _LOOKS, _LEAST), _MOST)
-        self._expire = expire
-        self._ident = threading.get_ident()
-        self._host_works = host_works
-        self.thread = threading.get_ident() if raises else None
-        self.by_signal = raises and _may_use_alarm()
-        self._clock: _Alarm | _Watchdog | _Asked = _alarm if self.by_signal else _background
-        if seconds is not None and not self.by_signal:
-            _background.ready(strikes=raises)  # here, where no limit of memory is in force yet
-
-    def start(self) -> None:
-        """Begin to count."""
-        if self._left is None:
-            return
-        self._looked = time.monotonic()
-        self.due = self._looked + self._left
-        self.active = True
-        self._clock.add(self)
-
-    def cancel(self) -> None:
-        """Stop counting for good; may be called again."""
-        self.over = True
-        self._stop()
-
-    def _stop(self) -> None:
-        self.active = False
-        if self._left is not None:
-            self._clock.remove(self)
-
-    def pause(self) -> None:
-        """Let the clock stand still. That of an alarm goes on while another thread than its own pauses it."""
-        if not self._is_mine():
-            return
-        self._pauses += 1
-        if self._pauses == 1 and self.active:
-            # Next to nothing where it is due: a guest that has the host work over and over would gain time.
-            self._left = max(self.due - time.monotonic(), 1e-6)
-            self._stop()
-
-    def resume(self) -> None:
-        """Go on counting from where `pause` stopped, unless the run has ended meanwhile.
-
-        It may have: the host's work goes on in another thread for a moment after it was given up.
-        """
-        if not self._is_mine():
-            return
-        self._pauses -= 1
-        if self._pauses == 0 and self._left is not None and not self.fired and not self.over:
-            self.start()
-
-    def _is_mine(self) -> bool:
-        return not self.by_signal or self.thread == threading.get_ident()
-
-    def charge(self, seconds: float) -> None:
-        """Count *seconds* as passed while the clock stands still."""
-        if self._left is not None and self._pauses:
-            self._left = max(self._left - seconds, 1e-6)
-
-    def next_look(self) -> float:
-        """Return when it is to be looked at: when it is due, or before that."""
-        return self.due if self._host_works is None else min(self.due, self._looked + self._every)
-
-    def look(self) -> None:
-        """Count the time since the last look for the host, if it is at work."""
-        if self._host_works is None or self.fired:
-            return
-        now = time.monotonic()
-        passed, self._looked = now - self._looked, now
-        if self._host_works(self._ident):
-            self.due += passed
-
-    def fire(self) -> None:
-        """Set the sticky flag; the caller raises."""
-        self.fired = True
-        self._expire()
-
-
-_LOOKS = 50
-"""How often a run is looked at in the time that it has, so that what is counted wrongly is little of it."""
-_LEAST, _MOST = 0.01, 0.5
-
-
-# Signals interrupt until the guest gives in: code between two stop checks may swallow one.
-_REPEAT = 0.05
-# Sooner where the first could do nothing: the guest has used up the stack.
-_AGAIN = 0.002
-# Not in the middle of the first: there may be many functions to end (see agex.sandbox.runtime.kill_switch).
-_PEACE = 0.25
-
-
-_NEXT = operator.methodcaller("next_look")
-
-
-class _Alarm:
-    """The deadlines of the main thread, behind one interval timer."""
-
-    def __init__(self) -> None:
-        self._deadlines: list[Deadline] = []
-        self._previous: object = None
-        self._has_rung = False
-
-    def add(self, deadline: Deadline) -> None:
-        if not self._deadlines:
-            self._has_rung = False
-            self._previous = _signal.signal(_signal.SIGALRM, self._ring)
-            self._deadlines.append(deadline)
-            self._arm()
-        else:
-            self._deadlines.append(deadline)
-            self._arm_again()
-
-    def remove(self, deadline: Deadline) -> None:
-        if deadline not in self._deadlines:
-            return
-        self._deadlines.remove(deadline)
-        if self._deadlines:
-            self._arm_again()
-        elif _signal.setitimer(_signal.ITIMER_REAL, 0)[0] > _AGAIN and not self._has_rung:
-            _signal.signal(_signal.SIGALRM, self._previous)
-        else:
-            # Ignored first, which drops one that another thread is still to take: it would end the process.
-            _signal.signal(_signal.SIGALRM, _signal.SIG_IGN)
-            _signal.signal(_signal.SIGALRM, self._previous)
-
-    def owns(self) -> bool:
-        return bool(self._deadlines)
-
-    def _arm_again(self) -> None:
-        if self._arm() <= _AGAIN:
-            self._has_rung = True
-
-    def _arm(self) -> float:
-        """Set the timer; return what it had left, which is more than `_AGAIN` only if it has not rung."""
-        due = min(map(_NEXT, self._deadlines))
-        left: float = _signal.setitimer(_signal.ITIMER_REAL, max(due - time.monotonic(), 1e-6), _AGAIN)[0]
-        return left
-
-    def _ring(self, signum: int, frame: object) -> None:
-        for each in self._deadlines:
-            each.look()
-        now = time.monotonic()
-        late = [d for d in self._deadlines if d.active and d.due <= now]
-        if not late:
-            self._has_rung = True
-            self._arm()
-        else:
-            self._has_rung = True
-            _signal.setitimer(_signal.ITIMER_REAL, _PEACE, _AGAIN)
-            try:
-                for deadline in late:
-                    deadline.fire()
-            except RecursionError:
-                _signal.setitimer(_signal.ITIMER_REAL, _AGAIN, _AGAIN)
-                raise
-            _signal.setitimer(_signal.ITIMER_REAL, _REPEAT, _REPEAT)
-            raise TimeLimit
-
-
-class _Watchdog:
-    """The deadlines of all other threads, behind one daemon thread."""
-
-    def __init__(self) -> None:
-        self.reset()
-
-    def reset(self) -> None:
-        # Entered as a lock, not as a condition: the exception that this class sends may strike in
-        # Condition.__enter__, a Python function, after the lock is taken and before it will be released.
-        # A collection may come with it held, and a guest's close() of a dropped file be a run of its own.
-        self._lock = threading.RLock()
-        self._condition = threading.Condition(self._lock)
-        self._heap: list[tuple[float, int, Deadline]] = []
-        self._count = itertools.count()
-        self._thread: threading.Thread | None = None
-
-    def ready(self, *, strikes: bool) -> None:
-        """Have the thread run, and all that it needs loaded: later the guest may have taken the memory.
-
-        Raises:
-            RuntimeError: no thread can be started.
-        """
-        if strikes and _raise_in is _not_bound:
-            contextvars.Context().run(_bind)  # of no guest, whose wall would be asked about it
-        if not self._is_on():
-            with self._lock:
-                self._begin()
-
-    def _is_on(self) -> bool:
-        return self._thread is not None and self._thread.is_alive()
-
-    def _begin(self) -> None:
-        if not self._is_on():
-            thread = threading.Thread(target=self._watch, name="agex-watchdog", daemon=True)
-            contextvars.Context().run(thread.start)  # of no guest, who would be met in it
-            self._thread = thread  # not before: one that could not be started is tried again
-
-    def add(self, deadline: Deadline) -> None:
-        with self._lock:
-            if deadline.over:
-                return  # of a run that has just ended: it would strike whatever thread comes next
-            heapq.heappush(self._heap, (deadline.next_look(), next(self._count), deadline))
-            self._begin()
-            if self._heap[0][2] is deadline:
-                self._condition.notify()
-
-    def remove(self, deadline: Deadline) -> None:
-        # It is not active any more, so this thread is struck once at most from here on. That must be over
-        # before the lock is taken: an exception between a lock and its `with` block leaves it locked.
-        while deadline.striking:
-            time.sleep(0)
-        if deadline.struck:
-            _take_pending()
-        with self._lock:
-            # At once, not when it would be due: it holds the session, with all that the guest has.
-            left = [entry for entry in self._heap if entry[2] is not deadline]
-            heapq.heapify(left)
-            self._heap = left
-
-    def _watch(self) -> None:
-        while True:
-            try:
-                with self._lock:
-                    self._turn()
-            except MemoryError:  # a guest has it all; the others need this thread, and it tries again
-                time.sleep(_REPEAT)
-
-    def _turn(self) -> None:
-        wait = self._heap[0][0] - time.monotonic() if self._heap else None
-        if wait is None or wait > 0:
-            self._condition.wait(wait)
-        else:
-            self._fire_first()
-
-    def _fire_first(self) -> None:
-        deadline = self._heap[0][2]  # stays there until it is done: what fails is tried again
-        deadline.striking = True
-        try:
-            if not deadline.active:
-                heapq.heappop(self._heap)
-                return  # its run has ended and waits to remove it
-            if not deadline.fired:
-                deadline.look()
-                if deadline.next_look() > time.monotonic():
-                    heapq.heapreplace(self._heap, (deadline.next_look(), next(self._count), deadline))
-                    return
-            deadline.fire()
-            # Not one that has seen the flag since: it is on its way out.
-            if deadline.thread is not None and deadline.active:
-                _raise_in(deadline.thread, TimeLimit)
-                deadline.struck = True
-        finally:
-            deadline.striking = False
-        deadline.due = time.monotonic() + _REPEAT
-        heapq.heapreplace(self._heap, (deadline.due, next(self._count), deadline))
-
-
-_EVERY = 200
-"""Stop checks between two looks at the clock: some ten microseconds of a loop that does nothing."""
-
-
-class _Asked:
-    """The deadlines where there are no threads: the flag of a run, which looks at the clock when asked."""
-
-    def __init__(self) -> None:
-        self._deadlines: list[Deadline] = []
-        self._left = _EVERY
-
-    def __bool__(self) -> bool:
-        """Answer a stop check: False, for a run that is to stop has another flag from then on."""
-        self._left -= 1
-        if self._left <= 0:
-            self._left = 1  # where the guest has used up the stack, firing fails: the next check tries again
-            self._look()
-            self._left = _EVERY
-        return False
-
-    def ready(self, *, strikes: bool) -> None:
-        """Do nothing: it is asked, and needs no thread."""
-
-    def _look(self) -> None:
-        now = time.monotonic()
-        for deadline in [one for one in self._deadlines if one.due <= now]:
-            deadline.fire()
-            self.remove(deadline)
-
-    def add(self, deadline: Deadline) -> None:
-        self._deadlines.append(deadline)
-
-    def remove(self, deadline: Deadline) -> None:
-        if deadline in self._deadlines:
-            self._deadlines.remove(deadline)
-
-
-def _not_bound(thread: int, exception: type[BaseException]) -> Any:
-    raise RuntimeError("the watchdog strikes before it is ready")
-
-
-_raise_in: Callable[[int, type[BaseException]], Any] = _not_bound
-"""Makes a thread raise at its next bytecode, in place of what it was to raise there before."""
-
-
-def _bind() -> None:
-    """Load what the watchdog strikes with. It takes long, and a host may need no watchdog."""
-    global _raise_in  # noqa: PLW0603 - bound late
-    import ctypes
-
-    # Not the attribute, which is everybody's: this one has argument types of its own.
-    function = ctypes.pythonapi["PyThreadState_SetAsyncExc"]
-    function.argtypes = (ctypes.c_ulong, ctypes.py_object)
-    _raise_in = function
-
-
-def _take_pending() -> None:
-    """Raise and catch what the watchdog has left pending in the present thread, if anything.
-
-    Taking it back with NULL instead would leave the interpreter's "something is pending" flag set for good
-    before Python 3.13: every loop of the process would stop to look, and a traced function would never start.
-    """
-    try:
-        # Without memory it fails, and then what is pending is raised below all the same.
-        with contextlib.suppress(MemoryError):
-            _raise_in(threading.get_ident(), TimeLimit)
-        for _ in range(1_000):  # it strikes at the first turn, unless a finalizer meets it first and drops it
-            pass
-    except TimeLimit:
-        return
-
-
-def _may_use_alarm() -> bool:
-    """Tell whether this is the main thread of a host that leaves SIGALRM alone."""
-    if not _HAS_TIMER or threading.get_ident() != _Main.thread:
-        return False
-    if _alarm.owns():
-        return True
-    free = _signal.getsignal(_signal.SIGALRM) in (_signal.SIG_DFL, _signal.SIG_IGN)
-    return free and _signal.getitimer(_signal.ITIMER_REAL)[0] == 0
-
-
-# What is behind `signal`, which turns every handler into an enum member, or tries to: 6 us a run.
-_signal = importlib.import_module("_signal")
-
-# Where no thread can start, a browser tab, the timer is there and never rings while Python runs.
-_HAS_TIMER = threads.CAN_START and hasattr(_signal, "setitimer")
-
-
-class _Main:
-    """The main thread: asking for it takes two calls, for each run."""
-
-    thread = threading.main_thread().ident
-
-    @classmethod
-    def renew(cls) -> None:
-        cls.thread = threading.main_thread().ident
-
-
-_alarm = _Alarm()
-_watchdog = _Watchdog()
-_asked = _Asked()
-_background: _Watchdog | _Asked = _watchdog if threads.CAN_START else _asked
-
-RUNNING: object = False if threads.CAN_START else _asked
-"""The flag of a run that is not to stop; of one that is, it is True."""
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_watchdog.reset)  # threads do not survive a fork
-    os.register_at_fork(after_in_child=_Main.renew)  # but for the one that forked, which is the main one then
-
-
 def require_limits(limits: Limits) -> None:
-    """Refuse limits that are none, and those that cannot be held in this process.
+    """Refuse values that are no limits, and limits that cannot be enforced in this process.
 
     Raises:
-        DefinitionError: a limit is no number above 0; what is not limited is None.
+        DefinitionError: a limit is neither a number above 0 nor None.
         IsolationUnavailable: memory or open files are to be limited, and the system has no such limits.
     """
     for name, value in limits._asdict().items():
-        if value is not None and not 0 < value < math.inf:  # which what is no number is not
+        if value is not None and not 0 < value < math.inf:  # false for anything that is no number, too
             raise DefinitionError(
                 f"Limits({name}={value!r}) is no limit; give a number above 0, or None for none"
             )
@@ -475,3 +70,186 @@ def require_limits(limits: Limits) -> None:
         raise IsolationUnavailable(
             "max_memory_mb and max_open_files need a POSIX system, which this is not; leave them None here"
         ) from error
+
+
+# -- memory and open files -----------------------------------------------------------------------
+
+
+class ResourceLimits:
+    """No limits of memory and open files; the class with limits derives from this one."""
+
+    def __enter__(self) -> Self:
+        self.begin()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.end()
+
+    def begin(self) -> None:
+        """Put the limits in force."""
+
+    def ease(self) -> None:
+        """Free memory for the host to go on with, where guest code has taken all of it."""
+
+    def end(self) -> None:
+        """Lift the limits; may be called again."""
+
+
+_UNLIMITED = ResourceLimits()
+
+
+def resource_limits(limits: Limits, *, of_text: bool = False) -> ResourceLimits:
+    """Hold the process to *limits* of memory and open files for the length of a block.
+
+    With *of_text* the text of an error is made in the block, while guest code may keep all that its run took.
+    """
+    if limits.memory_mb is None and limits.open_files is None:
+        return _UNLIMITED
+    if of_text and limits.memory_mb is not None:
+        return _SoftLimits(limits._replace(memory_mb=_TEXT_MB))
+    return _SoftLimits(limits)
+
+
+_TEXT_MB = 16
+"""MiB for the text of an error, where memory is limited."""
+
+
+class _SoftLimits(ResourceLimits):
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._reserve: mmap.mmap | None = None
+        self._of: list[tuple[_SoftLimit, int]] = []
+
+    def begin(self) -> None:
+        import mmap
+        import resource
+
+        memory_mb, open_files = self._limits.memory_mb, self._limits.open_files
+        try:
+            if memory_mb is not None:
+                self._reserve = _as_host(mmap.mmap, -1, _RESERVE)
+                self._hold(_memory, resource.RLIMIT_AS, _as_host(_address_space) + (memory_mb << 20))
+            if open_files is not None:
+                self._hold(_files, resource.RLIMIT_NOFILE, open_files)
+        except BaseException:
+            self.end()
+            raise
+
+    def _hold(self, limit: _SoftLimit, which: int, value: int) -> None:
+        self._of.append((limit, which))
+        limit.hold(self, which, value)
+
+    def ease(self) -> None:
+        if self._reserve is not None:
+            self._reserve.close()
+
+    def end(self) -> None:
+        self.ease()
+        while self._of:
+            limit, which = self._of[-1]
+            limit.release(self, which)
+            self._of.pop()
+
+
+_RESERVE = 4 << 20
+"""Bytes of address space held in reserve: lifting a limit of memory takes some, for arenas and stacks."""
+
+
+def _as_host(function: Callable[..., Any], *args: Any) -> Any:
+    """Call a function as the host: a run within another one is subject to the audit hook."""
+    from agex.sandbox.runtime import audit_hook  # which imports this module
+
+    return audit_hook.call_as_host(function, *args)
+
+
+class _SoftLimit:
+    """The limit of one resource of the process: the least that a present run wants, else that of the host.
+
+    Runs of several threads end in any order, so none may put back what it found.
+    """
+
+    def __init__(self) -> None:
+        self.reset_lock()
+        self._wanted: dict[ResourceLimits, int] = {}
+        self._of_host = 0
+
+    def reset_lock(self) -> None:
+        self._lock = threading.RLock()  # reentrant: a run may begin with it held, see `_Watchdog`
+
+    def hold(self, of: ResourceLimits, which: int, value: int) -> None:
+        """Lower the limit to *value*, or as far as it can be, until it is released."""
+        import resource
+
+        with self._lock:
+            if not self._wanted:
+                self._of_host = resource.getrlimit(which)[0]
+            self._wanted[of] = value
+            _as_host(self._apply, which)
+
+    def release(self, of: ResourceLimits, which: int) -> None:
+        """Undo a `hold`; may be called again."""
+        with self._lock:
+            self._wanted.pop(of, None)
+            try:
+                _as_host(self._apply, which)
+            except Stop:  # the strike of a run around this one; the next comes later than this
+                _as_host(self._apply, which)
+                raise
+
+    def _apply(self, which: int) -> None:
+        import resource
+
+        endless, hard = resource.RLIM_INFINITY, resource.getrlimit(which)[1]
+        ceilings = [each for each in (self._of_host, hard, *self._wanted.values()) if each != endless]
+        resource.setrlimit(which, (min(ceilings, default=endless), hard))
+
+
+_memory = _SoftLimit()
+_files = _SoftLimit()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_memory.reset_lock)  # another thread may have it
+    os.register_at_fork(after_in_child=_files.reset_lock)
+
+
+def _address_space() -> int:
+    """Measure the address space of this process, in bytes."""
+    import resource
+    from pathlib import Path
+
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    except FileNotFoundError:  # no /proc: macOS counts resident memory in bytes
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+# -- room on the stack ---------------------------------------------------------------------------
+
+
+def require_room() -> None:
+    """Raise RecursionError now, while nothing is changed, if a set-up could run out of stack half way.
+
+    The set-up is undone at the depth where it began, so there is as much room to undo it.
+    """
+    operator.eq(_LEFT, _RIGHT)  # counts its levels as calls of C code, in a tenth of their time
+    if _COUNTS_APART:
+        _call(_LEVELS)
+
+
+_LEVELS = 28
+"""More than twice the depth that beginning or ending a run takes."""
+
+_COUNTS_APART = sys.version_info >= (3, 12)
+"""Whether calls of Python code are counted apart from those of C code."""
+
+
+def _call(levels: int) -> None:
+    if levels:
+        _call(levels - 1)
+
+
+def _nested(levels: int) -> Any:
+    return (_nested(levels - 1),) if levels else ()
+
+
+_LEFT, _RIGHT = _nested(_LEVELS), _nested(_LEVELS)
+"""Equal and not the same at any level, so that a comparison goes through all of them."""

@@ -9,13 +9,15 @@ from __future__ import annotations
 import types
 from collections.abc import Callable, Iterable
 from contextvars import Context
-from typing import Any, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from agex.sandbox.rules.ruleset import Rules
 
+if TYPE_CHECKING:
+    from agex.sandbox.runtime.provenance import Statement
+
 __all__ = [
     "ClassQuestions",
-    "ClassStatement",
     "HostCalls",
     "Membrane",
     "PolicyQuestions",
@@ -83,7 +85,7 @@ class ClassQuestions(Protocol):
     def host_names(self, *class_: type) -> frozenset[str]:
         """Return the names that classes have from the host."""
 
-    def statement_of(self, class_: type) -> ClassStatement | None:
+    def statement_of(self, class_: type) -> Statement | None:
         """Return the statement that made a guest class."""
 
     def is_mixed(self, class_: type) -> bool:
@@ -121,20 +123,6 @@ class StopSwitch(Protocol):
 
     def turn_off(self) -> None:
         """Let the session run again."""
-
-
-class ClassStatement(Protocol):
-    """The class statement of a guest class, and what became of the class since."""
-
-    bases: tuple[Any, ...]
-    body: types.FunctionType
-    keywords: dict[str, Any]
-    number: int
-    """How many classes the session had made before."""
-    altered: set[str]
-    """Names that were set or deleted since the statement ended."""
-    dressed: set[str]
-    """Names that a decorator of the statement set or deleted."""
 
 
 class RunningSession(Protocol):

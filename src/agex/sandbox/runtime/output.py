@@ -1,25 +1,26 @@
-"""What guest code prints: bounded while it is produced.
+"""The output of guest code: bounded while it is produced, and routed by context.
 
-The first half of the limit and the last half are kept; what lies between is counted and
-dropped, so that a program that prints without end costs a fixed amount of memory.
+The first half of the limit and the last half are kept. The text between is counted and dropped, so that a
+program that prints without end takes a fixed amount of memory.
 """
 
 from __future__ import annotations
 
 import io
+import reprlib
 import sys
 import threading
 from collections import deque
 from contextvars import ContextVar
 from typing import Any, Protocol
 
-__all__ = ["CAPTURE", "Output", "capture_stdout", "release_stdout"]
+__all__ = ["CAPTURE", "Output", "capture_stdout", "echo_text", "release_stdout"]
 
 
 class Output:
-    """What ``print`` writes to: keeps at most *limit* characters, the beginning and the end."""
+    """The stream of ``print``: keeps at most *limit* characters, the beginning and the end."""
 
-    # No io.TextIOBase: that one closes and flushes itself when it goes, at three microseconds a run.
+    # No io.TextIOBase: that class closes and flushes itself when it is dropped, three microseconds a run.
 
     def __init__(self, limit: int) -> None:
         self._head_room = limit - limit // 2
@@ -60,7 +61,7 @@ class Output:
             self._tail_size -= cut
 
     def text(self) -> str:
-        """Give what was kept, with a note where something was cut."""
+        """Return the text kept, with a note where something was cut."""
         if not self._head:
             return ""
         note = f"\n... [{self._dropped:,} characters cut] ...\n" if self._dropped else ""
@@ -76,7 +77,7 @@ CAPTURE: ContextVar[_Writable | None] = ContextVar("agex_capture", default=None)
 
 
 class _Router(io.TextIOBase):
-    """Stands at ``sys.stdout`` while guest code runs: host code called by a guest prints to the guest."""
+    """Stands at ``sys.stdout`` while guest code runs: host code that it calls prints to its output."""
 
     def __init__(self, original: Any) -> None:
         self.original = original
@@ -90,7 +91,7 @@ class _Router(io.TextIOBase):
             self.original.flush()
 
     def close(self) -> None:
-        """Do nothing: the stream is the host's to close. It would be flushed when this object goes."""
+        """Do nothing: the host closes its stream. It would be flushed when this object is dropped."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.original, name)
@@ -100,11 +101,11 @@ class _Users:
     """How many runs need the routing."""
 
     def __init__(self) -> None:
-        # A collection may come with it held, and a guest's close() of a dropped file be a run of its own.
+        # Reentrant: a collection with the lock held may call close() of a guest file, which is a run.
         self.lock = threading.RLock()
         self.count = 0
         self.last: _Router | None = None
-        """The one before the stream that the interpreter began with, and keeps: made once, not each run."""
+        """The router of ``sys.__stdout__``: made once, not each run."""
 
 
 _users = _Users()
@@ -114,7 +115,7 @@ def capture_stdout() -> None:
     """Route ``sys.stdout`` by context until `release_stdout`. Calls nest and may come from any thread."""
     with _users.lock:
         _users.count += 1
-        # Not isinstance(), which asks the stream: one of a guest's would run code, with the lock held.
+        # Not isinstance(), which reads ``__class__``: on a guest stream that runs code, with the lock held.
         if type(sys.stdout) is not _Router:
             sys.stdout = _router(sys.stdout)
 
@@ -135,3 +136,30 @@ def release_stdout() -> None:
         _users.count -= 1
         if _users.count == 0 and type(sys.stdout) is _Router:
             sys.stdout = sys.stdout.original
+
+
+# -- the value of a last expression --------------------------------------------------------------
+
+_LARGE = 1_000  # elements; below that a plain repr is both cheap and complete
+
+
+class _Bounded(reprlib.Repr):
+    """Shows the first elements of a large container and says how many there are."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxlist = self.maxtuple = self.maxset = self.maxfrozenset = self.maxdict = self.maxdeque = 50
+        self.maxstring = self.maxother = self.maxlong = 2_000
+        self.maxlevel = 6
+
+
+def echo_text(value: Any, limit: int) -> str:
+    """Return ``repr(value)``, with the middle of a long one cut."""
+    large = type(value) in (list, tuple, set, frozenset, dict, str, bytes) and len(value) > _LARGE
+    text = _Bounded().repr(value) if large else repr(value)
+    if large and not isinstance(value, (str, bytes)):
+        text += f"  ({len(value):,} elements)"
+    if len(text) > limit:
+        half = limit // 2
+        text = f"{text[:half]}\n... [{len(text) - 2 * half:,} characters cut] ...\n{text[-half:]}"
+    return text

@@ -1,12 +1,13 @@
-"""Where guest code came from: the program of a code object, the body of a class, the session of either.
+"""The origin of guest code: the source of a code object, the statement of a class, the session of either.
 
-What is to outlive its session is made again from its source, so the source must be found for
-any function and class, whichever session made it.
+Functions and classes that outlive their session are made again from source, so the source must be found for
+any of them, whichever session made it.
 """
 
 from __future__ import annotations
 
 import functools
+import itertools
 import types
 import weakref
 from collections.abc import Callable, Mapping
@@ -16,10 +17,11 @@ from agex.sandbox.rules import names as ledger
 from agex.sandbox.runtime.context import guest_asking
 
 if TYPE_CHECKING:
-    from agex.sandbox.runtime.membrane import ClassQuestions, ClassStatement, Membrane, RunningSession
+    from agex.sandbox.runtime.membrane import ClassQuestions, Membrane, RunningSession
 
 __all__ = [
     "Notes",
+    "Statement",
     "altered",
     "guards_of",
     "is_guest_class",
@@ -36,7 +38,7 @@ T = TypeVar("T")
 
 
 class Notes(Generic[T]):
-    """What is known of objects while they live. By identity: a class may have a hash of the guest's."""
+    """Notes on objects while they live, by identity: the hash of a guest class may be guest code."""
 
     def __init__(self) -> None:
         self._notes: dict[int, tuple[weakref.ref[Any], T]] = {}
@@ -52,44 +54,67 @@ class Notes(Generic[T]):
         return found[1] if found is not None and found[0]() is subject else None
 
 
+class Statement:
+    """A class statement of guest code as it ran, and later changes of its class.
+
+    Attributes:
+        body: the function that made the namespace.
+        bases: as they were written.
+        keywords: of the statement.
+        dressed: names that a decorator of the statement set or deleted on the class.
+        altered: names that were set or deleted since the statement ended.
+        number: of the statement, in the order in which statements began.
+    """
+
+    __slots__ = ("altered", "bases", "body", "dressed", "keywords", "number")
+
+    _numbers = itertools.count()
+
+    def __init__(self, body: types.FunctionType, bases: tuple[Any, ...], keywords: dict[str, Any]) -> None:
+        self.body = body
+        self.bases = bases
+        self.keywords = keywords
+        self.dressed: set[str] = set()
+        self.altered: set[str] = set()
+        self.number = next(self._numbers)
+
+
 _sources: Notes[str] = Notes()
 _registries: Notes[weakref.ref[ClassQuestions]] = Notes()
 
 
 def note_source(code: types.CodeType, source: str) -> None:
-    """Note the program that a code object was compiled from."""
+    """Note the source that a code object was compiled from."""
     _sources.set(code, source)
 
 
 def source_of(code: types.CodeType) -> str | None:
-    """Return the program of a code object of guest code; None for any other."""
+    """Return the source of a code object of guest code; None for any other."""
     return _sources.get(code)
 
 
 def note_class(class_: type, registry: ClassQuestions) -> None:
-    """Note the session that made a class. The session itself is not kept alive."""
+    """Note the session that made a class. The note does not keep the session alive."""
     _registries.set(class_, weakref.ref(registry))
 
 
 def is_guest_class(class_: type) -> bool:
-    """Tell whether a guest of any session made a class, or the one that is asking is about to."""
+    """Return whether guest code of any session made a class, or is about to make it."""
     if _registries.get(class_) is not None:
         return True
-    guards = (
-        guest_asking()
-    )  # code of the guest's runs before its class is noted: __set_name__, __init_subclass__
+    guards = guest_asking()  # __set_name__ and __init_subclass__ run before the class is noted
     return guards is not None and guards.classes.is_guest(class_)
 
 
 def guards_of(class_: type) -> Membrane | None:
-    """Return the guards of the session that made a class; None for one of the host's, or a session gone."""
+    """Return the guards of the session that made a class; None for a host class or a lost session."""
     found = _registries.get(class_)
     registry = None if found is None else found()
     return None if registry is None else registry.builtins["check!"].__self__
 
 
 def may_store(class_: type, name: str) -> bool:
-    """Tell whether the guest that made a class may give it an attribute of that name."""
+    """Return whether guest code may set an attribute of that name on its class."""
     found = _registries.get(class_)
     registry = None if found is None else found()
     sayable = not ledger.is_denied(name) and (not ledger.is_dunder(name) or name in ledger.STORABLE)
@@ -97,7 +122,7 @@ def may_store(class_: type, name: str) -> bool:
 
 
 def keeps_back(class_: type, name: str) -> bool:
-    """Tell whether code of the host's uses a private name on objects of a class over one of its own."""
+    """Return whether host code uses a private name on objects of a guest class over a host class."""
     found = _registries.get(class_)
     guards = guest_asking()  # its class may be in the making
     registry = None if found is None else found()
@@ -108,15 +133,15 @@ def keeps_back(class_: type, name: str) -> bool:
     return registry.is_mixed(class_) and name in registry.host_names(class_)
 
 
-def statement_of(class_: type) -> ClassStatement | None:
-    """Return the statement that made a class of a guest; None where none did."""
+def statement_of(class_: type) -> Statement | None:
+    """Return the statement that made a guest class; None where none did."""
     found = _registries.get(class_)
     registry = None if found is None else found()
     return None if registry is None else registry.statement_of(class_)
 
 
 def altered(class_: type, *, dressed: bool) -> frozenset[str]:
-    """Return the names that were set or deleted on a guest's class since its statement ended.
+    """Return the names that were set or deleted on a guest class since its statement ended.
 
     With *dressed* also those that a decorator of the statement set or deleted.
     """
@@ -130,10 +155,10 @@ _BUILTINS_OF: Callable[[Any], dict[str, Any]] = vars(types.FunctionType)["__buil
 
 
 def session_of(function: types.FunctionType) -> RunningSession | None:
-    """Return the session whose guest wrote a function; None for a function of the host."""
+    """Return the session whose guest code defined a function; None for a host function."""
     return session_in(_BUILTINS_OF(function))
 
 
 def session_in(builtins: Mapping[str, Any]) -> RunningSession | None:
-    """Return the session whose guest has these builtins; None where they are the host's."""
+    """Return the session that these builtins belong to; None for builtins of the host."""
     return cast("RunningSession | None", getattr(builtins.get("trip!"), "__self__", None))

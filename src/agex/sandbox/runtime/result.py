@@ -1,4 +1,4 @@
-"""What a run came to, and what held it."""
+"""The result of a run, and the limits that really held."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["Enforcement", "Result", "enforced"]
 
 
 class Enforcement(NamedTuple):
-    """What really held during a run."""
+    """The limits and boundaries that really held during a run."""
 
     isolation: str = "none"
     """The level: ``"none"`` is the interpreter of the host, behind the guards."""
@@ -18,16 +18,16 @@ class Enforcement(NamedTuple):
     memory: bool = False
     """Whether the address space was limited."""
     walls: tuple[str, ...] = ()
-    """What else holds the code in, each with its version; nothing in process."""
+    """Boundaries of the kernel around the code, each with its version; empty in process."""
 
 
 _NOT_ENFORCED = Enforcement()
 enforced = functools.cache(Enforcement)
-"""The same object for the same: each run says it again."""
+"""Equal arguments yield one object: each run reports it."""
 
 
 class Result:
-    """What a run came to. Never holds a live frame of the guest unless an error does."""
+    """The result of a run. It holds a live frame of guest code only through an error."""
 
     # No dataclass: the module of that name would be a fifth of the time that this room takes to import.
     def __init__(
@@ -45,20 +45,20 @@ class Result:
         self.echo = echo
         """Its bounded repr, made inside the limits; None for None."""
         self.stdout = stdout
-        """What was printed, bounded."""
+        """The printed output, bounded."""
         self.error = error
-        """What the guest raised; an `EvalError` for a limit."""
+        """The error that guest code raised; an `EvalError` for a limit."""
         self.traceback = traceback
-        """The guest's own frames, with lines; empty without an error."""
+        """The frames of guest code, with lines; empty without an error."""
         self.stopped: BaseException | None = None
-        """What a host function ended the run with."""
+        """The exception with which a host function ended the run."""
         self.namespace: dict[str, Any] = {}
-        """The guest's names after the run."""
+        """The variables of guest code after the run."""
         self.duration = 0.0
         """Seconds of wall clock."""
         self.enforcement = _NOT_ENFORCED if enforcement is None else enforcement
 
     def __repr__(self) -> str:
-        # Without the objects: their own repr would be code of the guest's.
+        # Without the objects: their own repr may be guest code.
         error = "" if self.error is None else f", error={type(self.error).__name__}"
         return f"Result(echo={self.echo!r}, stdout={self.stdout!r}{error})"

@@ -1,4 +1,4 @@
-"""A namespace of the guest as ``globals()`` and ``locals()`` show it: live, and without what is ours."""
+"""Namespaces of guest code as ``globals()`` and ``locals()`` show them: live, and without the helpers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Names", "defined_in", "is_bindable", "own_names", "replace_names", "
 
 
 def is_bindable(name: object) -> bool:
-    """Tell whether guest code may bind *name* as a variable."""
+    """Return whether guest code may bind *name* as a variable."""
     return (
         isinstance(name, str)
         and str.isidentifier(name)
@@ -23,7 +23,7 @@ def is_bindable(name: object) -> bool:
 
 
 def own_names(namespace: Mapping[str, Any]) -> dict[str, Any]:
-    """Give a copy of a namespace without the helpers."""
+    """Return a copy of a namespace without the helpers."""
     return {k: v for k, v in namespace.items() if _is_shown(k)}
 
 
@@ -32,11 +32,11 @@ def _is_shown(name: object) -> bool:
 
 
 _HIDDEN = frozenset({"__builtins__", "__classdict__", "__classdictcell__"})
-"""In the last Python 3.12 puts the real namespace of a class, past whatever guards that."""
+"""Python 3.12 puts the real namespace of a class into the last one, past every guard."""
 
 
 def replace_names(namespace: Any, names: Mapping[str, Any]) -> None:
-    """Make *names* all that a namespace shows."""
+    """Replace all names that a namespace shows by *names*."""
     for gone in [name for name in namespace if _is_shown(name) and name not in names]:
         del namespace[gone]
     for name, value in names.items():
@@ -80,7 +80,7 @@ class Names(MutableMapping[str, Any]):
         return own_names(self._namespace) | dict(other)
 
     def copy(self) -> dict[str, Any]:
-        """Give a dict of the names as they are now."""
+        """Return a dict of the names as they are now."""
         return own_names(self._namespace)
 
     __copy__ = copy
@@ -90,7 +90,7 @@ class Names(MutableMapping[str, Any]):
 
 
 def scope_of(frame: types.FrameType) -> Mapping[str, Any]:
-    """Give the names of a scope: a live view where CPython's is live, else a copy."""
+    """Return the names of a scope: a live view where CPython's is live, else a copy."""
     is_function = frame.f_code.co_flags & CO_OPTIMIZED
     return own_names(frame.f_locals) if is_function else Names(frame.f_locals)
 

@@ -1,9 +1,9 @@
-"""The workspace while guest code runs: libraries meet it where they open files, and the host never does.
+"""The workspace while guest code runs: libraries open its files, and the host never does.
 
-Guest code itself is given functions that have the workspace and nothing else. What a library does in
-its name (``pd.read_csv("data.csv")``) goes through ``open`` and ``os``: monkeyfs puts its own there, which
-ask what file system the context has. They are there only while a run is on. In every other context, of
-other threads too, they call the original, and when the last run ends the originals are back.
+Guest code itself has functions for the workspace and nothing else. A library that opens files for it
+(``pd.read_csv("data.csv")``) calls ``open`` and ``os``. There monkeyfs puts functions of its own, which use
+the file system of the context. They are in place only while a run is on. In every other context, also of
+other threads, they call the originals, which are put back when the last run ends.
 """
 
 from __future__ import annotations
@@ -24,13 +24,12 @@ from monkeyfs import current_fs
 
 from agex._interpreter import parse as parsing
 from agex.errors import SandboxError
-from agex.sandbox.runtime.apart import call_apart
-from agex.sandbox.runtime.context import CURRENT
+from agex.sandbox.runtime.context import CURRENT, call_apart
 
-__all__ = ["Files", "GuestFiles", "Modules", "inside", "outside", "workspace"]
+__all__ = ["FileModules", "Files", "GuestFiles", "inside", "outside", "workspace"]
 
 
-class Modules(Protocol):
+class FileModules(Protocol):
     """Modules that work on files."""
 
     @property
@@ -38,18 +37,18 @@ class Modules(Protocol):
 
     @property
     def additions(self) -> Mapping[str, Mapping[str, Any]]:
-        """Members of other modules that are about files as well."""
+        """Members of other modules that work on files as well."""
         ...
 
     def get(self, name: str) -> ModuleType | None: ...
 
 
 class GuestFiles(Protocol):
-    """Files as a guest has them: the methods of a file system of monkeyfs, and ``open``."""
+    """Files as guest code has them: the methods of a file system of monkeyfs, and ``open``."""
 
     @property
     def kinds(self) -> tuple[type, ...]:
-        """Types of the files that `open` gives, beside ``io.TextIOWrapper``."""
+        """Types of the files that `open` returns, beside ``io.TextIOWrapper``."""
         ...
 
     def open(self, file: Any, mode: str = "r", *args: Any, **kwargs: Any) -> Any: ...
@@ -68,10 +67,10 @@ class GuestFiles(Protocol):
 
 
 class Files(Protocol):
-    """Where guest code finds files, e.g. what ``agex.connect_fs`` gives."""
+    """Files for guest code, as ``agex.connect_fs`` returns them."""
 
     def guarded(self, outside: Callable[..., Any], /) -> Any:
-        """Return them for a guest; *outside* calls whatever really touches them."""
+        """Return them for guest code; *outside* calls the functions that really touch them."""
         ...
 
     def modules(self, files: Any, /) -> Any:
@@ -80,10 +79,10 @@ class Files(Protocol):
 
 
 def workspace() -> GuestFiles:
-    """Return the files of the guest that runs here.
+    """Return the files of the guest code that runs here.
 
     Raises:
-        SandboxError: there are none, or no guest runs.
+        SandboxError: there are none, or no guest code runs.
     """
     guards = CURRENT.get()
     if guards is None:
@@ -95,13 +94,13 @@ def workspace() -> GuestFiles:
 
 
 def outside(function: Callable[..., Any], /, *args: Any) -> Any:
-    """Do the host's own work in the midst of a run: the files are really touched here."""
+    """Call a function as the host in the midst of a run; it really touches the files."""
     return call_apart({CURRENT: None, current_fs: None}, function, *args)
 
 
 @contextmanager
 def inside(files: Any) -> Iterator[None]:
-    """Have whoever opens files in this context meet these."""
+    """Use these files wherever code in this context opens files."""
     _PATCHES.enter()
     token = current_fs.set(files)
     try:
@@ -111,25 +110,25 @@ def inside(files: Any) -> Iterator[None]:
         _PATCHES.leave()
 
 
-_Place: TypeAlias = tuple[Any, str, Any]
+_Patch: TypeAlias = tuple[Any, str, Any]
 """An object, the name of an attribute, and a value of it."""
 
 
 class _Patches:
-    """The functions of monkeyfs in the places of the originals, while anybody needs them.
+    """The functions of monkeyfs in place of the originals, while any run needs them.
 
-    A collection would close files that a guest dropped, and that be a run of its own, which comes by here:
-    it would meet what is half in place, and another thread's locks. So there is none meanwhile. Whatever does
-    come by in this thread, in a handler of a signal, is counted as a second user, and leaves all alone.
+    A collection would close files that guest code dropped, which is a run of its own and would come here. It
+    would find the patches half in place, and the locks of another thread. So there is no collection
+    meanwhile. A signal handler that comes here in this thread counts as a second user, and changes nothing.
     """
 
     def __init__(self) -> None:
         self.reset_lock()
         self._users = 0
-        self._ours: list[_Place] = []
-        self._before: list[_Place] = []
+        self._ours: list[_Patch] = []
+        self._before: list[_Patch] = []
         self._host_has_them = False
-        """Whether the host had put monkeyfs's functions there for good, for its own use."""
+        """Whether the host had installed monkeyfs for good, for its own use."""
 
     def reset_lock(self) -> None:
         self._lock = threading.RLock()
@@ -137,11 +136,11 @@ class _Patches:
     def enter(self) -> None:
         """Put them there, unless they are."""
         if not self._ours:
-            _load()  # while no lock is held: who waits for a module may hold another
+            _load()  # while no lock is held: a thread that waits for a module may hold another
         parsing.undisturbed(self._enter)
 
     def leave(self) -> None:
-        """Put back what was there, once nobody needs them and unless the host itself came to need them."""
+        """Put the originals back after the last user, unless the host installed monkeyfs meanwhile."""
         parsing.undisturbed(self._leave)
 
     def _enter(self) -> None:
@@ -154,12 +153,12 @@ class _Patches:
                 if not self._ours:
                     self._ours = _learned()
                 self._host_has_them = _installation()._installed
-                # As they stand there: a class would give what is in a staticmethod.
+                # From the namespace: reading the class would unwrap a staticmethod.
                 self._before = [(owner, name, vars(owner)[name]) for owner, name, _ in self._ours]
                 _put(self._ours)
                 is_done = True
             finally:
-                if not is_done:  # the limit of a run around this one struck
+                if not is_done:  # the time limit of a run around this one struck
                     self._put_back()
 
     def _leave(self) -> None:
@@ -179,24 +178,24 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_PATCHES.reset_lock)  # another thread may have it
 
 
-def _put(places: list[_Place]) -> None:
-    for owner, name, value in places:
+def _put(patches: list[_Patch]) -> None:
+    for owner, name, value in patches:
         setattr(owner, name, value)
 
 
 def _installation() -> Any:
-    """Return monkeyfs's module, whose flag says that its functions are in place for good."""
+    """Return the module of monkeyfs whose flag says that it is installed for good."""
     return importlib.import_module("monkeyfs.patching.install")
 
 
 def _load() -> None:
-    """Import what `_learned` needs."""
+    """Import the modules that `_learned` needs."""
     for name in ("bz2", "fcntl", "glob", "monkeyfs.patching.install", "monkeyfs.patching.patches"):
         importlib.import_module(name)
 
 
-def _learned() -> list[_Place]:
-    """Have monkeyfs put its functions in place, see where that is, and take them away again."""
+def _learned() -> list[_Patch]:
+    """Let monkeyfs install its functions, note where they are, and remove them again."""
     import bz2
     import fcntl
     import glob
@@ -208,8 +207,8 @@ def _learned() -> list[_Place]:
     if not installation._installed:
         installation.install()
         installation._installed = False  # a host that uses monkeyfs itself puts them there anew
-    found: list[_Place] = [(builtins, "open", _open), (io, "open", _open), (bz2, "_builtin_open", _open)]
-    originals: list[_Place] = [
+    found: list[_Patch] = [(builtins, "open", _open), (io, "open", _open), (bz2, "_builtin_open", _open)]
+    originals: list[_Patch] = [
         (owner, "open", was["open"]) for owner, was in zip((builtins, io), before[-2:], strict=True)
     ]
     for owner, was in zip(owners, before, strict=False):
@@ -239,7 +238,7 @@ def _open(  # noqa: PLR0917 - the builtin's own parameters
     closefd: bool = True,
     opener: Any = None,
 ) -> Any:
-    """Open a file where this context has its files. That of monkeyfs forgets what is passed by position."""
+    """Open a file in the workspace of this context. The function of monkeyfs drops positional arguments."""
     files = current_fs.get()
     patches: Any = importlib.import_module("monkeyfs.patching.patches")
     guards = CURRENT.get()
@@ -258,7 +257,7 @@ def _open(  # noqa: PLR0917 - the builtin's own parameters
 
 
 def _choose_who_reads_the_installation() -> None:
-    """Let libraries read the interpreter's installation beside the workspace, and guests not."""
+    """Let libraries read the installation of the interpreter beside the workspace, but not guest code."""
     patches: Any = importlib.import_module("monkeyfs.patching.patches")
     was_readable = patches._is_safe_system_path
 
@@ -271,7 +270,7 @@ def _choose_who_reads_the_installation() -> None:
 
 
 def _is_time_zone(path: Any) -> bool:
-    """Tell whether a path is of the data of time zones, which ``zoneinfo`` reads for whoever names one."""
+    """Return whether a path holds data of time zones, which ``zoneinfo`` reads for any caller."""
     zoneinfo, tzdata = sys.modules.get("zoneinfo"), sys.modules.get("tzdata")
     folders = (*getattr(zoneinfo, "TZPATH", ()), *getattr(tzdata, "__path__", ()))
     if not folders or not isinstance(path, (str, pathlib.PurePath)):
@@ -281,7 +280,7 @@ def _is_time_zone(path: Any) -> bool:
 
 
 def _asked_by_guest() -> bool:
-    """Tell whether guest code itself called, with nothing between but the standard library."""
+    """Return whether guest code called, with only the standard library between."""
     guards = CURRENT.get()
     frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage] - who asks decides
     while frame is not None:
@@ -301,7 +300,7 @@ _BETWEEN = (
     str(pathlib.Path(importlib.import_module("monkeyfs").__file__ or "").parent) + os.sep,
     str(pathlib.Path(__file__).parents[1]) + os.sep,
 )
-"""Where the code is that stands between whoever asks for a file and this module."""
+"""Folders of the code that may stand between the caller that opens a file and this module."""
 
 
 def _is_library(filename: str) -> bool:

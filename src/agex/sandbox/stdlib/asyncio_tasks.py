@@ -24,10 +24,8 @@ from typing import TYPE_CHECKING, Any
 from agex.errors import SandboxTypeError
 from agex.sandbox.classes.errors import check_keywords
 from agex.sandbox.patches import methods
-from agex.sandbox.runtime.apart import take_over
-from agex.sandbox.runtime.asyncio_cleanup import no_exit
-from agex.sandbox.runtime.closing import asked, closed_by
-from agex.sandbox.runtime.context import CURRENT
+from agex.sandbox.runtime.asyncio_cleanup import closed_by, no_exit, retrieve_exception
+from agex.sandbox.runtime.context import CURRENT, take_over
 from agex.sandbox.runtime.limits import Stop
 
 if TYPE_CHECKING:
@@ -52,7 +50,7 @@ def _noted(task: Any) -> Any:
     guards = CURRENT.get()
     if guards is not None:
         _made.setdefault(guards, weakref.WeakSet()).add(task)
-    task.add_done_callback(asked)
+    task.add_done_callback(retrieve_exception)
     inner = _within.get(task.get_coro()) if isinstance(task, asyncio.Task) else None
     if inner is not None:
         task.add_done_callback(functools.partial(_close, inner))
@@ -416,7 +414,7 @@ async def end_tasks(guards: Membrane) -> None:
         _made.pop(guards, None)
         for task in ended:
             if task.done():
-                asked(task)
+                retrieve_exception(task)
 
 
 def _left(guards: Membrane) -> list[Any]:

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from agex.sandbox.classes import stand_ins as instead
-from agex.sandbox.runtime.stopping import check_stop
+from agex.sandbox.runtime.kill_switch import check_stop
 
 __all__ = ["members", "sleep"]
 

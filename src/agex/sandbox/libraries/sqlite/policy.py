@@ -179,7 +179,7 @@ sqlite_use.stands_for(sqlite3.Connection, _InWorkspace)
 
 def _connection(database: Any, options: dict[str, Any]) -> sqlite3.Connection:
     """Open a database that stays within `_judge`, and that a limit can end."""
-    connection = wall.call_with_doors(
+    connection = wall.call_with_permissions(
         ("files",), sqlite3.connect, database, factory=sqlite_use.Connection, **options
     )
     return _restrained(connection)
@@ -201,7 +201,7 @@ def _of_workspace(path: str, options: dict[str, Any]) -> sqlite3.Connection:
             "committed; call commit(), or use the connection in a with block"
         )
     made = functools.partial(sqlite3.connect, ":memory:", factory=_InWorkspace)
-    connection: Any = wall.call_with_doors(("files",), made, **options)  # it is told to open nothing
+    connection: Any = wall.call_with_permissions(("files",), made, **options)  # it is told to open nothing
     connection._take(files, path)  # pyright: ignore[reportPrivateUsage] - no name that a guest could say
     for pragma in ("trusted_schema = OFF", "cell_size_check = ON"):  # the image may be made by hand
         connection.execute(f"PRAGMA {pragma}")

@@ -1,0 +1,1 @@
+"""How many modules a reader passes through who follows one call."""
