@@ -167,6 +167,23 @@ def tuples_that_share_behind_a_popped_mark(chance: random.Random) -> bytes:
     return stream(as_key(chance, done))
 
 
+BETWEEN = [b"K\x000", b"N0", b"(1", b"(0", b"\x95" + bytes(8), b"\x80\x05", b"N0\x95" + bytes(8)]
+"""Opcodes that leave on top what lay there."""
+
+
+def noted_later(depth: int, between: bytes) -> bytes:
+    """Write pairs of the one before, of which each is noted a few opcodes after it was made."""
+    done = b"N\x85" + between + b"\x94"
+    for number in range(depth):
+        done += b"0" + (b"h" + bytes((number,))) * 2 + b"\x86" + between + b"\x94"
+    return done
+
+
+@kind
+def tuples_that_are_noted_later(chance: random.Random) -> bytes:
+    return stream(as_key(chance, noted_later(60, chance.choice(BETWEEN))))
+
+
 def long_integer(number: int) -> bytes:
     data = number.to_bytes(number.bit_length() // 8 + 1, "little", signed=True)
     return b"\x8a" + bytes((len(data),)) + data

@@ -80,6 +80,12 @@ REFUSED: dict[str, bytes] = {
     "the same, as no key": stream(op(shared(100, 10))),
     "the same behind a mark that was taken": stream(op(b"(0" + shared(100, 10))),
     "two references fifty deep": stream(op(b"}" + shared(2, 50) + b"Ns")),
+    **{
+        f"two references forty deep, noted after {between!r}": stream(
+            op(b"}" + hostile_streams.noted_later(40, between) + b"Ns")
+        )
+        for between in hostile_streams.BETWEEN
+    },
     "keys that are light, and many": stream(
         op(shared(500, 2) + b"0\x8f" + (b"(" + b"h\x02" * 900 + b"\x90") * 9)
     ),

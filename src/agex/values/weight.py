@@ -76,11 +76,20 @@ def _noted() -> re.Pattern[bytes]:
 _UNLIKE = b"G\x8a\x8bt\x85\x86\x87\x91R"
 """Opcodes of what can be made to have one hash: long integers, floats, tuples, whatever is called."""
 _JOINS, _GETS, _KEYED = b"tR\x85\x86\x87\x91", b"hj", b"su\x90\x91R"
+_LEAVES = b"tR\x85\x86\x87\x91()01aeus\x90.\x98"
+"""Opcodes after which a tuple may lie on top."""
+_LEAVE = b"[" + re.escape(_LEAVES) + b"]"
+
+
+def _after_notes(pattern: bytes) -> bytes:
+    """Let a pattern end before a note that follows what says nothing of the stack."""
+    return pattern.replace(rb"|\x95.{8}+|\x80\x05", rb"|\x95.{8}+(?!\x94)|\x80\x05(?!\x94)")
 
 
 @cache
 def _unnoted() -> re.Pattern[bytes]:
-    return runs(_JOINS, rb"[tR\x85\x86\x87\x91](?!\x94)|")
+    """Match opcodes after which no tuple is noted, be it that something was dropped from above it."""
+    return re.compile(_after_notes(runs(_LEAVES, _LEAVE + rb"(?!\x94)|").pattern), re.DOTALL)
 
 
 @cache
@@ -91,10 +100,8 @@ def _unreferred() -> re.Pattern[bytes]:
 @cache
 def _notes() -> re.Pattern[bytes]:
     """Find what is noted, with what was done before if that may leave a tuple, and what is referred to."""
-    before = rb"[tR\x85\x86\x87\x91()01aeus\x90.\x98]"
-    rest = runs(b"\x94hjtR\x85\x86\x87\x91()01aeus\x90.\x98", before + rb"(?!\x94)|").pattern
-    rest = rest.replace(rb"|\x95.{8}+|\x80\x05", rb"|\x95.{8}+(?!\x94)|\x80\x05(?!\x94)")
-    return re.compile(rest + b"(" + before + rb"\x94++|\x94|(?:h.|j.{4}+)\x94*+|[\x80\x95]|\Z)", re.DOTALL)
+    rest = _after_notes(runs(b"\x94hj" + _LEAVES, _LEAVE + rb"(?!\x94)|").pattern)
+    return re.compile(rest + b"(" + _LEAVE + rb"\x94++|\x94|(?:h.|j.{4}+)\x94*+|[\x80\x95]|\Z)", re.DOTALL)
 
 
 _UNCLEAR = frozenset({b"\x80", b"\x95"})
