@@ -54,7 +54,7 @@ def plainly(value: Any) -> bytes:
     pickler_made = pickle.dumps(value, 5)[2:-1]
     if pickler_made[:1] == b"\x95":
         pickler_made = pickler_made[9:]
-    return pickler_made.removesuffix(b"\x94")
+    return pickler_made if type(value) is int else pickler_made.removesuffix(b"\x94")
 
 
 def op(opcodes: bytes) -> bytes:
@@ -536,6 +536,10 @@ def empty_containers(chance: random.Random) -> bytes:
     return stream(op(b"(" + one * chance.choice([1_000, 60_000]) + b"t"))
 
 
+DEEPENS = [b"K\x01\x86", b"K\x01\x8c\x01a\x87", b"N\x94\x86\x94", b"K\x010\x85"]
+"""Opcodes that put what lies on top into a tuple, beside items of its own."""
+
+
 @kind
 def deep_nesting(chance: random.Random) -> bytes:
     depth = chance.choice([1_000, 60_000])
@@ -547,6 +551,7 @@ def deep_nesting(chance: random.Random) -> bytes:
                 as_key(chance, b"(" * depth + b"N" + b"t" * depth),
                 as_key(chance, b"(" * depth + b"N" + b"\x91" * depth),
                 as_key(chance, b"(0" * depth + b")" + b"\x85" * depth),
+                as_key(chance, b"N\x85" + chance.choice(DEEPENS) * depth),
             ]
         )
     )
