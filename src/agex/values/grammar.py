@@ -77,7 +77,7 @@ def _few_opcodes(flat: bytes, ends: bytes) -> bytes:
     return b"(?:" + b"|".join((nested, keyed, flat, b"s")) + b")" + _FEW
 
 
-def _keeping(
+def _keyed_safely(
     loose: bytes, flat: bytes, key: bytes, value: bytes, *, ends: bytes, freezes: bytes
 ) -> re.Pattern[bytes]:
     """Match opcodes that put no keys anywhere which may have one hash, unless they are few.
@@ -110,7 +110,7 @@ def safe_runs() -> re.Pattern[bytes]:
     loose = rb"[.)01Nae\]\x88\x89\x93\x94\x97\x98tR\x85\x86\x87]"
     key = b"(?:" + _TEXT + b"|" + _ITEM + rb"\x94?+)"
     value = b"(?:" + _TEXT + b"|" + _ITEM + rb"\x94?+(?:" + _TUPLE + b")?+|" + _list(_FLAT) + b")"
-    return _keeping(loose, _FLAT, key, value, ends=b"te", freezes=rb"\x90\x91")
+    return _keyed_safely(loose, _FLAT, key, value, ends=b"te", freezes=rb"\x90\x91")
 
 
 @cache
@@ -121,7 +121,7 @@ def plain_runs() -> re.Pattern[bytes]:
     """
     loose = b"(?:" + _TEXT + rb")++|[.)01Nae\x88\x89\x97\x98]|[\]\x93]\x94?+"
     value = b"(?:" + _TEXT + b"|" + _ITEM + b"|" + _list(_FLAT_PLAIN) + b")"
-    return _keeping(
+    return _keyed_safely(
         loose, _FLAT_PLAIN, b"(?:" + _TEXT + b"|" + _ITEM + b")", value, ends=b"e", freezes=rb"\x90"
     )
 
