@@ -11,6 +11,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from bench.state.decoding import measure_decoding
 from bench.state.floor import SIZES, measure_commits, measure_open
 from bench.state.history import measure_history
 from bench.state.turns import measure_turns
@@ -20,9 +21,11 @@ def main() -> None:
     """Run the benchmark and print its tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer pairs and a shorter history")
+    parser.add_argument("--only", choices=["decoding"], help="one table")
     parser.add_argument("--out", type=Path, help="write everything to this file, as JSON")
     options = parser.parse_args()
-    found = measure(quick=options.quick)
+    found = {} if options.only else measure(quick=options.quick)
+    found["decoding"] = decoded()
     if options.out is not None:
         options.out.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
 
@@ -47,6 +50,15 @@ def measure(*, quick: bool) -> dict[str, Any]:
     print()
     for label, value in {**found["history"], **found["open"]}.items():
         print(f"{label:<48}{value:>12.2f}")
+    return found
+
+
+def decoded() -> dict[str, dict[str, float]]:
+    """Measure decoding, and print its table."""
+    found = measure_decoding()
+    print(f"\n{'a value decoded':<28}{'ms':>10}{'pickle, ms':>12}{'ratio':>8}")
+    for name, row in found.items():
+        print(f"{name:<28}{row['ms']:>10.2f}{row['floor, ms']:>12.2f}{row['ratio']:>8.2f}")
     return found
 
 

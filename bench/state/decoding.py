@@ -1,7 +1,7 @@
 """What it costs to decode values of many kinds, beside the C unpickler alone in the same run.
 
-``python bench/state/decoding.py`` prints medians of processor time. Run in turn with two versions of
-the package, its ratios tell whether one of them became slower.
+``python -m bench.state --only decoding`` prints medians of processor time. Run in turn with two versions of
+the package, its times tell whether one of them became slower.
 """
 
 from __future__ import annotations
@@ -54,15 +54,13 @@ def seconds(work: Callable[[], Any]) -> float:
     return statistics.median(times)
 
 
-def main() -> None:
-    """Print each value's time, and how often that of the unpickler it is."""
+def measure_decoding() -> dict[str, dict[str, float]]:
+    """Measure each value: milliseconds, those of the unpickler, and the ratio."""
+    found: dict[str, dict[str, float]] = {}
     for name, value in values():
         (group,) = encode({"x": value}, allow=Allow())
         plain = pickle.dumps(value, 5)
         took = seconds(lambda group=group: decode(group, allow=Allow()))  # type: ignore[misc]
         floor = seconds(lambda plain=plain: pickle.loads(plain))  # type: ignore[misc]  # noqa: S301
-        print(f"{name:<28}{took * 1000:10.3f} ms   {took / floor:6.2f}x of pickle ({floor * 1000:.3f} ms)")
-
-
-if __name__ == "__main__":
-    main()
+        found[name] = {"ms": took * 1000, "floor, ms": floor * 1000, "ratio": took / floor}
+    return found

@@ -59,7 +59,7 @@ def plainly(value: Any) -> bytes:
     pickler_made = pickle.dumps(value, 5)[2:-1]
     if pickler_made[:1] == b"\x95":
         pickler_made = pickler_made[9:]
-    return pickler_made.removesuffix(b"\x94")
+    return pickler_made if type(value) is int else pickler_made.removesuffix(b"\x94")
 
 
 def op(opcodes: bytes) -> bytes:
@@ -170,6 +170,23 @@ def tuples_that_share_behind_a_popped_mark(chance: random.Random) -> bytes:
     for number in range(50):
         done += b"0(0" + (b"j" + struct.pack("<I", number)) * 2 + b"\x86\x94"
     return stream(as_key(chance, done))
+
+
+BETWEEN = [b"K\x000", b"N0", b"(1", b"(0", b"\x95" + bytes(8), b"\x80\x05", b"N0\x95" + bytes(8)]
+"""Opcodes that leave on top what lay there."""
+
+
+def noted_later(depth: int, between: bytes) -> bytes:
+    """Write pairs of the one before, of which each is noted a few opcodes after it was made."""
+    done = b"N\x85" + between + b"\x94"
+    for number in range(depth):
+        done += b"0" + (b"h" + bytes((number,))) * 2 + b"\x86" + between + b"\x94"
+    return done
+
+
+@kind
+def tuples_that_are_noted_later(chance: random.Random) -> bytes:
+    return stream(as_key(chance, noted_later(60, chance.choice(BETWEEN))))
 
 
 def long_integer(number: int) -> bytes:
@@ -524,6 +541,10 @@ def empty_containers(chance: random.Random) -> bytes:
     return stream(op(b"(" + one * chance.choice([1_000, 60_000]) + b"t"))
 
 
+DEEPENS = [b"K\x01\x86", b"K\x01\x8c\x01a\x87", b"N\x94\x86\x94", b"K\x010\x85"]
+"""Opcodes that put what lies on top into a tuple, beside items of its own."""
+
+
 @kind
 def deep_nesting(chance: random.Random) -> bytes:
     depth = chance.choice([1_000, 60_000])
@@ -535,6 +556,7 @@ def deep_nesting(chance: random.Random) -> bytes:
                 as_key(chance, b"(" * depth + b"N" + b"t" * depth),
                 as_key(chance, b"(" * depth + b"N" + b"\x91" * depth),
                 as_key(chance, b"(0" * depth + b")" + b"\x85" * depth),
+                as_key(chance, b"N\x85" + chance.choice(DEEPENS) * depth),
             ]
         )
     )

@@ -23,6 +23,8 @@ from agex.values.adapters import pandas_frames as frames
 from agex.values.adapters import pandas_scalars as scalars
 from agex.values.adapters import stdlib as plain
 from agex.values.checks import hash_cost as weight
+from agex.values.checks import opcode_audit as audit
+from agex.values.checks import opcode_grammar as grammar
 
 PROGRAM = Path(hostile_streams.__file__)
 SEEDS, COUNT = range(10), 50
@@ -85,6 +87,16 @@ REFUSED: dict[str, bytes] = {
     "the same, as no key": stream(op(shared(100, 10))),
     "the same behind a mark that was taken": stream(op(b"(0" + shared(100, 10))),
     "two references fifty deep": stream(op(b"}" + shared(2, 50) + b"Ns")),
+    **{
+        f"100,000 tuples, each in the next, by {deepens!r}": stream(op(b"}N\x85" + deepens * 100_000 + b"Ns"))
+        for deepens in hostile_streams.DEEPENS
+    },
+    **{
+        f"two references forty deep, noted after {between!r}": stream(
+            op(b"}" + hostile_streams.noted_later(40, between) + b"Ns")
+        )
+        for between in hostile_streams.BETWEEN
+    },
     "keys that are light, and many": stream(
         op(shared(500, 2) + b"0\x8f" + (b"(" + b"h\x02" * 900 + b"\x90") * 9)
     ),
@@ -196,3 +208,58 @@ def test_weights_of_what_is_passed_are_those_found_step_by_step() -> None:
     passed._count_gaps()
     assert passed._memo == stepped._memo
     assert passed._stack == stepped._stack
+
+
+@pytest.mark.parametrize(
+    ("opcodes", "passed"),
+    [
+        (b"(" + b"N" * 20 + b"t", 22),
+        (b"N\x85K\x01\x8c\x01a\x94\x86NNN\x87)", 14),
+        (b"NNNNN\x87", 6),
+        (b"](\x8c\x01aK\x01\x86\x94\x8c\x01bK\x02\x86\x94e", 17),
+        (b"\x8c\x01f\x8c\x01g\x93N\x85\x94R\x94", 12),
+        (b"N\x85\x85", 2),
+        (b"(N\x85t", 3),
+        (b"N\x85\x94K\x01\x86", 5),
+        (b"h\x00\x85", 2),
+        (b"j\x00\x00\x00\x00\x85", 5),
+        (b"(" + b"N" * 21 + b"t", 22),
+        (b"](N\x91", 3),
+        (b"N\x85RR", 3),
+    ],
+)
+def test_flat_tuples_and_calls_of_them_nest_nothing_and_all_others_are_counted(
+    opcodes: bytes, passed: int
+) -> None:
+    found = grammar.shallow_runs().match(opcodes)
+    assert found is not None
+    assert found.end() == passed
+
+
+def test_many_flat_tuples_are_not_followed_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps: list[bytes] = []
+    monkeypatch.setattr(audit, "_depth", steps.append)
+    (group,) = encode({"x": [(n, f"text {n}") for n in range(60_000)]}, allow=Allow())
+    audit.audit(audit.unframed(group.stream))
+    assert steps == []
+
+
+def test_what_is_passed_at_once_is_passed_step_by_step_too() -> None:
+    """A stream of few tuples is looked at once; what that says of it is what the other way says."""
+    passed = 0
+    for kind, data in hostile_streams.streams(7, 100):
+        try:
+            bare = audit.unframed(data)
+            seen = audit._plainly(bare)
+        except (StateCorrupt, IndexError):
+            continue
+        if seen is None or not bare.endswith(b"."):
+            continue
+        passed += 1
+        shorter = audit._without_long(bare)
+        assert seen.shorter == shorter, kind
+        assert grammar.safe_runs().fullmatch(shorter), kind
+        assert audit._depth(bare) <= 1_000, kind
+        assert seen.first_noted is not None
+        assert seen.first_noted >= weight._passed(shorter, weight._unnoted(), 0), kind
+    assert passed > 20

@@ -16,7 +16,7 @@ from functools import cache
 from agex.errors import StateCorrupt
 from agex.values.adapters import stdlib as plain
 from agex.values.checks import opcode_audit as audit
-from agex.values.checks.opcode_grammar import ATOM, GET, MANY, NUMBER, SHORT, many_unlike, runs
+from agex.values.checks.opcode_grammar import ATOM, GET, MANY, NUMBER, SHORT, many_unlike, runs, tuple_of
 
 __all__ = ["Weighed", "weigh"]
 
@@ -31,7 +31,7 @@ _APPENDS, _SET, _SETS, _ADDS, _FREEZES, _CALLS, _DISCARD, _FRAME, _LIST = b"esu\
 
 _A = b"(?:" + ATOM + rb")\x94?+"
 _ONE = rb"(?:(?:[\]}\x8f\x97\x98]|" + SHORT + b"|" + NUMBER + rb")\x94?+|" + GET + b")"
-_TUPLE = rb"(?:" + _ONE + rb"{1,3}+[\x85\x86\x87]\x94?+|" + _ONE + b")"
+_TUPLE = b"(?:" + tuple_of(_ONE) + rb"\x94?+|" + _ONE + b")"
 
 
 def _batches(token: bytes) -> re.Pattern[bytes]:
@@ -77,11 +77,20 @@ def _noted() -> re.Pattern[bytes]:
 _UNLIKE = b"G\x8a\x8bt\x85\x86\x87\x91R"
 """Opcodes whose values can be made to share a hash: long integers, floats, tuples, results of calls."""
 _JOINS, _GETS, _KEYED = b"tR\x85\x86\x87\x91", b"hj", b"su\x90\x91R"
+_LEAVES = b"tR\x85\x86\x87\x91()01aeus\x90.\x98"
+"""Opcodes after which a tuple may lie on top."""
+_LEAVE = b"[" + re.escape(_LEAVES) + b"]"
+
+
+def _after_notes(pattern: bytes) -> bytes:
+    """Return a pattern that ends before a note after opcodes that leave the stack as it is."""
+    return pattern.replace(rb"|\x95.{8}+|\x80\x05", rb"|\x95.{8}+(?!\x94)|\x80\x05(?!\x94)")
 
 
 @cache
 def _unnoted() -> re.Pattern[bytes]:
-    return runs(_JOINS, rb"[tR\x85\x86\x87\x91](?!\x94)|")
+    """Match opcodes after which no tuple is noted, be it that something was dropped from above it."""
+    return re.compile(_after_notes(runs(_LEAVES, _LEAVE + rb"(?!\x94)|").pattern), re.DOTALL)
 
 
 @cache
@@ -92,10 +101,8 @@ def _unreferred() -> re.Pattern[bytes]:
 @cache
 def _notes() -> re.Pattern[bytes]:
     """Match notes, with the opcode before if it may leave a tuple, and references."""
-    before = rb"[tR\x85\x86\x87\x91()01aeus\x90.\x98]"
-    rest = runs(b"\x94hjtR\x85\x86\x87\x91()01aeus\x90.\x98", before + rb"(?!\x94)|").pattern
-    rest = rest.replace(rb"|\x95.{8}+|\x80\x05", rb"|\x95.{8}+(?!\x94)|\x80\x05(?!\x94)")
-    return re.compile(rest + b"(" + before + rb"\x94++|\x94|(?:h.|j.{4}+)\x94*+|[\x80\x95]|\Z)", re.DOTALL)
+    rest = _after_notes(runs(b"\x94hj" + _LEAVES, _LEAVE + rb"(?!\x94)|").pattern)
+    return re.compile(rest + b"(" + _LEAVE + rb"\x94++|\x94|(?:h.|j.{4}+)\x94*+|[\x80\x95]|\Z)", re.DOTALL)
 
 
 _UNCLEAR = frozenset({b"\x80", b"\x95"})
@@ -132,7 +139,7 @@ def weigh(stream: bytes, seen: audit.Seen) -> Weighed:
         StateCorrupt: something does.
     """
     is_metered = seen.may_be_alike and _has_many_unlike(seen.shorter)
-    if not (is_metered or _may_be_heavy(seen.shorter)):
+    if not (is_metered or _may_be_heavy(seen)):
         return Weighed(stream, is_metered=False)
     try:
         walk = _Walk(stream)
@@ -146,21 +153,23 @@ def _has_many_unlike(shorter: bytes) -> bool:
     return audit.at_most(shorter, _UNLIKE) >= MANY and many_unlike().match(shorter) is not None
 
 
-def _may_be_heavy(shorter: bytes) -> bool:
+def _may_be_heavy(seen: audit.Seen) -> bool:
     """Return whether tuples that are referred to may be more than the opcodes that make them."""
+    shorter, first = seen.shorter, seen.first_noted
+    if first == len(shorter):
+        return False
     if not (joins := audit.at_most(shorter, _JOINS)) or not (gets := audit.at_most(shorter, _GETS)):
         return False
     most = math.log(_HEAVIEST / len(shorter) / (1 + audit.at_most(shorter, _KEYED)))
     if (joins + 1) * math.log1p(gets / (joins + 1)) <= most:  # as if each doubled all that there is
         return False
-    if not _may_refer_to_tuples(shorter) or not _shares_tuples(shorter):
+    if not _may_refer_to_tuples(shorter):
+        return False
+    if first is None:
+        first = _passed(shorter, _unnoted(), 0)
+    if _passed(shorter, _unreferred(), first) >= len(shorter):  # nothing is referred to after a tuple
         return False
     return _growth(shorter, max(most, math.log(_VISITS_A_BYTE))) > 0
-
-
-def _shares_tuples(shorter: bytes) -> bool:
-    """Return whether a stream refers to anything after a tuple that can be referred to."""
-    return _passed(shorter, _unreferred(), _passed(shorter, _unnoted(), 0)) < len(shorter)
 
 
 def _may_refer_to_tuples(shorter: bytes) -> bool:
@@ -200,7 +209,14 @@ def _growth(shorter: bytes, most: float) -> float:
     tuples: set[int] = set()
     number = found = began = 0
     grown = -most
-    for each in _notes().findall(shorter):
+    may_stop = not _LARGE_TARGET.search(shorter)
+    for match in _notes().finditer(shorter):
+        each = match[1]
+        if may_stop and number > _LARGEST:  # what is noted from here on is not referred to
+            rest = sum(target[0] in tuples for target in _TARGETS.findall(shorter, match.start()))
+            if grown + math.log1p(found) + math.log1p(rest) <= 0:
+                return -1
+            may_stop = False
         if each == b"\x94":
             number += 1
             continue

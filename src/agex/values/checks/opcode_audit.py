@@ -12,7 +12,7 @@ from functools import cache
 from typing import NamedTuple
 
 from agex.errors import StateCorrupt
-from agex.values.checks.opcode_grammar import MANY, runs, safe_runs, shallow_runs
+from agex.values.checks.opcode_grammar import MANY, plain_runs, runs, safe_runs, shallow_runs
 
 __all__ = [
     "DOES",
@@ -53,6 +53,8 @@ class Seen(NamedTuple):
     """The same opcodes, with a short item in the place of each that is long."""
     may_be_alike: bool
     """Whether it may put many keys somewhere that have one hash."""
+    first_noted: int | None = None
+    """Where among them the first tuple is noted, or their end where none is. None where tuples are many."""
 
 
 def audit(stream: bytes) -> Seen:
@@ -70,13 +72,46 @@ def audit(stream: bytes) -> Seen:
     """
     if stream[-1:] != b".":
         raise StateCorrupt("a stored value is cut short")
-    is_safe = _is_safe(stream)  # most often, and then there is no need to pass it again
+    if (seen := _plainly(stream)) is not None:  # most often, and then there is no need to pass it again
+        return seen
+    is_safe = _is_safe(stream)
     shorter = stream if is_safe else _without_long(stream)
     if _may_be_deep(shorter) and _depth(shorter) > _DEEPEST:
         raise StateCorrupt("a stored value is nested more deeply than any value is")
     return Seen(
         shorter, not (is_safe or len(shorter) <= _FEW_BYTES or (shorter is not stream and _is_safe(shorter)))
     )
+
+
+def _plainly(stream: bytes) -> Seen | None:
+    """Check a stream that has few tuples, and no keys that may have one hash; give None for another."""
+    run, size = plain_runs().match, len(stream)
+    pieces: list[bytes] = []
+    at = last = left_out = tuples = 0
+    noted = None
+    while (at := run(stream, at).end()) < size:  # type: ignore[union-attr]  # it matches nothing, too
+        opcode = stream[at]
+        if opcode in _JOINS:
+            tuples += 1
+            at += 1
+            if tuples > _SOME:
+                return None
+            if noted is None and stream.startswith(_NOTE, at):
+                noted = at - left_out
+        elif SIZES[opcode]:
+            return None
+        else:
+            pieces += (stream[last:at], _UNLIKE if opcode in _LONG else _EMPTY)
+            last = after(stream, at)
+            left_out += last - at - len(_EMPTY)
+            at = last
+        if stream.startswith(_NOTE, at):
+            at += 1
+    shorter = b"".join((*pieces, stream[last:])) if pieces else stream
+    return Seen(shorter, may_be_alike=False, first_noted=len(shorter) if noted is None else noted)
+
+
+_NOTE, _JOINS = b"\x94", b"tR\x85\x86\x87"
 
 
 def _may_be_deep(shorter: bytes) -> bool:
