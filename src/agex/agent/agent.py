@@ -236,7 +236,7 @@ class Agent(Shown):
                 "register it on another agent."
             )
         kind: Kind = "task" if isinstance(f, AnyTask) else "function"
-        self.register(Registration(kind=kind, name=name or _name_of(f), target=f, **settings))
+        self.register(Registration(kind=kind, name=_name_of(f, name), target=f, **settings))
         return f
 
     @overload
@@ -294,7 +294,7 @@ class Agent(Shown):
             for one in registrations(name or "Agent", settings):
                 self.register(one)
             return c
-        self.register(Registration(kind="class", name=name or c.__name__, target=c, **settings))
+        self.register(Registration(kind="class", name=_name_of(c, name), target=c, **settings))
         return c
 
     def module(
@@ -333,7 +333,7 @@ class Agent(Shown):
         self.register(
             Registration(
                 kind="module" if is_module else "object",
-                name=name or m.__name__,  # type: ignore[attr-defined]  # only a module has no name given
+                name=_name_of(m, name),
                 target=m,
                 visibility=visibility,
                 include=include,
@@ -595,5 +595,5 @@ def _require(holds: bool, message: str) -> None:
         raise DefinitionError(message)
 
 
-def _name_of(function: Any) -> str:
-    return str(getattr(function, "__name__", type(function).__name__))
+def _name_of(thing: Any, given: str | None = None) -> str:
+    return str(getattr(thing, "__name__", type(thing).__name__)) if given is None else given

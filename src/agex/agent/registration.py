@@ -85,14 +85,19 @@ class Registration:
             raise DefinitionError(
                 f"The agent's code already has a {self.name!r} of its own; register under another name."
             )
+        if self.name.startswith("__") and self.name.endswith("__"):
+            raise DefinitionError(f"{self.name!r} is a name of Python's own; register under another name.")
+        for setting in ("constructable", "recursive", "host_fs_access", "network_access"):
+            if not isinstance(value := getattr(self, setting), bool):
+                raise DefinitionError(f"{setting}={value!r} is neither True nor False.")
         self._require_timeout()
-        if any("." in member for member in self.configure):
+        if self.configure:
             from agex.sandbox import misnamed  # with the sandbox: not when agex is imported
 
             own = misnamed.configured(self.configure, self.target, self.name)
             object.__setattr__(self, "configure", own)
         for patterns in ("include", "exclude"):
-            said = _settled(getattr(self, patterns))
+            said = getattr(self, patterns)
             if self.kind in {"class", "module", "object"}:
                 from agex.sandbox import misnamed  # with the sandbox: not when agex is imported
 
@@ -140,11 +145,6 @@ class Registration:
 
 def _again(own: dict[str, Any], module: str | None) -> Registration:
     return Registration(**own) if module is None else Registration(**{**own, "target": import_module(module)})
-
-
-def _settled(pattern: Pattern) -> Pattern:
-    """Return a pattern that can be read more than once."""
-    return pattern if isinstance(pattern, str) or callable(pattern) else tuple(pattern)
 
 
 def is_async(function: Any) -> bool:

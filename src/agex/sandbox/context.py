@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CARRIED", "CURRENT", "RUNS", "as_host", "asking", "call_serving", "caller", "calling", "frames_of",
-    "guest_asking", "is_foreign", "maker",
+    "guest_asking", "is_between", "is_foreign", "maker",
 ]  # fmt: skip
 
 T = TypeVar("T")
@@ -93,7 +93,7 @@ def _asker() -> tuple[Guards | None, types.FrameType | None]:
             return check.__self__, None
         if frame.f_code.co_filename.startswith("<frozen importlib"):
             return None, None  # a module that is being loaded is the host's, whoever asked for it
-        if not _is_between(frame):
+        if not is_between(frame):
             return _SERVED.get(), None
         outermost, frame = frame, frame.f_back
     return _SERVED.get(), outermost
@@ -124,7 +124,7 @@ def calling() -> Guards | None:
         if check is not None:
             found: Guards = check.__self__
             return found
-        if frame.f_code.co_filename.startswith("<frozen importlib") or not _is_between(frame):
+        if frame.f_code.co_filename.startswith("<frozen importlib") or not is_between(frame):
             return None
         frame = frame.f_back
     return None
@@ -161,8 +161,8 @@ def frames_of(guards: Guards) -> Iterator[types.FrameType]:
         frame = frame.f_back
 
 
-def _is_between(frame: types.FrameType) -> bool:
-    """Tell whether code is of this library, of Python's own or of an installed one."""
+def is_between(frame: types.FrameType) -> bool:
+    """Return whether code is of this library, of Python's own or of an installed one."""
     name = frame.f_globals.get("__name__")
     is_ours = type(name) is str and name.partition(".")[0] in _BETWEEN
     return is_ours or "site-packages" in frame.f_code.co_filename

@@ -30,8 +30,8 @@ __all__ = ["check", "install", "is_evaluated_in"]
 
 _HOMES = ("typing", "typing_extensions", "annotationlib", "inspect", "msgspec._utils")
 _EVALUATORS = (
-    "ForwardRef._evaluate", "ForwardRef.evaluate", "evaluate_forward_ref", "get_annotations",
-    "get_class_annotations",
+    "ForwardRef._evaluate", "ForwardRef.evaluate", "_eval_with_owner", "evaluate_forward_ref",
+    "get_annotations", "get_class_annotations",
 )  # fmt: skip
 
 _SHAPES = (

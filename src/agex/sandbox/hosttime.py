@@ -88,7 +88,10 @@ def require_timeout(timeout: float | None) -> None:
     Raises:
         DefinitionError: it is no number above 0.
     """
-    if timeout is not None and not 0 < timeout < threading.TIMEOUT_MAX:
+    if timeout is None:
+        return
+    is_number = isinstance(timeout, int | float) and not isinstance(timeout, bool)
+    if not is_number or not 0 < timeout < threading.TIMEOUT_MAX:
         raise DefinitionError(f"timeout={timeout!r} is no limit; give seconds above 0, or None for none")
 
 

@@ -33,6 +33,7 @@ from agex.sandbox import (
     caches,
     copied,
     enums,
+    evaluated,
     foreign_threads,
     forward,
     generic,
@@ -269,8 +270,11 @@ def _about_interpreter(event: str, args: tuple[Any, ...]) -> None:
         if event == "import":
             return  # the import statement: decided by the guarded import
         _refuse(event, args)
-    if guards is not None and frame is not None and event == "exec" and forward.is_evaluated_in(frame):
-        forward.check(guards, frame)
+    if guards is not None and frame is not None and event == "exec":
+        if forward.is_evaluated_in(frame):
+            forward.check(guards, frame)
+        else:
+            evaluated.check(args[0], frame)
 
 
 def _raising_frame() -> types.FrameType | None:

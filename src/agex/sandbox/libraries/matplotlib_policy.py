@@ -9,7 +9,7 @@ from typing import Any
 
 from agex.errors import SandboxError
 from agex.sandbox.context import asking
-from agex.sandbox.formatting import is_plain_format, safe_format
+from agex.sandbox.formatting import is_plain_format, read_public, safe_format
 from agex.sandbox.libraries.checks import Stream, guarded
 from agex.sandbox.libraries.homes import Guard
 from agex.sandbox.libraries.keys import hold_zones
@@ -203,10 +203,10 @@ def _prepare_formatter() -> None:
 
 def _formatting(formatter: Any, real: Any) -> Any:
     def call(self: Any, x: Any, pos: Any = None) -> str:
-        guards = None if type(self) is formatter and is_plain_format(self.fmt) else asking()
-        if guards is None:
+        if type(self) is formatter and is_plain_format(self.fmt):
             return str(real(self, x, pos))
-        return safe_format(guards.getattr, self.fmt, x=x, pos=pos)
+        guards = asking()  # where the host calls it after the run, it may be one that guest code made
+        return safe_format(read_public if guards is None else guards.getattr, self.fmt, x=x, pos=pos)
 
     return call
 
