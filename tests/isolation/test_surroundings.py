@@ -125,6 +125,18 @@ def test_the_working_folder_is_the_root(walled):
     assert attempt(walled, os.getcwd) == "'/'"
 
 
+def test_the_name_of_the_machine_is_not_told(walled):
+    def names():
+        import socket
+
+        return os.uname().nodename, socket.gethostname()
+
+    if walled.level == "kernel":
+        assert attempt(walled, names) == "('worker', 'worker')"
+    else:  # it has the host's rights, and its machine
+        assert os.uname().nodename in attempt(walled, names)
+
+
 def test_no_signal_is_blocked_or_ignored_because_the_host_did_so(walled):
     def signals():
         blocked = signal.pthread_sigmask(signal.SIG_BLOCK, ())

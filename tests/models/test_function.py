@@ -91,3 +91,20 @@ def test_an_error_of_the_function_is_the_callers() -> None:
 
     with pytest.raises(KeyError, match="mine"):
         double(answer)("four")
+
+
+def test_answers_that_are_used_up_are_an_error_at_once() -> None:
+    answers: Any = iter([])
+    with pytest.raises(RuntimeError, match="StopIteration"):
+        double(lambda messages: next(answers))("four")
+
+
+async def test_answers_that_are_used_up_are_an_error_at_once_in_an_async_task_too() -> None:
+    answers: Any = iter([])
+    agent = Agent(model=lambda messages: next(answers))
+
+    @agent.task
+    async def measure(text: str) -> int: ...
+
+    with pytest.raises(RuntimeError, match="StopIteration"):
+        await measure("four")

@@ -130,3 +130,22 @@ def test_within_its_limit_a_function_returns_raises_and_prints_as_ever(thread):
 def test_a_limit_that_is_none_is_refused(timeout):
     with pytest.raises(DefinitionError, match="is no limit"):
         Policy().fn(wait, timeout=timeout)
+
+
+@pytest.mark.parametrize(
+    "callback",
+    ["g()", "import time; time.sleep(30)", "apply(g)"],
+    ids=["endless", "asleep", "endless below another"],
+)
+def test_what_a_function_with_a_limit_of_its_own_calls_back_counts_as_the_codes(callback, thread):
+    begun = time.monotonic()
+    source = f"def g():\n    while True: pass\ndef f(): {callback}\napply(f)"
+    result = run(source, thread=thread, apply=20.0)
+    assert f"ran longer than {LIMIT} s" in str(result.error)
+    assert time.monotonic() - begun < 10
+
+
+def test_a_function_with_a_limit_of_its_own_that_calls_back_has_the_clock_stand_still(thread):
+    source = f"def f(): return wait({3 * LIMIT})\nwait({2 * LIMIT}), apply(f), apply(wait, {2 * LIMIT})"
+    result = run(source, thread=thread, apply=20.0, wait=20.0)
+    assert result.value == ("waited",) * 3

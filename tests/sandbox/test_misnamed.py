@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from agex import Agent
 from agex.errors import DefinitionError
 from agex.sandbox import Limits, MemberSpec, Policy, Sandbox
 
@@ -93,6 +94,111 @@ def test_a_name_that_may_be_right_is_taken(register: Callable[[Policy], object])
 
     assert [grant.kind for grant in policy.grants][:1] == ["default"]
     assert len(policy.grants) == 2
+
+
+ODD = {
+    "nothing": "",
+    "no text": None,
+    "a number": 5,
+    "bytes": b"write",
+    "texts among which is none": ["write", None],
+    "an operator": ["__call__"],
+    "an item": "Kept.__getitem__",
+    "the making": ["__init__"],
+    "the class": ["__class__"],
+    "another case": "WRI*",
+    "an expression": "^wri.*$",
+    "several in one text": "wri*, rea*",
+}
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_an_exclusion_that_could_leave_nothing_out_is_an_error(odd: str) -> None:
+    for register in (
+        lambda: Policy.default().cls(Kept, exclude=ODD[odd]),
+        lambda: Policy.default().module(Kept(), name="kept", exclude=ODD[odd]),
+    ):
+        with pytest.raises(DefinitionError):
+            register()
+
+
+OF_MODULES = [
+    "*_decode",
+    "RAW_*",
+    "[r]aw_decode",
+    "^raw.*$",
+    "re:raw_.*",
+    "raw_decode.*",
+    "Decoder.raw*",
+    ".rawdecode",
+    "",
+]
+
+
+@pytest.mark.parametrize("said", OF_MODULES)
+def test_a_glob_that_fits_members_of_classes_alone_is_not_said_of_a_module(said: str) -> None:
+    with pytest.raises(DefinitionError):
+        Policy.default().module(json, exclude=["_*", said])
+
+
+def test_a_glob_of_members_of_classes_holds_where_it_says_so() -> None:
+    policy = Policy.default()
+    policy.module(json, exclude=["_*", "*.*_decode", "JSONDecoder.dec*"])
+    for member in ("raw_decode", "decode"):
+        assert Sandbox(policy).exec(f"import json\njson.JSONDecoder().{member}('1')").error is not None
+
+
+def test_patterns_that_can_be_read_once_hold() -> None:
+    for register in (
+        lambda policy: policy.cls(Kept, exclude=(name for name in ["write"])),
+        lambda policy: policy.module(Kept(), name="Kept", exclude=iter(["write"])),
+    ):
+        policy = Policy.default()
+        register(policy)
+        assert Sandbox(policy).exec("(Kept if isinstance(Kept, type) else lambda: Kept)().write()").error
+    policy = Policy.default()
+    policy.module(json, exclude=(name for name in ["dumps"]))
+    assert Sandbox(policy).exec("import json\njson.dumps(1)").error is not None
+
+
+def test_what_is_excluded_by_its_path_is_not_found_under_another_name() -> None:
+    for path in ("json.decoder.JSONDecoder", "decoder.JSONDecoder"):
+        policy = Policy.default()
+        policy.module(json, exclude=["_*", path])
+        assert Sandbox(policy).exec("import json\njson.JSONDecoder").error is not None
+        assert Sandbox(policy).exec("import json\njson.loads('1')").value == 1
+
+
+@pytest.mark.parametrize("value", ["no", 0, None, "False"], ids=repr)
+def test_what_is_neither_true_nor_false_opens_nothing(value: Any) -> None:
+    registered: dict[str, Callable[[Policy, dict[str, Any]], object]] = {
+        "host_fs_access": lambda policy, said: policy.fn(len, **said),
+        "network_access": lambda policy, said: policy.module(json, **said),
+        "recursive": lambda policy, said: policy.module(json, **said),
+        "constructable": lambda policy, said: policy.cls(Kept, **said),
+    }
+    for name, register in registered.items():
+        with pytest.raises(DefinitionError, match=name):
+            register(Policy.default(), {name: value})
+        if name != "recursive":
+            with pytest.raises(DefinitionError, match=name):
+                Agent().cls(Kept, **{name: value})
+
+
+def test_what_an_agent_cannot_hold_is_an_error_where_it_is_registered() -> None:
+    for said in (
+        {"configure": {"write": {}}},
+        {"configure": {"write": None}},
+        {"name": ""},
+        {"name": "__import__"},
+        {"exclude": [""]},
+        {"exclude": None},
+    ):
+        with pytest.raises(DefinitionError):
+            Agent().cls(Kept, **said)  # type: ignore[arg-type]
+    for timeout in ("5", True, [1]):
+        with pytest.raises(DefinitionError, match="timeout"):
+            Agent().fn(len, timeout=timeout)  # type: ignore[call-overload]
 
 
 @pytest.mark.parametrize(

@@ -553,3 +553,31 @@ def test_a_library_that_imports_as_it_works_goes_without_the_bytecode_file(tmp_p
 
     assert (result.value, result.error) == (42, None)
     assert list(package.glob("__pycache__/late*")) == []
+
+
+def test_a_module_whose_list_of_names_promises_too_much_is_registered_without_those(monkeypatch) -> None:
+    module = types.ModuleType("promising")
+    source = """
+__all__ = ['here', 'lazy', 'missing', 'optional']
+here = 1
+def __getattr__(name):
+    if name == 'lazy':
+        return 2
+    if name == 'optional':
+        import nothing_that_is_installed
+    raise AttributeError(name)
+"""
+    exec(source, vars(module))
+    monkeypatch.setitem(sys.modules, "promising", module)
+    policy = Policy.default()
+    policy.module(module)
+    assert Sandbox(policy).exec("import promising\npromising.here + promising.lazy").value == 3
+    for name in ("missing", "optional"):
+        assert isinstance(Sandbox(policy).exec(f"import promising\npromising.{name}").error, AttributeError)
+
+
+def test_joblib_is_registered_as_a_whole() -> None:
+    policy = Policy.default()
+    policy.module(importlib.import_module("joblib"))
+    source = "import joblib\njoblib.Parallel(2, prefer='threads')(joblib.delayed(abs)(-n) for n in range(3))"
+    assert Sandbox(policy).exec(source).value == [0, 1, 2]

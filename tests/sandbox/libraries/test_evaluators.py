@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import importlib
+import importlib.metadata
+import logging.config
 import os
 import pickle
+import pkgutil
+import pydoc
 import timeit
 import types
+import unittest
 
+import attr
 import jinja2
 import joblib
+import mpmath
 import numexpr
 import pandas as pd
 import pytest
 import sympy
+import typing_extensions
 import yaml
 
 from agex.errors import DefinitionError, SandboxError
@@ -280,7 +289,10 @@ def test_a_returned_template_keeps_the_check_of_its_session():
     assert made.render(x=types.SimpleNamespace(a=1)) == "1 "
 
 
-@pytest.mark.parametrize("module", [numexpr, timeit, pickle], ids=lambda module: module.__name__)
+EVALUATORS = [numexpr, timeit, pickle, importlib, logging.config, pkgutil, pydoc, unittest]
+
+
+@pytest.mark.parametrize("module", EVALUATORS, ids=lambda module: module.__name__)
 def test_a_package_that_is_an_evaluator_is_not_registered_without_a_word(module):
     for opened in (False, True):
         with pytest.raises(DefinitionError, match="include="):
@@ -292,6 +304,48 @@ def test_a_word_registers_it():
     policy.module(numexpr, include=["evaluate"], host_fs_access=True)
     assert Sandbox(policy).exec("import numexpr\nint(numexpr.evaluate('2 * 3'))").value == 6
     policy.module(timeit, include=["default_timer"])
+
+
+def test_a_module_beside_an_evaluator_that_runs_nothing_is_registered():
+    source = "import importlib.metadata\nimportlib.metadata.version('pytest')"
+    assert result_of(source, importlib.metadata).value == importlib.metadata.version("pytest")
+
+
+UNKNOWN = {
+    "a constant of mpmath": (mpmath, "mpmath.identify(3.5, [T])"),
+    "a constant of mpmath by its context": (mpmath, "mpmath.mp.identify(3.5, [T])"),
+    "a reference": (
+        typing_extensions,
+        "typing_extensions.evaluate_forward_ref(typing_extensions.ForwardRef(T))",
+    ),
+    "an attribute of attrs": (
+        attr,
+        "attr.make_class('C', {f'a={T}': attr.ib(kw_only=True)}, repr=False, eq=False)()",
+    ),
+}
+
+
+@pytest.mark.parametrize("way", UNKNOWN)
+def test_text_that_any_library_evaluates_names_nothing_that_leads_out(way):
+    module, source = UNKNOWN[way]
+    result = result_of(f"import {module.__name__}\nout = None\nout = {source}", module, T=TEXT)
+    assert isinstance(result.error, SandboxError)
+    assert SECRET not in f"{result.error}{result.namespace['out']}"
+
+
+def test_what_libraries_write_and_evaluate_themselves_is_evaluated():
+    source = """import attr, collections, dataclasses, typing
+P = collections.namedtuple('P', 'a b')
+@attr.define
+class C:
+    a: int = 1
+    b: list = attr.field(factory=list, converter=list, validator=attr.validators.instance_of(list))
+@dataclasses.dataclass(order=True, frozen=True, slots=True)
+class D:
+    a: int = 1
+C(2) == C(2), P(1, 2).b, D() < D(2), typing.NamedTuple('N', [('a', int)])(1).a, attr.make_class('M', ['x'])(3).x
+"""
+    assert result_of(source, attr).value == (True, 2, True, 1, 3)
 
 
 PARTS = [

@@ -87,7 +87,7 @@ class Registry(AgentSettings):
             return lambda f: self.fn(f, name=name, **settings)
         if isinstance(f, type) or not callable(f):
             raise DefinitionError(f"agent.fn() takes a function, not {f!r}; for a class use agent.cls().")
-        self.register(self._function_record(f, name or _name_of(f), Access(**settings)))
+        self.register(self._function_record(f, _name_of(f, name), Access(**settings)))
         return f
 
     @overload
@@ -186,7 +186,7 @@ class Registry(AgentSettings):
             network_access=network_access,
         )
         kind: Kind = "module" if is_module else "object"
-        own = name or m.__name__  # type: ignore[attr-defined]  # only a module has no name given
+        own = _name_of(m, name)
         self.register(Registration.of(m, kind=kind, name=own, access=access))
         return m
 
@@ -282,8 +282,8 @@ class Registry(AgentSettings):
 
     def _class_records(self, c: type, name: str | None, access: Access) -> Iterable[Registration]:
         """Return the records that registering a class adds."""
-        return (Registration.of(c, kind="class", name=name or c.__name__, access=access),)
+        return (Registration.of(c, kind="class", name=_name_of(c, name), access=access),)
 
 
-def _name_of(function: Any) -> str:
-    return str(getattr(function, "__name__", type(function).__name__))
+def _name_of(thing: Any, given: str | None = None) -> str:
+    return str(getattr(thing, "__name__", type(thing).__name__)) if given is None else given

@@ -51,17 +51,24 @@ class Registration(Access):
             raise DefinitionError(
                 f"The agent's code already has a {self.name!r} of its own; register under another name."
             )
+        if self.name.startswith("__") and self.name.endswith("__"):
+            raise DefinitionError(f"{self.name!r} is a name of Python's own; register under another name.")
+        self._require_bools()
         self._require_timeout()
         self._settle_members()
 
+    def _require_bools(self) -> None:
+        for setting in ("constructable", "recursive", "host_fs_access", "network_access"):
+            if not isinstance(value := getattr(self, setting), bool):
+                raise DefinitionError(f"{setting}={value!r} is neither True nor False.")
+
     def _settle_members(self) -> None:
         """Spell the members as the target has them."""
-        is_dotted = any("." in member for member in self.configure)
-        if not is_dotted and self.kind not in {"class", "module", "object"}:
+        if not self.configure and self.kind not in {"class", "module", "object"}:
             return
         from agex.sandbox.policy import spelling  # with the sandbox: not when agex is imported
 
-        if is_dotted:
+        if self.configure:
             own = spelling.configured(self.configure, self.target, self.name)
             object.__setattr__(self, "configure", own)
         if self.kind in {"class", "module", "object"}:

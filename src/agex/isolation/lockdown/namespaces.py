@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import os
 import site
+import socket
 import sys
 import sysconfig
 from collections.abc import Sequence
@@ -13,7 +14,7 @@ from pathlib import Path
 
 from agex.isolation.lockdown.syscalls import mount, pivot_root, syscall, umount, unshare
 
-__all__ = ["DEVICES", "drop_rights", "enter", "installation", "own_processes"]
+__all__ = ["DEVICES", "HOSTNAME", "drop_rights", "enter", "installation", "own_processes"]
 
 _NEWNS, _NEWCGROUP, _NEWUTS, _NEWIPC = 0x20000, 0x2000000, 0x4000000, 0x8000000
 _NEWUSER, _NEWPID, _NEWNET = 0x10000000, 0x20000000, 0x40000000
@@ -32,6 +33,8 @@ _SYSTEM = (
     "/etc/ld.so.cache",
 )
 """Shared libraries, which extension modules load, and time zones."""
+HOSTNAME = "worker"
+"""What a worker's machine is called, there and in a container."""
 DEVICES = ("/dev/null", "/dev/zero", "/dev/urandom")
 """Device files that an interpreter and its libraries use."""
 
@@ -76,6 +79,7 @@ def enter(readable: Sequence[str]) -> None:
         user, group = os.geteuid(), os.getegid()
         unshare(_NEWUSER | flags)
         _map_ids(user, group)
+    socket.sethostname(HOSTNAME)
     _own_root(readable)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import types
+
 from agex.sandbox.classes import generic_classes
 from agex.sandbox.patches import (
     contextlib,
@@ -13,9 +15,17 @@ from agex.sandbox.patches import (
     typing_forward,
     typing_protocols,
 )
-from agex.sandbox.runtime import audit_hook
+from agex.sandbox.runtime import audit_hook, evaluated_code
+from agex.sandbox.runtime.membrane import Membrane
 
 __all__ = ["install"]
+
+
+def _check_code(guards: Membrane, code: object, frame: types.FrameType) -> None:
+    if typing_forward.is_evaluated_in(frame):
+        typing_forward.check(guards, frame)
+    else:
+        evaluated_code.check(code, frame)
 
 
 class _Installed:
@@ -33,5 +43,5 @@ def install() -> None:
         typing_protocols,
     ):  # fmt: skip
         each.install()
-    audit_hook.install(typing_forward.check)
+    audit_hook.install(_check_code)
     _Installed.done = True

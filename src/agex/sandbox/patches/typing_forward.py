@@ -31,8 +31,8 @@ __all__ = ["check", "install", "is_evaluated_in"]
 
 _HOMES = ("typing", "typing_extensions", "annotationlib", "inspect", "msgspec._utils")
 _EVALUATORS = (
-    "ForwardRef._evaluate", "ForwardRef.evaluate", "evaluate_forward_ref", "get_annotations",
-    "get_class_annotations",
+    "ForwardRef._evaluate", "ForwardRef.evaluate", "_eval_with_owner", "evaluate_forward_ref",
+    "get_annotations", "get_class_annotations",
 )  # fmt: skip
 
 _SHAPES = (
@@ -52,8 +52,6 @@ def is_evaluated_in(frame: types.FrameType) -> bool:
 
 def check(guards: Membrane, frame: types.FrameType) -> None:
     """Refuse the text of an annotation that *frame* is about to evaluate, unless it can do no harm."""
-    if not is_evaluated_in(frame):
-        return
     known = frame.f_locals
     _check(guards, _text(known), list(_spaces(known)), frame, _module(known))
 

@@ -11,7 +11,16 @@ if TYPE_CHECKING:
     from agex.sandbox.policy.library import Library
     from agex.sandbox.policy.module_grant import ModuleGrant
 
-__all__ = ["EVALUATING", "OPEN_UNSEEN", "WITH_CLASS_RULES", "find", "has_policy", "standard_set", "trusted"]
+__all__ = [
+    "EVALUATING",
+    "OPEN_UNSEEN",
+    "WITH_CLASS_RULES",
+    "find",
+    "has_policy",
+    "hold_templates",
+    "standard_set",
+    "trusted",
+]
 
 _ROOMS = {
     "PIL": "pillow",
@@ -54,6 +63,11 @@ def standard_set() -> Mapping[str, ModuleGrant]:
     """Return the grants of the standard set: they are loaded with all that stands in for them."""
     grants: Mapping[str, ModuleGrant] = importlib.import_module("agex.sandbox.stdlib.standard_set").grants()
     return grants
+
+
+def hold_templates(package: str) -> None:
+    """Have functions of a package that fill in texts look at the texts that guest code gives them."""
+    importlib.import_module("agex.sandbox.libraries.templates").hold_templates(package)
 
 
 EVALUATING = ("jinja2", "sympy")

@@ -27,14 +27,23 @@ _WHOLE = {
     ),
     # templates that are Python, or become it with nothing in between
     **dict.fromkeys("Cheetah chameleon genshi mako".split(), "its templates are programs"),
+    # names in text become modules, or what is in them; mock.patch() changes it for everybody
+    **dict.fromkeys(
+        "importlib logging.config modulefinder pkgutil pydoc unittest zipimport".split(),
+        "it loads whatever a text names",
+    ),
     **dict.fromkeys("cloudpickle dill jsonpickle marshal pickle shelve".split(), "what it loads is code"),
 }
 """Packages of which that is the purpose, and why they are not registered as a whole."""
+
+_HARMLESS = frozenset({"importlib.metadata", "importlib.resources"})
+"""Modules of those packages that tell of packages and run nothing."""
 
 _PARTS = {
     "bottle": "SimpleTemplate SimpleTemplate.* jinja2_template load load_app mako_template run template view",
     "joblib": "load",
     "lmfit": "ExpressionModel",
+    "mpmath": "identify *.identify",
     "statsmodels": "formula from_formula *.from_formula",
     "torch": "load compile jit hub",
     "tornado": "template",
@@ -53,9 +62,10 @@ def without_evaluators(module: str, include: Pattern, exclude: Pattern) -> Patte
         DefinitionError: it is of a package that is nothing else, and names none of it.
     """
     root, said = module.partition(".")[0], named(include)
-    if root in _WHOLE and not said:
+    whole = next((_WHOLE[name] for name in (root, module) if name in _WHOLE), None)
+    if whole is not None and module not in _HARMLESS and not said:
         raise DefinitionError(
-            f"{module} cannot be registered as a whole: {_WHOLE[root]}, with your rights. Register functions "
+            f"{module} cannot be registered as a whole: {whole}, with your rights. Register functions "
             "of yours that use it, agent.fn(f), or name what you mean: "
             f"agent.module({module}, include=['...'])"
         )

@@ -9,6 +9,7 @@ Mutable data (lists, dicts, sets) is copied as well, for each session anew.
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 import sys
 import types
@@ -20,6 +21,7 @@ from typing import Any, TypeAlias
 from agex.errors import SandboxAttributeError
 from agex.sandbox.classes import class_registry as classes
 from agex.sandbox.classes import lru_caches as memoized
+from agex.sandbox.policy import catalog
 from agex.sandbox.policy.exclusions import dotted
 from agex.sandbox.runtime import audit_hook as wall
 
@@ -35,6 +37,8 @@ Pattern: TypeAlias = str | Iterable[str] | Callable[[str], bool]
 FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, types.MethodType)
 _DATA = (list, dict, set, bytearray)
 _NESTED = frozenset({*_DATA, tuple})
+_FORMATTING = frozenset({"logging", "rich", "seaborn", "tqdm"})
+"""Packages in `agex.sandbox.libraries.templates`."""
 
 
 def matches(pattern: Pattern, name: str) -> bool:
@@ -170,6 +174,8 @@ class ModuleGrant:
     def _copy_of(self, module: types.ModuleType) -> types.ModuleType:
         copy = self._copies.get(module.__name__)
         if copy is None:
+            if self.root in _FORMATTING:
+                catalog.hold_templates(self.root)
             copy = self._copies[module.__name__] = blank(module.__name__, module.__doc__)
             vars(copy).update(self._members(module))
         return copy
@@ -180,8 +186,14 @@ class ModuleGrant:
         for name in dict.fromkeys((*vars(module), *public)):  # what is public may be made when asked for
             if not self._allows(name, module.__name__):
                 continue
-            value = getattr(module, name)
-            if self._without is not None and self._without(value) is not None:
+            try:
+                value = getattr(module, name)
+            except (
+                AttributeError,
+                ImportError,
+            ):  # `__all__` names what is not there, or needs another package
+                continue
+            if self._is_left_out(value) or (self._without is not None and self._without(value) is not None):
                 continue
             if top and name in self._replace:
                 yield name, self._replace[name]
@@ -194,6 +206,20 @@ class ModuleGrant:
             yield "__all__", [name for name in public if self._allows(name, module.__name__)]
         if isinstance(version := vars(module).get("__version__"), str):
             yield "__version__", version
+
+    def _is_left_out(self, value: Any) -> bool:
+        """Return whether a class or function is excluded by its path, under whatever name it is found."""
+        return isinstance(value, (type, *FUNCTIONS)) and any(value is each for each in self._said_by_path)
+
+    @functools.cached_property
+    def _said_by_path(self) -> list[Any]:
+        """The members of loaded modules that are excluded by their path in full."""
+        if callable(self._exclude):
+            return []
+        said = (self._exclude,) if isinstance(self._exclude, str) else self._exclude
+        paths = (each.removeprefix(f"{self.module_name}.").rpartition(".") for each in said if "." in each)
+        found = [(sys.modules.get(f"{self.module_name}.{home}"), name) for home, _, name in paths if home]
+        return [vars(module)[name] for module, name in found if module is not None and name in vars(module)]
 
     def _opened(self, value: Any) -> Any:
         """Give a function of the module that opens the grant's doors; anything else as it is."""

@@ -186,9 +186,11 @@ class Policy:
         """
         if not isinstance(class_, type):
             raise DefinitionError(f"Policy.cls needs a class, got {type(class_).__name__}")
+        misnamed.require_bools(constructable=constructable, stays=stays)
         include, exclude = (misnamed.settled(each, class_, name) for each in (include, exclude))
         configure = misnamed.configured(configure or {}, class_, name)
         misnamed.check_class(class_, (), include, exclude, tuple(configure or ()))
+        misnamed.check_left_out(class_, exclude)
         settings = {
             "name": name,
             "constructable": constructable,
@@ -232,8 +234,10 @@ class Policy:
         *host_fs_access* and *network_access* say what is open while a function of the module runs that
         guest code calls, or a public method of the live object.
         """
+        misnamed.require_bools(recursive=recursive)
         include, exclude = (misnamed.settled(each, module, name) for each in (include, exclude))
         configure = misnamed.configured(configure or {}, module, name)
+        misnamed.check_left_out(module, exclude)
         if isinstance(module, types.ModuleType):
             misnamed.check_module(module, include, exclude, tuple(configure or ()))
         else:
@@ -512,6 +516,7 @@ _FREELY_WRITTEN = frozenset(
 
 
 def _doors(host_fs_access: bool, network_access: bool) -> tuple[str, ...]:
+    misnamed.require_bools(host_fs_access=host_fs_access, network_access=network_access)
     asked = (("files", host_fs_access), ("network", network_access))
     return tuple(door for door, is_asked in asked if is_asked)
 

@@ -6,6 +6,7 @@ much like one that the class has.
 
 from __future__ import annotations
 
+import re
 import sys
 import types
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -19,8 +20,9 @@ from agex.sandbox.policy import library_classes
 from agex.sandbox.policy.exclusions import Dotted
 from agex.sandbox.policy.library_members import named
 from agex.sandbox.policy.module_grant import Pattern
+from agex.sandbox.rules import names as ledger
 
-__all__ = ["check_class", "check_module", "configured", "settled"]
+__all__ = ["check_class", "check_left_out", "check_module", "configured", "require_bools", "settled"]
 
 T = TypeVar("T")
 
@@ -41,19 +43,49 @@ def settled(pattern: Pattern, target: Any, name: str | None = None) -> Pattern:
         name: under which it is registered.
 
     Raises:
-        DefinitionError: a pattern for a class or an object speaks of another.
+        DefinitionError: it is none, or one for a class or an object speaks of another.
     """
-    if callable(pattern) or isinstance(target, types.ModuleType):
+    if callable(pattern):
         return pattern
-    if isinstance(pattern, str) and "." not in pattern:
-        return pattern
+    each_said = _texts(pattern)
+    if isinstance(target, types.ModuleType) or (isinstance(pattern, str) and "." not in pattern):
+        return pattern if isinstance(pattern, str) else each_said
     class_ = target if isinstance(target, type) else type(target)
-    each_said = (pattern,) if isinstance(pattern, str) else tuple(pattern)
     return tuple([member for each in each_said for member in _members(each, class_, name or "")])
 
 
+def _texts(pattern: Any) -> tuple[str, ...]:
+    """Return the texts of a pattern, which may be an iterator."""
+    said = (pattern,) if isinstance(pattern, str) else tuple(pattern) if isinstance(pattern, Iterable) else ()
+    if not all(isinstance(each, str) and each for each in said) or not (
+        said or isinstance(pattern, Iterable)
+    ):
+        raise DefinitionError(
+            f"{pattern!r} is no pattern; give a name or a glob, several of them, or a function of the name"
+        )
+    return said
+
+
+def require_bools(**said: Any) -> None:
+    """Refuse what is neither true nor false: ``"no"`` would be taken for true.
+
+    Raises:
+        DefinitionError: with its name.
+    """
+    for name, value in said.items():
+        if not isinstance(value, bool):
+            raise DefinitionError(f"{name}={value!r} is neither True nor False")
+
+
 def configured(configure: Mapping[str, T], target: Any, name: str | None = None) -> dict[str, T]:
-    """Return settings of members by their plain names; see `settled`."""
+    """Return settings of members by their plain names; see `settled`.
+
+    Raises:
+        DefinitionError: one is no ``MemberSpec``, or one for a class or an object speaks of another.
+    """
+    for said, spec in configure.items():
+        if not hasattr(type(spec), "_fields"):  # a named tuple of agex.sandbox.policy, which imports this
+            raise DefinitionError(f"configure= has {spec!r} for {said!r}; give a MemberSpec(...)")
     if isinstance(target, types.ModuleType):
         return dict(configure)
     return {
@@ -101,8 +133,20 @@ def check_module(module: types.ModuleType, *said: Any) -> None:
     for name in _plain(said):
         if name not in known and not _is_submodule(module, name):
             raise _unknown(name, f"module {module.__name__}", _like(name, known))
-    for pattern in sorted({each for one in said for each in named(one) if "." in each}):
+    for pattern in sorted({each for one in said for each in _with_owner(one)}):
         _check_dotted(module, pattern)
+
+
+def _with_owner(pattern: Pattern) -> Iterator[str]:
+    """Give the dotted ones of a pattern that say the owner in full; the member may be a glob."""
+    if callable(pattern):
+        return
+    for each in (pattern,) if isinstance(pattern, str) else pattern:
+        if "." in each and not set(each.rpartition(".")[0]) & _WILD:
+            yield each
+
+
+_WILD = frozenset("*?[")
 
 
 def _check_dotted(module: types.ModuleType, pattern: str) -> None:
@@ -159,6 +203,79 @@ def check_class(class_: type, held: Iterable[str], *said: Any) -> None:
     for name in _plain(said):
         if name not in known and (meant := _like(name, known)):
             raise _unknown(name, f"class {class_.__name__}", meant)
+
+
+def check_left_out(target: Any, exclude: Pattern) -> None:
+    """Refuse exclusions that would leave nothing out, though they look as if they did.
+
+    A glob may be about what comes later; one that is written as another language's is not, nor is one that
+    fits members of classes alone and is said of a module.
+
+    Raises:
+        DefinitionError: with what to write instead.
+    """
+    if callable(exclude):
+        return
+    is_module = isinstance(target, types.ModuleType)
+    for each in (exclude,) if isinstance(exclude, str) else exclude:
+        member = each.rpartition(".")[2]
+        if member in _BY_SYNTAX and ("." in each or not is_module):
+            raise DefinitionError(
+                f"exclude={each!r} cannot hold: Python asks for {member} by itself, and not by its name; "
+                f"{_BY_SYNTAX[member]}"
+            )
+        if set(each) & _WILD:
+            _check_glob(target, each)
+
+
+_BY_SYNTAX = {
+    **dict.fromkeys(
+        ledger.OPERATORS, "register a function, or an object of a class that has no such operator"
+    ),
+    **dict.fromkeys(("__init__", "__new__"), "register the class with constructable=False"),
+    "__class__": "register an object of a class that may be known",
+}
+
+
+def _check_glob(target: Any, pattern: str) -> None:
+    owner, _, member = pattern.rpartition(".")
+    if _NO_NAME.search(pattern):
+        raise DefinitionError(f"{pattern!r} is no glob; say names with *, ? and [abc], one for each pattern")
+    if not isinstance(target, types.ModuleType):
+        class_ = target if isinstance(target, type) else type(target)
+        _check_case(pattern, member, hostclass.public_names(class_).union(dir(class_)))
+    elif not owner and "__getattr__" not in vars(target):
+        known = frozenset(dir(target)).union(vars(target).get("__all__", ()), _submodules(target))
+        if any(fnmatchcase(name, pattern) for name in known):
+            return
+        _check_case(pattern, pattern, known)
+        classes = [value for value in vars(target).values() if isinstance(value, type)]
+        own = [each for each in classes if str(module_of(each)).startswith(target.__name__)]
+        fits = pattern.lower()
+        if any(fnmatchcase(name.lower(), fits) for each in own for name in hostclass.public_names(each)):
+            raise DefinitionError(
+                f"{pattern!r} is the name of nothing that module {target.__name__} has, but of members of "
+                f"its classes: for these, say {f'*.{pattern}'!r}"
+            )
+
+
+_NO_NAME = re.compile(r"[^\w.*?\[\]!-]")
+"""Finds what is in no name and no glob: expressions, lists in one text, spaces."""
+
+
+def _check_case(pattern: str, member: str, known: Collection[str]) -> None:
+    """Refuse a glob that fits nothing, and would but for its case."""
+    if any(fnmatchcase(name, member) for name in known):
+        return
+    meant = next((name for name in sorted(known) if fnmatchcase(name.lower(), member.lower())), None)
+    if meant is not None:
+        raise DefinitionError(f"{pattern!r} is the name of nothing: did you mean {meant!r}?")
+
+
+def _submodules(module: types.ModuleType) -> Iterator[str]:
+    import pkgutil
+
+    return (each.name for each in pkgutil.iter_modules(getattr(module, "__path__", ())))
 
 
 def _plain(said: Iterable[Any]) -> list[str]:

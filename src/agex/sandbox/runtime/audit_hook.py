@@ -270,7 +270,7 @@ def _about_interpreter(event: str, args: tuple[Any, ...]) -> None:
         _refuse(event, args)
     if guards is not None and frame is not None and event == "exec":
         for check in _CODE_CHECKS:
-            check(guards, frame)
+            check(guards, args[0], frame)
 
 
 def _raising_frame() -> types.FrameType | None:
@@ -336,7 +336,7 @@ def _roots() -> tuple[str, ...]:
 
 _VERDICTS: dict[str, Verdict] = {}
 
-CodeCheck = Callable[[Membrane, types.FrameType], None]
+CodeCheck = Callable[[Membrane, object, types.FrameType], None]
 
 
 class _Installed:
@@ -353,8 +353,8 @@ def install(*checks: CodeCheck) -> None:
     """Add the audit hook to this process, once.
 
     Args:
-        checks: called before code of a library evaluates text, with the guards of the session and the frame
-            of the library; raise to refuse it.
+        checks: called before code of a library evaluates text, with the guards of the session, the code and
+            the frame of the library; raise to refuse it.
     """
     if not _Installed.done:
         _Installed.roots = _roots()

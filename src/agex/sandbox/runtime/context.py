@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CARRIED", "CURRENT", "RUNS", "as_host", "asking", "call_apart", "call_serving", "caller", "calling",
-    "frames_of", "guest_asking", "is_foreign", "maker", "take_over",
+    "frames_of", "guest_asking", "is_between", "is_foreign", "maker", "take_over",
 ]  # fmt: skip
 
 T = TypeVar("T")
@@ -127,7 +127,7 @@ def _asker() -> tuple[Membrane | None, types.FrameType | None]:
             return check.__self__, None
         if frame.f_code.co_filename.startswith("<frozen importlib"):
             return None, None  # a module that is being loaded is host code, also for an import of guest code
-        if not _is_between(frame):
+        if not is_between(frame):
             return _SERVED.get(), None
         outermost, frame = frame, frame.f_back
     return _SERVED.get(), outermost
@@ -158,7 +158,7 @@ def calling() -> Membrane | None:
         if check is not None:
             found: Membrane = check.__self__
             return found
-        if frame.f_code.co_filename.startswith("<frozen importlib") or not _is_between(frame):
+        if frame.f_code.co_filename.startswith("<frozen importlib") or not is_between(frame):
             return None
         frame = frame.f_back
     return None
@@ -195,7 +195,7 @@ def frames_of(guards: Membrane) -> Iterator[types.FrameType]:
         frame = frame.f_back
 
 
-def _is_between(frame: types.FrameType) -> bool:
+def is_between(frame: types.FrameType) -> bool:
     """Return whether a frame is of agex, of the standard library or of an installed library."""
     name = frame.f_globals.get("__name__")
     is_ours = type(name) is str and name.partition(".")[0] in _BETWEEN

@@ -40,6 +40,7 @@ def of_host(function: Callable[..., Any], *, timeout: float | None = None) -> Ca
             thread of its own. None to wait for as long as it takes.
     """
     if timeout is not None:
+        _codes.add(_note.__code__)  # below which it works, in its thread
         return _handed_out(_waited_for(function, timeout))
     code = getattr(getattr(function, "__func__", function), "__code__", None)
     if isinstance(code, types.CodeType):
@@ -88,17 +89,27 @@ def require_timeout(timeout: float | None) -> None:
     Raises:
         DefinitionError: it is no number above 0.
     """
-    if timeout is not None and not 0 < timeout < threading.TIMEOUT_MAX:
+    if timeout is None:
+        return
+    said: Any = timeout  # of a host that checks no types
+    is_number = isinstance(said, int | float) and not isinstance(said, bool)
+    if not is_number or not 0 < timeout < threading.TIMEOUT_MAX:
         raise DefinitionError(f"timeout={timeout!r} is no limit; give seconds above 0, or None for none")
 
 
 def host_works(thread: int) -> bool:
     """Return whether a registered function is at work in a thread, and not guest code that it called."""
+    while thread in _working_for:  # it waits for another, in which a function with a limit works
+        thread = _working_for[thread]
     found = frames_of(thread)
     try:
         return any(map(_is_hosts, itertools.takewhile(_is_not_of_guest, found)))
     finally:
         found.clear()  # of this very thread, they hold this list
+
+
+_working_for: dict[int, int] = {}
+"""By the thread that waits: the one in which a function works that has a limit of its own."""
 
 
 def _is_not_of_guest(frame: types.FrameType | None) -> bool:
@@ -125,7 +136,12 @@ def _waited_for(function: Callable[..., Any], seconds: float) -> Callable[..., A
             name="agex function",
         )
         work.start()
-        work.join(seconds)
+        here = threading.get_ident()
+        try:
+            _working_for[here] = work.ident or 0
+            work.join(seconds)
+        finally:
+            _working_for.pop(here, None)
         if not outcome:
             _end_run(getattr(function, "__name__", "a function"), seconds)
         value, error = outcome[0]

@@ -16,9 +16,30 @@ from agex.sandbox.classes import stand_ins as instead
 from agex.sandbox.language.format_fields import is_plain_format
 from agex.sandbox.runtime.context import asking
 
-__all__ = ["SafeFormatter", "is_plain_format", "safe_format", "safe_format_map"]
+__all__ = [
+    "SafeFormatter",
+    "is_plain_format",
+    "read_public",
+    "reads_private",
+    "safe_format",
+    "safe_format_map",
+]
 
 GetAttr = Callable[[Any, str], Any]
+
+
+def reads_private(text: str) -> bool:
+    """Return whether a field of a format string names an attribute that begins with an underscore."""
+    text = _exact(text)
+    if is_plain_format(text):
+        return False
+    for _, field, spec, _ in string.Formatter().parse(text):
+        rest = () if field is None else _split_field(field)[1]
+        if any(is_attribute and str(key).startswith("_") for is_attribute, key in rest):
+            return True
+        if spec and reads_private(spec):
+            return True
+    return False
 
 
 def get_field(self: Any, field_name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
@@ -35,6 +56,15 @@ def _read(subject: Any, name: str) -> Any:
     if guards is None:
         raise SandboxAttributeError("attributes by name can be read while the sandbox runs, not after")
     return guards.getattr(subject, name)
+
+
+def read_public(subject: Any, name: str) -> Any:
+    """Read an attribute for a format string of which nobody knows who wrote it; no private ones."""
+    if name.startswith("_"):
+        raise SandboxAttributeError(
+            f"a format string reads no attribute {name!r} here; format the value in a function of your own"
+        )
+    return getattr(subject, name)
 
 
 # Made of the functions of the real one, not derived from it: its bases would lead there.

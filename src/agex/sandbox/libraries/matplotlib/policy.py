@@ -18,7 +18,7 @@ from agex.sandbox.patches.replace import replace
 from agex.sandbox.policy.homes import Guard
 from agex.sandbox.policy.library import Library, Replacements, less, only
 from agex.sandbox.runtime.context import asking
-from agex.sandbox.stdlib.string_format import is_plain_format, safe_format
+from agex.sandbox.stdlib.string_format import is_plain_format, read_public, safe_format
 
 __all__ = ["LIBRARIES"]
 
@@ -203,10 +203,10 @@ def _prepare_formatter() -> None:
 
 def _formatting(formatter: Any, real: Any) -> Any:
     def call(self: Any, x: Any, pos: Any = None) -> str:
-        guards = None if type(self) is formatter and is_plain_format(self.fmt) else asking()
-        if guards is None:
+        if type(self) is formatter and is_plain_format(self.fmt):
             return str(real(self, x, pos))
-        return safe_format(guards.getattr, self.fmt, x=x, pos=pos)
+        guards = asking()  # where the host calls it after the run, it may be one that guest code made
+        return safe_format(read_public if guards is None else guards.getattr, self.fmt, x=x, pos=pos)
 
     return call
 
