@@ -205,7 +205,7 @@ class Runner:
         base = self._base
         for builtins in [] if base is None else builtins_inside(self._thread, base):
             other = session_in(builtins) if builtins.get("stop!") is RUNNING else None
-            if other is not None:
+            if isinstance(other, Runner):
                 other._switch.turn_on()
                 self._stopped.append(other)
 

@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from agex.errors import SandboxError
-from agex.sandbox.classes import namespace as members
 from agex.sandbox.language.compiler import compile_module
-from agex.sandbox.language.module_variables import ModuleVariables
+from agex.sandbox.module_variables import ModuleVariables
+from agex.sandbox.policy import library_classes
 from agex.sandbox.policy.policy import Policy
 from agex.sandbox.rules.ruleset import Rules
 from agex.sandbox.run import Runner
@@ -204,7 +204,7 @@ class Session(Runner):
 
     def store_on_class(self, class_: type, name: str, value: Any) -> None:
         """Set an attribute of a guest class, as guest code did after its class statement."""
-        members.check_stored(class_, name, value)
+        library_classes.check_stored(class_, name, value)
         self._guards.alter(class_, name)
         type.__setattr__(class_, name, value)
         self._hooks.stored(class_, name, value)
