@@ -17,7 +17,7 @@ from agex.agent.budget import Budget, Ledger
 from agex.agent.call import Call, OnEvent, OnToken, current_call, payer
 from agex.agent.completion import CompletionConversation
 from agex.agent.drivers import adrive, drive
-from agex.agent.event import ErrorEvent, FileEvent, OutputEvent, SystemNoteEvent, TaskStartEvent
+from agex.agent.event import ANSWERED, ErrorEvent, FileEvent, OutputEvent, SystemNoteEvent, TaskStartEvent
 from agex.agent.execution import Execution
 from agex.agent.kept import KeptCode
 from agex.agent.loop import Commit, Conversation, Execute, Loop, Observation, Plan, solve
@@ -285,7 +285,7 @@ class Invocation:
         turn = self.record.turns
         self.record.reopen(self.call)
         self.ledger.resume()
-        yield self.plan.event(SystemNoteEvent, turn, message=f"The caller answered: {answer}")
+        yield self.plan.event(SystemNoteEvent, turn, message=f"{ANSWERED}{answer}")
         self._talk.answered(answer)
         return (yield from solve(self.plan, self._talk, self.ledger, turn=turn))
 

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from agex.agent import SuccessEvent, TaskStartEvent, past
+from agex.agent import SuccessEvent, SystemNoteEvent, TaskStartEvent, past
 from agex.agent.event import CancelledEvent, ClarifyEvent, ErrorEvent, FailEvent
 from agex.errors import AgexError, StateError, UnpicklableVariableError
 from agex.state import Commit, Snapshot, Versioned
@@ -229,6 +229,8 @@ def _spoken(commit: Commit) -> dict[str, Any]:
         ended = isinstance(event, ErrorEvent) and not event.recoverable
         if ended or isinstance(event, _SPOKEN):
             said += steps(event)
+        elif isinstance(event, SystemNoteEvent):
+            said += [step for step in steps(event) if step["kind"] == "answer"]
     short = [{key: value for key, value in step.items() if key != "look"} for step in said]
     return {
         "run": next((event.run_id for event in events), None),
