@@ -64,8 +64,7 @@ export function openTab() {
     async begin(page) {
       heard.status = (words) => page.status(words, true);
       if (await isOpenElsewhere(name)) {
-        page.status("Open in another tab");
-        fill(by("activity"));
+        close(page, "Open in another tab");
         throw new Error(`"${name}" is open in another tab: go on there, or close it and reload this page.`);
       }
       for (const id of ["composer", "model"]) by(id).hidden = false;
@@ -80,9 +79,7 @@ export function openTab() {
       try {
         await start();
       } catch (error) {
-        for (const id of ["composer", "model"]) by(id).hidden = true;
-        fill(by("activity"));
-        page.status("Not started");
+        close(page, "Not started");
         throw error;
       }
       page.status("Ready");
@@ -92,6 +89,13 @@ export function openTab() {
     },
   };
   let where = null;
+
+  /** There is nothing to show: leave what is wrong alone on the page. */
+  function close(page, words) {
+    document.querySelector("main").hidden = true;
+    document.querySelector(".branch").hidden = true;
+    page.status(words);
+  }
 
   function converse(page) {
     const { activity } = page;
