@@ -156,6 +156,8 @@ export function openTab() {
       ready = false;
       page.status("Stopped; Python starts again", true);
       try {
+        // The browser gives the lock of a worker back only when that has really ended.
+        await navigator.locks.request(lockOf(name), () => {});
         await start();
         return "Stopped; Python was started again";
       } catch (error) {
@@ -229,8 +231,10 @@ export function openTab() {
 /** Say whether another tab of this browser has the conversation: it holds the lock that the store takes. */
 async function isOpenElsewhere(name) {
   const { held = [] } = (await navigator.locks?.query()) ?? {};
-  return held.some((lock) => lock.name === `agex/${name}`);
+  return held.some((lock) => lock.name === lockOf(name));
 }
+
+const lockOf = (name) => `agex/${name}`;
 
 /** Read a file as base64. */
 function base64(file) {
