@@ -102,7 +102,7 @@ export function openTab() {
     where = whereTo(page);
     heard.steps = (steps) => {
       activity.told(steps);
-      page.refresh();
+      page.attempt(() => page.refresh());
     };
     heard.token = (token) => activity.token(token);
 
