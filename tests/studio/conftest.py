@@ -6,6 +6,7 @@ import threading
 
 import pytest
 from served import Client, make_state
+from sites import serve_model, served_site
 
 from agex.studio import Api
 from agex.studio.server import StudioServer
@@ -34,3 +35,16 @@ def serve():
 @pytest.fixture
 def client(serve, tmp_path):
     return serve(make_state(tmp_path / "state"))
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory):
+    """Return the address of the page for a tab, served by its own command."""
+    with served_site(tmp_path_factory.mktemp("site")) as address:
+        yield address
+
+
+@pytest.fixture
+def model():
+    with serve_model() as served:
+        yield served

@@ -20,6 +20,21 @@ MISSING = (
     if CHROMIUM is None
     else ""
 )
+NARROW = 390
+"""Pixels of a telephone's page."""
+UNREACHABLE = """
+() => [...document.querySelectorAll("button, input, select, textarea, summary")]
+  .filter((control) => control.checkVisibility({ visibilityProperty: true }))
+  .filter((control) => control.getClientRects().length)
+  .filter((control) => {
+    control.scrollIntoView({ block: "center", inline: "center" });
+    const { left, right, top, bottom } = control.getBoundingClientRect();
+    const hit = document.elementFromPoint((left + right) / 2, (top + bottom) / 2);
+    return left < -1 || right > innerWidth + 1 || !hit || !(control.contains(hit) || hit.contains(control));
+  })
+  .map((control) => control.id || control.outerHTML)
+"""
+"""What cannot be clicked, also after scrolling to it."""
 needs_chromium = pytest.mark.skipif(bool(MISSING), reason=MISSING)
 
 
@@ -58,12 +73,55 @@ class Watched:
         ARTIFACTS.mkdir(parents=True, exist_ok=True)
         await self.page.screenshot(path=ARTIFACTS / f"{name}.png")
 
+    async def shots(self, name: str) -> None:
+        """Keep pictures of a wide and of a narrow page, in which every control can be reached."""
+        wide = self.page.viewport_size
+        await self.shot(f"{name}-{wide['width']}")
+        await self.page.set_viewport_size({"width": NARROW, "height": 844})
+        ARTIFACTS.mkdir(parents=True, exist_ok=True)
+        await self.page.screenshot(path=ARTIFACTS / f"{name}-{NARROW}.png", full_page=True)
+        assert await self.page.evaluate("document.documentElement.scrollWidth") <= NARROW
+        assert await self.page.evaluate(UNREACHABLE) == []
+        await self.page.set_viewport_size(wide)
 
-async def opened(browser, address, *, width=1280, height=820, scheme="light", ready=15_000) -> Watched:
-    context = await browser.new_context(
+
+async def opened(
+    browser, address, *, width=1280, height=820, scheme="light", ready=15_000, context=None
+) -> Watched:
+    """Open a page, in a context of its own or beside others, and wait until it can be used."""
+    context = context or await browser.new_context(
         viewport={"width": width, "height": height}, color_scheme=scheme, accept_downloads=True
     )
     watched = Watched(await context.new_page())
     await watched.page.goto(address)
     await watched.page.wait_for_selector("html[data-ready]", timeout=ready)
     return watched
+
+
+async def use(page, model):
+    await page.fill("#model-url", f"{model.url}/v1")
+    await page.fill("#model-name", "scripted")
+    await page.fill("#model-key", "secret-key")
+    await page.click("#model-form button")
+    await page.wait_for_selector("summary >> text=Model: scripted")
+
+
+async def ask(page, message):
+    await page.fill("#message", message)
+    await page.keyboard.press("Enter")
+
+
+async def drop(page, name, content, kind="text/csv"):
+    """Drop a file onto the page, as a file manager does."""
+    given = await page.evaluate_handle(
+        """([name, content, kind]) => {
+          const data = new DataTransfer();
+          data.items.add(new File([content], name, { type: kind }));
+          return data;
+        }""",
+        [name, content, kind],
+    )
+    await page.dispatch_event("body", "dragenter", {"dataTransfer": given})
+    assert await page.is_visible("#drop")
+    await page.dispatch_event("body", "drop", {"dataTransfer": given})
+    assert await page.is_hidden("#drop")

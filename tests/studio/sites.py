@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
-from functools import partial
-from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler, ThreadingHTTPServer
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-
-from agex.studio.site import build_site
 
 ROOT = Path(__file__).parents[2]
 BUILD = ROOT / ".browser"
@@ -33,31 +33,30 @@ needs_pyodide = pytest.mark.skipif(
 )
 
 
-def make_site(folder: Path, *, more: Sequence[str] = (), modules: Sequence[str] = ()) -> Path:
-    """Build the wheel of this checkout, and the page with it and with more wheels."""
-    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder / "wheel")]
-    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
-    others = [wheel for name in (*NEEDED, *more) for wheel in WHEELS.glob(f"{name}-*.whl")]
-    wheels = [*(folder / "wheel").glob("*.whl"), *others]
-    build_site(folder / "site", pyodide=PYODIDE, wheels=wheels, modules=modules)
-    return folder / "site"
+AGEX = Path(sys.executable).with_name("agex")
 
 
-class _Files(SimpleHTTPRequestHandler):
-    extensions_map = {  # noqa: RUF012 - the base class has it so
-        **SimpleHTTPRequestHandler.extensions_map,
-        ".mjs": "text/javascript",
-        ".wasm": "application/wasm",
-    }
+def gathered(folder: Path, *more: str) -> Path:
+    """Put the wheels that agex needs there, and more of them, into a folder, as pip would."""
+    folder.mkdir()
+    for name in (*NEEDED, *more):
+        for wheel in WHEELS.glob(f"{name}-*.whl"):
+            (folder / wheel.name).symlink_to(wheel)
+    return folder
 
-    def end_headers(self):
-        # With these the page may share memory with its worker, and so stop code that never gives way.
-        self.send_header("Cross-Origin-Opener-Policy", "same-origin")
-        self.send_header("Cross-Origin-Embedder-Policy", "require-corp")
-        super().end_headers()
 
-    def log_message(self, *args):
-        pass
+@contextmanager
+def served_site(folder: Path, *, more: Sequence[str] = (), modules: Sequence[str] = ()) -> Iterator[str]:
+    """Make the page and serve it by the command that the documentation names; give its address."""
+    wheels = gathered(folder / "wheels", *more)
+    command = [AGEX, "studio-site", folder / "site", "--pyodide", PYODIDE, "--wheels", wheels]
+    command += [f"--module={name}" for name in modules] + ["--serve", "--port", "0", "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            yield json.loads(process.stdout.readline())["address"].rstrip("/")
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.wait(timeout=30)
 
 
 class Endpoint(BaseHTTPRequestHandler):
@@ -92,6 +91,7 @@ class Endpoint(BaseHTTPRequestHandler):
         for piece in pieces:
             self.wfile.write(f"data: {json.dumps(piece)}\n\n".encode())
         self.wfile.write(b"data: [DONE]\n\n")
+        self.server.requests[-1]["answered"] = time.monotonic()
 
     def _allow(self):
         self.send_header("Access-Control-Allow-Origin", "*")
@@ -118,10 +118,6 @@ class Served:
         self.server.shutdown()
         self._thread.join()
         self.server.server_close()
-
-
-def serve_files(folder: Path) -> Served:
-    return Served(partial(_Files, directory=str(folder)))
 
 
 def serve_model() -> Served:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import time
 
 import pytest
-from pages import chromium, needs_chromium, opened
-from sites import FIGURES, make_site, needs_pyodide, serve_files, serve_model
+from pages import ask, chromium, drop, needs_chromium, opened, use
+from sites import FIGURES, needs_pyodide, served_site
 
 pytestmark = [needs_chromium, needs_pyodide]
 
@@ -19,65 +20,38 @@ open('note.txt', 'w').write(f'total {total}')
 task_success(f'The total is {total}.')
 """,
 ]
-TARGET = 10.0
-"""Seconds from the load of the page to the end of its first task."""
+AIMS = "8 s, 10 s, 1 s"
+"""Until the page is ready, until its first answer, and of that after the model's."""
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory):
-    with serve_files(make_site(tmp_path_factory.mktemp("site"))) as served:
-        yield served
-
-
-@pytest.fixture
-def model():
-    with serve_model() as served:
-        yield served
-
-
-async def use(page, model):
-    await page.fill("#model-url", f"{model.url}/v1")
-    await page.fill("#model-name", "scripted")
-    await page.fill("#model-key", "secret-key")
-    await page.click("#model-form button")
-    await page.wait_for_selector("summary >> text=Model: scripted")
-
-
-async def ask(page, message):
-    await page.fill("#message", message)
-    await page.keyboard.press("Enter")
-
-
-async def drop(page, name, content, kind="text/csv"):
-    """Drop a file onto the page, as a file manager does."""
-    given = await page.evaluate_handle(
-        """([name, content, kind]) => {
-          const data = new DataTransfer();
-          data.items.add(new File([content], name, { type: kind }));
-          return data;
-        }""",
-        [name, content, kind],
-    )
-    await page.dispatch_event("body", "dragenter", {"dataTransfer": given})
-    assert await page.is_visible("#drop")
-    await page.dispatch_event("body", "drop", {"dataTransfer": given})
-    assert await page.is_hidden("#drop")
-
-
-async def test_the_first_task_is_done_soon_and_a_reload_keeps_the_session(site, model):
-    from playwright.async_api import expect
-
+@pytest.mark.parametrize("load", range(1, 6))
+async def test_the_first_task_is_done_soon(site, model, load):
     model.server.programs = ["answer = 6 * 7\ntask_success(answer)"]
     async with chromium() as browser:
         begun = time.monotonic()
-        shown = await opened(browser, site.url, ready=90_000)
+        shown = await opened(browser, site, ready=90_000)
         page = shown.page
         loaded = time.monotonic() - begun
         await use(page, model)
         await ask(page, "What is 6 times 7?")
         await page.wait_for_selector(".message.result >> text=42")
-        took = time.monotonic() - begun
-        print(f"\npage ready after {loaded:.1f} s, first task done after {took:.1f} s; aim: {TARGET:.0f} s")
+        ended = time.monotonic()
+        after = ended - model.server.requests[-1]["answered"]
+        machine = f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"
+        figures = f"ready {loaded:.1f} s, first answer {ended - begun:.1f} s, {after:.1f} s after the model's"
+        print(f"\nload {load}: {figures}; aims: {AIMS}; {machine}")
+
+
+async def test_a_reload_keeps_the_session_and_nothing_goes_anywhere_but_to_the_model(site, model):
+    from playwright.async_api import expect
+
+    model.server.programs = ["answer = 6 * 7\ntask_success(answer)"]
+    async with chromium() as browser:
+        shown = await opened(browser, site, ready=90_000)
+        page = shown.page
+        await use(page, model)
+        await ask(page, "What is 6 times 7?")
+        await page.wait_for_selector(".message.result >> text=42")
         await page.wait_for_selector("#status >> text=Done in")
 
         await page.reload()
@@ -88,11 +62,11 @@ async def test_the_first_task_is_done_soon_and_a_reload_keeps_the_session(site, 
         model.server.programs = ["task_success(answer + 1)"]
         await ask(page, "One more?")
         await page.wait_for_selector(".message.result >> text=43")
-        await shown.shot("tab-reloaded")
+        await shown.shots("tab-reloaded")
 
         # What was said went to the model's endpoint, with the key, and nothing went anywhere else.
         assert {each["headers"]["authorization"] for each in model.server.requests} == {"Bearer secret-key"}
-        assert all(url.startswith((site.url, model.url, "data:", "blob:")) for url in shown.requests)
+        assert all(url.startswith((site, model.url, "data:", "blob:")) for url in shown.requests)
         assert "secret-key" not in await page.evaluate("JSON.stringify([{...localStorage}, document.cookie])")
         assert [error for error in shown.errors if "Content Security Policy" in error] == []
 
@@ -102,9 +76,9 @@ async def test_a_file_is_dropped_and_worked_on_and_its_past_stepped_back_to_and_
 
     model.server.programs = [*PROGRAMS]
     async with chromium() as browser:
-        shown = await opened(browser, site.url, ready=90_000)
+        shown = await opened(browser, site, ready=90_000)
         page = shown.page
-        await shown.shot("tab-empty")
+        await shown.shots("tab-empty")
         await use(page, model)
         await drop(page, "sales.csv", SALES)
         await page.wait_for_selector(".card td >> text=North")
@@ -114,7 +88,7 @@ async def test_a_file_is_dropped_and_worked_on_and_its_past_stepped_back_to_and_
         await page.wait_for_selector(".item[data-name=total]")
         await expect(page.locator(".commit")).to_have_count(3)
         await expect(page.locator("#activity .step-output pre")).to_have_text("rows: 2")
-        await shown.shot("tab-done")
+        await shown.shots("tab-done")
 
         await page.focus(".commit[aria-selected=true]")
         await page.keyboard.press("Home")
@@ -125,7 +99,7 @@ async def test_a_file_is_dropped_and_worked_on_and_its_past_stepped_back_to_and_
         await page.click("#tab-variables")
         await page.wait_for_selector(".item[data-name=rows]")
         await expect(page.locator("#panel .item .name")).to_have_text(["rows"])
-        await shown.shot("tab-back")
+        await shown.shots("tab-back")
 
         model.server.programs = ["task_success(len(rows))"]
         await page.click("#fork")
@@ -141,26 +115,6 @@ async def test_a_file_is_dropped_and_worked_on_and_its_past_stepped_back_to_and_
         assert [error for error in shown.errors if "Content Security Policy" in error] == []
 
 
-async def test_a_tab_says_what_goes_wrong_and_stops_what_takes_too_long(site, model):
-    async with chromium() as browser:
-        shown = await opened(browser, site.url, ready=90_000)
-        page = shown.page
-        await ask(page, "Hello?")
-        await page.wait_for_selector("#alert:not([hidden])")
-        assert "model" in await page.inner_text("#alert")
-        await use(page, model)
-        model.server.programs = ["while True:\n    pass"]
-        await ask(page, "Never end.")
-        await page.wait_for_selector("#activity .live .step-code >> text=while True")
-        await page.click("#stop")
-        await page.wait_for_selector("#status >> text=Stopped")
-        assert await page.is_enabled("#send")
-        model.server.programs = ["task_success('still here')"]
-        await ask(page, "And now?")
-        await page.wait_for_selector(".message.result >> text=still here")
-        assert await page.is_hidden("#alert")
-
-
 async def test_a_figure_of_the_tab_is_drawn_in_a_frame_of_its_own(tmp_path, model):
     from playwright.async_api import expect
 
@@ -172,9 +126,9 @@ figure = go.Figure(go.Bar(x=['North', 'South'], y=[3, 4]))
 task_success(figure)
 """,
     ]
-    with serve_files(make_site(tmp_path, more=FIGURES, modules=["plotly"])) as site:
+    with served_site(tmp_path, more=FIGURES, modules=["plotly"]) as site:
         async with chromium() as browser:
-            shown = await opened(browser, site.url, ready=90_000)
+            shown = await opened(browser, site, ready=90_000)
             page = shown.page
             await use(page, model)
             await ask(page, "Draw it.")
@@ -183,5 +137,5 @@ task_success(figure)
             frame = await element.content_frame()
             await frame.wait_for_selector("g.bars path")
             await expect(frame.locator("g.bars path")).to_have_count(2)
-            await shown.shot("tab-figure")
+            await shown.shots("tab-figure")
             assert [error for error in shown.errors if "Content Security Policy" in error] == []

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, Self
 
 from agex.agent import Agent, Run
+from agex.agent.call.events import ANSWERED
 from agex.agent.views.state_history import compare, log
 from agex.browser.model import FetchModel
 from agex.browser.shown import Showing
@@ -228,6 +229,10 @@ class Tab:
                 said.append(f"person: {event.inputs['message']}")
             elif event.type == "success":
                 said.append(f"you: {event.summary()}")
+            elif event.type == "clarify":
+                said.append(f"you asked: {event.message}")
+            elif event.type == "system_note" and event.message.startswith(ANSWERED):
+                said.append(f"person: {event.message.removeprefix(ANSWERED)}")
         return said[-_EARLIER:]
 
     def _tell(self, event: Any) -> None:

@@ -294,27 +294,48 @@ def studio(
 
 
 @app.command("studio-site")
-def studio_site(
-    out: Annotated[Path, typer.Argument(help="A new folder.")],
-    pyodide: Annotated[Path, typer.Option(help="The folder of the npm package pyodide.")],
+def studio_site(  # noqa: PLR0917 - typer passes them by name
+    out: Annotated[Path, typer.Argument(help="A new folder; with --serve, also one that was made before.")],
+    pyodide: Annotated[Path | None, typer.Option(help="The folder of the npm package pyodide.")] = None,
     wheels: Annotated[
-        Path, typer.Option(help="A folder with the wheels of agex and of what it needs there.")
-    ],
+        Path | None,
+        typer.Option(help="A folder with the wheels of what agex needs there; its own is made of this one."),
+    ] = None,
     module: Annotated[
         list[str] | None,
         typer.Option(help="One that the agent's code may import, of a wheel; as often as you like."),
     ] = None,
+    serve: Annotated[
+        bool, typer.Option("--serve", help="Then serve the folder, to this machine only, until Ctrl-C.")
+    ] = False,
+    port: Annotated[
+        int,
+        typer.Option(
+            min=0, max=65535, help="Of 127.0.0.1, to serve on; the browser keeps a history for each."
+        ),
+    ] = 8000,
     as_json: Json = False,
 ) -> None:
-    """Put the page for a browser tab into a folder, for any web server that serves files."""
-    from agex.studio.site import build_site
+    """Put the page for a browser tab into a folder, for any web server that serves files; or serve it."""
+    from agex.cli.studio import make_site, serve_site
+
+    def tell(address: str) -> None:
+        typer.echo(
+            json.dumps({"site": str(out), "address": address})
+            if as_json
+            else f"Open {address}\nCtrl-C ends it."
+        )
 
     with _Reporting():
-        build_site(out, pyodide=pyodide, wheels=wheels.glob("*.whl"), modules=module or ())
+        if pyodide is not None or wheels is not None or module or not serve:
+            make_site(out, pyodide, wheels, module or ())
+        if serve:
+            serve_site(out, port, tell)
+            return
     typer.echo(
         json.dumps({"site": str(out)})
         if as_json
-        else f"{out} holds the page; serve it from localhost or over https."
+        else f"{out} holds the page. Look at it with: agex studio-site {out} --serve"
     )
 
 

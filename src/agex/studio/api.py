@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from agex.agent import SuccessEvent, TaskStartEvent
+from agex.agent import SuccessEvent, SystemNoteEvent, TaskStartEvent
 from agex.agent.call.events import CancelledEvent, ClarifyEvent, ErrorEvent, FailEvent
 from agex.agent.views import state_history as past
 from agex.errors import AgexError, StateError, UnpicklableVariableError
@@ -230,6 +230,8 @@ def _spoken(commit: Commit) -> dict[str, Any]:
         ended = isinstance(event, ErrorEvent) and not event.recoverable
         if ended or isinstance(event, _SPOKEN):
             said += steps(event)
+        elif isinstance(event, SystemNoteEvent):
+            said += [step for step in steps(event) if step["kind"] == "answer"]
     short = [{key: value for key, value in step.items() if key != "look"} for step in said]
     return {
         "run": next((event.run_id for event in events), None),

@@ -19,6 +19,7 @@ from agex.agent import (
     SystemNoteEvent,
     TaskStartEvent,
 )
+from agex.agent.event import ANSWERED
 from agex.contract import preview
 from agex.models.actions import EditFileAction, PythonAction, TerminalAction, WriteFileAction
 from agex.models.base import Image
@@ -97,6 +98,13 @@ def _saying(kind: str) -> Callable[[Any], Iterator[Step]]:
     return show
 
 
+def _noted(event: SystemNoteEvent) -> Iterator[Step]:
+    if event.message.startswith(ANSWERED):
+        yield {"kind": "answer", "text": event.message.removeprefix(ANSWERED)}
+    else:
+        yield {"kind": "note", "text": event.message}
+
+
 def _went_wrong(event: ErrorEvent) -> Iterator[Step]:
     yield {"kind": "trouble", "text": f"{event.error}: {event.message}", "recoverable": event.recoverable}
 
@@ -111,5 +119,5 @@ _SHOWN: dict[type, Callable[[Any], Iterator[Step]]] = {
     FailEvent: _saying("fail"),
     ClarifyEvent: _saying("clarify"),
     CancelledEvent: _saying("cancelled"),
-    SystemNoteEvent: _saying("note"),
+    SystemNoteEvent: _noted,
 }

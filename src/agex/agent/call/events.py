@@ -359,6 +359,10 @@ class ErrorEvent(_Said):
         yield self.error
 
 
+ANSWERED = "The caller answered: "
+"""How the note begins that holds the answer to a task's question."""
+
+
 class SystemNoteEvent(_Said):
     """agex did something on its own account."""
 

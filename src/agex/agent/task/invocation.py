@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any
 from agex import values
 from agex.agent.call.budget import Ledger
 from agex.agent.call.call import Call, current_call, payer
-from agex.agent.call.events import ErrorEvent, FileEvent, OutputEvent, SystemNoteEvent, TaskStartEvent
+from agex.agent.call.events import (
+    ANSWERED,
+    ErrorEvent,
+    FileEvent,
+    OutputEvent,
+    SystemNoteEvent,
+    TaskStartEvent,
+)
 from agex.agent.call.options import UNSET, CallOptions
 from agex.agent.call.terms import Definition
 from agex.agent.execution.execution import Execution
@@ -238,7 +245,7 @@ class Invocation:
         turn = self.record.turns
         self.record.reopen(self.call)
         self.ledger.resume()
-        yield self.plan.event(SystemNoteEvent, turn, message=f"The caller answered: {answer}")
+        yield self.plan.event(SystemNoteEvent, turn, message=f"{ANSWERED}{answer}")
         self._talk.answered(answer)
         return (yield from solve(self.plan, self._talk, self.ledger, turn=turn))
 

@@ -128,6 +128,7 @@ const STEPS = {
   result: (one) => block("Result", one.look && one.look.kind !== "text" ? look(one.look, { label: "result" }) : el("p", { class: "prose" }, one.text)),
   fail: (one) => block("Failed", el("p", { class: "prose" }, one.text)),
   clarify: (one) => block("Question", el("p", { class: "prose" }, one.text)),
+  answer: (one) => block("Answer", el("p", { class: "prose" }, one.text)),
   cancelled: (one) => block("Cancelled", el("p", { class: "prose" }, one.text)),
   trouble: (one) => block("Trouble", pre(one.text, "text bad")),
   note: (one) => block("Note", el("p", { class: "prose" }, one.text)),

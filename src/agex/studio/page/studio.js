@@ -74,6 +74,7 @@ function show() {
   showTrack(timeline, at);
   showWhere(commit, at);
   showMessages(timeline, at);
+  source.looked?.();
   attempt(() => (activity.live && view.following ? activity.showLive() : activity.show(timeline.commits, at)));
   attempt(() => inspector.show(timeline.commits, at));
 }
@@ -148,7 +149,7 @@ function time(text) {
   return when.toLocaleString(undefined, today ? { timeStyle: "medium" } : { dateStyle: "medium", timeStyle: "short" });
 }
 
-const WHO = { task: "Asked", result: "Answered", fail: "Gave up", clarify: "Asks back", cancelled: "Cancelled", trouble: "Trouble" };
+const WHO = { task: "Asked", answer: "Answer to the question", result: "Answered", fail: "Gave up", clarify: "Asks back", cancelled: "Cancelled", trouble: "Trouble" };
 
 function showMessages(timeline, at) {
   const list = by("messages");
@@ -157,7 +158,7 @@ function showMessages(timeline, at) {
   const made = [];
   timeline.commits.forEach((commit, n) => {
     for (const said of commit.said) {
-      const kind = { task: "asked", fail: "bad", trouble: "bad", cancelled: "bad" }[said.kind] ?? said.kind;
+      const kind = { task: "asked", answer: "asked", fail: "bad", trouble: "bad", cancelled: "bad" }[said.kind] ?? said.kind;
       const who = said.kind === "task" ? said.text : WHO[said.kind];
       const current = commit.run !== null && commit.run === run ? "current" : "";
       made.push(el("li", {}, el(
@@ -195,7 +196,7 @@ async function attempt(action) {
   try {
     await action();
   } catch (error) {
-    failed(error);
+    if (!error.stopped) failed(error); // of what was ended nothing is wrong
   }
 }
 
@@ -228,16 +229,21 @@ by("fork-form").addEventListener("keydown", (event) => { if (event.key === "Esca
 by("fork-form").addEventListener("submit", (event) => {
   event.preventDefault();
   act(async () => {
-    const made = await source.fork(by("fork-name").value, view.selected);
+    await fork(by("fork-name").value);
     by("fork-name").value = "";
     forking(false);
-    await source.choose(made.branch);
-    view.following = true;
-    await refresh(made.branch);
-    status(`On the new branch ${made.branch}`);
     by("branch").focus();
   });
 });
+
+/** Go on from the commit that is looked at, on a branch of its own. */
+async function fork(name) {
+  const made = await source.fork(name, view.selected);
+  await source.choose(made.branch);
+  view.following = true;
+  await refresh(made.branch);
+  status(`On the new branch ${made.branch}`);
+}
 
 const THEMES = { auto: ["light", "Auto"], light: ["dark", "Light"], dark: ["auto", "Dark"] };
 function theme(name) {
@@ -254,7 +260,7 @@ by("theme").addEventListener("click", () => theme(THEMES[localStorage.getItem("a
 // -- beginning -------------------------------------------------------------------------------------
 
 await attempt(async () => {
-  if (source.canRun) await source.begin({ act, activity, attempt, failed, refresh, show, status, view });
+  if (source.canRun) await source.begin({ act, activity, attempt, failed, fork, refresh, show, status, view });
   await refresh();
 });
 if (view.timeline) source.watch?.(view.timeline, () => attempt(() => refresh()), failed);

@@ -30,15 +30,28 @@ async function start({ name }) {
 const post = (message) => self.postMessage(message);
 const say = (status) => post({ status });
 
+/** Say an error in its own words: of one of Python's, without the traceback. */
+function told(error) {
+  const words = String(error.message ?? error).trim();
+  if (!error.type) return words;
+  const said = words.split("\n").findLastIndex((line) => line.split(":")[0].split(".").at(-1) === error.type);
+  return said < 0 ? words : words.split("\n").slice(said).join("\n").replace(/^[\w.]+:?\s*/, "") || error.type;
+}
+
+let started = null; // a promise: what is asked meanwhile waits for it
+
 self.onmessage = async ({ data: { id, method, given } }) => {
   try {
-    if (method === "start") post({ id, value: await start(given) });
-    else {
-      const value = JSON.parse(await page.call(method, JSON.stringify(given)));
-      if (value?.error && value.ok === undefined) post({ id, error: value.error.message });
-      else post({ id, value });
+    if (method === "start") {
+      started = start(given);
+      post({ id, value: await started });
+      return;
     }
+    await started;
+    const value = JSON.parse(await page.call(method, JSON.stringify(given)));
+    if (value?.error && value.ok === undefined) post({ id, error: value.error.message });
+    else post({ id, value });
   } catch (error) {
-    post({ id, error: String(error.message ?? error) });
+    post({ id, error: told(error) });
   }
 };
