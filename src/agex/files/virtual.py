@@ -83,7 +83,7 @@ class _Index:
 
 
 _indexes: WeakKeyDictionary[Space, _Index] = WeakKeyDictionary()
-_indexes_lock = threading.RLock()  # a collection may come with it held: see agex.sandbox.runtime.limits
+_indexes_lock = threading.RLock()  # a collection may come with it held: see agex.sandbox.runtime.deadline
 
 
 class VirtualFiles(FileTree):
