@@ -299,7 +299,7 @@ _BETWEEN = (
     "<frozen",
     _STDLIB,
     str(pathlib.Path(importlib.import_module("monkeyfs").__file__ or "").parent) + os.sep,
-    str(pathlib.Path(__file__).parents[1]) + os.sep,
+    str(pathlib.Path(__file__).parents[2]) + os.sep,
 )
 """Where the code is that stands between whoever asks for a file and this module."""
 
