@@ -323,9 +323,9 @@ def _copy_door(guards: Guards, receiver: Any, name: str) -> Any:
     """A class's tables, as a copy: a proxy hands the real one to the ``__eq__`` of whatever it meets."""
     table = dict(host.getattr(receiver, name))
     if name == "__dataclass_fields__" and not guards.is_own(receiver):
-        from agex.sandbox.stdlib import dataclasses as dataclass
+        from agex.sandbox.stdlib import dataclass_fields
 
-        table = {key: dataclass.shown_field(field) for key, field in table.items()}
+        table = {key: dataclass_fields.shown_field(field) for key, field in table.items()}
     return Door(table)
 
 

@@ -21,8 +21,8 @@ from agex.sandbox.classes.identity import is_one_of
 from agex.sandbox.policy.homes import Guard, homes
 from agex.sandbox.runtime.context import CURRENT
 from agex.sandbox.runtime.provenance import is_guest_class
-from agex.sandbox.stdlib.array import ARRAY
 from agex.sandbox.stdlib.string_format import is_plain_format
+from agex.sandbox.stdlib.struct import ARRAY
 
 if TYPE_CHECKING:
     from agex.sandbox.runtime.workspace_files import GuestFiles

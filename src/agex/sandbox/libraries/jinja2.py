@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import Any, NoReturn
 
 from agex.errors import SandboxAttributeError, SandboxError
-from agex.sandbox.patches.replace import replace
+from agex.sandbox.patches.replacement import replace
 from agex.sandbox.policy.library import Library, Replacements, only
 from agex.sandbox.runtime.context import calling, maker
 from agex.sandbox.stdlib.plain_values import text_for

@@ -10,7 +10,7 @@ import io
 from importlib import import_module
 from typing import Any
 
-from agex.sandbox.patches.replace import replace
+from agex.sandbox.patches.replacement import replace
 from agex.sandbox.policy.library import Library
 from agex.sandbox.runtime.context import asking
 

@@ -9,7 +9,7 @@ from typing import Any
 from agex.sandbox.classes import unsafe_protocols as rawmemory
 from agex.sandbox.libraries.argument_checks import Stream
 from agex.sandbox.patches.library_caches import hold, hold_of_class
-from agex.sandbox.patches.replace import replace_everywhere
+from agex.sandbox.patches.replacement import replace_everywhere
 from agex.sandbox.policy.library import Library, Room, less, only
 
 __all__ = ["LIBRARIES"]

@@ -13,7 +13,7 @@ from typing import Any
 from agex.errors import SandboxError
 from agex.sandbox.libraries.argument_checks import Stream, guarded, plain_format, refused
 from agex.sandbox.libraries.pandas import dataclass_rows as records
-from agex.sandbox.patches.replace import replace, replace_everywhere
+from agex.sandbox.patches.replacement import replace, replace_everywhere
 from agex.sandbox.policy.homes import Guard
 from agex.sandbox.policy.library import Library, Replacements, less, only
 from agex.sandbox.runtime.context import asking

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable
 from typing import Any, Final
 
-from agex.sandbox.patches.replace import replace
+from agex.sandbox.patches.replacement import replace
 
 __all__ = ["Setting", "loaded", "watch_seeds"]
 

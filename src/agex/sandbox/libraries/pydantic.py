@@ -11,7 +11,7 @@ from typing import Any
 from agex._interpreter.type_slots import module_of, mro_of, namespace_of
 from agex.errors import SandboxError, SandboxTypeError
 from agex.sandbox.classes.errors import check_keywords
-from agex.sandbox.patches.replace import replace, replace_everywhere
+from agex.sandbox.patches.replacement import replace, replace_everywhere
 from agex.sandbox.policy.homes import Guard, homes
 from agex.sandbox.policy.library import Library, less, only
 from agex.sandbox.rules import names as ledger

@@ -17,7 +17,7 @@ from importlib import import_module
 from typing import Any, NoReturn
 
 from agex.errors import SandboxError
-from agex.sandbox.patches.replace import replace, replace_everywhere
+from agex.sandbox.patches.replacement import replace, replace_everywhere
 from agex.sandbox.policy.homes import homes
 from agex.sandbox.policy.library import Library, less, only
 from agex.sandbox.runtime import provenance as origins

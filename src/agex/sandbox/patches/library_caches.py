@@ -16,7 +16,7 @@ from typing import Any
 from agex._interpreter.type_slots import namespace_of
 from agex.sandbox.classes import lru_caches as memoized
 from agex.sandbox.patches import stdlib_caches as caches
-from agex.sandbox.patches.replace import is_stand_in, replace
+from agex.sandbox.patches.replacement import is_stand_in, replace
 from agex.sandbox.runtime import provenance as origins
 
 __all__ = ["hold", "hold_memoized", "hold_of_class", "hold_zones"]

@@ -14,7 +14,6 @@ import contextlib
 import functools
 import importlib
 import re
-import struct
 import sys
 import types
 import typing
@@ -23,11 +22,11 @@ from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 from agex.sandbox.classes import stand_ins as instead
-from agex.sandbox.patches.replace import replace
+from agex.sandbox.patches.replacement import replace
 from agex.sandbox.runtime import provenance as origins
 from agex.sandbox.runtime.context import CURRENT
 
-__all__ = ["STRUCT", "exact", "install", "is_shared", "keep_of_paths", "zone_members"]
+__all__ = ["exact", "install", "is_shared", "keep_of_paths", "stand_in", "zone_members"]
 
 
 def exact(value: Any) -> Any:
@@ -124,17 +123,7 @@ def _of_guests_afresh(real: Any) -> Callable[..., Any]:
     return call
 
 
-# -- struct
-
-
-def _of_exact_format(real: Callable[..., Any]) -> Callable[..., Any]:
-    def call(format: Any, /, *args: Any, **kwargs: Any) -> Any:  # noqa: A002 - its name there
-        return real(exact(format), *args, **kwargs)
-
-    return call
-
-
-def _stand_in(real: type, make: Callable[..., Any], **members: Any) -> type:
+def stand_in(real: type, make: Callable[..., Any], **members: Any) -> type:
     """Give what guests get in place of *real*: called, it gives what *make* does. Nobody inherits from it."""
 
     class Meta(type):
@@ -151,26 +140,6 @@ def _stand_in(real: type, make: Callable[..., Any], **members: Any) -> type:
     return instead.stands_for(real, Meta(real.__name__, (real,), namespace))
 
 
-STRUCT: dict[str, Any] = {
-    name: _of_exact_format(getattr(struct, name))
-    for name in ("calcsize", "iter_unpack", "pack", "pack_into", "unpack", "unpack_from")
-}
-"""The members of ``struct``, which remember formats.
-
-A class over ``Struct`` could begin anew, with another format, while C code writes what the first one says.
-"""
-
-
-def _struct(format: Any) -> Any:  # noqa: A002 - its name there
-    """Do what ``struct.Struct`` does."""
-    return struct.Struct(exact(format))
-
-
-STRUCT["Struct"] = _stand_in(
-    struct.Struct, _struct, __new__=lambda cls, *args, **kwargs: _struct(*args, **kwargs)
-)
-
-
 # -- zoneinfo
 
 
@@ -180,7 +149,7 @@ def zone_members() -> dict[str, Any]:
     import zoneinfo
 
     real = zoneinfo.ZoneInfo
-    made = _stand_in(
+    made = stand_in(
         real,
         lambda *args, **kwargs: _of_exact_key(real, args, kwargs),
         no_cache=staticmethod(lambda *args, **kwargs: _of_exact_key(real.no_cache, args, kwargs)),

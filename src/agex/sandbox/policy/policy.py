@@ -27,7 +27,7 @@ from agex.sandbox.classes import host_classes as hostclass
 from agex.sandbox.classes import lru_caches as memoized
 from agex.sandbox.guards import attribute_doors as doors
 from agex.sandbox.libraries.evaluators import without_evaluators
-from agex.sandbox.patches import inspect_signatures as signatures
+from agex.sandbox.patches import inspect as signatures
 from agex.sandbox.policy import browser as page
 from agex.sandbox.policy import spelling as misnamed
 from agex.sandbox.policy.class_rules import ClassRules, of_hosts

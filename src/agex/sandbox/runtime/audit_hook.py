@@ -35,8 +35,7 @@ from agex.sandbox.patches import copy as copied
 from agex.sandbox.patches import enum as enums
 from agex.sandbox.patches import methods
 from agex.sandbox.patches import stdlib_caches as caches
-from agex.sandbox.patches import typing_forward as forward
-from agex.sandbox.patches import typing_protocols as protocols
+from agex.sandbox.patches import typing as forward
 from agex.sandbox.runtime import foreign_threads
 from agex.sandbox.runtime.apart import call_apart
 from agex.sandbox.runtime.context import CARRIED, CURRENT
@@ -354,6 +353,5 @@ def install() -> None:
         generic.install()
         managers.install()
         methods.install()
-        protocols.install()
         sys.addaudithook(_hook)
         _Installed.done = True

@@ -22,7 +22,7 @@ from contextvars import copy_context
 from typing import TYPE_CHECKING, Any
 
 from agex.errors import SandboxError
-from agex.sandbox.patches.replace import replace
+from agex.sandbox.patches.replacement import replace
 from agex.sandbox.runtime import stacks
 from agex.sandbox.runtime.apart import call_apart
 from agex.sandbox.runtime.context import CARRIED, CURRENT, calling, is_foreign

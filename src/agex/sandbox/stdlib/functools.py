@@ -6,48 +6,27 @@ classes of the guest. An annotation that is text is evaluated as guest code.
 
 from __future__ import annotations
 
-import abc
-import contextlib
 import functools
+import sys
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from agex._interpreter.type_slots import mro_of, namespace_of
 from agex.errors import SandboxError, SandboxTypeError
 from agex.sandbox.classes import lru_caches as memoized
 from agex.sandbox.classes import stand_ins as instead
 from agex.sandbox.classes.errors import exact_name
 from agex.sandbox.runtime.context import asking
 from agex.sandbox.runtime.scopes import is_bindable
-from agex.sandbox.stdlib.builtins import print_
-from agex.sandbox.stdlib.cached import CachedProperty
+from agex.sandbox.stdlib.decorators import bare, writing
 from agex.sandbox.stdlib.typing import get_type_hints
 
 if typing.TYPE_CHECKING:
     from agex.sandbox.guards.guards import Guards
 
-__all__ = ["ABC", "CONTEXTLIB", "FUNCTOOLS", "typing_marks", "writing"]
-
-
-def writing(decorator: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Give a decorator that writes to its argument for functions and classes of the guest only."""
-
-    def decorate(subject: Any) -> Any:
-        guards = asking()
-        if isinstance(subject, (property, classmethod, staticmethod)):
-            return decorator(subject)
-        if guards is None or not (
-            guards.is_guest_function(subject)
-            or (isinstance(subject, type) and guards.classes.is_guest(subject))
-        ):
-            raise SandboxTypeError(
-                f"{decorate.__name__}() changes what it is given; use it on your own classes and functions"
-            )
-        return decorator(subject)
-
-    decorate.__name__ = decorate.__qualname__ = decorator.__name__
-    return decorate
+__all__ = ["FUNCTOOLS", "CachedProperty"]
 
 
 # -- wraps
@@ -102,24 +81,6 @@ def wraps(
     return functools.partial(update_wrapper, wrapped=wrapped, assigned=assigned, updated=updated)
 
 
-def bare(func: Any) -> Any:
-    """Give what a decorator may wrap: it copies the namespace of that, where no rule of a class holds."""
-    guards = asking()
-    if issubclass(type(func), _BARE) or not callable(func) or guards is None or guards.is_own(func):
-        return func
-
-    def call(*args: Any, **kwargs: Any) -> Any:
-        return func(*args, **kwargs)
-
-    for name in ("__module__", "__name__", "__qualname__", "__doc__"):
-        with contextlib.suppress(AttributeError):
-            setattr(call, name, getattr(func, name))
-    return call
-
-
-_BARE = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, functools.partial)
-
-
 def cache(user_function: Any, /) -> Any:
     """Do what ``functools.cache`` does."""
     return memoized.note(functools.cache(bare(user_function)))
@@ -131,16 +92,6 @@ def lru_cache(maxsize: Any = 128, typed: bool = False) -> Any:
     if callable(maxsize):
         return memoized.note(decorate)
     return lambda user_function: memoized.note(decorate(bare(user_function)))
-
-
-def contextmanager(func: Any) -> Any:
-    """Do what ``contextlib.contextmanager`` does."""
-    return contextlib.contextmanager(bare(func))
-
-
-def asynccontextmanager(func: Any) -> Any:
-    """Do what ``contextlib.asynccontextmanager`` does."""
-    return contextlib.asynccontextmanager(bare(func))
 
 
 # -- single dispatch
@@ -308,82 +259,96 @@ partialmethod: Any = instead.stands_for(
 """``functools.partialmethod``, of functions."""
 
 
-# -- what stands in which module
+# -- cached_property
 
 
-def typing_marks() -> dict[str, Any]:
-    """Give the decorators of ``typing`` that write to what they decorate."""
-    marks = ("final", "override", "runtime_checkable")
-    found = {name: writing(getattr(typing, name)) for name in marks if hasattr(typing, name)}
-    found |= {"no_type_check": writing(no_type_check), "overload": overload, "get_overloads": get_overloads}
-    found["reveal_type"] = reveal_type
+class CachedProperty:
+    """A method that runs once for an object and whose value is kept there.
 
-    def dataclass_transform(**options: Any) -> Any:
-        return writing(typing.dataclass_transform(**options))
+    It reads and writes only objects of its own class. The real ``functools.cached_property`` reads and writes the
+    namespace of any object that its ``__get__`` is given, under the name that it was last told. Called by hand, it
+    would read a private attribute of a host object, or plant a method there.
 
-    return {**found, "dataclass_transform": dataclass_transform}
+    Args:
+        func: the method.
+    """
+
+    __slots__ = ("__dict__", "_func", "_name")
+
+    def __init__(self, func: Callable[[Any], Any]) -> None:
+        self._func = func
+        self._name: str | None = None
+        self.__doc__ = func.__doc__
+        if sys.version_info >= (3, 13):
+            self.__module__ = func.__module__
+
+    @property
+    def func(self) -> Callable[[Any], Any]:
+        """The method."""
+        return self._func
+
+    @property
+    def attrname(self) -> str | None:
+        """The name it was given in its class."""
+        return self._name
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        """Take the name that the class statement bound it to."""
+        if self._name is None:
+            self._name = name
+        elif name != self._name:
+            raise TypeError(
+                "Cannot assign the same cached_property to two different names "
+                f"({self._name!r} and {name!r})."
+            )
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        """Give the value, from the object where it is known."""
+        if instance is None:
+            return self
+        name: Any = _NAME(self)  # once, and not of a subclass, which could give another name each time
+        if name is None:
+            raise TypeError("Cannot use cached_property instance without calling __set_name__ on it.")
+        if type(name) is not str or not self._belongs_to(instance, name):
+            raise SandboxTypeError(
+                f"cached_property {name!r} belongs to no class of this object; read it as an attribute"
+            )
+        try:
+            cache = instance.__dict__
+        except AttributeError:  # __slots__ without one
+            raise TypeError(
+                f"No '__dict__' attribute on {type(instance).__name__!r} instance to cache {name!r} property."
+            ) from None
+        value = cache.get(name, _UNCACHED)
+        if value is _UNCACHED:
+            value = self._func(instance)
+            try:
+                cache[name] = value
+            except TypeError:  # the namespace of a class
+                raise TypeError(
+                    f"The '__dict__' attribute on {type(instance).__name__!r} instance "
+                    f"does not support item assignment for caching {name!r} property."
+                ) from None
+        return value
+
+    def _belongs_to(self, instance: Any, name: str) -> bool:
+        """Tell whether reading *name* of *instance* comes here, or its class is the guest's."""
+        guards = asking()
+        for base in mro_of(type(instance)):
+            found = namespace_of(base).get(name, _UNCACHED)
+            if found is not _UNCACHED:
+                if found is self:
+                    return guards is None or guards.readable(instance, name) is instance
+                break
+        return guards is not None and guards.classes.is_pure(type(instance))
+
+    __class_getitem__: Any = classmethod(types.GenericAlias)
 
 
-def no_type_check(arg: Any) -> Any:
-    """Do what ``typing.no_type_check`` does, which finds functions of a class by names that may lie."""
-    guards = asking()
-    if isinstance(arg, type):
-        for value in vars(arg).values():
-            function = getattr(value, "__func__", value)
-            if guards is not None and guards.is_guest_function(function):
-                function.__no_type_check__ = True
-    arg.__no_type_check__ = True
-    return arg
+_UNCACHED = object()
+_NAME: Callable[[CachedProperty], str | None] = vars(CachedProperty)["_name"].__get__
+instead.stands_for(functools.cached_property, CachedProperty)
 
-
-def reveal_type(obj: Any, /) -> Any:
-    """Do what ``typing.reveal_type`` does, to the output of the run."""
-    print_(f"Runtime type is {type(obj).__name__!r}")
-    return obj
-
-
-def overload(func: Any) -> Any:
-    """Do what ``typing.overload`` does, noted with the session: typing's own register is the host's."""
-    guards = asking()
-    function = getattr(func, "__func__", func)
-    if guards is not None and guards.is_guest_function(function):
-        known = guards.notes.setdefault("overloads", {})
-        of_name = known.setdefault((str(function.__module__), str(function.__qualname__)), {})
-        of_name[function.__code__.co_firstlineno] = func
-    return typing._overload_dummy  # type: ignore[attr-defined]  # what the real one gives
-
-
-def get_overloads(func: Any) -> list[Any]:
-    """Do what ``typing.get_overloads`` does, for functions of the guest."""
-    guards = asking()
-    function = getattr(func, "__func__", func)
-    known = {} if guards is None else guards.notes.get("overloads", {})
-    return list(known.get((str(function.__module__), str(function.__qualname__)), {}).values())
-
-
-abstractmethod = writing(abc.abstractmethod)
-
-
-class _abstractclassmethod(classmethod):  # type: ignore[type-arg]  # noqa: N801 - it stands for abc's
-    """``abc.abstractclassmethod``, of a function of the guest's."""
-
-    def __init__(self, function: Any, /) -> None:
-        super().__init__(abstractmethod(function))
-
-
-class _abstractstaticmethod(staticmethod):  # type: ignore[type-arg]  # noqa: N801 - it stands for abc's
-    """``abc.abstractstaticmethod``, of a function of the guest's."""
-
-    def __init__(self, function: Any, /) -> None:
-        super().__init__(abstractmethod(function))
-
-
-ABC = {
-    "abstractclassmethod": instead.stands_for(abc.abstractclassmethod, _abstractclassmethod),
-    "abstractmethod": abstractmethod,
-    "abstractstaticmethod": instead.stands_for(abc.abstractstaticmethod, _abstractstaticmethod),
-}
-CONTEXTLIB = {"asynccontextmanager": asynccontextmanager, "contextmanager": contextmanager}
 FUNCTOOLS = {
     "cache": cache,
     "lru_cache": lru_cache,

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from agex._interpreter.type_slots import namespace_of
-from agex.sandbox.patches.replace import replace
+from agex.sandbox.patches.replacement import replace
 from agex.sandbox.patches.stdlib_caches import exact
 
 __all__ = ["MEMBERS", "late_members"]

@@ -15,17 +15,31 @@ import gc
 import itertools
 import operator
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from agex.errors import SandboxTypeError
 from agex.sandbox.classes import stand_ins as instead
-from agex.sandbox.stdlib.csv import PLAIN, alone
 
-__all__ = ["BUILTINS", "DEEPEST", "ITERTOOLS", "LazyMeta"]
+__all__ = ["BUILTINS", "DEEPEST", "ITERTOOLS", "LazyMeta", "alone"]
 
 DEEPEST = 1_000
 """Levels. Each takes some hundred bytes of a C stack of some MiB; CPython's own recursion goes as far."""
+
+
+_PLAIN = frozenset({bool, bytes, dict, frozenset, int, list, range, set, str, tuple})
+"""The classes of what may be iterated over without harm: that runs no code of anybody's."""
+
+
+def _each_of(iterator: Any) -> Iterator[Any]:
+    """Give what an iterator gives."""
+    for each in iterator:  # noqa: UP028 - `yield from` would close it as well
+        yield each
+
+
+def alone(iterable: Any) -> Any:
+    """Give an iterator over *iterable* that is not asked again while it is asked; a plain one as it is."""
+    return iterable if type(iterable) in _PLAIN else _each_of(iter(iterable))
 
 
 class LazyMeta(type):
@@ -95,7 +109,7 @@ _REAL_OF: dict[type, type] = {}
 
 
 def _first(iterable: Any = (), *rest: Any) -> tuple[Any, ...]:
-    return (iterable if type(iterable) in PLAIN else iter(iterable), *rest)
+    return (iterable if type(iterable) in _PLAIN else iter(iterable), *rest)
 
 
 def _all(*iterables: Any) -> tuple[Any, ...]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import importlib
+import io
 import os
 import types
 from collections.abc import Callable, Iterable
@@ -18,7 +19,8 @@ from typing import Any
 
 from agex.sandbox.patches.methods import hold
 from agex.sandbox.patches.stdlib_caches import exact
-from agex.sandbox.runtime.context import asking
+from agex.sandbox.runtime.context import CURRENT, asking
+from agex.sandbox.stdlib.itertools import alone
 
 __all__ = ["FNMATCH", "HMAC", "LATE", "MAIL", "PACKING", "SHLEX", "TOML", "URLS", "text_for"]
 
@@ -204,6 +206,25 @@ def text_for(function: str, value: Any, *kinds: type) -> Any:
     return found
 
 
+@functools.cache
+def _csv() -> dict[str, Any]:
+    import csv
+
+    real: Any = csv.reader
+
+    @functools.wraps(real)
+    def reader(*args: Any, **kwargs: Any) -> Any:
+        if args and CURRENT.get() is not None and type(args[0]) not in _OF_LINES:
+            return real(alone(args[0]), *args[1:], **kwargs)
+        return real(*args, **kwargs)
+
+    csv.reader = reader  # which DictReader calls
+    return {"reader": reader}
+
+
+_OF_LINES = frozenset({io.StringIO, io.TextIOWrapper, types.GeneratorType})
+
+
 def _packing(module: str) -> Callable[[], dict[str, Any]]:
     @functools.cache
     def members() -> dict[str, Any]:
@@ -229,6 +250,7 @@ def _packing(module: str) -> Callable[[], dict[str, Any]]:
 
 LATE: dict[str, Callable[[], dict[str, Any]]] = {
     **{name: _packing(name) for name in PACKING},
+    "csv": _csv,
     "email.utils": _mail,
     "fnmatch": _fnmatch,
     "hmac": _hmac,

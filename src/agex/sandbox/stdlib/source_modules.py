@@ -59,7 +59,7 @@ class WrittenGrant(ModuleGrant):
 
 # Read at once: a worker behind the walls of the kernel reads its installation and nothing else.
 _HERE = Path(__file__).parent
-_TEXTS = {name: (_HERE / f"written_{name}.txt").read_text("utf-8") for name in ("logging", "weakref")}
+_TEXTS = {name: (_HERE / f"source_{name}.txt").read_text("utf-8") for name in ("logging", "weakref")}
 
 
 def handled_error() -> Exception | None:

@@ -13,10 +13,10 @@ from typing import Any, NoReturn
 from agex.errors import SandboxTypeError
 from agex.sandbox.runtime.output import CAPTURE
 
-__all__ = ["REDIRECTS", "STREAMS", "write_error"]
+__all__ = ["STREAMS", "Redirected", "write_error"]
 
 
-class _Redirected:
+class Redirected:
     """An output of which one stream goes somewhere else."""
 
     __slots__ = ("below", "stream", "target")
@@ -32,7 +32,7 @@ class _Redirected:
 
 
 def _write(stream: str, output: Any, text: str) -> int:
-    while type(output) is _Redirected:
+    while type(output) is Redirected:
         if output.stream == stream:
             return io.StringIO.write(output.target, text)
         output = output.below
@@ -92,37 +92,4 @@ class TextIOWrapper:
         return f"<_io.TextIOWrapper name='<{self._stream}>' mode='w' encoding='utf-8'>"
 
 
-class redirect_stdout:  # noqa: N801 - its name in contextlib
-    """``contextlib.redirect_stdout`` for a run."""
-
-    def __init__(self, new_target: Any) -> None:
-        self._new_target = new_target
-
-    def __enter__(self) -> Any:
-        target = self._new_target
-        if type(target) is not io.StringIO:  # host code prints there, too, and calls its write()
-            raise SandboxTypeError(
-                "output is redirected to an io.StringIO(); print(..., file=...) takes others"
-            )
-        CAPTURE.set(_Redirected(_stream_of(self), target, CAPTURE.get()))
-        return target
-
-    def __exit__(self, *error: object) -> None:
-        output: Any = CAPTURE.get()
-        while type(output) is _Redirected:  # none is left where the run that entered is over
-            if output.target is self._new_target and output.stream == _stream_of(self):
-                CAPTURE.set(output.below)
-                return
-            output = output.below
-
-
-class redirect_stderr(redirect_stdout):  # noqa: N801 - its name in contextlib
-    """``contextlib.redirect_stderr`` for a run."""
-
-
-def _stream_of(redirecting: redirect_stdout) -> str:
-    return "stderr" if issubclass(type(redirecting), redirect_stderr) else "stdout"
-
-
 STREAMS = {"stdout": TextIOWrapper("stdout"), "stderr": TextIOWrapper("stderr")}
-REDIRECTS = {"redirect_stdout": redirect_stdout, "redirect_stderr": redirect_stderr}

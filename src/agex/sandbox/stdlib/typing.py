@@ -26,12 +26,13 @@ from agex.sandbox.language import exec_namespaces as spaces
 from agex.sandbox.runtime import provenance as origins
 from agex.sandbox.runtime.context import asking
 from agex.sandbox.runtime.scopes import Names, own_names
-from agex.sandbox.stdlib.builtins import source_text
+from agex.sandbox.stdlib.builtins import print_, source_text
+from agex.sandbox.stdlib.decorators import writing
 
 if TYPE_CHECKING:
     from agex.sandbox.guards.guards import Guards
 
-__all__ = ["get_type_hints"]
+__all__ = ["get_type_hints", "typing_marks"]
 
 _Namespace = Mapping[str, Any]
 
@@ -371,3 +372,56 @@ def _stripped(hint: Any) -> Any:
 _QUALIFIERS = [
     getattr(typing, name) for name in ("Required", "NotRequired", "ReadOnly") if hasattr(typing, name)
 ]
+
+
+# -- decorators
+
+
+def typing_marks() -> dict[str, Any]:
+    """Give the decorators of ``typing`` that write to what they decorate."""
+    marks = ("final", "override", "runtime_checkable")
+    found = {name: writing(getattr(typing, name)) for name in marks if hasattr(typing, name)}
+    found |= {"no_type_check": writing(no_type_check), "overload": overload, "get_overloads": get_overloads}
+    found["reveal_type"] = reveal_type
+
+    def dataclass_transform(**options: Any) -> Any:
+        return writing(typing.dataclass_transform(**options))
+
+    return {**found, "dataclass_transform": dataclass_transform}
+
+
+def no_type_check(arg: Any) -> Any:
+    """Do what ``typing.no_type_check`` does, which finds functions of a class by names that may lie."""
+    guards = asking()
+    if isinstance(arg, type):
+        for value in vars(arg).values():
+            function = getattr(value, "__func__", value)
+            if guards is not None and guards.is_guest_function(function):
+                function.__no_type_check__ = True
+    arg.__no_type_check__ = True
+    return arg
+
+
+def reveal_type(obj: Any, /) -> Any:
+    """Do what ``typing.reveal_type`` does, to the output of the run."""
+    print_(f"Runtime type is {type(obj).__name__!r}")
+    return obj
+
+
+def overload(func: Any) -> Any:
+    """Do what ``typing.overload`` does, noted with the session: typing's own register is the host's."""
+    guards = asking()
+    function = getattr(func, "__func__", func)
+    if guards is not None and guards.is_guest_function(function):
+        known = guards.notes.setdefault("overloads", {})
+        of_name = known.setdefault((str(function.__module__), str(function.__qualname__)), {})
+        of_name[function.__code__.co_firstlineno] = func
+    return typing._overload_dummy  # type: ignore[attr-defined]  # what the real one gives
+
+
+def get_overloads(func: Any) -> list[Any]:
+    """Do what ``typing.get_overloads`` does, for functions of the guest."""
+    guards = asking()
+    function = getattr(func, "__func__", func)
+    known = {} if guards is None else guards.notes.get("overloads", {})
+    return list(known.get((str(function.__module__), str(function.__qualname__)), {}).values())

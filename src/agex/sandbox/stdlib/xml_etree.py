@@ -25,7 +25,7 @@ _WITHOUT = frozenset({"XMLParser", "iterparse", "_get_writer", "_ListDataStream"
 
 MODULES = ("xml.etree.ElementPath", "xml.etree.ElementTree")
 # Read at once, as what is beside the library's own is.
-_OURS = (Path(__file__).parent / "written_xml.txt").read_text("utf-8")
+_OURS = (Path(__file__).parent / "source_xml_etree.txt").read_text("utf-8")
 
 
 @functools.cache

@@ -6,7 +6,7 @@ import functools
 from importlib import import_module
 from typing import Any
 
-from agex.sandbox.patches.replace import replace
+from agex.sandbox.patches.replacement import replace
 from agex.sandbox.runtime.context import asking
 
 __all__ = ["prepare_artists"]

@@ -14,7 +14,7 @@ from agex.sandbox.libraries.matplotlib.artists import prepare_artists
 from agex.sandbox.libraries.matplotlib.figures import close, note_figures
 from agex.sandbox.libraries.matplotlib.shared_arrays import lock, own_colors
 from agex.sandbox.patches.library_caches import hold_zones
-from agex.sandbox.patches.replace import replace
+from agex.sandbox.patches.replacement import replace
 from agex.sandbox.policy.homes import Guard
 from agex.sandbox.policy.library import Library, Replacements, less, only
 from agex.sandbox.runtime.context import asking

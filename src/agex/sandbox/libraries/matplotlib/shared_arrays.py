@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Any
 
 from agex.sandbox.patches.library_caches import hold_of_class
-from agex.sandbox.patches.replace import is_stand_in, replace
+from agex.sandbox.patches.replacement import is_stand_in, replace
 from agex.sandbox.patches.stdlib_caches import exact
 from agex.sandbox.runtime.provenance import is_guest_class
 

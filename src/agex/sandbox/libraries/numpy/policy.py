@@ -10,10 +10,10 @@ from typing import Any
 
 from agex.errors import SandboxError, SandboxTypeError
 from agex.sandbox.libraries.argument_checks import Stream, guarded
-from agex.sandbox.libraries.numpy.read_only import at_positions
+from agex.sandbox.libraries.numpy.read_only_arrays import at_positions
 from agex.sandbox.policy.library import Library, Replacements, less, only
 from agex.sandbox.policy.library_members import unsealed
-from agex.sandbox.stdlib.array import ARRAY
+from agex.sandbox.stdlib.struct import ARRAY
 
 __all__ = ["DENIED", "LIBRARIES"]
 

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Any
 
 from agex.errors import SandboxImportError
-from agex.sandbox.patches.replace import replace_everywhere
+from agex.sandbox.patches.replacement import replace_everywhere
 from agex.sandbox.runtime.context import asking
 
 __all__ = ["draw_from_own", "hold_own", "of_session"]

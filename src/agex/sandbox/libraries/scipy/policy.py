@@ -7,8 +7,8 @@ from typing import Any
 
 from agex.sandbox.libraries.argument_checks import Stream, copies_for_functions, guarded
 from agex.sandbox.libraries.numpy.random import draw_from_own, hold_own
-from agex.sandbox.libraries.numpy.read_only import into, keeping_inputs
-from agex.sandbox.libraries.scipy.checks import (
+from agex.sandbox.libraries.numpy.read_only_arrays import into, keeping_inputs
+from agex.sandbox.libraries.scipy.function_guards import (
     factorized,
     grey_morphology,
     metric_of_rank,
@@ -17,7 +17,7 @@ from agex.sandbox.libraries.scipy.checks import (
     spline,
 )
 from agex.sandbox.patches.library_caches import hold
-from agex.sandbox.patches.replace import replace
+from agex.sandbox.patches.replacement import replace
 from agex.sandbox.policy.homes import Guard
 from agex.sandbox.policy.library import Library, Replacements, less, only
 from agex.sandbox.runtime.context import CURRENT

@@ -11,8 +11,8 @@ from agex.sandbox.classes.errors import check_keywords, refusal
 from agex.sandbox.libraries.argument_checks import Stream, copies_for_functions, guarded
 from agex.sandbox.libraries.numpy.random import draw_from_own
 from agex.sandbox.libraries.scipy import policy as scipy_policy
-from agex.sandbox.libraries.sklearn.checks import of_own_estimator, prepare_models
-from agex.sandbox.patches.replace import replace
+from agex.sandbox.libraries.sklearn.model_checks import of_own_estimator, prepare_models
+from agex.sandbox.patches.replacement import replace
 from agex.sandbox.policy.library import Library, Replacements, less, only
 from agex.sandbox.runtime.context import CURRENT, asking
 from agex.sandbox.stdlib.string_format import is_plain_format, safe_format

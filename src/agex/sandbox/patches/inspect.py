@@ -11,7 +11,7 @@ import sys
 import types
 from typing import Any
 
-from agex.sandbox.patches.replace import replace
+from agex.sandbox.patches.replacement import replace
 from agex.sandbox.runtime import provenance as origins
 
 __all__ = ["hold"]

@@ -1,9 +1,13 @@
-"""Texts in annotations: whoever asks for hints evaluates them as code, which no guard has seen.
+"""Guard what ``typing`` does by itself: text in annotations, and ``isinstance`` with a protocol.
 
-``typing.get_type_hints`` of a guest's class looks for the names in the module of the host that is called
-as the guest's is, and of a guest's function reads attributes natively. pydantic does so for each class over
-one of its models. So while guest code runs, a text is evaluated where it is one that the host says itself,
-or says no more than builtin types, or names what is the guest's own.
+``typing.get_type_hints`` passes text to ``eval``, unrewritten, among the names of the host module that has the
+name of the guest's module. pydantic does so for each class derived from one of its models. While guest code runs,
+a text is therefore evaluated only where the host's own source says it, or where it names builtin types alone, or
+what belongs to the guest.
+
+Until Python 3.12, ``isinstance`` with a protocol reads the protocol's members of the object. A guest object may
+have a property there: the host asks for a class, and guest code runs. That call is made within limits, as
+``repr`` of a guest object is.
 """
 
 from __future__ import annotations
@@ -15,11 +19,12 @@ import importlib
 import sys
 import types
 import typing
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from agex._interpreter.type_slots import namespace_of
 from agex.errors import SandboxTypeError
+from agex.sandbox.patches.replacement import replace
 from agex.sandbox.rules import names as ledger
 from agex.sandbox.runtime import provenance as origins
 from agex.sandbox.runtime.context import asking
@@ -77,10 +82,12 @@ def _check(guards: Guards, text: Any, spaces: list[Any], frame: types.FrameType,
 
 
 def install() -> None:
-    """Have names looked up as texts are evaluated: Python 3.14 does it without an event."""
-    if sys.version_info >= (3, 14):
+    """Put the checks in place, once a process."""
+    if sys.version_info >= (3, 14):  # which looks a name up without an event
         reference: Any = importlib.import_module("annotationlib").ForwardRef
         reference.evaluate = _of_names(reference.evaluate)
+    if sys.version_info < (3, 12):
+        replace(vars(typing)["_ProtocolMeta"], "__instancecheck__", _behind_limits)
 
 
 def _of_names(real: Any) -> Any:
@@ -231,3 +238,31 @@ def _constants(code: types.CodeType) -> Iterator[str]:
             yield from _constants(constant)
         else:
             yield from _texts(constant)
+
+
+# -- protocols
+
+
+def _behind_limits(real: Callable[..., bool]) -> Callable[..., bool]:
+    def __instancecheck__(cls: Any, instance: Any) -> bool:  # noqa: N807 - the name it has in its class
+        guards = origins.guards_of(type(instance))
+        if guards is not None:
+            return bool(guards.hooks.asking(real, cls, instance))
+        if getattr(cls, "_is_runtime_protocol", True) or not _asks_for_itself():
+            return real(cls, instance)
+        return bool(_as_library(real, cls, instance))
+
+    return __instancecheck__
+
+
+def _asks_for_itself() -> bool:
+    """Tell whether it is a library of Python's that asks, which may ask of any protocol."""
+    frame = sys._getframe(2)  # pyright: ignore[reportPrivateUsage] - it is told by its module
+    return frame.f_globals.get("__name__") in {"abc", "functools"}
+
+
+def _call(real: Callable[..., bool], cls: Any, instance: Any) -> bool:
+    return real(cls, instance)
+
+
+_as_library: Any = types.FunctionType(_call.__code__, {"__name__": "functools"})

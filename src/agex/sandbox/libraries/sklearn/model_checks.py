@@ -11,8 +11,8 @@ from agex._interpreter.type_slots import module_of, mro_of
 from agex.errors import SandboxTypeError
 from agex.sandbox.classes.errors import described
 from agex.sandbox.libraries.argument_checks import copies_for_functions
-from agex.sandbox.libraries.numpy.read_only import keeping_read_only
-from agex.sandbox.patches.replace import replace
+from agex.sandbox.libraries.numpy.read_only_arrays import keeping_read_only
+from agex.sandbox.patches.replacement import replace
 from agex.sandbox.runtime.context import asking
 
 __all__ = ["of_own_estimator", "prepare_models"]

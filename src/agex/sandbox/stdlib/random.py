@@ -1,4 +1,7 @@
-"""``statistics.NormalDist`` whose samples are drawn from the session's own ``random``."""
+"""``random`` and ``statistics`` for guest code: samples are drawn from a generator of the session.
+
+The functions of the real ``random`` draw from one generator of the process, from which the host draws as well.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,23 @@ import types
 from typing import Any
 
 from agex.sandbox.classes import stand_ins as instead
+from agex.sandbox.patches import methods
 from agex.sandbox.runtime.context import asking
 
-__all__ = ["statistics_members"]
+__all__ = ["random_members", "statistics_members"]
+
+
+def random_members() -> dict[str, Any]:
+    """Give the functions of ``random`` over a generator of their own: the host draws from the other."""
+    import random
+
+    methods.hold(random.Random, "setstate")
+    generator = random.Random()  # noqa: S311 - what the guest asked for
+    public = [name for name in dir(random.Random) if not name.startswith("_") and hasattr(random, name)]
+    return {name: getattr(generator, name) for name in public}
+
+
+# -- statistics
 
 
 class _Random:

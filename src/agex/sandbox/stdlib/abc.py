@@ -1,0 +1,35 @@
+"""``abc`` for guest code: its decorators mark functions of the guest only."""
+
+from __future__ import annotations
+
+import abc
+from typing import Any
+
+from agex.sandbox.classes import stand_ins as instead
+from agex.sandbox.stdlib.decorators import writing
+
+__all__ = ["ABC"]
+
+abstractmethod = writing(abc.abstractmethod)
+
+
+class _abstractclassmethod(classmethod):  # type: ignore[type-arg]  # noqa: N801 - it stands for abc's
+    """``abc.abstractclassmethod``, of a function of the guest's."""
+
+    def __init__(self, function: Any, /) -> None:
+        super().__init__(abstractmethod(function))
+
+
+class _abstractstaticmethod(staticmethod):  # type: ignore[type-arg]  # noqa: N801 - it stands for abc's
+    """``abc.abstractstaticmethod``, of a function of the guest's."""
+
+    def __init__(self, function: Any, /) -> None:
+        super().__init__(abstractmethod(function))
+
+
+ABC = {
+    "abstractclassmethod": instead.stands_for(abc.abstractclassmethod, _abstractclassmethod),
+    "abstractmethod": abstractmethod,
+    "abstractstaticmethod": instead.stands_for(abc.abstractstaticmethod, _abstractstaticmethod),
+}
+"""The members of ``abc`` that are guarded."""
