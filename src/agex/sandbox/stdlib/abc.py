@@ -1,4 +1,4 @@
-"""``abc`` for guest code: its decorators mark functions of the guest only."""
+"""``abc`` for guest code: its decorators mark guest functions only."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ abstractmethod = writing(abc.abstractmethod)
 
 
 class _abstractclassmethod(classmethod):  # type: ignore[type-arg]  # noqa: N801 - it stands for abc's
-    """``abc.abstractclassmethod``, of a function of the guest's."""
+    """``abc.abstractclassmethod`` of a guest function."""
 
     def __init__(self, function: Any, /) -> None:
         super().__init__(abstractmethod(function))
 
 
 class _abstractstaticmethod(staticmethod):  # type: ignore[type-arg]  # noqa: N801 - it stands for abc's
-    """``abc.abstractstaticmethod``, of a function of the guest's."""
+    """``abc.abstractstaticmethod`` of a guest function."""
 
     def __init__(self, function: Any, /) -> None:
         super().__init__(abstractmethod(function))

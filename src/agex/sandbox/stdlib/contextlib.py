@@ -1,7 +1,7 @@
 """``contextlib`` for guest code: its decorators, and the redirection of output.
 
-The decorators wrap guest functions only. Output is redirected for one run: the redirection ends with the run, also
-where the ``with`` statement was never left.
+The decorators wrap guest functions only. A redirection ends with its run, even if the ``with`` statement was
+never left.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class redirect_stdout:  # noqa: N801 - its name in contextlib
 
     def __enter__(self) -> Any:
         target = self._new_target
-        if type(target) is not io.StringIO:  # host code prints there, too, and calls its write()
+        if type(target) is not io.StringIO:  # host code prints there as well, and would call its write()
             raise SandboxTypeError(
                 "output is redirected to an io.StringIO(); print(..., file=...) takes others"
             )
@@ -45,7 +45,7 @@ class redirect_stdout:  # noqa: N801 - its name in contextlib
 
     def __exit__(self, *error: object) -> None:
         output: Any = CAPTURE.get()
-        while type(output) is Redirected:  # none is left where the run that entered is over
+        while type(output) is Redirected:  # there is none once the run that entered is over
             if output.target is self._new_target and output.stream == _stream_of(self):
                 CAPTURE.set(output.below)
                 return

@@ -1,7 +1,7 @@
 """Fields and annotations of a guest class, made exact before the real ``dataclass`` reads them.
 
-The real one writes source code with the names of the fields in it. Everything that it takes a name from is
-checked here: the annotations, each ``Field``, the fields of the bases, and the metaclass.
+The real one writes source code with the names of the fields in it. Every source of a name is checked here:
+the annotations, each ``Field``, the fields of the bases, and the metaclass.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _FLAGS = ("init", "repr", "compare")
 
 
 class Preparation:
-    """A class as the real ``dataclass`` may have it: exact annotations, exact fields, nothing that runs."""
+    """Prepares a class for the real ``dataclass``: exact annotations and fields, nothing that runs code."""
 
     def __init__(self, guards: Guards, cls: type) -> None:
         self._guards = guards
@@ -44,7 +44,7 @@ class Preparation:
         self._before: dict[str, Any] = {}
         self.is_documented = bool(namespace_of(cls).get("__doc__"))
         self.texts: dict[str, tuple[str, Any]] = {}
-        """The texts in annotations, and what stands for each, by the names of fields."""
+        """The text annotations of fields and their replacements, by the names of the fields."""
         names = _annotations(cls)
         _check_names(guards, cls, names)
         _check_metaclass(guards, type(cls), names)
@@ -68,7 +68,7 @@ class Preparation:
         type.__setattr__(self._cls, name, value)
 
     def undo(self, made: type) -> None:
-        """Give the class back what it had, less the fields that were taken out of it."""
+        """Restore the attributes of the class, except the fields that ``dataclass`` removed from it."""
         for name, value in self._before.items():
             was_field = type(value) is dataclasses.Field
             for class_ in {id(each): each for each in (self._cls, made)}.values():
@@ -81,7 +81,7 @@ class Preparation:
                     type.__delattr__(class_, name)
 
     def _field(self, name: str) -> dataclasses.Field[Any] | None:
-        """Give the field that stands for a default value; None where the real one may read that itself."""
+        """Return a field for a default value; None if the real ``dataclass`` may read the default itself."""
         found = _raw(self._cls, name)
         if found is _NOTHING or type(found) is types.MemberDescriptorType:
             return None
@@ -94,7 +94,7 @@ class Preparation:
             value = self._guards.getattr(self._cls, name)
         except SandboxError:
             raise
-        except AttributeError:  # a descriptor that only objects may ask
+        except AttributeError:  # a descriptor that works on instances only
             value = dataclasses.MISSING
         if _is_plain(found) and _is_plain(value):
             return None
@@ -103,7 +103,7 @@ class Preparation:
 
 
 def _abstract(cls: type) -> dict[str, bool]:
-    """Tell which members that run something when they are read are abstract: the real one asks for that."""
+    """Return whether each inherited abstract member that runs code when read is still abstract."""
     found: dict[str, bool] = {}
     for base in mro_of(cls)[1:]:
         for name in namespace_of(base).get("__abstractmethods__", ()):
@@ -117,14 +117,14 @@ _STILL_ABSTRACT: Any = abc.abstractmethod(lambda: None)
 
 
 class _Annotations(dict[str, Any]):
-    """Annotations that stay what they are while fields are made of them."""
+    """Annotations that do not change while fields are made of them."""
 
     def items(self) -> Any:
         return list(super().items())
 
 
 def _is_plain(value: object) -> bool:
-    """Tell whether looking at a value runs nothing."""
+    """Return whether reading a value from a class runs no code."""
     return hostclass.is_static(type(value)) and type(value) is not classmethod
 
 
@@ -142,10 +142,10 @@ _FIRST_NAME = re.compile(r"\s*(?:(\w+)\s*\.)?\s*(\w+)")
 
 
 def _kind(cls: type, text: str) -> Any:
-    """Give what stands for a text in an annotation: what it makes of a field, if that is no plain one.
+    """Return the replacement of a text annotation: the special kind of field that it names, or a plain text.
 
-    The real ``dataclass`` looks for the names in a module of the host that is called as the guest's is, and
-    fails where there is none. In a text that begins as no name does it looks for nothing.
+    The real ``dataclass`` would look the names up in a host module with the name of the guest's module, and
+    fail if there is none. It looks nothing up for a text that does not begin with a name.
     """
     found = _FIRST_NAME.match(text)
     statement = origins.statement_of(cls)
@@ -157,7 +157,7 @@ def _kind(cls: type, text: str) -> Any:
 
 
 def restore_texts(made: type, preparation: Preparation) -> None:
-    """Give fields the texts that they were said with, and the class a text of its own that has those."""
+    """Restore the text annotations in the fields, in ``__init__`` and in the generated docstring."""
     for name, (text, kind) in preparation.texts.items():
         doc: Any = namespace_of(made).get("__doc__")
         for before in "( " if type(doc) is str and not preparation.is_documented else "":
@@ -173,7 +173,7 @@ def restore_texts(made: type, preparation: Preparation) -> None:
 
 
 def _raw(cls: type, name: str) -> Any:
-    """Give what is bound to a name in a class or its bases, unasked."""
+    """Return the raw value of a name in a class or its bases; `_NOTHING` if there is none."""
     for base in mro_of(cls):
         found = namespace_of(base).get(name, _NOTHING)
         if found is not _NOTHING:
@@ -187,7 +187,7 @@ def _raw(cls: type, name: str) -> Any:
 def _check_names(guards: Guards, cls: type, names: Iterable[Any]) -> None:
     for name in names:
         _check_name(name)
-        if not guards.classes.is_pure(cls):  # what is generated reads the field of every object, unasked
+        if not guards.classes.is_pure(cls):  # generated methods read the field of every object, unguarded
             guards.readable(cls, name)
             if name in guards.classes.host_names(cls) or guards.policy.denies(cls, name):
                 raise SandboxAttributeError(
@@ -196,13 +196,13 @@ def _check_names(guards: Guards, cls: type, names: Iterable[Any]) -> None:
 
 
 def _check_name(name: Any) -> None:
-    """Refuse what is no name: it would become source code. Or a name that reads what no guest may."""
+    """Refuse a field name that is no identifier, as it becomes source code, or that guests may not read."""
     if type(name) is not str or not is_bindable(name) or ledger.is_denied(name):
         raise SandboxTypeError(f"field names must be identifiers, got {name!r}")
 
 
 def _check_metaclass(guards: Guards, metaclass: type, names: Iterable[str]) -> None:
-    """Refuse a metaclass that answers for the class what the real ``dataclass`` asks of it."""
+    """Refuse a metaclass that would answer for the class when the real ``dataclass`` reads it."""
     for part in mro_of(metaclass):
         if not guards.classes.is_guest(part):
             continue
@@ -220,7 +220,7 @@ def _check_metaclass(guards: Guards, metaclass: type, names: Iterable[str]) -> N
 
 
 def _check_fields(guards: Guards, cls: type, base: type) -> None:
-    """See to it that the fields a base brings are what ``dataclass`` made."""
+    """Refuse fields of a base that ``dataclass`` did not make, or that guest code may not read."""
     namespace = namespace_of(base)
     found = namespace.get(FIELDS)
     if found is None:
@@ -242,7 +242,7 @@ def _check_fields(guards: Guards, cls: type, base: type) -> None:
 
 
 def _check_post_init(guards: Guards, cls: type) -> None:
-    """Refuse a ``__post_init__`` that is found by running something."""
+    """Refuse a ``__post_init__`` whose lookup runs code."""
     found = _raw(cls, "__post_init__")
     if found is _NOTHING or is_one_of(type(found), (types.FunctionType, staticmethod)):
         return
@@ -255,7 +255,7 @@ _ASKED = (
     "__getattribute__", "__getattr__", "__setattr__", "__delattr__", "__dict__", "__mro__", "__bases__",
     "__annotate__", "__class__", "__post_init__", "__match_args__", FIELDS, "__dataclass_params__",
 )  # fmt: skip
-"""What a metaclass may not define: a class is asked for these while its fields are found."""
+"""Names that a metaclass may not define: the real ``dataclass`` reads them while it finds the fields."""
 _SAID = ("__name__", "__qualname__", "__module__", "__doc__")
 _PARAMS: type = type(dataclasses.dataclass(type("_", (), {})).__dataclass_params__)  # type: ignore[attr-defined]
 _NOTHING = object()
@@ -265,17 +265,17 @@ _NOTHING = object()
 
 
 def make_exact(field: Any) -> None:
-    """Give a field truths where truths are asked of it, and metadata of its own."""
+    """Make the flags of a field exact booleans, and its metadata its own."""
     for name in _FLAGS:
         setattr(field, name, bool(getattr(field, name)))
     field.hash = None if field.hash is None else bool(field.hash)
     field.kw_only = field.kw_only if field.kw_only is dataclasses.MISSING else bool(field.kw_only)
-    if field.metadata is _NO_METADATA:  # which is shared by all dataclasses there are
+    if field.metadata is _NO_METADATA:  # all dataclasses of the process share it
         field.metadata = types.MappingProxyType({})
 
 
 def shown_field(field: dataclasses.Field[Any]) -> dataclasses.Field[Any]:
-    """Give a copy of a field of the host as the guest may hold it."""
+    """Return a copy of a host class's field that guest code may hold."""
     made: Any = dataclasses.Field.__new__(dataclasses.Field)
     for slot in dataclasses.Field.__slots__:
         value = getattr(field, slot)
@@ -288,7 +288,7 @@ _NO_METADATA = dataclasses.field().metadata
 
 
 def field_table(class_: type) -> dict[str, dataclasses.Field[Any]]:
-    """Give the fields of a class of the guest's, which may have another table than `dataclass` made."""
+    """Return the table of fields of a guest class; raise if it is not one that ``dataclass`` made."""
     table = _raw(class_, FIELDS)
     if not members.are_fields(table):
         raise SandboxTypeError(f"class {class_.__name__} needs the fields that @dataclass gives it")

@@ -1,12 +1,12 @@
-"""``dataclasses``, whose field names are names and whose fields are the guest's own.
+"""``dataclasses`` for guest code: field names are exact identifiers, and fields belong to the guest.
 
-``dataclass()`` writes source code with the names of the fields in it and runs that with the
-interpreter's builtins. So everything that it reads a name from is made exact first - the
-annotations, each ``Field``, those of the bases - and nothing of the guest's may run while
-it works: not a metaclass that answers for the class, not a descriptor, not a ``__bool__``.
+``dataclass()`` writes source code with the names of the fields in it and runs it with the interpreter's
+builtins. So everything that it reads a name from is made exact first: the annotations, each ``Field``, the
+fields of the bases. No guest code may run while it works: no metaclass that answers for the class, no
+descriptor, no ``__bool__``.
 
-A ``Field`` of a class of the host is given as a copy, and none has the empty metadata that
-all dataclasses of a process share: whatever it is compared with gets to see the dict.
+A ``Field`` of a host class is handed out as a copy. None holds the empty metadata that all dataclasses of a
+process share: an object that it is compared with would see that dict.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ __all__ = ["DATACLASSES", "replace"]
 
 
 def dataclass(cls: Any = None, /, **options: Any) -> Any:
-    """Do what ``dataclasses.dataclass`` does, to a class of the guest only."""
+    """Do what ``dataclasses.dataclass`` does, to guest classes only."""
     if cls is None:
         return functools.partial(dataclass, **options)
     guards = asking()
@@ -68,11 +68,11 @@ def dataclass(cls: Any = None, /, **options: Any) -> Any:
 
 
 def _made(guards: Guards, cls: type, options: dict[str, bool]) -> type:
-    """Have the real one at work, while no collection runs code of the guest's, which may change the class."""
+    """Apply the real ``dataclass``. Callers hold off the collector: a finalizer could change the class."""
 
     def note(again: type) -> None:  # slots=True builds the class anew
         guards.classes.succeed(cls, again)
-        _keep_to_its_objects(guards, cls)  # which code of the guest's comes to see as well
+        _keep_to_its_objects(guards, cls)  # guest code comes to see it as well
         _keep_to_its_objects(guards, again)
 
     preparation = Preparation(guards, cls)
@@ -93,9 +93,9 @@ def _made(guards: Guards, cls: type, options: dict[str, bool]) -> type:
 def make_dataclass(
     cls_name: Any, fields: Iterable[Any], *, bases: Any = (), namespace: Any = None, **options: Any
 ) -> Any:
-    """Do what ``dataclasses.make_dataclass`` does: the class is one that the guest makes by ``type()``.
+    """Do what ``dataclasses.make_dataclass`` does; the class is made by the guest's ``type()``.
 
-    Its module is the guest's in all versions, as CPython has it since 3.12.
+    Its module is the guest's in all versions, as in CPython since 3.12.
     """
     annotations: dict[Any, Any] = {}
     defaults: dict[Any, Any] = {}
@@ -131,11 +131,11 @@ _GENERATED = (
     "__repr__", "__eq__", "__lt__", "__le__", "__gt__", "__ge__", "__hash__", "__getstate__", "__setstate__",
     "__replace__",
 )  # fmt: skip
-"""The methods that read or write fields, of whatever they are given; ``__init__`` has a door."""
+"""The generated methods that read or write fields of any object; ``__init__`` has an attribute door."""
 
 
 def _keep_to_its_objects(guards: Guards, made: type) -> None:
-    """Let generated methods take objects of their class only: the code in them is not guarded."""
+    """Restrict generated methods to objects of their class, because the code in them is not guarded."""
     for name in _GENERATED:
         method = namespace_of(made).get(name)
         is_generated = type(method) is types.FunctionType and method.__globals__ is not globals()
@@ -144,7 +144,7 @@ def _keep_to_its_objects(guards: Guards, made: type) -> None:
 
 
 def _take_off_generated(class_: type, before: Mapping[str, Any]) -> None:
-    """Take off a class the methods that it did not have before: nothing may hold them to its objects."""
+    """Remove the methods that a class did not have before: nothing restricts them to its objects."""
     for name in _GENERATED:
         method = namespace_of(class_).get(name)
         if type(method) is types.FunctionType and method is not before.get(name):
@@ -152,7 +152,7 @@ def _take_off_generated(class_: type, before: Mapping[str, Any]) -> None:
 
 
 def _own_only(class_: type, method: Any, call: Any) -> Any:
-    """Give *call* under the name of *method*, for objects of *class_*."""
+    """Return *call* under the name of *method*, restricted to objects of *class_*."""
     is_below = functools.partial(type.__subclasscheck__, class_)  # which asks no metaclass
 
     def check(self: Any) -> None:
@@ -165,7 +165,7 @@ def _own_only(class_: type, method: Any, call: Any) -> Any:
         check(self)
         return call(self, **changes)
 
-    # What sorting and dictionaries call often is as quick as it can be.
+    # Sorting and dictionaries call these often, so they are as quick as possible.
 
     def one(self: Any, /) -> Any:
         if type(self) is not class_:
@@ -187,7 +187,7 @@ def _own_only(class_: type, method: Any, call: Any) -> Any:
         def behind(self: Any) -> Any:
             return own(self)
 
-        # By this name pprint tells that the text of a class is the one of @dataclass.
+        # By this name pprint recognises the __repr__ of @dataclass.
         behind.__name__, behind.__qualname__ = method.__name__, method.__wrapped__.__qualname__
         own.__wrapped__ = behind
     return own
@@ -214,7 +214,7 @@ def _replace(self: Any, /, **changes: Any) -> Any:
 
 
 _OVER_ALL_FIELDS = {"__getstate__": _getstate, "__setstate__": _setstate, "__replace__": _replace}
-"""The generated methods that ask an object what fields it has."""
+"""The generated methods that ask an object for its fields."""
 
 
 # -- fields
@@ -226,7 +226,7 @@ def field(*, metadata: Any = None, **options: Any) -> Any:
 
 
 def fields(class_or_instance: Any) -> tuple[Any, ...]:
-    """Do what ``dataclasses.fields`` does; of a class of the host, copies of the fields that may be read."""
+    """Do what ``dataclasses.fields`` does; for a host class, return copies of the fields that may be read."""
     found = dataclasses.fields(class_or_instance)
     guards = asking()
     is_class = issubclass(type(class_or_instance), type)
@@ -246,7 +246,7 @@ def _may_read(guards: Guards, owner: type, name: str) -> bool:
 
 
 Field = instead.closed(dataclasses.Field)
-"""``dataclasses.Field`` to look at: a field is made by ``field()``."""
+"""``dataclasses.Field`` without a constructor: a field is made by ``field()``."""
 
 
 # -- objects
@@ -263,13 +263,13 @@ def replace(obj: Any, /, **changes: Any) -> Any:
             f"{class_.__name__} cannot be constructed here; use the instances you were given"
         )
     read: Any = obj
-    if guards.classes.is_guest(class_):  # its __init__ is the guest's, and maybe what it has for fields
+    if guards.classes.is_guest(class_):  # its __init__, and maybe its table of fields, are guest code
         read = _read_guarded(guards, obj, class_)
     return dataclasses.replace(read, **changes)
 
 
 def _read_guarded(guards: Guards, obj: Any, class_: type) -> Any:
-    """Give what the real ``replace`` reads an object of a guest's class from."""
+    """Return an object from which the real ``replace`` reads the fields of a guest object, guarded."""
     table = field_table(class_)
     known = {FIELDS: table, "__class__": class_}
 
@@ -312,7 +312,7 @@ def _unpacked(obj: Any, make: Callable[[Iterable[tuple[str, Any]]], Any]) -> Any
         return type(obj)(obj.default_factory, items)
     if isinstance(obj, dict):
         return type(obj)((_unpacked(key, make), _unpacked(value, make)) for key, value in obj.items())
-    return copy.deepcopy(obj, Memo({}))  # type: ignore[arg-type]  # all that a memo is asked for
+    return copy.deepcopy(obj, Memo({}))  # type: ignore[arg-type]  # it has all methods that deepcopy calls
 
 
 DATACLASSES: dict[str, Any] = {

@@ -15,7 +15,7 @@ __all__ = ["bare", "writing"]
 
 
 def writing(decorator: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Give a decorator that writes to its argument for functions and classes of the guest only."""
+    """Return a decorator that writes to guest functions and classes only."""
 
     def decorate(subject: Any) -> Any:
         guards = asking()
@@ -35,7 +35,7 @@ def writing(decorator: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def bare(func: Any) -> Any:
-    """Give what a decorator may wrap: it copies the namespace of that, where no rule of a class holds."""
+    """Return a function without its namespace, which decorators copy past all rules of its class."""
     guards = asking()
     if issubclass(type(func), _BARE) or not callable(func) or guards is None or guards.is_own(func):
         return func

@@ -1,7 +1,6 @@
-"""The decorators of the standard library that write to what they are given, or read its annotations.
+"""``functools`` for guest code: decorators read and write as guest code may.
 
-They do what the real ones do, reading and writing as guest code may: onto functions and
-classes of the guest. An annotation that is text is evaluated as guest code.
+They write to guest functions and classes only. An annotation that is text is evaluated as guest code.
 """
 
 from __future__ import annotations
@@ -38,15 +37,15 @@ def update_wrapper(
     assigned: Iterable[str] = functools.WRAPPER_ASSIGNMENTS,
     updated: Iterable[str] = functools.WRAPPER_UPDATES,
 ) -> Any:
-    """Do what ``functools.update_wrapper`` does, onto functions and objects of the guest only."""
+    """Do what ``functools.update_wrapper`` does, onto guest functions and objects only."""
     guards = asking()
     if guards is None or not (guards.is_guest_function(wrapper) or guards.is_own(wrapper)):
         raise SandboxTypeError(
             "update_wrapper() and wraps() write to what they are given; use them on a function of your own"
         )
-    names = tuple(map(exact_name, assigned))  # a str of the guest may lie about what it starts with
+    names = tuple(map(exact_name, assigned))  # a guest subclass of str may lie about its prefix
     for name in names:
-        # Python 3.14 names what would evaluate the annotations; here they are there already, and copied.
+        # Python 3.14 names the function that evaluates the annotations; here their values are copied instead.
         is_late = name == "__annotate__"
         read = "__annotations__" if is_late else name
         try:
@@ -64,7 +63,7 @@ def update_wrapper(
 
 
 def _attributes(guards: Guards, wrapped: Any) -> Mapping[str, Any]:
-    """Give what ``vars(wrapped)`` holds, of an object of the host only what is public."""
+    """Return the content of ``vars(wrapped)``; for a host object, only its public part."""
     if guards.is_own(wrapped) or guards.is_guest_function(wrapped):
         found = guards.vars(wrapped) if hasattr(wrapped, "__dict__") else {}
         return {name: found[name] for name in found if is_bindable(name)}
@@ -77,7 +76,7 @@ def wraps(
     assigned: Iterable[str] = functools.WRAPPER_ASSIGNMENTS,
     updated: Iterable[str] = functools.WRAPPER_UPDATES,
 ) -> Callable[..., Any]:
-    """Do what ``functools.wraps`` does, onto functions and objects of the guest only."""
+    """Do what ``functools.wraps`` does, onto guest functions and objects only."""
     return functools.partial(update_wrapper, wrapped=wrapped, assigned=assigned, updated=updated)
 
 
@@ -103,12 +102,12 @@ def singledispatch(func: Any) -> Any:
 
 
 def _guarded(dispatcher: Any) -> Any:
-    """Let a dispatcher read the annotations of what it is given as guest code may."""
+    """Make a dispatcher read annotations as guest code may."""
     real = dispatcher.register
 
     def register(cls: Any, func: Any = None) -> Any:
         if func is not None:
-            return real(cls, func)  # raises where cls is no class, and evaluates nothing
+            return real(cls, func)  # raises if cls is no class, and evaluates nothing
         if _is_dispatchable(cls):
             return lambda func: register(cls, func)
         return real(_first_annotation(cls), cls)
@@ -144,12 +143,12 @@ def _init(self: Any, func: Any) -> None:
     kind: Any = type(func)
     method = kind(bare(func.__func__)) if kind in {classmethod, staticmethod} else bare(func)
     state = vars(functools.singledispatchmethod(method))
-    # Not by setattr: the dispatcher as it was is nothing that a subclass may see.
+    # Not by setattr: a subclass must not see the unguarded dispatcher.
     vars(self).update(state, dispatcher=_guarded(state["dispatcher"]), func=method)
 
 
 class _Dispatching:
-    """What a dispatching method is asked for, which gives functions only."""
+    """The interface of a dispatching method, which returns functions only."""
 
     _method_cache = None  # in Python 3.13.0
 
@@ -163,7 +162,7 @@ class _Dispatching:
 
 
 def _bindable(func: Any) -> Any:
-    """Refuse what reads where it is bound: a property of the host's would read, or write to, any object."""
+    """Refuse a descriptor that reads when it is bound: a host property would read or write any object."""
     behind = func
     while issubclass(type(behind), (classmethod, staticmethod)):
         behind = _BEHIND[issubclass(type(behind), classmethod)](behind)
@@ -173,7 +172,7 @@ def _bindable(func: Any) -> Any:
 
 
 def _as_bound(method: types.MethodType) -> Any:
-    """Give a method of the host's as what stays with its object: it does so itself since Python 3.13."""
+    """Return a host method as a function that stays bound to its object, as since Python 3.13."""
     guards = asking()
     if guards is not None and guards.is_guest_function(method.__func__):
         return method
@@ -199,7 +198,7 @@ _READERS = (
 def _get(self: Any, obj: Any, cls: Any = None) -> Any:
     method = _real_get(_Dispatching(self), obj, cls)
     if type(method) is types.FunctionType:
-        for name in vars(method).keys() - _OF_METHOD:  # of what a subclass has for the function
+        for name in vars(method).keys() - _OF_METHOD:  # of attributes that a subclass has for the function
             del vars(method)[name]  # not by delattr: a class method has its __name__ there, too
     return method
 
@@ -208,8 +207,8 @@ _real_get: Any = functools.singledispatchmethod.__get__
 _OF_METHOD = {"__isabstractmethod__", "__wrapped__", "register"}
 
 
-# Made of the functions of the real one, not derived from it: with a base's ``__init__`` a subclass of the
-# guest's would have the real dispatcher, which evaluates annotations unguarded.
+# Made of the functions of the real class, not derived from it: through a base's ``__init__`` a guest subclass
+# would reach the real dispatcher, which evaluates annotations unguarded.
 singledispatchmethod = instead.stands_for(
     functools.singledispatchmethod,
     type(
@@ -230,13 +229,13 @@ singledispatchmethod = instead.stands_for(
 
 
 def _init_partial(self: Any, func: Any, /, *args: Any, **keywords: Any) -> None:
-    if isinstance(func, partialmethod):  # the real one takes only its own apart
+    if isinstance(func, partialmethod):  # the real one unpacks only its own class
         func = functools.partialmethod(func.func, *func.args, **func.keywords)
     vars(self).update(vars(functools.partialmethod(func, *args, **keywords)))
 
 
 def _get_partial(self: Any, obj: Any, cls: Any = None) -> Any:
-    # Of what was looked at: a class over this one may give another function each time.
+    # Of the checked function: a subclass may return another one each time.
     return functools.partialmethod(_bindable(self.func), *self.args, **self.keywords).__get__(obj, cls)
 
 
@@ -256,17 +255,17 @@ partialmethod: Any = instead.stands_for(
         },
     ),
 )
-"""``functools.partialmethod``, of functions."""
+"""``functools.partialmethod``, of functions only."""
 
 
 # -- cached_property
 
 
 class CachedProperty:
-    """A method that runs once for an object and whose value is kept there.
+    """A method that runs once for an object and keeps its value there.
 
-    It reads and writes only objects of its own class. The real ``functools.cached_property`` reads and writes the
-    namespace of any object that its ``__get__`` is given, under the name that it was last told. Called by hand, it
+    It reads and writes only objects of its own class. The real ``functools.cached_property`` reads and writes
+    the namespace of any object passed to its ``__get__``, under the name it was last told. Called by hand, it
     would read a private attribute of a host object, or plant a method there.
 
     Args:
@@ -293,7 +292,7 @@ class CachedProperty:
         return self._name
 
     def __set_name__(self, owner: type, name: str) -> None:
-        """Take the name that the class statement bound it to."""
+        """Store the name that the class statement bound it to."""
         if self._name is None:
             self._name = name
         elif name != self._name:
@@ -303,10 +302,10 @@ class CachedProperty:
             )
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        """Give the value, from the object where it is known."""
+        """Return the value, from the object if it is kept there."""
         if instance is None:
             return self
-        name: Any = _NAME(self)  # once, and not of a subclass, which could give another name each time
+        name: Any = _NAME(self)  # read once, past a subclass that could return another name each time
         if name is None:
             raise TypeError("Cannot use cached_property instance without calling __set_name__ on it.")
         if type(name) is not str or not self._belongs_to(instance, name):
@@ -332,7 +331,7 @@ class CachedProperty:
         return value
 
     def _belongs_to(self, instance: Any, name: str) -> bool:
-        """Tell whether reading *name* of *instance* comes here, or its class is the guest's."""
+        """Return whether reading *name* of *instance* leads here, or the class is pure guest code."""
         guards = asking()
         for base in mro_of(type(instance)):
             found = namespace_of(base).get(name, _UNCACHED)

@@ -63,7 +63,7 @@ class _methodcaller:  # noqa: N801 - it stands for operator.methodcaller
 
 
 def _operator_dunders() -> dict[str, Any]:
-    """Give the functions of ``operator`` under their other names; the module itself would answer else."""
+    """Return the functions of ``operator`` by their dunder names; a module has others of these names."""
     return {name: value for name, value in vars(operator).items() if name in ledger.OPERATORS}
 
 

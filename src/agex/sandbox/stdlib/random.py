@@ -1,6 +1,6 @@
 """``random`` and ``statistics`` for guest code: samples are drawn from a generator of the session.
 
-The functions of the real ``random`` draw from one generator of the process, from which the host draws as well.
+The functions of the real ``random`` share one generator of the process with the host.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["random_members", "statistics_members"]
 
 
 def random_members() -> dict[str, Any]:
-    """Give the functions of ``random`` over a generator of their own: the host draws from the other."""
+    """Return the functions of ``random`` over a new generator of the session."""
     import random
 
     methods.hold(random.Random, "setstate")
@@ -30,7 +30,7 @@ def random_members() -> dict[str, Any]:
 
 
 class _Random:
-    """Answers for the module ``random`` in the functions of ``statistics``."""
+    """Stands in for the module ``random`` in the functions of ``statistics``."""
 
     def __getattr__(self, name: str) -> Any:
         import random
@@ -43,7 +43,7 @@ class _Random:
 
 @functools.cache
 def statistics_members() -> dict[str, Any]:
-    """Give what guests get in place of members of ``statistics``."""
+    """Return the members of ``statistics`` that guest code gets."""
     import statistics
 
     names = {**vars(statistics), "random": _Random()}
@@ -57,7 +57,7 @@ def statistics_members() -> dict[str, Any]:
 
 
 def _over(value: Any, names: dict[str, Any]) -> Any:
-    """Give a function of a class's body, in whatever it is wrapped, over other global names."""
+    """Return a function of a class body, however it is wrapped, over other global names."""
     if isinstance(value, property):
         get, put, delete = (_over(part, names) for part in (value.fget, value.fset, value.fdel))
         return property(get, put, delete, value.__doc__)

@@ -1,9 +1,9 @@
-"""Modules of the standard library that are guests' code themselves, and run for each session.
+"""Modules of the standard library that are compiled as guest code, and run for each session.
 
-The loggers, handlers and levels of ``logging`` are the process's: the host's own code logs through them.
-Those of a guest are in a module that is compiled as its programs are, and can do what these can and nothing
-else. So are the collections of ``weakref``: whoever drops an item has the real ones called. The text of
-``xml.etree`` is the interpreter's own (see `agex.sandbox.stdlib.xml_etree`).
+The loggers, handlers and levels of ``logging`` belong to the process, and the host logs through them. The
+guest's ``logging`` is compiled like its programs, and can do no more than these. The same holds for the
+collections of ``weakref``: dropping an item would call the real ones. The source of ``xml.etree`` is the
+interpreter's own, see `agex.sandbox.stdlib.xml_etree`.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ if TYPE_CHECKING:
 __all__ = ["WRITTEN", "WrittenGrant"]
 
 WRITTEN = ("logging", "weakref", *markup.MODULES)
-"""Modules of which guests get others of that name: two are written anew, in files beside this one."""
+"""Modules with a source of their own here; two of them are files beside this one."""
 
 
 class WrittenGrant(ModuleGrant):
-    """A module whose text is compiled as guests' programs are."""
+    """A module whose source is compiled as guest programs are."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name, recursive=False)
         self._shown = f"<{name}>"
 
     def copy(self) -> types.ModuleType:
-        """Give nothing of the real one."""
+        """Return an empty module: nothing of the real one is granted."""
         return blank(self.module_name)
 
     def run(self, guards: Guards) -> types.ModuleType:
-        """Give the module of one session."""
+        """Run the source for one session, and return its module."""
         made = blank(self.module_name)
         name = self.module_name
         text = _TEXTS.get(name) or markup.text_of(name)
@@ -57,19 +57,19 @@ class WrittenGrant(ModuleGrant):
         return made
 
 
-# Read at once: a worker behind the walls of the kernel reads its installation and nothing else.
+# Read at import: a worker that the kernel confines can open nothing but its installation later.
 _HERE = Path(__file__).parent
 _TEXTS = {name: (_HERE / f"source_{name}.txt").read_text("utf-8") for name in ("logging", "weakref")}
 
 
 def handled_error() -> Exception | None:
-    """Give the error that a guest's ``except Exception as error`` has caught."""
+    """Return the error that guest code has caught by ``except Exception as error``."""
     error = handled()
     return error if isinstance(error, Exception) else None
 
 
 def calling_place(level: int) -> tuple[str, int, str]:
-    """Say where the guest's code is that called what calls this: file, line and function, some calls up."""
+    """Return file, line and function of the guest code that is *level* callers above the calling module."""
     guards = asking()
     frames = list(itertools.islice(frames_of(guards), _MOST)) if guards else []
     here = frames[0].f_code.co_filename if frames else ""
@@ -87,4 +87,4 @@ _HELPERS: dict[str, dict[str, Any]] = {
     "xml.etree.ElementTree": markup.HELPERS,
 }
 for _helper in _HELPERS["logging"].values():
-    _helper.__module__ = "logging"  # where kept code finds them again
+    _helper.__module__ = "logging"  # stored code finds them under this name

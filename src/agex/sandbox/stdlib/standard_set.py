@@ -1,9 +1,9 @@
-"""The standard set: what of the standard library guest code may import unasked.
+"""The standard set: the modules that guest code may import without a registration.
 
-One line a module, with the members that are left out or replaced, and why. What is not
-listed is not importable until the host registers it. A module belongs here when nothing
-in it reads or writes files, sockets, processes or the interpreter, and nothing takes an
-attribute's name as a string; members that do are named and dropped or replaced.
+One line a module, with the members that are left out or replaced, and why. A module that is not listed is not
+importable until the host registers it. A module belongs here if nothing in it reads or writes files, sockets,
+processes or the interpreter, and nothing takes the name of an attribute as a string. Single members that do
+are named, and dropped or replaced.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _WITHOUT: dict[str, tuple[str, ...]] = {
         "different_locale",
         "sys",
         "locale",
-        "c",  # the one that the module's functions use
+        "c",  # the module's functions use it
         "LocaleTextCalendar",
         "LocaleHTMLCalendar",  # set the locale of the process
     ),
@@ -67,20 +67,20 @@ _WITHOUT: dict[str, tuple[str, ...]] = {
     "enum": ("pickle_by_enum_name", "pickle_by_global_name", "global_enum", "global_enum_repr"),
     "fractions": ("sys",),
     "json": ("load", "dump", "detect_encoding"),
-    "random": ("SystemRandom", "main"),  # the command line of the host
+    "random": ("SystemRandom", "main"),  # the command line of the process
     "re": ("purge", "template"),
     "time": ("clock_settime", "clock_settime_ns", "tzset", "pthread_getcpuclockid"),
     "typing": (
         "ForwardRef",
         "no_type_check_decorator",
         "evaluate_forward_ref",  # evaluate text as code
-        "clear_overloads",  # those of the host
+        "clear_overloads",  # they belong to the host as well
         "io",
-        "re",  # until Python 3.12: namespaces that the host has as well
+        "re",  # until Python 3.12: namespaces shared with the host
     ),
     "uuid": ("getnode", "uuid1", "main"),  # the machine's hardware address
     "zoneinfo": ("reset_tzpath", "TZPATH"),
-    "reprlib": ("aRepr",),  # its limits are the host's
+    "reprlib": ("aRepr",),  # its limits hold for the host as well
 }
 
 _ONLY: dict[str, tuple[str, ...]] = {
@@ -116,7 +116,7 @@ _ONLY: dict[str, tuple[str, ...]] = {
     "types": ("SimpleNamespace", "MappingProxyType", "NoneType", "GenericAlias", "EllipsisType",
               "NotImplementedType", "UnionType", "DynamicClassAttribute", "coroutine", "GeneratorType",
               "CoroutineType", "AsyncGeneratorType",
-              # what type() gives for anybody's
+              # type() leads to these anyway
               "FunctionType", "LambdaType", "MethodType", "BuiltinFunctionType", "BuiltinMethodType",
               "ModuleType", "TracebackType"),
     "queue": ("Empty", "Full", "LifoQueue", "PriorityQueue", "Queue", "ShutDown", "SimpleQueue"),
@@ -146,7 +146,7 @@ _ONLY: dict[str, tuple[str, ...]] = {
 
 @functools.cache
 def grants() -> Mapping[str, ModuleGrant]:
-    """Give the grants of the standard set. Nothing is imported before a guest asks for it."""
+    """Return the grants of the standard set. Nothing is imported before guest code asks for it."""
     replaced = _replacements()
     for module, stand_ins in replaced.items():
         _name_after(module, stand_ins)
@@ -211,14 +211,14 @@ def _replacements() -> dict[str, dict[str, Any]]:
 
 
 def _available_timezones() -> set[str]:
-    """Look among the host's files for time zones: a workspace has none."""
+    """Return the time zones that the installation has: a workspace has no such files."""
     import zoneinfo
 
     return wall.call_as_host(zoneinfo.available_timezones)
 
 
 def _name_after(module: str, members: Mapping[str, Any]) -> None:
-    """Let what stands in for members of *module* show itself as those."""
+    """Name the stand-ins of members of *module* like the real ones."""
     for name, value in members.items():
         if isinstance(value, (types.FunctionType, type)) and value.__module__.startswith("agex."):
             value.__name__ = value.__qualname__ = name
@@ -228,7 +228,7 @@ def _name_after(module: str, members: Mapping[str, Any]) -> None:
 
 
 def _own_implementation() -> dict[str, Any]:
-    """Give ``sys.implementation`` as a copy: it can be written to."""
+    """Return a copy of ``sys.implementation``, because it is writable."""
     return {"implementation": rawmemory.SimpleNamespace(**vars(sys.implementation))}
 
 
@@ -243,11 +243,11 @@ _PER_SESSION: dict[str, Callable[[], Mapping[str, Any]]] = {
     **methods.LATE,
     **plain_values.LATE,
 }
-"""Members that are made for each session, or when their module is first asked for."""
+"""Makes members for each session, or when their module is first imported."""
 
 
 def literal_eval(node_or_string: Any) -> Any:
-    """Do what ``ast.literal_eval`` does with text: nodes are not to be had."""
+    """Do what ``ast.literal_eval`` does with text; guest code has no nodes."""
     if not isinstance(node_or_string, str):
         raise ValueError(f"malformed node or string: {node_or_string!r}")  # noqa: TRY004 - as the real one does
     return ast.literal_eval(str.__str__(node_or_string))

@@ -1,4 +1,8 @@
-"""``struct`` and ``array`` for guest code: binary data whose format stays what it was."""
+"""``struct`` and ``array`` for guest code: exact formats, because both follow them in C.
+
+``struct`` caches formats for the whole process. A subclass of ``Struct`` could begin anew with another format
+while C code writes what the first one says.
+"""
 
 from __future__ import annotations
 
@@ -31,10 +35,7 @@ STRUCT: dict[str, Any] = {
     name: _of_exact_format(getattr(struct, name))
     for name in ("calcsize", "iter_unpack", "pack", "pack_into", "unpack", "unpack_from")
 }
-"""The members of ``struct``, which remember formats.
-
-A class over ``Struct`` could begin anew, with another format, while C code writes what the first one says.
-"""
+"""The members of ``struct``."""
 
 
 def _struct(format: Any) -> Any:  # noqa: A002 - its name there

@@ -1,7 +1,7 @@
-"""``sys.stdout`` and ``sys.stderr`` for guests, and what redirects them.
+"""``sys.stdout`` and ``sys.stderr`` for guest code.
 
-Both are the output of the run, as an agent has one stream to read. The process's own stay as they are, so
-redirecting is a matter of the run: it ends with it, whatever became of the ``with``.
+Both write to the output of the run, because an agent reads one stream. The streams of the process stay as
+they are: a redirection belongs to the run.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["STREAMS", "Redirected", "write_error"]
 
 
 class Redirected:
-    """An output of which one stream goes somewhere else."""
+    """An output with one stream redirected."""
 
     __slots__ = ("below", "stream", "target")
 
@@ -27,7 +27,7 @@ class Redirected:
         self.below = below
 
     def write(self, text: str) -> int:
-        """Take what is printed, as an output does."""
+        """Write text, as an output does."""
         return _write("stdout", self, text)
 
 
@@ -40,12 +40,12 @@ def _write(stream: str, output: Any, text: str) -> int:
 
 
 def write_error(text: str) -> None:
-    """Write to what ``sys.stderr`` is for the guest."""
+    """Write to the guest's ``sys.stderr``."""
     _write("stderr", CAPTURE.get(), text)
 
 
 class TextIOWrapper:
-    """A standard stream of a guest's: it can be written to."""
+    """A standard stream of guest code, which can only be written to."""
 
     __slots__ = ("_stream",)
     __module__ = "_io"  # as guests see it
@@ -71,7 +71,7 @@ class TextIOWrapper:
             self.write(line)
 
     def flush(self) -> None:
-        """Do nothing: what is written is there at once."""
+        """Do nothing: text is written at once."""
 
     def isatty(self) -> bool:
         return False

@@ -1,9 +1,9 @@
-"""Weak references of guests: nothing is called when what they refer to is dropped.
+"""Weak references for guest code, which have no callbacks.
 
-Whoever drops an object calls the callbacks of its references, after the run as well, where no limit is: they
-would be a ``__del__``. So guests make references without one. The collections of ``weakref`` hang callbacks
-on their items that ask the collection, which may be of a class of the guest's: guests get others, which look
-for what is gone when they are asked (see `agex.sandbox.stdlib.source_modules`).
+The callbacks of an object's references are called when it is dropped, also after the run, where no limit
+holds: they would be a ``__del__``. So guest references take none. The real collections of ``weakref`` hang
+callbacks on their items that call the collection, which may be of a guest class. The guest's collections look
+for dropped items when they are used, see `agex.sandbox.stdlib.source_modules`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["REFERENCES"]
 
 
 class _Meta(type):
-    """The metaclass of the class that guests make references of."""
+    """The metaclass of the class by which guest code makes references."""
 
     def __new__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any) -> _Meta:
         if bases:
@@ -54,7 +54,7 @@ class ReferenceType(metaclass=_Meta):
 
 
 instead.stands_for(weakref.ref, ReferenceType)
-# Objects of the host's lead to these, which hang callbacks on whatever they are given.
+# Host objects lead to these classes, which hang callbacks on any object that they are given.
 for _class in (
     weakref.KeyedRef,
     weakref.WeakKeyDictionary,
@@ -66,4 +66,4 @@ for _class in (
     instead.closed(_class)
 
 REFERENCES = {"ReferenceType": ReferenceType, "ref": ReferenceType}
-"""The members of ``weakref`` that its text for guests uses."""
+"""The members of ``weakref`` that its source for guest code uses."""
