@@ -1,15 +1,16 @@
-"""What ``copy`` makes anew: an object of the class of the copied one, and no other.
+"""A check of copies: the copy of an object is of the same class.
 
-A copy is made by ``__new__`` and filled with what ``__getstate__`` says, names and all, and both may be
-the guest's: an object, a class or a function of the host's that ``__new__`` gives would be written to. So
-the functions that do it, of ``copy`` and of ``collections``, are replaced, once a process, by some that look
-at what is made of an object of a guest's, also where it is the host that copies. For others nothing changes.
+``copy`` makes an object by ``__new__`` and fills it by ``__getstate__``, and guest code may define both. A
+host object, class or function returned by ``__new__`` would be written to. So the functions that do it, in
+``copy`` and ``collections``, are replaced once a process. They check each copy of a guest object, also when
+the host copies. For other objects nothing changes.
 
-A bound method says, to ``pickle`` too, that it is read off its object by the name of its function. That may
-be any: ``__globals__``, of a function of the host's. So one of a guest's function is made again of both.
+``copy`` and ``pickle`` take a bound method apart into its object and the name of its function. That name may
+be any, ``__globals__`` for example. So the method of a guest function is rebuilt from the function itself.
 
-Before its class, ``copy`` asks an object itself how it is copied: a ``__deepcopy__`` in the dict of a guest's
-would be given the memo, with what the host's objects hold. So those of guests are asked by their classes.
+``copy`` asks an object how to copy it before it asks the class. A ``__deepcopy__`` in the dict of a guest
+object would get the memo, which holds the content of host objects. So for guest objects only the class is
+asked.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def install() -> None:
     """Put the check in place, once a process."""
     if _copy._reconstruct is not _reconstruct:
         _copy._reconstruct = _reconstruct
-        _copy.getattr = _getattr  # before the builtin, for the functions of that module
+        _copy.getattr = _getattr  # shadows the builtin for the functions of that module
         copyreg.pickle(types.MethodType, _parts)
         for class_ in (collections.UserDict, collections.UserList):
             type.__setattr__(class_, "__copy__", _copying(vars(class_)["__copy__"]))
@@ -62,7 +63,7 @@ def _reconstruct(
 
 
 def _parts(method: types.MethodType) -> tuple[Any, ...]:
-    """Say what a method is made of again: for one of the host's what the interpreter says."""
+    """Return the parts from which a method is rebuilt; for a host method those that the interpreter uses."""
     function: Any = method.__func__
     is_function = type(function) is types.FunctionType
     if origins.session_of(function) is not None if is_function else _is_guests(function):
@@ -71,12 +72,12 @@ def _parts(method: types.MethodType) -> tuple[Any, ...]:
 
 
 def _is_guests(x: Any) -> bool:
-    """Tell whether an object is one of a guest's: what it holds itself may have any name."""
+    """Return whether an object is of a guest class, so that its own attributes may have any name."""
     return rawmemory.is_namespace(x) or origins.is_guest_class(type(x))
 
 
 def _getattr(x: Any, name: str, *default: Any) -> Any:
-    """Do what ``getattr`` does, but for what an object of a guest's holds itself."""
+    """Do what ``getattr`` does, but ignore the own attributes of a guest object."""
     try:
         held = object.__getattribute__(x, "__dict__")
     except AttributeError:  # it has slots
@@ -99,7 +100,7 @@ def _of_class(class_: type, made: Any) -> Any:
 
 
 def _checked_state(class_: type, state: Any) -> Any:
-    """Give the state of an object, in the form in which the names of attributes to set are known."""
+    """Return the state of an object in a form whose attribute names can be checked."""
     spaces = map(namespace_of, mro_of(class_))
     hides = answers.is_guarded(
         next(space["__getattribute__"] for space in spaces if "__getattribute__" in space)
@@ -117,7 +118,7 @@ def _checked_state(class_: type, state: Any) -> Any:
 
 
 def _copying(real: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Give ``__copy__`` of a container: it writes to whatever ``__new__`` gives."""
+    """Return a checked ``__copy__`` for a container: the real one writes to the result of ``__new__``."""
 
     @functools.wraps(real)
     def __copy__(self: Any) -> Any:  # noqa: N807 - it is the one of the class
