@@ -1,9 +1,15 @@
-"""What guest code may do with well-known libraries, as commented data.
+"""Policies of well-known libraries, as commented data.
 
-A ``library.Library`` says which modules of a library are granted, which members of its
-modules and of its objects are left out, which are handed out in a guarded form, and why.
-:func:`find` gives the policy for an import name. Nothing here imports the library it
-speaks of before guest code, or the host, does; and nothing here opens a file.
+A `agex.sandbox.policy.library.Library` lists the granted modules of a library, the members that are left out,
+and those that are handed out guarded, with the reasons. Nothing here imports a library before guest code or
+the host does, and nothing here opens a file. `agex.sandbox.policy.catalog` finds the policy for an import
+name.
+
+- `argument_checks`: guards that several libraries share: paths and streams, formats, functions by name;
+- `evaluators`: packages that run text as code, which a registration must name;
+- `process_settings`: settings that a run may change, and that are put back;
+- one folder or module a library: `numpy`, `pandas`, `scipy`, `sklearn`, `matplotlib`, `pyarrow`, `sqlite`,
+  `dateutil`, `jinja2`, `openpyxl`, `pathlib`, `pillow`, `plotly`, `polars`, `pydantic`, `struct`, `sympy`.
 """
 
 from agex.sandbox.policy.catalog import EVALUATING, OPEN_UNSEEN, find

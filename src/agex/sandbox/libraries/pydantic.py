@@ -1,4 +1,4 @@
-"""What guest code may do with pydantic, whose compiled code reads attributes of any object by name."""
+"""Policy of pydantic, whose compiled code reads attributes of any object by name."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ _MAKERS = (
     "construct", "copy", "from_orm", "model_construct", "model_copy", "model_validate", "model_validate_json",
     "model_validate_strings", "parse_obj", "parse_raw", "validate",
 )  # fmt: skip
-"""The members of all models that make others."""
+"""The members of all models that make other models."""
 
 
 def is_model(class_: type) -> bool:
-    """Tell whether objects of *class_* are pydantic's models."""
+    """Return whether objects of *class_* are pydantic models."""
     return ("pydantic", "BaseModel") in homes(class_)
 
 
 def makers(class_: type) -> tuple[str, ...]:
-    """Give the members that make others of the objects of a model, but for those that it has its own way."""
+    """Return the members by which a model makes others, except those that it overrides."""
     parts = [namespace_of(part) for part in mro_of(class_) if module_of(part) == "pydantic.main"]
     found = {name: part[name] for part in parts for name in _MAKERS if name in part}
     spaces = [namespace_of(part) for part in mro_of(class_)]
@@ -47,7 +47,7 @@ def makers(class_: type) -> tuple[str, ...]:
 def check_config(
     namespace: dict[str, Any], class_name: Any, bases: Iterable[Any], said: dict[str, Any]
 ) -> None:
-    """Refuse a model of the guest's that is made of attributes: it names what is read, of any object."""
+    """Refuse a guest model made of attributes: its fields name the attributes to read, of any object."""
     models = [base for base in bases if isinstance(base, type) and is_model(base)]
     if not models:
         return
@@ -68,13 +68,13 @@ def check_config(
 
 
 def reads_attributes(config: Any) -> bool:
-    """Tell whether settings have a model made of attributes, or are none that can be told about."""
+    """Return whether a config makes a model of attributes, or is none that can be checked."""
     is_plain = type(config) is dict and all(type(name) is str for name in config)
     return not is_plain or (config.get(_READS) is not None and config.get(_READS) is not False)
 
 
 def _subject(real: Any) -> Any:
-    """Give what a method is bound to."""
+    """Return the object to which a method is bound."""
     return real.args[0] if isinstance(real, functools.partial) else getattr(real, "__self__", None)
 
 
@@ -85,7 +85,7 @@ def _class_of(subject: Any) -> type:
 def _validate(real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     if kwargs.get(_READS):
         class_ = _class_of(_subject(real))
-        # A generic model may be made over one of the guest's.
+        # A generic model may have a guest class as its parameter.
         generic: Any = getattr(class_, "__pydantic_generic_metadata__", {})
         if origins.is_guest_class(class_) or generic.get("args"):
             raise SandboxError(f"{real.__name__}() reads no attributes here; pass values by name")
@@ -95,7 +95,7 @@ def _validate(real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 def _rebuild(real: Callable[..., Any], *args: Any, force: bool = False, raise_errors: bool = True) -> Any:
     if args:
         raise TypeError("model_rebuild() takes keywords only")
-    # A text in a model of the host's is not to find a class of the guest's by its name.
+    # A text in a host model must not find a guest class by its name.
     names: dict[str, Any] | None = None if origins.is_guest_class(_class_of(_subject(real))) else {}
     return real(force=force, raise_errors=raise_errors, _types_namespace=names)
 
@@ -119,7 +119,7 @@ def _copy(real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 
 def _is_hidden(class_: type, name: str) -> bool:
-    """Tell whether a value under *name* would stand before what the class has."""
+    """Return whether a value under *name* would hide a member of the class."""
     return any(name in namespace_of(part) for part in mro_of(class_))
 
 
@@ -130,7 +130,7 @@ def _dump(real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 def _described(real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     check_keywords(kwargs)
-    if len(args) > 2 or "schema_generator" in kwargs:  # it is given what compiled code does, to be written to
+    if len(args) > 2 or "schema_generator" in kwargs:  # it could rewrite the instructions of compiled code
         raise SandboxError(f"{real.__name__}() takes no schema_generator here; change the dict that it gives")
     return real(*args, **kwargs)
 
@@ -140,7 +140,7 @@ _FLAT = (str, int, float, bool, bytes, type(None))
 
 
 def _check_shown(value: Any, seen: set[int]) -> None:
-    """Refuse to write out an object with private fields: those of a dataclass are written with the others."""
+    """Refuse to dump an object with private fields: the private fields of a dataclass are dumped as well."""
     class_ = type(value)
     if class_ in _FLAT or id(value) in seen:
         return
@@ -182,7 +182,7 @@ _GUARDED: dict[str, Guard] = {
 
 
 def _prepare() -> None:
-    """Have annotations of a guest's model say types, and texts in them the guest's names, as in a module."""
+    """Check annotations of guest models, and look up the names in their texts as in the guest's module."""
     replace_everywhere("pydantic._internal._namespace_utils", "get_module_ns_of", _home)
     replace_everywhere("pydantic._internal._typing_extra", "parent_frame_namespace", _around)
     made: Any = importlib.import_module("pydantic._internal._generate_schema")
@@ -190,7 +190,7 @@ def _prepare() -> None:
 
 
 def _of_types(real: Any) -> Any:
-    """Refuse a dict for an annotation: it is taken for what compiled code does, which reads any attribute."""
+    """Refuse a dict as an annotation: it counts as a core schema, by which any attribute is read."""
 
     def inner(self: Any, obj: Any, *args: Any, **kwargs: Any) -> Any:
         if isinstance(obj, dict):
@@ -214,14 +214,14 @@ def _home(real: Any) -> Any:
         statement = origins.statement_of(obj)
         if statement is not None:
             return statement.body.__globals__
-        frame = next(frames_of(guards), None)  # whose class it is to be
+        frame = next(frames_of(guards), None)  # the frame that defines the class
         return real(obj) if frame is None else frame.f_globals
 
     return found
 
 
 def _function(obj: Any) -> Any:
-    """Give the function behind a method or a partial."""
+    """Return the function behind a method or a partial."""
     while type(obj) is types.MethodType or isinstance(obj, functools.partial):
         obj = obj.func if isinstance(obj, functools.partial) else obj.__func__
     return obj
@@ -242,8 +242,8 @@ def _around(real: Any) -> Any:
 LIBRARIES = {
     "pydantic": Library(
         name="pydantic",
-        # imports by name; look at paths of this machine; name what is read of any object; say themselves what
-        # compiled code does; other packages
+        # import by name; check paths of this machine; name attributes to read of any object; define core
+        # schemas themselves; other packages
         modules={
             "": less(
                 "ImportString PyObject FilePath DirectoryPath NewPath SocketPath",
@@ -256,7 +256,7 @@ LIBRARIES = {
         functions={"": {"validate_call": _plain_call}},
         denied=frozenset({"BaseModel.update_forward_refs", "BaseModel.parse_file", "FieldInfo.asdict"}),
         guarded=_GUARDED,
-        # What classes of the host hold for themselves.
+        # Host classes hold these for themselves.
         copied=frozenset(
             {
                 "BaseModel.model_config", "BaseModel.model_fields", "BaseModel.model_computed_fields",

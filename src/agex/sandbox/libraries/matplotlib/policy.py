@@ -1,4 +1,4 @@
-"""What guest code may do with matplotlib."""
+"""Policy of matplotlib."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from agex.sandbox.stdlib.string_format import is_plain_format, safe_format
 __all__ = ["LIBRARIES"]
 
 _FORMATS = frozenset({"png", "svg", "pdf", "jpg", "jpeg", "webp", "raw", "rgba", "ps", "eps"})
-"""What is drawn in this process; ``pgf`` runs TeX."""
+"""Formats that are drawn in this process; ``pgf`` runs TeX."""
 
 _PYPLOT = less(
     # settings of the process, by which the host draws too
@@ -98,7 +98,7 @@ _SAVEFIG = Stream(keyword="fname", writes=True, without=("backend",), choices={"
 
 
 def _copied(real: Callable[..., Any], *args: Any) -> dict[str, Any]:
-    """Give a copy of a table that the class shares with the host's objects."""
+    """Return a copy of a table that the class shares with host objects."""
     return dict(real(*args))
 
 
@@ -116,7 +116,7 @@ def _show(*args: Any, **kwargs: Any) -> None:
 
 
 def _use(backend: Any, **kwargs: Any) -> None:
-    """Accept the backend that draws into memory, which is what figures do here."""
+    """Accept the backend that draws into memory, as all figures do here."""
     if type(backend) is not str or backend.lower() != "agg":
         raise SandboxError("the backend belongs to the host; figures are drawn in memory")
 
@@ -138,7 +138,7 @@ def _replace(files: bool) -> Replacements:
 
 
 def _colormaps() -> dict[str, Any]:
-    """Give the colormaps by their names, to be changed by nobody else."""
+    """Return copies of the colormaps by their names."""
     plt: Any = import_module("matplotlib.pyplot")
 
     return {name: own_colors(plt.get_cmap(name)) for name in plt.colormaps() if name.isidentifier()}
@@ -155,7 +155,7 @@ def _prepare() -> None:
 
 
 def _prepare_labels() -> None:
-    """Have labels that a format string makes read attributes as guest code may."""
+    """Read attributes in labels made by a format string as guest code may."""
     replace(import_module("matplotlib.cbook"), "_auto_format_str", _label)
 
 
@@ -173,7 +173,7 @@ def _label(real: Any) -> Any:
 
 
 def _prepare_effects() -> None:
-    """Have setters that a keyword of an effect names read as guest code may, of whatever it draws with."""
+    """Check setters that a keyword of an effect names as if guest code read them."""
     effect: Any = import_module("matplotlib.patheffects").AbstractPathEffect
     replace(effect, "_update_gc", _set)
 
@@ -193,9 +193,9 @@ def _set(real: Any) -> Any:
 
 
 def _prepare_formatter() -> None:
-    """Have the formatter that takes a format string read attributes as guest code may.
+    """Read attributes in the formatter of format strings as guest code may.
 
-    It is made in many places, of any string that stands for a formatter, and objects lead to it.
+    matplotlib makes it in many places of any string that stands for a formatter, and objects lead to it.
     """
     formatter: Any = import_module("matplotlib.ticker").StrMethodFormatter
     replace(formatter, "__call__", functools.partial(_formatting, formatter))

@@ -1,7 +1,7 @@
-"""Objects of dataclasses of which a library makes a table: by the fields that guest code may read.
+"""Tables made of dataclass objects, by the fields that guest code may read.
 
-The library unpacks them by itself, private fields of the host's among them, and fields that a registration
-leaves out.
+The library itself would unpack all fields, also private fields of host objects and fields that a registration
+excludes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["unpacked", "unpacked_first"]
 
 
 def unpacked(real: Any) -> Any:
-    """Stand in for a function that gives the fields of objects as dictionaries."""
+    """Replace a function that returns the fields of objects as dictionaries."""
 
     def unpack(data: Iterable[Any]) -> Any:
         is_hosts = context.calling() is None
@@ -31,9 +31,9 @@ def unpacked(real: Any) -> Any:
 
 
 def unpacked_first(real: Any) -> Any:
-    """Stand in for a function that makes a table of objects, which are looked at before.
+    """Replace a function that makes a table of objects, and check these before.
 
-    Code of the guest's that ran in between could put other objects into them.
+    Guest code that ran in between could put other objects into them.
     """
 
     def make(first: Any, data: Any, *args: Any, **kwargs: Any) -> Any:
@@ -52,7 +52,7 @@ def unpacked_first(real: Any) -> Any:
 
 
 def _is_still(value: Any) -> bool:
-    """Tell whether unpacking a value runs no code of a guest's."""
+    """Return whether unpacking a value runs no guest code."""
     class_ = type(value)
     if class_ is list or class_ is tuple:
         return all(map(_is_still, value))
@@ -68,7 +68,7 @@ def _is_still(value: Any) -> bool:
 
 
 def _is_plain(class_: type) -> bool:
-    """Tell whether the fields of a class are read without code of a guest's."""
+    """Return whether the fields of a class are read without guest code."""
     names = {each.name for each in dataclasses.fields(class_)} | {"__getattribute__", "__getattr__"}
     for part in filter(origins.is_guest_class, mro_of(class_)):
         for name in names & namespace_of(part).keys():

@@ -1,4 +1,4 @@
-"""What is assigned to a connection of the host's: nothing that makes its later rows pass through a guest."""
+"""Assignments to connections of the host: no factory that passes its later rows through guest code."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NAMES = frozenset({"row_factory", "text_factory"})
 
 
 def setting(receiver: Any) -> Any:
-    """Give what an attribute of *receiver* is assigned on, which looks at the value; mostly the receiver."""
+    """Return the object on which an attribute of *receiver* is set: a checking one, or the receiver."""
     sqlite: Any = sys.modules.get("sqlite3")
     if sqlite is None or not issubclass(type(receiver), sqlite.Connection):
         return receiver
@@ -24,7 +24,7 @@ def setting(receiver: Any) -> Any:
 
 
 class _Setting:
-    """Takes the factories that come with the interpreter."""
+    """Accepts the factories that come with Python only."""
 
     __slots__ = ("_connection",)
 
