@@ -39,8 +39,8 @@ _TOP = Room(
         types compute csv json feather ipc orc parquet
         """.split()
     ),
-    # extension types are registered for the process, and an old kind is unpickled; positions in sparse tensors
-    # are followed without a check
+    # extension types are registered for the process, and an old kind is unpickled; positions in sparse
+    # tensors are followed without a check
     without=("*Extension*", "Sparse*"),
 )
 """Not listed: what opens files (OSFile, memory_map, input_stream, Compressed*Stream, RecordBatchFile*), takes
