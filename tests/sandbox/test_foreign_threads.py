@@ -1,6 +1,6 @@
 """Threads of libraries: whose code runs in them, under which guards, and for how long.
 
-Stopped by: sandbox.runtime.foreign_threads.
+Stopped by: sandbox.patches.threading.
 """
 
 from __future__ import annotations

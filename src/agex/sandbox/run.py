@@ -8,13 +8,13 @@ from collections.abc import Callable
 from contextvars import Token
 from typing import Any
 
+from agex.sandbox.libraries.process_state import Held
+from agex.sandbox.patches.threading import THREADED
 from agex.sandbox.runtime import audit_hook as wall
 from agex.sandbox.runtime import float_state as floating
 from agex.sandbox.runtime.context import CURRENT
-from agex.sandbox.runtime.foreign_threads import THREADED
 from agex.sandbox.runtime.limits import Deadline, Limits
 from agex.sandbox.runtime.output import CAPTURE, Output
-from agex.sandbox.runtime.process_state import Held
 from agex.sandbox.runtime.resource_limits import resource_limits
 from agex.sandbox.runtime.result import Result
 

@@ -13,24 +13,25 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from agex._interpreter.type_slots import name_of
 from agex.errors import EvalError, SandboxError
-from agex.sandbox.classes import namespace as members
 from agex.sandbox.classes.host_calls import Hooks
 from agex.sandbox.guards.guards import Guards
 from agex.sandbox.language.compiler import compile_module
-from agex.sandbox.language.module_variables import Modules
+from agex.sandbox.libraries import process_state
+from agex.sandbox.module_variables import Modules
+from agex.sandbox.patches.install import install
+from agex.sandbox.patches.threading import end_elsewhere
+from agex.sandbox.policy import library_classes
 from agex.sandbox.policy.module_grant import explained, refused_member
 from agex.sandbox.policy.policy import Policy
 from agex.sandbox.rules.ruleset import Rules
 from agex.sandbox.run import Run
 from agex.sandbox.runtime import audit_hook as wall
 from agex.sandbox.runtime import float_state as floating
-from agex.sandbox.runtime import process_state
 from agex.sandbox.runtime.asyncio_cleanup import end_callbacks
 from agex.sandbox.runtime.closing import watch_generators
 from agex.sandbox.runtime.collecting import release_callbacks
 from agex.sandbox.runtime.context import CURRENT, RUNS, as_host
 from agex.sandbox.runtime.echo import echo_text
-from agex.sandbox.runtime.foreign_threads import end_elsewhere
 from agex.sandbox.runtime.headroom import require_room
 from agex.sandbox.runtime.host_time import host_works
 from agex.sandbox.runtime.limits import RUNNING, Deadline, Limits, Stop, require_limits
@@ -70,7 +71,7 @@ class Session:
         output: Callable[[int], Output] = Output,
     ) -> None:
         require_limits(limits)
-        wall.install()
+        install()
         self._policy = policy
         self._limits = limits
         self._output = output
@@ -200,7 +201,7 @@ class Session:
         base = self._base
         for builtins in [] if base is None else builtins_inside(self._thread, base):
             other = session_in(builtins) if builtins.get("stop!") is RUNNING else None
-            if other is not None:
+            if isinstance(other, Session):
                 other._switch.turn_on()
                 self._stopped.append(other)
 
@@ -448,7 +449,7 @@ class Session:
 
     def store_on_class(self, class_: type, name: str, value: Any) -> None:
         """Give a class of the guest an attribute that its code gave it after the class statement."""
-        members.check_stored(class_, name, value)
+        library_classes.check_stored(class_, name, value)
         self._guards.alter(class_, name)
         type.__setattr__(class_, name, value)
         self._hooks.stored(class_, name, value)

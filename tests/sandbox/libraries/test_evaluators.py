@@ -1,6 +1,6 @@
 """Text that a library evaluates is guest code: it reads and calls what the code itself could.
 
-Stopped by: sandbox.libraries.evaluators, sandbox.libraries.jinja2, sandbox.libraries.pandas.query,
+Stopped by: sandbox.policy.evaluators, sandbox.libraries.jinja2, sandbox.libraries.pandas.query,
 sandbox.libraries.sympy.
 """
 
@@ -22,7 +22,7 @@ import yaml
 from agex.errors import DefinitionError, SandboxError
 from agex.files import connect_fs
 from agex.sandbox import Policy, Sandbox
-from agex.sandbox.libraries.evaluators import _PARTS
+from agex.sandbox.policy.evaluators import _PARTS
 
 SECRET = "s3cr3t"
 

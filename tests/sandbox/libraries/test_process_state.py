@@ -1,6 +1,6 @@
 """A setting of the process that a registered library changes is the host's again after the run.
 
-Stopped by: sandbox.runtime.process_state, sandbox.libraries.process_settings.
+Stopped by: sandbox.libraries.process_state, sandbox.libraries.process_settings.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ import sklearn
 import yaml
 
 from agex.sandbox import Limits, Policy, Sandbox
-from agex.sandbox.runtime.process_state import may_change
+from agex.sandbox.libraries.process_state import may_change
 
 SNS = "import seaborn as sns\n"
 YAML = "import yaml\n"

@@ -16,7 +16,7 @@ from agex._interpreter.type_slots import name_of
 from agex.errors import SandboxTypeError
 
 if TYPE_CHECKING:
-    from agex.sandbox.guards.guards import Guards
+    from agex.sandbox.runtime.membrane import Membrane
 
 __all__ = ["registering"]
 
@@ -25,7 +25,7 @@ _IMMUTABLE = 1 << 8  # Py_TPFLAGS_IMMUTABLETYPE
 _FLAGS: Callable[[type], int] = type.__dict__["__flags__"].__get__
 
 
-def registering(guards: Guards, value: Any) -> Any:
+def registering(guards: Membrane, value: Any) -> Any:
     """Give *value*, the ``register`` of a class of the guest's, as the guest may call it."""
     if type(value) is not types.MethodType or value.__func__ is not abc.ABCMeta.register:
         return value

@@ -17,8 +17,8 @@ import enum
 import functools
 import types
 import typing
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol, TypeVar, cast
 
 from agex._interpreter.type_slots import bases_of, module_of, mro_of, name_of, namespace_of, worked_out_mro
 from agex.errors import SandboxTypeError
@@ -29,10 +29,10 @@ from agex.sandbox.classes import identity
 from agex.sandbox.classes import namespace as members
 from agex.sandbox.classes import stand_ins as instead
 from agex.sandbox.classes import unsafe_protocols as rawmemory
+from agex.sandbox.classes.lazy_meta import LazyMeta
 from agex.sandbox.runtime import provenance as origins
 from agex.sandbox.runtime.context import asking, maker
 from agex.sandbox.runtime.statement import Statement
-from agex.sandbox.stdlib.itertools import LazyMeta
 
 __all__ = [
     "ClassRegistry",
@@ -79,10 +79,10 @@ class _StandInMeta(type):
         if len(args) != 3 or type not in mro_of(cls):
             members.check_maker(real)
             return type.__call__(real, *args, **kwargs)
-        guards = maker(cls.__name__)
-        guards.classes.reconcile(cls, args[1], args[0])
-        made = guards.classes.makes_new(real)
-        return guards.classes.create(functools.partial(type.__call__, real), made, *args, **kwargs)
+        registry = cast("ClassRegistry", maker(cls.__name__).classes)  # there is no other kind
+        registry.reconcile(cls, args[1], args[0])
+        made = registry.makes_new(real)
+        return registry.create(functools.partial(type.__call__, real), made, *args, **kwargs)
 
     def __instancecheck__(cls, instance: object) -> bool:
         real = _REAL.get(cls)
@@ -170,16 +170,33 @@ def type_of(value: object) -> type:
 T = TypeVar("T")
 
 
+class LibraryRules(Protocol):
+    """The rules of libraries for classes: `agex.sandbox.policy.library_classes`."""
+
+    def private_names(self, class_: type, /) -> frozenset[str]:
+        """Return every private name that the code of a host class uses, and that compiled code follows."""
+
+    def is_settings(self, class_: type, name: str, /) -> bool:
+        """Return whether a member holds the settings that a library read when the class was made."""
+
+    def check_class_statement(
+        self, namespace: dict[str, Any], class_name: Any, bases: Iterable[Any], said: dict[str, Any], /
+    ) -> Any:
+        """Refuse a guest class that a library would let reach further."""
+
+
 class ClassRegistry:
     """The classes of one session."""
 
     def __init__(
         self,
-        restricts: Callable[[type], bool] = lambda class_: False,
-        leaves_out: Callable[[type, str], bool] = lambda class_, name: False,
+        restricts: Callable[[type], bool],
+        leaves_out: Callable[[type, str], bool],
+        libraries: LibraryRules,
     ) -> None:
         self._restricts = restricts  # tells whether a registration says something of a class of the host's
         self._leaves_out = leaves_out  # and whether it excludes a member
+        self._libraries = libraries
         self.module_name = str(b"__main__", "ascii")
         """``__name__`` in guest code: a string equal to others and identical to none. A class body stores
         this very object as ``__module__``; no host class can have it, so new classes are known by it."""
@@ -390,7 +407,14 @@ class ClassRegistry:
             is_unseen = isinstance(metaclass, type) and self.makes_new(*makers)
             members.check_given(namespace, name, is_unseen=is_unseen)
             resolved = types.resolve_bases(_items(bases))
-            members.check_over(namespace, name, resolved, makers, kwargs)
+            members.check_over(
+                namespace,
+                name,
+                resolved,
+                makers,
+                kwargs,
+                check_statement=self._libraries.check_class_statement,
+            )
             self._check_bases(name, resolved, namespace)
             note = self.note
             metaclass = rawmemory.guarding(metaclass, resolved, namespace, as_shown, note, copies=not is_read)
@@ -549,7 +573,7 @@ class ClassRegistry:
         for each in class_:
             for base in mro_of(each):
                 if not self.is_guest(base):
-                    names |= hostclass.private_names(base)
+                    names |= self._libraries.private_names(base)
         return frozenset(names)
 
     def may_store_on_class(self, class_: type, name: str) -> bool:
@@ -566,7 +590,7 @@ class ClassRegistry:
             self._tell_by_identity()
         if not any(map(self.is_mixed, family)):
             return True
-        is_hidden = self._hides(family, name) and not members.is_config(class_, name)  # see `check_stored`
+        is_hidden = self._hides(family, name) and not self._libraries.is_settings(class_, name)
         return name not in _HOOKS and name not in self.host_names(*family) and not is_hidden
 
     def _hides(self, classes: list[type], name: str) -> bool:

@@ -64,14 +64,12 @@ _OF_THE_INTERPRETER = sys.stdlib_module_names | {"builtins"}
 
 @lru_cache(maxsize=1024)
 def private_names(class_: type) -> frozenset[str]:
-    """Give every private name that the code of *class_* or of its bases uses, and what compiled code follows.
+    """Return every private name that the code of *class_* or of its bases uses.
 
     Names in its namespace, its slots and its annotations, and all names that its functions
     read or write: an attribute set by ``__init__`` shows nowhere else.
     """
-    from agex.sandbox.policy.catalog import trusted  # libraries are loaded after this module
-
-    return frozenset((*filter(ledger.is_private, _names(class_)), *trusted(class_)))
+    return frozenset(filter(ledger.is_private, _names(class_)))
 
 
 @lru_cache(maxsize=1024)

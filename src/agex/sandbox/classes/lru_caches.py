@@ -17,7 +17,7 @@ from agex.sandbox.classes.identity import is_one_of
 from agex.sandbox.runtime import provenance as origins
 
 if TYPE_CHECKING:
-    from agex.sandbox.guards.guards import Guards
+    from agex.sandbox.runtime.membrane import Membrane
 
 __all__ = ["clear_door", "is_memoized", "note", "of_plain"]
 
@@ -41,7 +41,7 @@ def note(made: Any) -> Any:
     return made
 
 
-def clear_door(guards: Guards, receiver: Any, name: str) -> Any:
+def clear_door(guards: Membrane, receiver: Any, name: str) -> Any:
     """``cache_clear``: of a function of the host's, and of the class of all of them, which takes any."""
     subject = receiver.__func__ if type(receiver) is types.MethodType else receiver
     kind = type(subject)

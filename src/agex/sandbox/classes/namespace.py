@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from agex._interpreter.type_slots import module_of, mro_of, name_of, namespace_of
-from agex.errors import SandboxTypeError, StateCorrupt
+from agex.errors import SandboxTypeError
 from agex.sandbox.classes import groups, named
 from agex.sandbox.classes import hook_guards as answers
 from agex.sandbox.classes import host_classes as hostclass
@@ -32,8 +32,6 @@ __all__ = [
     "check_maker",
     "check_over",
     "check_prepared",
-    "check_stored",
-    "is_config",
     "is_kept",
     "is_over_abstract",
     "making",
@@ -173,29 +171,6 @@ def is_kept(class_: type, name: str) -> bool:
     return is_table or groups.is_split(class_, name)
 
 
-def is_config(class_: type, name: str) -> bool:
-    """Tell whether it is what was looked at when a model was made, which pydantic may build later."""
-    if name != "model_config":
-        return False
-    from agex.sandbox.libraries import pydantic as pydantic_policy  # no library is granted at import
-
-    return pydantic_policy.is_model(class_)
-
-
-def check_stored(class_: type, name: str, value: Any) -> None:
-    """Refuse settings of a model that its class statement could not say: stored bytes may say any.
-
-    Raises:
-        StateCorrupt: they have it made of attributes.
-    """
-    if not is_config(class_, name):
-        return
-    from agex.sandbox.libraries import pydantic as pydantic_policy  # no library is granted at import
-
-    if pydantic_policy.reads_attributes(value):
-        raise StateCorrupt(f"the stored settings of {name_of(class_)} are none that its code may say")
-
-
 def is_over_abstract(bases: Iterable[Any]) -> bool:
     """Tell whether an abstract class that is not the guest's is told what classes over *bases* say.
 
@@ -222,14 +197,13 @@ def check_over(
     bases: tuple[Any, ...],
     makers: Iterable[Any],
     said: dict[str, Any],
+    *,
+    check_statement: Callable[[dict[str, Any], Any, tuple[Any, ...], dict[str, Any]], None],
 ) -> None:
     """Refuse what certain bases do not go with, and have a class over others be what they need."""
     _check_abstract(namespace, class_name, bases, makers)
     _check_home(namespace, class_name, makers)
-    if "pydantic" in sys.modules:
-        from agex.sandbox.libraries import pydantic as pydantic_policy  # no library is granted at import
-
-        pydantic_policy.check_config(namespace, class_name, bases, said)
+    check_statement(namespace, class_name, bases, said)
     groups.keep_whole(namespace, class_name, bases)
 
 

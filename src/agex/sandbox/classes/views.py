@@ -15,12 +15,12 @@ from agex.sandbox.classes.inert import Inert
 from agex.sandbox.rules import names as ledger
 
 if TYPE_CHECKING:
-    from agex.sandbox.guards.guards import Guards
+    from agex.sandbox.runtime.membrane import Membrane
 
 __all__ = ["shown_namespace", "standard_namespace"]
 
 
-def shown_namespace(guards: Guards, class_: type) -> Mapping[str, Any]:
+def shown_namespace(guards: Membrane, class_: type) -> Mapping[str, Any]:
     """Give the names of a class: a copy, because a proxy can be made to tell what it views."""
     names = {
         name: _shown(guards, class_, name, value)
@@ -32,7 +32,7 @@ def shown_namespace(guards: Guards, class_: type) -> Mapping[str, Any]:
     return types.MappingProxyType(names)
 
 
-def standard_namespace(guards: Guards, class_: type) -> Mapping[str, Any]:
+def standard_namespace(guards: Membrane, class_: type) -> Mapping[str, Any]:
     """Give the names of a class of Python's, as ``dir`` lists them; what may be read is what it is."""
     names: dict[str, Any] = {}
     for name, value in namespace_of(class_).items():
@@ -42,7 +42,7 @@ def standard_namespace(guards: Guards, class_: type) -> Mapping[str, Any]:
     return types.MappingProxyType(names)
 
 
-def _readable(guards: Guards, class_: type, name: str, value: Any) -> Any:
+def _readable(guards: Membrane, class_: type, name: str, value: Any) -> Any:
     kind = type(value)
     is_descriptor = any("__get__" in namespace_of(base) for base in mro_of(kind))
     # Any other descriptor would be run, or gives something else on the class than it is.
@@ -55,7 +55,7 @@ def _readable(guards: Guards, class_: type, name: str, value: Any) -> Any:
 _METHODS = frozenset({types.FunctionType, types.MethodDescriptorType, types.WrapperDescriptorType, property})
 
 
-def _shown(guards: Guards, class_: type, name: str, value: Any) -> Any:
+def _shown(guards: Membrane, class_: type, name: str, value: Any) -> Any:
     if type(value) is types.GetSetDescriptorType:
         return Inert(value, None)  # __dict__ and __weakref__ of one class answer for objects of others
     if name in {"_replace", "__replace__"} and type(value) is types.FunctionType:

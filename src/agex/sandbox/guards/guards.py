@@ -24,7 +24,6 @@ from agex._interpreter.type_slots import mro_of, namespace_of
 from agex.errors import SandboxAttributeError, SandboxTypeError
 from agex.sandbox.classes import class_registry as classes
 from agex.sandbox.classes import host_classes as hostclass
-from agex.sandbox.classes import namespace as members
 from agex.sandbox.classes import unsafe_protocols as rawmemory
 from agex.sandbox.classes.errors import described, exact_name, refusal, unwritable
 from agex.sandbox.classes.identity import is_proxy, referent
@@ -43,6 +42,7 @@ from agex.sandbox.language import match_patterns as patterns
 from agex.sandbox.language.exec_namespaces import Spaces, runs_apart
 from agex.sandbox.libraries.sqlite import attributes as sqlite_stores
 from agex.sandbox.policy import browser as page
+from agex.sandbox.policy import library_classes
 from agex.sandbox.policy.library_members import member_door
 from agex.sandbox.policy.module_grant import is_for_guests
 from agex.sandbox.policy.policy import Policy
@@ -122,7 +122,7 @@ class Guards:
         self.program: types.CodeType | None = None
         """What the session runs, or ran last."""
         self.sources: dict[str, list[str]] = {}  # by the name of the file
-        self.classes = classes.ClassRegistry(policy.restricts, policy.leaves_out)
+        self.classes = classes.ClassRegistry(policy.restricts, policy.leaves_out, library_classes)
         self._registered = policy.text
         self.builtins: dict[str, Any] = {
             **_STATIC,
@@ -214,8 +214,8 @@ class Guards:
                 self._verdicts.let_read(receiver, name)
             return receiver
         self._check_rules(receiver, name)
-        door = doors.DOORS.get(name)
-        given = receiver if door is None else door(self, receiver, name)
+        door: Callable[[Guards, Any, str], Any] = doors.DOORS.get(name, member_door)
+        given = door(self, receiver, name)
         if given is receiver and door is member_door:
             self._verdicts.let_read(receiver, name)
         return strictly.held(self, receiver, name, given) if rules.strict else given
@@ -322,7 +322,8 @@ class Guards:
     def _may_write(self, receiver: Any, name: str) -> bool:
         class_ = type(receiver)
         if issubclass(type(receiver), type):
-            return self.classes.may_store_on_class(receiver, name) and not members.is_config(receiver, name)
+            may_store = self.classes.may_store_on_class(receiver, name)
+            return may_store and not library_classes.is_settings(receiver, name)
         if type(receiver) is types.FunctionType:
             return self.is_guest_function(receiver)
         if self.classes.is_pure(class_):

@@ -23,12 +23,11 @@ from agex.sandbox.language import nodes
 if TYPE_CHECKING:
     from agex.sandbox.language.transformer import Rewriter
 
-__all__ = ["ARE_LATE", "HELPERS", "Note", "annotated", "are_taken", "decorate", "noted", "start", "take"]
+__all__ = ["ARE_LATE", "Note", "annotated", "are_taken", "decorate", "noted", "start", "take"]
 
 ARE_LATE = sys.version_info >= (3, 14)
 """Whether the interpreter puts annotations off."""
 
-HELPERS = ("noted!",)
 
 Note = tuple[str, str, Callable[[], Any]]
 """A name, the text of its annotation, and what evaluates it."""

@@ -18,9 +18,9 @@ from agex.sandbox.language.exec_namespaces import keep_equal
 from agex.sandbox.language.transformer import rewrite, rewrite_expression
 from agex.sandbox.rules import names as ledger
 from agex.sandbox.rules.code_flags import CO_OPTIMIZED
-from agex.sandbox.rules.ruleset import HELPERS, Rules
+from agex.sandbox.rules.ruleset import HELPERS, LISTS, Rules
 from agex.sandbox.runtime import provenance as origins
-from agex.sandbox.runtime.kill_switch import LISTS, bound
+from agex.sandbox.runtime.kill_switch import bound
 
 __all__ = ["compile_expression", "compile_module"]
 

@@ -21,16 +21,13 @@ from agex.sandbox.language import nodes
 from agex.sandbox.rules import names as ledger
 
 if TYPE_CHECKING:
-    from agex.sandbox.guards.guards import Guards
     from agex.sandbox.language.transformer import Rewriter
     from agex.sandbox.rules.ruleset import Rules
+    from agex.sandbox.runtime.membrane import Membrane
 
 __all__ = [
-    "HELPERS", "UNKNOWN", "Late", "delicate_names", "known_match_args", "late_stand_in", "match", "stand_in",
+    "UNKNOWN", "Late", "delicate_names", "known_match_args", "late_stand_in", "match", "stand_in",
 ]  # fmt: skip
-
-HELPERS = ("pattern!", "late!", "named!", "path!")
-"""The names that guarded patterns use."""
 
 
 class Late(functools.partial[Any]):
@@ -181,7 +178,7 @@ def _prologue(stand_ins: list[ast.expr], case: ast.match_case) -> ast.match_case
 class _StandIn(type):
     """The metaclass of the stand-ins of class patterns."""
 
-    matched: tuple[Guards, type, tuple[str, ...]]
+    matched: tuple[Membrane, type, tuple[str, ...]]
 
     def __instancecheck__(cls, instance: object) -> bool:
         guards, class_, delicate = cls.matched
@@ -258,7 +255,7 @@ def delicate_names(rules: Rules, match_args: tuple[Any, ...], watched: tuple[str
     )
 
 
-def stand_in(guards: Guards, class_: type, match_args: Any, delicate: tuple[str, ...]) -> type:
+def stand_in(guards: Membrane, class_: type, match_args: Any, delicate: tuple[str, ...]) -> type:
     """Make the class that a class pattern is matched with, for a class whose names are known."""
     body: dict[str, Any] = {"matched": (guards, class_, delicate)}
     if match_args is not None:
@@ -266,7 +263,7 @@ def stand_in(guards: Guards, class_: type, match_args: Any, delicate: tuple[str,
     return _StandIn(class_.__name__, _self_matching(class_), body)
 
 
-def late_stand_in(guards: Guards, class_: type, watched: tuple[str, ...]) -> type:
+def late_stand_in(guards: Membrane, class_: type, watched: tuple[str, ...]) -> type:
     """Make the class that a class pattern is matched with, for a class to be asked for its names later."""
     return _LateStandIn(class_.__name__, _self_matching(class_), {"matched": (guards, class_, watched)})
 

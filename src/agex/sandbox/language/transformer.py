@@ -36,11 +36,11 @@ from agex.errors import SandboxSyntaxError
 from agex.sandbox.language import annotations as hints
 from agex.sandbox.language import augmented, nodes
 from agex.sandbox.language import match_patterns as patterns
+from agex.sandbox.language.format_fields import is_plain_format
 from agex.sandbox.language.local_variables import Locals, target_names
 from agex.sandbox.language.traversal import LOADED, visits
 from agex.sandbox.rules import names as ledger
 from agex.sandbox.rules.ruleset import HELPERS, Rules
-from agex.sandbox.stdlib.string_format import is_plain_format
 
 __all__ = ["rewrite", "rewrite_expression"]
 

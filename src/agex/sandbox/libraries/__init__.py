@@ -6,13 +6,9 @@ the host does, and nothing here opens a file. `agex.sandbox.policy.catalog` find
 name.
 
 - `argument_checks`: guards that several libraries share: paths and streams, formats, functions by name;
-- `evaluators`: packages that run text as code, which a registration must name;
-- `process_settings`: settings that a run may change, and that are put back;
+- `process_settings`, `process_state`: settings of the process, put back when a run has changed them;
 - one folder or module a library: `numpy`, `pandas`, `scipy`, `sklearn`, `matplotlib`, `pyarrow`, `sqlite`,
   `dateutil`, `jinja2`, `openpyxl`, `pathlib`, `pillow`, `plotly`, `polars`, `pydantic`, `struct`, `sympy`.
 """
 
-from agex.sandbox.policy.catalog import EVALUATING, OPEN_UNSEEN, find
-from agex.sandbox.policy.library_grant import LibraryGrant, prepare
-
-__all__ = ["EVALUATING", "OPEN_UNSEEN", "LibraryGrant", "find", "prepare"]
+__all__: list[str] = []

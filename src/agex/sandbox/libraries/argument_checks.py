@@ -16,9 +16,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from agex.errors import SandboxError, SandboxTypeError
-from agex.sandbox.classes.errors import check_keywords
 from agex.sandbox.classes.identity import is_one_of
-from agex.sandbox.policy.homes import Guard, homes
+from agex.sandbox.policy.homes import Guard, PathGuard, guarded, homes
 from agex.sandbox.runtime.context import CURRENT
 from agex.sandbox.runtime.provenance import is_guest_class
 from agex.sandbox.stdlib.string_format import is_plain_format
@@ -36,18 +35,6 @@ _ABSENT = object()
 
 # Exact types: a guest subclass could define __fspath__ and be taken for a path.
 _STREAMS = (io.StringIO, io.BytesIO)
-
-
-def guarded(real: Callable[..., Any], guard: Guard) -> Callable[..., Any]:
-    """Return a function of a module behind a guard."""
-
-    def call(*args: Any, **kwargs: Any) -> Any:
-        check_keywords(kwargs)
-        return guard(real, *args, **kwargs)
-
-    call.__name__ = call.__qualname__ = getattr(real, "__name__", "call")
-    call.__doc__ = real.__doc__
-    return call
 
 
 def refused(reason: str) -> Callable[..., NoReturn]:
@@ -98,7 +85,7 @@ def _given_copies(value: Any) -> Any:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stream:
+class Stream(PathGuard):
     """Guards a function that takes a path, a URL or a stream.
 
     A stream in memory passes, and where there is a workspace its open files and paths in it.

@@ -14,10 +14,10 @@ from agex.errors import SandboxError
 from agex.sandbox.libraries.argument_checks import Stream, guarded, plain_format, refused
 from agex.sandbox.libraries.pandas import dataclass_rows as records
 from agex.sandbox.patches.replacement import replace, replace_everywhere
+from agex.sandbox.patches.threading import carried
 from agex.sandbox.policy.homes import Guard
 from agex.sandbox.policy.library import Library, Replacements, less, only
 from agex.sandbox.runtime.context import asking
-from agex.sandbox.runtime.foreign_threads import carried
 
 __all__ = ["CALLING", "LIBRARIES"]
 

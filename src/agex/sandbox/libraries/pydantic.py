@@ -8,19 +8,19 @@ import types
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from agex._interpreter.type_slots import module_of, mro_of, namespace_of
-from agex.errors import SandboxError, SandboxTypeError
+from agex._interpreter.type_slots import module_of, mro_of, name_of, namespace_of
+from agex.errors import SandboxError, SandboxTypeError, StateCorrupt
 from agex.sandbox.classes.errors import check_keywords
 from agex.sandbox.patches.replacement import replace, replace_everywhere
 from agex.sandbox.policy.homes import Guard, homes
-from agex.sandbox.policy.library import Library, less, only
+from agex.sandbox.policy.library import ClassRules, Library, less, only
 from agex.sandbox.rules import names as ledger
 from agex.sandbox.rules.code_flags import CO_OPTIMIZED
 from agex.sandbox.runtime import provenance as origins
 from agex.sandbox.runtime.context import asking, frames_of
 from agex.sandbox.runtime.scopes import own_names
 
-__all__ = ["LIBRARIES", "check_config", "is_model", "makers", "reads_attributes"]
+__all__ = ["LIBRARIES", "check_config", "is_model", "makers"]
 
 _READS = "from_attributes"
 
@@ -67,10 +67,14 @@ def check_config(
         )
 
 
-def reads_attributes(config: Any) -> bool:
-    """Return whether a config makes a model of attributes, or is none that can be checked."""
+def _is_config(class_: type, name: str) -> bool:
+    return name == "model_config" and is_model(class_)  # pydantic may build the model later
+
+
+def _check_stored_config(class_: type, config: Any) -> None:
     is_plain = type(config) is dict and all(type(name) is str for name in config)
-    return not is_plain or (config.get(_READS) is not None and config.get(_READS) is not False)
+    if not is_plain or (config.get(_READS) is not None and config.get(_READS) is not False):
+        raise StateCorrupt(f"the stored settings of {name_of(class_)} are none that its code may say")
 
 
 def _subject(real: Any) -> Any:
@@ -265,6 +269,12 @@ LIBRARIES = {
             }
         ),
         writable=None,
+        classes=ClassRules(
+            makers=makers,
+            is_settings=_is_config,
+            check_statement=check_config,
+            check_stored=_check_stored_config,
+        ),
         prepare=_prepare,
     )
 }  # fmt: skip

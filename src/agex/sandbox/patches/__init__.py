@@ -8,7 +8,8 @@ asks `agex.sandbox.runtime` whose call it is. Replacements that only guest code 
 - `replacement`: puts a function in the place of another one;
 - `methods`: checks ``self`` of methods that write to it;
 - `stdlib_caches`, `library_caches`: exact keys for caches of the process;
-- `contextlib`, `copy`, `enum`, `inspect`, `typing`: one file a patched module.
+- `contextlib`, `copy`, `enum`, `inspect`, `threading`, `typing`: one file a patched module;
+- `install`: installs all of them, and the audit hook.
 """
 
 __all__: list[str] = []

@@ -30,9 +30,8 @@ from agex.sandbox.runtime.apart import call_apart
 from agex.sandbox.runtime.context import CURRENT, asking, calling
 
 if TYPE_CHECKING:
-    from agex.sandbox.guards.guards import Guards
-    from agex.sandbox.policy.policy import Policy
     from agex.sandbox.rules.ruleset import Rules
+    from agex.sandbox.runtime.membrane import Membrane, PolicyQuestions
 
 __all__ = ["ENUM", "install", "note"]
 
@@ -165,7 +164,7 @@ def _hiding(cls: Any) -> Callable[[str], bool] | None:
     return _hidden_from(guards, cls).__contains__
 
 
-def _hidden_from(guards: Guards, cls: Any) -> frozenset[str]:
+def _hidden_from(guards: Membrane, cls: Any) -> frozenset[str]:
     policy, members, known = guards.policy, cls._member_map_, _hidden.get(cls)
     if known is None or known[0] is not policy.text or known[1] != len(members):
         # As the host: patterns are matched by `re`, whose flags are an enumeration as well.
@@ -175,7 +174,7 @@ def _hidden_from(guards: Guards, cls: Any) -> frozenset[str]:
     return known[2]
 
 
-def _names_hidden(policy: Policy, cls: Any, names: tuple[str, ...]) -> frozenset[str]:
+def _names_hidden(policy: PolicyQuestions, cls: Any, names: tuple[str, ...]) -> frozenset[str]:
     return frozenset([name for name in names if ledger.is_private(name) or policy.denies(cls, name)])
 
 

@@ -30,9 +30,9 @@ from agex.sandbox.runtime import provenance as origins
 from agex.sandbox.runtime.context import asking
 
 if TYPE_CHECKING:
-    from agex.sandbox.guards.guards import Guards
+    from agex.sandbox.runtime.membrane import Membrane
 
-__all__ = ["check", "install", "is_evaluated_in"]
+__all__ = ["check", "install"]
 
 _HOMES = ("typing", "typing_extensions", "annotationlib", "inspect", "msgspec._utils")
 _EVALUATORS = (
@@ -50,18 +50,20 @@ _TYPES = frozenset(
 )
 
 
-def is_evaluated_in(frame: types.FrameType) -> bool:
+def _is_evaluated_in(frame: types.FrameType) -> bool:
     """Return whether the code that *frame* evaluates is the text of an annotation."""
     return frame.f_code.co_qualname.startswith(_EVALUATORS) and frame.f_globals.get("__name__") in _HOMES
 
 
-def check(guards: Guards, frame: types.FrameType) -> None:
-    """Refuse the text that *frame* is about to evaluate, unless it is harmless."""
+def check(guards: Membrane, frame: types.FrameType) -> None:
+    """Refuse the text of an annotation that *frame* is about to evaluate, unless it is harmless."""
+    if not _is_evaluated_in(frame):
+        return
     known = frame.f_locals
     _check(guards, _text(known), list(_spaces(known)), frame, _module(known))
 
 
-def _check(guards: Guards, text: Any, spaces: list[Any], frame: types.FrameType, module: Any) -> None:
+def _check(guards: Membrane, text: Any, spaces: list[Any], frame: types.FrameType, module: Any) -> None:
     own = [space for space in spaces if space.get("__builtins__") is guards.builtins]
     if type(text) is not str or not spaces:
         is_harmless = False
@@ -151,7 +153,7 @@ def _is_plain(text: str, spaces: list[Any]) -> bool:
     return bool(parts) and is_flat and all(n in _TYPES and not any(n in s for s in spaces) for n in said)
 
 
-def _names_only(text: str, guards: Guards) -> bool:
+def _names_only(text: str, guards: Membrane) -> bool:
     """Return whether a text reads no attribute that a guard would check in code."""
     parts = _parts(text)
     rules = guards.policy.text
@@ -166,7 +168,7 @@ def _names_only(text: str, guards: Guards) -> bool:
     return bool(parts)
 
 
-def _is_of_guest(text: str, guards: Guards, spaces: list[Any], at_home: bool) -> bool:
+def _is_of_guest(text: str, guards: Membrane, spaces: list[Any], at_home: bool) -> bool:
     """Return whether a text names guest classes, and otherwise only the guest's own names.
 
     The namespaces that do not belong to the guest come from pydantic: a class by its name, the names of its
@@ -184,7 +186,7 @@ def _is_of_guest(text: str, guards: Guards, spaces: list[Any], at_home: bool) ->
     return _names_only(text, guards)
 
 
-def _said(guards: Guards, frame: types.FrameType | None, spaces: list[Any]) -> Iterator[str]:
+def _said(guards: Membrane, frame: types.FrameType | None, spaces: list[Any]) -> Iterator[str]:
     """Yield the text annotations in the source of the host modules whose names are looked up."""
     names: set[Any] = {name for space in spaces if type(name := space.get("__name__")) is str}
     # Fields that a guest class inherits are evaluated again in its name.

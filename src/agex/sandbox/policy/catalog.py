@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 import importlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from agex.sandbox.policy.library import Library
+    from agex.sandbox.policy.module_grant import ModuleGrant
 
-__all__ = ["EVALUATING", "OPEN_UNSEEN", "find", "has_policy", "trusted"]
+__all__ = ["EVALUATING", "OPEN_UNSEEN", "WITH_CLASS_RULES", "find", "has_policy", "standard_set", "trusted"]
 
 _ROOMS = {
     "PIL": "pillow",
@@ -43,6 +44,16 @@ OPEN_UNSEEN = ("polars", "pyarrow", "pydantic")
 def has_policy(name: str) -> bool:
     """Return whether there is a policy for an import name."""
     return name in _ROOMS
+
+
+WITH_CLASS_RULES = ("pydantic",)
+"""Libraries with rules for classes over theirs: in force once they are loaded."""
+
+
+def standard_set() -> Mapping[str, ModuleGrant]:
+    """Return the grants of the standard set: they are loaded with all that stands in for them."""
+    grants: Mapping[str, ModuleGrant] = importlib.import_module("agex.sandbox.stdlib.standard_set").grants()
+    return grants
 
 
 EVALUATING = ("jinja2", "sympy")

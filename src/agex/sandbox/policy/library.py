@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any, TypeAlias
@@ -68,6 +68,20 @@ def _ready() -> None:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
+class ClassRules:
+    """Rules of a library for classes over its own."""
+
+    makers: Callable[[type], tuple[str, ...]]
+    """Returns the members by which a class makes others of its objects."""
+    is_settings: Callable[[type, str], bool]
+    """Returns whether a member of a class holds settings that the library reads when the class is made."""
+    check_statement: Callable[[dict[str, Any], Any, Iterable[Any], dict[str, Any]], None]
+    """Refuses a class statement: its namespace, name, bases and keywords."""
+    check_stored: Callable[[type, Any], None]
+    """Refuses settings from stored bytes that no class statement could have."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Library:
     """What guest code may do with one library. Members are named ``name`` or ``Class.name``."""
 
@@ -112,6 +126,8 @@ class Library:
     """Does, once and as the host, what the library would do when it is first used."""
     own: Mapping[str, Callable[[], Mapping[str, Any]]] = field(default_factory=dict)
     """Makes members of a module for each session, where they hold a state; by the module's path."""
+    classes: ClassRules | None = None
+    """What it asks of classes over its own."""
     replace: Callable[[bool], Replacements] = _nothing
     """Makes what is handed out in place of members, for each grant; told whether files are open to it."""
 

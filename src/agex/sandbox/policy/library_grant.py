@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from agex.sandbox.classes import sealed as sealing
 from agex.sandbox.patches import library_caches as keys
+from agex.sandbox.policy.homes import guarded
 from agex.sandbox.policy.library_members import named
 from agex.sandbox.policy.module_grant import ModuleGrant, Pattern, blank, handed_out, make_for_each
 from agex.sandbox.runtime import audit_hook as wall
@@ -97,8 +98,6 @@ class LibraryGrant(ModuleGrant):
 
     def _granted(self, real: types.ModuleType, full: str) -> Iterator[tuple[str, Any]]:
         """Give the members of a module, as guests get them."""
-        from agex.sandbox.libraries.argument_checks import guarded  # a library is there, so this is loaded
-
         path = self._path(full)
         guards = self.library.functions.get(path, {})
         replaced = {name: guarded(getattr(real, name), guard) for name, guard in guards.items()}

@@ -12,14 +12,14 @@ from agex.errors import SandboxError
 from agex.sandbox.classes import sealed as sealing
 from agex.sandbox.classes.errors import check_keywords, refusal
 from agex.sandbox.classes.super_lookup import super_self
-from agex.sandbox.policy.homes import Guard, homes
+from agex.sandbox.policy.homes import Guard, PathGuard, homes
 from agex.sandbox.policy.module_grant import open_while
 from agex.sandbox.runtime.host_time import HOST_TIME, of_host
 from agex.sandbox.runtime.provenance import Notes
 
 if TYPE_CHECKING:
-    from agex.sandbox.guards.guards import Guards
     from agex.sandbox.policy.library import Library
+    from agex.sandbox.runtime.membrane import Membrane
 
 __all__ = ["COPIED", "DENIED", "Shelf", "member_door", "named", "open_guard", "unsealed"]
 
@@ -160,11 +160,8 @@ def open_guard(opened: tuple[str, ...]) -> Guard | None:
 
 
 def _opened_guard(opened: tuple[str, ...], guard: Guard) -> Guard:
-    if "files" in opened:
-        from agex.sandbox.libraries.argument_checks import Stream  # no library is granted at import
-
-        if isinstance(guard, Stream):
-            guard = guard.opened()
+    if "files" in opened and isinstance(guard, PathGuard):
+        guard = guard.opened()
     if HOST_TIME in opened:
         guard = of_host(guard)
     doors = tuple(each for each in opened if each != HOST_TIME)
@@ -183,7 +180,7 @@ class _Answer:
         return object.__getattribute__(self, "_value")
 
 
-def member_door(guards: Guards, receiver: Any, name: str) -> Any:
+def member_door(guards: Membrane, receiver: Any, name: str) -> Any:
     """Answer a contested member of a library's object, class or ``super()``."""
     subject = super_self(receiver) if type(receiver) is super else receiver
     owner = subject if issubclass(type(subject), type) else type(subject)

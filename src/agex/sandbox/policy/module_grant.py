@@ -84,6 +84,9 @@ class ModuleGrant:
         without: names the package of what is left out because of that; None for anything else.
     """
 
+    is_for_each_session = False
+    """Whether the text of the module is compiled and run for each session."""
+
     def __init__(
         self,
         module: types.ModuleType | str,

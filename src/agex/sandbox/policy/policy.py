@@ -22,26 +22,25 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from agex._interpreter.type_slots import module_of, mro_of
 from agex.errors import DefinitionError
-from agex.sandbox import libraries
 from agex.sandbox.classes import host_classes as hostclass
 from agex.sandbox.classes import lru_caches as memoized
-from agex.sandbox.guards import attribute_doors as doors
-from agex.sandbox.libraries.evaluators import without_evaluators
 from agex.sandbox.patches import inspect as signatures
+from agex.sandbox.patches import threading as foreign_threads
 from agex.sandbox.policy import browser as page
+from agex.sandbox.policy import catalog, library_classes
 from agex.sandbox.policy import spelling as misnamed
 from agex.sandbox.policy.class_rules import ClassRules, of_hosts
+from agex.sandbox.policy.evaluators import without_evaluators
 from agex.sandbox.policy.exclusions import Dotted
 from agex.sandbox.policy.homes import Guard, homes
-from agex.sandbox.policy.library_members import DENIED, Shelf, member_door, named, open_guard, unsealed
+from agex.sandbox.policy.library_grant import LibraryGrant, prepare
+from agex.sandbox.policy.library_members import DENIED, Shelf, named, open_guard, unsealed
 from agex.sandbox.policy.module_grant import FUNCTIONS, ModuleGrant, Pattern, open_while, telling
 from agex.sandbox.policy.native import UnknownPackages, inert_reason, opens_unseen, unseen
 from agex.sandbox.rules import names as ledger
 from agex.sandbox.rules.ruleset import Rules
-from agex.sandbox.runtime import foreign_threads
 from agex.sandbox.runtime import provenance as origins
 from agex.sandbox.runtime.host_time import HOST_TIME, methods_of_host, of_host, require_timeout
-from agex.sandbox.stdlib.source_modules import WrittenGrant
 
 if TYPE_CHECKING:
     from agex.sandbox.policy.library import Library
@@ -105,12 +104,12 @@ class Policy:
         self._writable: set[type] = set()
         self._shelf = Shelf()
         self._used: set[str] = set()
-        self._unprepared = {name: _known(name) for name in libraries.EVALUATING}
+        self._unprepared = {name: _known(name) for name in catalog.EVALUATING}
         self._open: dict[type, tuple[str, ...]] = {}
         self.has_host_time = False
         self.unknown = UnknownPackages()
         self._imported = 0  # modules that there were when what they lead to was looked at
-        for name in libraries.OPEN_UNSEEN:  # their objects may come from anywhere: an input, a function
+        for name in catalog.OPEN_UNSEEN:  # their objects may come from anywhere: an input, a function
             library = _known(name)
             self._shelf.add(library)
             self._contest(library.members())
@@ -119,7 +118,7 @@ class Policy:
     def default(cls, *, strict: bool = False) -> Policy:
         """Grant the standard set: the harmless part of the standard library."""
         policy = cls(strict=strict)
-        policy.modules.update(_standard())
+        policy.modules.update(catalog.standard_set())
         policy.grants.append(Grant("default", None, {}))
         policy.is_standard = True
         return policy
@@ -129,7 +128,7 @@ class Policy:
         if self.is_standard and "pathlib" not in self.modules:
             library = _known("pathlib")
             self._use(library)
-            self.modules["pathlib"] = libraries.LibraryGrant(library, "pathlib")
+            self.modules["pathlib"] = LibraryGrant(library, "pathlib")
             self.grants.append(Grant("paths", None, {}))
 
     # -- granting ------------------------------------------------------------------
@@ -204,12 +203,12 @@ class Policy:
         self._use_home(class_, _doors(host_fs_access, network_access))
         self._open_methods(class_, _doors(host_fs_access, network_access))
         self._rule(class_, name or class_.__name__, include, exclude, configure or {})
-        self._hot |= hostclass.private_names(class_)
+        self._hot |= library_classes.private_names(class_)
         self._writable.add(class_)
         if not constructable:
             self._sealed.add(class_)
             self._contest_of(class_, _MAKING)
-            self._rule(class_, "", "*", _makers(class_), {})
+            self._rule(class_, "", "*", library_classes.makers(class_), {})
         self._grant(name or class_.__name__, class_, class_)
         return class_
 
@@ -265,9 +264,9 @@ class Policy:
             self._writable.add(type(module))
             self._grant(name, module, module)
             return module
-        library = libraries.find(module.__name__.partition(".")[0])
-        curated = _standard().get(module.__name__)
-        if isinstance(curated, WrittenGrant):  # which is not this module
+        library = catalog.find(module.__name__.partition(".")[0])
+        curated = catalog.standard_set().get(module.__name__)
+        if curated is not None and curated.is_for_each_session:  # which is not this module
             curated = None
         plain = include == "*" and exclude in ("_*", ("_*", "*._*")) and not configure and not opened
         if curated is not None and plain and (library is None or library.name not in self._used):
@@ -278,7 +277,7 @@ class Policy:
         )
         self.modules[name or module.__name__] = grant
         for other in library.offers if library is not None and library.name == module.__name__ else ():
-            self.modules.setdefault(other, libraries.LibraryGrant(_known(other), other))
+            self.modules.setdefault(other, LibraryGrant(_known(other), other))
         if patterns := grant.dotted():
             by = name or module.__name__
             dotted = Dotted(module.__name__, patterns, frozenset(configure or ()))
@@ -315,7 +314,7 @@ class Policy:
                 doors=opened,
                 without=self.unknown.owns,
             )
-        return libraries.LibraryGrant(
+        return LibraryGrant(
             library, module.__name__, include=include, exclude=exclude, recursive=recursive, doors=opened
         )
 
@@ -332,7 +331,7 @@ class Policy:
             self._sealed.add(builtin)
             self.names[builtin.__name__] = builtin
         if library.name in self.modules and library.modules:
-            self.modules[library.name] = libraries.LibraryGrant(library, library.name, recursive=False)
+            self.modules[library.name] = LibraryGrant(library, library.name, recursive=False)
         for name in library.brings:
             self._use(_known(name))
         vars(self).pop("text", None)
@@ -348,14 +347,14 @@ class Policy:
             return
         for name, library in list(self._unprepared.items()):
             if name in sys.modules:
-                libraries.prepare(library)
+                prepare(library)
                 self._unprepared.pop(name, None)  # another thread may have
 
     def _use_home(self, class_: type, opened: tuple[str, ...]) -> None:
         """Put the policies of the libraries that a class comes from in force."""
         self._contest(self.unknown.add(module_of(class_), opened, installed=True))
         for home, _ in homes(class_):
-            if (library := libraries.find(home)) is not None and library.modules:
+            if (library := catalog.find(home)) is not None and library.modules:
                 self._use(library)
 
     def _open_methods(self, class_: type, opened: tuple[str, ...]) -> None:
@@ -371,7 +370,6 @@ class Policy:
             return
         for name in names:
             self._contested.add(name)
-            doors.DOORS.setdefault(name, member_door)
         vars(self).pop("text", None)
 
     def _contest_of(self, class_: type, names: Iterable[str]) -> None:
@@ -497,7 +495,7 @@ class Policy:
 
     def covers(self, root: str) -> bool:
         """Return whether guest code may have something of a package."""
-        return root in self._used or self._covers(root) or root in libraries.OPEN_UNSEEN
+        return root in self._used or self._covers(root) or root in catalog.OPEN_UNSEEN
 
 
 _MAKING = frozenset({"_make", "_replace"})
@@ -513,21 +511,13 @@ _FREELY_WRITTEN = frozenset(
 """Classes of the standard library whose instances are there to be written to, and are the guest's own."""
 
 
-def _standard() -> Mapping[str, ModuleGrant]:
-    from agex.sandbox.stdlib import (
-        standard_set as stdlib,  # with all that it replaces: not for a policy that grants none of it
-    )
-
-    return stdlib.grants()
-
-
 def _doors(host_fs_access: bool, network_access: bool) -> tuple[str, ...]:
     asked = (("files", host_fs_access), ("network", network_access))
     return tuple(door for door, is_asked in asked if is_asked)
 
 
 def _known(name: str) -> Library:
-    library = libraries.find(name)
+    library = catalog.find(name)
     assert library is not None, f"a library policy names {name}, which has none"
     return library
 
@@ -539,15 +529,6 @@ def _class_at(path: str) -> type | None:
         importlib.import_module(module)
     found = getattr(sys.modules.get(module), name, None)
     return found if isinstance(found, type) else None
-
-
-def _makers(class_: type) -> tuple[str, ...]:
-    """Give the members by which a class of a library makes others of its objects."""
-    if "pydantic" not in sys.modules:
-        return ()
-    from agex.sandbox.libraries import pydantic as pydantic_policy  # no library is granted at import
-
-    return pydantic_policy.makers(class_)
 
 
 def _plain_function(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from agex._interpreter.type_slots import module_of, mro_of, namespace_of, qualname_of
 from agex.errors import DefinitionError
 from agex.sandbox.classes import host_classes as hostclass
+from agex.sandbox.policy import library_classes
 from agex.sandbox.policy.exclusions import Dotted
 from agex.sandbox.policy.library_members import named
 from agex.sandbox.policy.module_grant import Pattern
@@ -78,7 +79,7 @@ def _members(pattern: str, class_: type, name: str) -> Iterator[str]:
         yield member
         return
     for base in bases:
-        known = hostclass.public_names(base).union(hostclass.private_names(base), dir(base))
+        known = hostclass.public_names(base).union(library_classes.private_names(base), dir(base))
         yield from sorted(each for each in known if fnmatchcase(each, member))
 
 
@@ -154,7 +155,7 @@ def check_class(class_: type, held: Iterable[str], *said: Any) -> None:
     """
     if any(name in namespace_of(part) for part in mro_of(class_)[:-1] for name in _ANSWERS):
         return  # its objects have what they like
-    known = hostclass.public_names(class_).union(hostclass.private_names(class_), dir(class_), held)
+    known = hostclass.public_names(class_).union(library_classes.private_names(class_), dir(class_), held)
     for name in _plain(said):
         if name not in known and (meant := _like(name, known)):
             raise _unknown(name, f"class {class_.__name__}", meant)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from agex.sandbox.language import annotations as hints
-from agex.sandbox.language import match_patterns as patterns
+from agex._interpreter import threads
 from agex.sandbox.rules import names as ledger
-from agex.sandbox.runtime.kill_switch import LISTS
 
-__all__ = ["HELPERS", "Rules"]
+__all__ = ["HELPERS", "LISTS", "Rules"]
+
+LISTS = threads.CAN_START
+"""Whether functions are listed. In a browser tab the stop checks look at the clock."""
 
 HELPERS = (
     "stop!", "Stop!", "trip!", "caught!", "type!", "super!", "subject!", "own!", "ok!", "check!", "store!",
-    "delete!", "catches!", "asked!", "value!", "dressed!", "listed!", *patterns.HELPERS, *hints.HELPERS,
+    "delete!", "catches!", "asked!", "value!", "dressed!", "listed!", "pattern!", "late!", "named!", "path!",
+    "noted!",
 )  # fmt: skip
 """Every name the rewriting adds, apart from variables of a function and ``case!N``."""
 

@@ -17,7 +17,7 @@ from agex.errors import SandboxError, SandboxTypeError
 if TYPE_CHECKING:
     from contextvars import Context
 
-    from agex.sandbox.guards.guards import Guards
+    from agex.sandbox.runtime.membrane import Membrane
 
 __all__ = ["Callback", "adding", "end_callbacks", "no_exit", "removing"]
 
@@ -62,7 +62,7 @@ _HUNG = "callbacks"
 """What those of a run that is on are noted under, with its guest's guards."""
 
 
-def adding(guards: Guards, add: Callable[..., object]) -> Callable[..., None]:
+def adding(guards: Membrane, add: Callable[..., object]) -> Callable[..., None]:
     """Give ``add_done_callback`` of a future for a guest."""
 
     def add_done_callback(fn: Any, /, *, context: Context | None = None) -> None:
@@ -93,7 +93,7 @@ class _Named:
     __hash__ = None  # type: ignore[assignment]
 
 
-def removing(guards: Guards, remove: Callable[..., int]) -> Callable[..., int]:
+def removing(guards: Membrane, remove: Callable[..., int]) -> Callable[..., int]:
     """Give ``remove_done_callback`` of a future for a guest."""
 
     def remove_done_callback(fn: Any, /) -> int:
@@ -102,7 +102,7 @@ def removing(guards: Guards, remove: Callable[..., int]) -> Callable[..., int]:
     return remove_done_callback
 
 
-def end_callbacks(guards: Guards) -> None:
+def end_callbacks(guards: Membrane) -> None:
     """Have no callback of the guest called any more: its run is over."""
     for each in guards.notes.get(_HUNG, ()):
         callback = each()

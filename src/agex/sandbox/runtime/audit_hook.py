@@ -29,16 +29,9 @@ from contextvars import ContextVar
 from typing import Any, TypeVar
 
 from agex.errors import SandboxError
-from agex.sandbox.classes import generic_classes as generic
-from agex.sandbox.patches import contextlib as managers
-from agex.sandbox.patches import copy as copied
-from agex.sandbox.patches import enum as enums
-from agex.sandbox.patches import methods
-from agex.sandbox.patches import stdlib_caches as caches
-from agex.sandbox.patches import typing as forward
-from agex.sandbox.runtime import foreign_threads
 from agex.sandbox.runtime.apart import call_apart
 from agex.sandbox.runtime.context import CARRIED, CURRENT
+from agex.sandbox.runtime.membrane import Membrane
 
 __all__ = ["DOORS", "SHUT", "call_as_host", "call_with_doors", "install", "opened", "without_workspace"]
 
@@ -266,8 +259,9 @@ def _about_interpreter(event: str, args: tuple[Any, ...]) -> None:
         if event == "import":
             return  # the import statement: decided by the guarded import
         _refuse(event, args)
-    if guards is not None and frame is not None and event == "exec" and forward.is_evaluated_in(frame):
-        forward.check(guards, frame)
+    if guards is not None and frame is not None and event == "exec":
+        for check in _CODE_CHECKS:
+            check(guards, frame)
 
 
 def _raising_frame() -> types.FrameType | None:
@@ -333,6 +327,8 @@ def _roots() -> tuple[str, ...]:
 
 _VERDICTS: dict[str, Verdict] = {}
 
+CodeCheck = Callable[[Membrane, types.FrameType], None]
+
 
 class _Installed:
     """Whether the hook stands in this process, and what it lets libraries read of the installation."""
@@ -341,17 +337,18 @@ class _Installed:
     roots: tuple[str, ...] = ()
 
 
-def install() -> None:
-    """Put up the wall, once a process."""
+_CODE_CHECKS: list[CodeCheck] = []
+
+
+def install(*checks: CodeCheck) -> None:
+    """Add the audit hook to this process, once.
+
+    Args:
+        checks: called before code of a library evaluates text, with the guards of the session and the frame
+            of the library; raise to refuse it.
+    """
     if not _Installed.done:
         _Installed.roots = _roots()
-        caches.install()
-        copied.install()
-        enums.install()
-        foreign_threads.install()
-        forward.install()
-        generic.install()
-        managers.install()
-        methods.install()
+        _CODE_CHECKS.extend(checks)
         sys.addaudithook(_hook)
         _Installed.done = True

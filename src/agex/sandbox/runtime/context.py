@@ -14,7 +14,7 @@ from agex.errors import SandboxError, SandboxTypeError
 from agex.sandbox.runtime.apart import call_apart
 
 if TYPE_CHECKING:
-    from agex.sandbox.guards.guards import Guards
+    from agex.sandbox.runtime.membrane import Membrane
 
 __all__ = [
     "CARRIED", "CURRENT", "RUNS", "as_host", "asking", "call_serving", "caller", "calling", "frames_of",
@@ -23,16 +23,16 @@ __all__ = [
 
 T = TypeVar("T")
 
-CURRENT: ContextVar[Guards | None] = ContextVar("agex_guest", default=None)
+CURRENT: ContextVar[Membrane | None] = ContextVar("agex_guest", default=None)
 """The guards of the guest code running in this context; None in host code."""
 
 CARRIED: ContextVar[bool] = ContextVar("agex_carried", default=False)
 """Whether this is a thread of a library, in the context of a run that it outlives perhaps."""
 
-RUNS: set[Guards] = set()
+RUNS: set[Membrane] = set()
 """The guards of the sessions that run, in whatever thread."""
 
-_SERVED: ContextVar[Guards | None] = ContextVar("agex_served", default=None)
+_SERVED: ContextVar[Membrane | None] = ContextVar("agex_served", default=None)
 """The guards of the guest that host code works for here with powers of its own."""
 
 
@@ -55,7 +55,7 @@ def call_serving(function: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
 _BETWEEN = sys.stdlib_module_names | {"agex"}
 
 
-def asking() -> Guards | None:
+def asking() -> Membrane | None:
     """Return the guards of the guest code that asks; None where it is the host. All stand-ins ask here.
 
     A function of the guest's that the host calls after its run is in no run: there it is told by its frame,
@@ -75,12 +75,12 @@ def asking() -> Guards | None:
     return guards
 
 
-def guest_asking() -> Guards | None:
+def guest_asking() -> Membrane | None:
     """Return what `asking` returns, and None where nobody can be told to ask: where nothing is decided."""
     return _asker()[0]
 
 
-def _asker() -> tuple[Guards | None, types.FrameType | None]:
+def _asker() -> tuple[Membrane | None, types.FrameType | None]:
     """Find who asks; or else the outermost frame, where libraries alone lead here."""
     guards = CURRENT.get()
     if guards is not None:
@@ -116,13 +116,13 @@ def _is_granted(outermost: types.FrameType) -> bool:
     return root in _BETWEEN or any(guards.policy.covers(root) for guards in list(RUNS))
 
 
-def calling() -> Guards | None:
+def calling() -> Membrane | None:
     """Give the guards of the guest code that calls a library; None where code of the host calls it."""
     frame: types.FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
     while frame is not None:
         check: Any = frame.f_builtins.get("check!")
         if check is not None:
-            found: Guards = check.__self__
+            found: Membrane = check.__self__
             return found
         if frame.f_code.co_filename.startswith("<frozen importlib") or not _is_between(frame):
             return None
@@ -130,7 +130,7 @@ def calling() -> Guards | None:
     return None
 
 
-def maker(metaclass: str) -> Guards:
+def maker(metaclass: str) -> Membrane:
     """Give the guards of the guest that makes a class; else nobody would look at what it is given."""
     guards = asking()
     if guards is None:
@@ -152,7 +152,7 @@ def caller(builtins: dict[str, Any]) -> types.FrameType:
     return frame
 
 
-def frames_of(guards: Guards) -> Iterator[types.FrameType]:
+def frames_of(guards: Membrane) -> Iterator[types.FrameType]:
     """Give the frames of a guest's code that led here, the innermost first."""
     frame: types.FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
     while frame is not None:

@@ -15,14 +15,10 @@ import weakref
 from collections.abc import AsyncGenerator, Generator
 from typing import Any, NoReturn
 
-from agex._interpreter import threads
 from agex.sandbox.rules.code_flags import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
 from agex.sandbox.runtime.limits import RUNNING, Stop
 
-__all__ = ["LISTS", "Switch", "bound"]
-
-LISTS = threads.CAN_START
-"""Whether functions are listed. In a browser tab the stop checks are what looks at the clock."""
+__all__ = ["Switch", "bound"]
 
 _ROOM = 64
 """Functions that are listed before it is worth looking which of them are gone."""

@@ -16,9 +16,7 @@ from agex.sandbox.rules import names as ledger
 from agex.sandbox.runtime.context import guest_asking
 
 if TYPE_CHECKING:
-    from agex.sandbox.classes.class_registry import ClassRegistry, Statement
-    from agex.sandbox.guards.guards import Guards
-    from agex.sandbox.session import Session
+    from agex.sandbox.runtime.membrane import ClassQuestions, ClassStatement, Membrane, RunningSession
 
 __all__ = [
     "Notes",
@@ -55,7 +53,7 @@ class Notes(Generic[T]):
 
 
 _sources: Notes[str] = Notes()
-_registries: Notes[weakref.ref[ClassRegistry]] = Notes()
+_registries: Notes[weakref.ref[ClassQuestions]] = Notes()
 
 
 def note_source(code: types.CodeType, source: str) -> None:
@@ -68,7 +66,7 @@ def source_of(code: types.CodeType) -> str | None:
     return _sources.get(code)
 
 
-def note_class(class_: type, registry: ClassRegistry) -> None:
+def note_class(class_: type, registry: ClassQuestions) -> None:
     """Note the session that made a class. The session itself is not kept alive."""
     _registries.set(class_, weakref.ref(registry))
 
@@ -83,7 +81,7 @@ def is_guest_class(class_: type) -> bool:
     return guards is not None and guards.classes.is_guest(class_)
 
 
-def guards_of(class_: type) -> Guards | None:
+def guards_of(class_: type) -> Membrane | None:
     """Return the guards of the session that made a class; None for one of the host's, or a session gone."""
     found = _registries.get(class_)
     registry = None if found is None else found()
@@ -110,7 +108,7 @@ def keeps_back(class_: type, name: str) -> bool:
     return registry.is_mixed(class_) and name in registry.host_names(class_)
 
 
-def statement_of(class_: type) -> Statement | None:
+def statement_of(class_: type) -> ClassStatement | None:
     """Return the statement that made a class of a guest; None where none did."""
     found = _registries.get(class_)
     registry = None if found is None else found()
@@ -131,11 +129,11 @@ def altered(class_: type, *, dressed: bool) -> frozenset[str]:
 _BUILTINS_OF: Callable[[Any], dict[str, Any]] = vars(types.FunctionType)["__builtins__"].__get__
 
 
-def session_of(function: types.FunctionType) -> Session | None:
+def session_of(function: types.FunctionType) -> RunningSession | None:
     """Return the session whose guest wrote a function; None for a function of the host."""
     return session_in(_BUILTINS_OF(function))
 
 
-def session_in(builtins: Mapping[str, Any]) -> Session | None:
+def session_in(builtins: Mapping[str, Any]) -> RunningSession | None:
     """Return the session whose guest has these builtins; None where they are the host's."""
-    return cast("Session | None", getattr(builtins.get("trip!"), "__self__", None))
+    return cast("RunningSession | None", getattr(builtins.get("trip!"), "__self__", None))

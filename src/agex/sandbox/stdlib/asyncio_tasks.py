@@ -32,11 +32,11 @@ from agex.sandbox.runtime.limits import Stop
 if TYPE_CHECKING:
     import asyncio
 
-    from agex.sandbox.guards.guards import Guards
+    from agex.sandbox.runtime.membrane import Membrane
 
 __all__ = ["ASYNCIO", "end_tasks", "is_coroutine", "late_members", "run_apart"]
 
-_made: weakref.WeakKeyDictionary[Guards, weakref.WeakSet[Any]] = weakref.WeakKeyDictionary()
+_made: weakref.WeakKeyDictionary[Membrane, weakref.WeakSet[Any]] = weakref.WeakKeyDictionary()
 """The tasks that guest code made, by the guards of its session."""
 
 
@@ -107,13 +107,13 @@ def _coroutine(coro: Any) -> Any:
     return made
 
 
-async def _of_task(guards: Guards | None, coro: Any) -> Any:
+async def _of_task(guards: Membrane | None, coro: Any) -> Any:
     with no_exit():
         return await _stepped(guards, coro)
 
 
 @types.coroutine
-def _stepped(guards: Guards | None, coro: Any) -> Generator[Any, Any, Any]:
+def _stepped(guards: Membrane | None, coro: Any) -> Generator[Any, Any, Any]:
     """Step a coroutine. Once it goes on after a cancellation with its time over, raise `Stop` in it.
 
     ``asyncio.Condition.wait`` retries for its lock in spite of every cancellation.
@@ -292,7 +292,7 @@ _REPEAT = 0.05
 
 
 async def run_apart(
-    guards: Guards,
+    guards: Membrane,
     work: Callable[[], Awaitable[None]],
     seconds: float | None,
     expire: Callable[[], None],
@@ -387,7 +387,7 @@ _LAST_TURNS = 3
 """Turns for the callbacks of a task that is done, and for code that waits for several tasks."""
 
 
-async def end_tasks(guards: Guards) -> None:
+async def end_tasks(guards: Membrane) -> None:
     """End the tasks that guest code left in the event loop, while the clock of its run is still on."""
     import asyncio
 
@@ -419,7 +419,7 @@ async def end_tasks(guards: Guards) -> None:
                 asked(task)
 
 
-def _left(guards: Guards) -> list[Any]:
+def _left(guards: Membrane) -> list[Any]:
     """Return the unfinished tasks that guest code made, except the present one."""
     import asyncio
 
@@ -431,7 +431,7 @@ def _left(guards: Guards) -> list[Any]:
     ]
 
 
-def _runs_code_of(guards: Guards, coro: Any) -> bool:
+def _runs_code_of(guards: Membrane, coro: Any) -> bool:
     """Return whether a coroutine is guest code. Only native types are asked: a guest class could lie."""
     frame: types.FrameType | None = None
     if type(coro) is types.CoroutineType:

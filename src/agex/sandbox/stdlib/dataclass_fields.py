@@ -27,7 +27,7 @@ from agex.sandbox.runtime import provenance as origins
 from agex.sandbox.runtime.scopes import is_bindable
 
 if TYPE_CHECKING:
-    from agex.sandbox.guards.guards import Guards
+    from agex.sandbox.runtime.membrane import Membrane
 
 __all__ = ["FIELDS", "Preparation", "field_table", "make_exact", "restore_texts", "shown_field"]
 
@@ -38,7 +38,7 @@ _FLAGS = ("init", "repr", "compare")
 class Preparation:
     """Prepares a class for the real ``dataclass``: exact annotations and fields, nothing that runs code."""
 
-    def __init__(self, guards: Guards, cls: type) -> None:
+    def __init__(self, guards: Membrane, cls: type) -> None:
         self._guards = guards
         self._cls = cls
         self._before: dict[str, Any] = {}
@@ -184,7 +184,7 @@ def _raw(cls: type, name: str) -> Any:
 # -- what is refused
 
 
-def _check_names(guards: Guards, cls: type, names: Iterable[Any]) -> None:
+def _check_names(guards: Membrane, cls: type, names: Iterable[Any]) -> None:
     for name in names:
         _check_name(name)
         if not guards.classes.is_pure(cls):  # generated methods read the field of every object, unguarded
@@ -201,7 +201,7 @@ def _check_name(name: Any) -> None:
         raise SandboxTypeError(f"field names must be identifiers, got {name!r}")
 
 
-def _check_metaclass(guards: Guards, metaclass: type, names: Iterable[str]) -> None:
+def _check_metaclass(guards: Membrane, metaclass: type, names: Iterable[str]) -> None:
     """Refuse a metaclass that would answer for the class when the real ``dataclass`` reads it."""
     for part in mro_of(metaclass):
         if not guards.classes.is_guest(part):
@@ -219,7 +219,7 @@ def _check_metaclass(guards: Guards, metaclass: type, names: Iterable[str]) -> N
                 raise SandboxTypeError(f"dataclass() cannot be used with a metaclass that defines {name}")
 
 
-def _check_fields(guards: Guards, cls: type, base: type) -> None:
+def _check_fields(guards: Membrane, cls: type, base: type) -> None:
     """Refuse fields of a base that ``dataclass`` did not make, or that guest code may not read."""
     namespace = namespace_of(base)
     found = namespace.get(FIELDS)
@@ -241,7 +241,7 @@ def _check_fields(guards: Guards, cls: type, base: type) -> None:
         _check_name(name)
 
 
-def _check_post_init(guards: Guards, cls: type) -> None:
+def _check_post_init(guards: Membrane, cls: type) -> None:
     """Refuse a ``__post_init__`` whose lookup runs code."""
     found = _raw(cls, "__post_init__")
     if found is _NOTHING or is_one_of(type(found), (types.FunctionType, staticmethod)):

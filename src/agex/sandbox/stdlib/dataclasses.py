@@ -40,7 +40,7 @@ from agex.sandbox.stdlib.dataclass_fields import (
 )
 
 if TYPE_CHECKING:
-    from agex.sandbox.guards.guards import Guards
+    from agex.sandbox.runtime.membrane import Membrane
 
 __all__ = ["DATACLASSES", "replace"]
 
@@ -67,7 +67,7 @@ def dataclass(cls: Any = None, /, **options: Any) -> Any:
     return made
 
 
-def _made(guards: Guards, cls: type, options: dict[str, bool]) -> type:
+def _made(guards: Membrane, cls: type, options: dict[str, bool]) -> type:
     """Apply the real ``dataclass``. Callers hold off the collector: a finalizer could change the class."""
 
     def note(again: type) -> None:  # slots=True builds the class anew
@@ -134,7 +134,7 @@ _GENERATED = (
 """The generated methods that read or write fields of any object; ``__init__`` has an attribute door."""
 
 
-def _keep_to_its_objects(guards: Guards, made: type) -> None:
+def _keep_to_its_objects(guards: Membrane, made: type) -> None:
     """Restrict generated methods to objects of their class, because the code in them is not guarded."""
     for name in _GENERATED:
         method = namespace_of(made).get(name)
@@ -237,7 +237,7 @@ def fields(class_or_instance: Any) -> tuple[Any, ...]:
     return tuple(shown_field(each) if type(each) is dataclasses.Field else each for each in found)
 
 
-def _may_read(guards: Guards, owner: type, name: str) -> bool:
+def _may_read(guards: Membrane, owner: type, name: str) -> bool:
     try:
         guards.readable(owner, name)
     except SandboxAttributeError:
@@ -268,7 +268,7 @@ def replace(obj: Any, /, **changes: Any) -> Any:
     return dataclasses.replace(read, **changes)
 
 
-def _read_guarded(guards: Guards, obj: Any, class_: type) -> Any:
+def _read_guarded(guards: Membrane, obj: Any, class_: type) -> Any:
     """Return an object from which the real ``replace`` reads the fields of a guest object, guarded."""
     table = field_table(class_)
     known = {FIELDS: table, "__class__": class_}

@@ -23,7 +23,7 @@ from agex.sandbox.stdlib.decorators import bare, writing
 from agex.sandbox.stdlib.typing import get_type_hints
 
 if typing.TYPE_CHECKING:
-    from agex.sandbox.guards.guards import Guards
+    from agex.sandbox.runtime.membrane import Membrane
 
 __all__ = ["FUNCTOOLS", "CachedProperty"]
 
@@ -62,7 +62,7 @@ def update_wrapper(
     return wrapper
 
 
-def _attributes(guards: Guards, wrapped: Any) -> Mapping[str, Any]:
+def _attributes(guards: Membrane, wrapped: Any) -> Mapping[str, Any]:
     """Return the content of ``vars(wrapped)``; for a host object, only its public part."""
     if guards.is_own(wrapped) or guards.is_guest_function(wrapped):
         found = guards.vars(wrapped) if hasattr(wrapped, "__dict__") else {}

@@ -19,10 +19,10 @@ import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from agex.errors import SandboxTypeError
 from agex.sandbox.classes import stand_ins as instead
+from agex.sandbox.classes.lazy_meta import REAL_OF, LazyMeta
 
-__all__ = ["BUILTINS", "DEEPEST", "ITERTOOLS", "LazyMeta", "alone"]
+__all__ = ["BUILTINS", "DEEPEST", "ITERTOOLS", "alone"]
 
 DEEPEST = 1_000
 """The greatest depth. A level takes some hundred bytes of C stack; CPython's own recursion goes as far."""
@@ -41,18 +41,6 @@ def _each_of(iterator: Any) -> Iterator[Any]:
 def alone(iterable: Any) -> Any:
     """Return an iterator over *iterable* that raises if it is re-entered; a plain object as it is."""
     return iterable if type(iterable) in _PLAIN else _each_of(iter(iterable))
-
-
-class LazyMeta(type):
-    """The metaclass of the guarded iterator types."""
-
-    def __new__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> LazyMeta:
-        if bases and isinstance(bases[0], LazyMeta):
-            raise SandboxTypeError(f"{bases[0].__name__} cannot be subclassed here; write a generator")
-        return super().__new__(cls, name, bases, namespace)
-
-    def __instancecheck__(cls, instance: object) -> bool:
-        return isinstance(instance, _REAL_OF[cls])
 
 
 def _placed(made: Any, below: Any) -> Any:
@@ -104,9 +92,6 @@ def _tee(*args: Any, **kwargs: Any) -> Any:
     if args and type(args[0]) in _LAZY:
         _placed(None, args[:1])
     return itertools.tee(*args, **kwargs)  # raises the real error
-
-
-_REAL_OF: dict[type, type] = {}
 
 
 def _first(iterable: Any = (), *rest: Any) -> tuple[Any, ...]:
@@ -186,7 +171,7 @@ def _guarded(real: type, **instead_of: Any) -> type:
     # `super()` finds the class in between: the real `chain.from_iterable` would not count.
     between = type(real.__name__, (real,), {"__slots__": (), "__module__": real.__module__, **instead_of})
     made = LazyMeta(real.__name__, (between,), namespace)
-    _REAL_OF[made] = real
+    REAL_OF[made] = real
     return instead.stands_for(real, made)
 
 

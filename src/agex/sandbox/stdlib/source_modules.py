@@ -21,7 +21,7 @@ from agex.sandbox.stdlib.traceback import handled
 from agex.sandbox.stdlib.weakref import REFERENCES
 
 if TYPE_CHECKING:
-    from agex.sandbox.guards.guards import Guards
+    from agex.sandbox.runtime.membrane import Membrane
 
 __all__ = ["WRITTEN", "WrittenGrant"]
 
@@ -32,6 +32,8 @@ WRITTEN = ("logging", "weakref", *markup.MODULES)
 class WrittenGrant(ModuleGrant):
     """A module whose source is compiled as guest programs are."""
 
+    is_for_each_session = True
+
     def __init__(self, name: str) -> None:
         super().__init__(name, recursive=False)
         self._shown = f"<{name}>"
@@ -40,7 +42,7 @@ class WrittenGrant(ModuleGrant):
         """Return an empty module: nothing of the real one is granted."""
         return blank(self.module_name)
 
-    def run(self, guards: Guards) -> types.ModuleType:
+    def run(self, guards: Membrane) -> types.ModuleType:
         """Run the source for one session, and return its module."""
         made = blank(self.module_name)
         name = self.module_name

@@ -7,40 +7,18 @@ it.
 
 from __future__ import annotations
 
-import re
 import string
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from agex.errors import SandboxAttributeError
 from agex.sandbox.classes import stand_ins as instead
+from agex.sandbox.language.format_fields import is_plain_format
 from agex.sandbox.runtime.context import asking
 
 __all__ = ["SafeFormatter", "is_plain_format", "safe_format", "safe_format_map"]
 
 GetAttr = Callable[[Any, str], Any]
-
-
-_WALK = re.compile(r"\{[^{}:!]*[.\[]")
-"""Matches each field, nested ones too, whose name may go on to an attribute or an index."""
-
-
-def is_plain_format(text: object) -> bool:
-    """Return whether a format string names no attribute and no index in any field."""
-    if type(text) is not str:
-        return False
-    if _WALK.search(text) is None:
-        return True
-    try:
-        return all(_is_plain_field(field, spec) for _, field, spec, _ in string.Formatter().parse(text))
-    except ValueError:
-        return True  # the real method raises the real error
-
-
-def _is_plain_field(field: str | None, spec: str | None) -> bool:
-    if field is not None and ("." in field or "[" in field):
-        return False
-    return not spec or "{" not in spec or is_plain_format(spec)
 
 
 def get_field(self: Any, field_name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:

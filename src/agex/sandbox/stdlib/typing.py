@@ -30,7 +30,7 @@ from agex.sandbox.stdlib.builtins import print_, source_text
 from agex.sandbox.stdlib.decorators import writing
 
 if TYPE_CHECKING:
-    from agex.sandbox.guards.guards import Guards
+    from agex.sandbox.runtime.membrane import Membrane
 
 __all__ = ["get_type_hints", "typing_marks"]
 
@@ -111,7 +111,7 @@ class _Scope(NamedTuple):
     As in ``eval``, names of *inner* come first, and functions in the text look in *outer* alone.
     """
 
-    guards: Guards
+    guards: Membrane
     outer: _Namespace
     inner: _Namespace
     type_params: tuple[Any, ...]
@@ -202,7 +202,7 @@ _TYPE_PARAMS = (typing.TypeVar, typing.ParamSpec, typing.TypeVarTuple)
 _GLOBALS_OF: Callable[[Any], dict[str, Any]] = vars(types.FunctionType)["__globals__"].__get__
 
 
-def _home_of_class(guards: Guards, class_: type) -> _Namespace | None:
+def _home_of_class(guards: Membrane, class_: type) -> _Namespace | None:
     """Return the names of the module that defined a guest class; None for a host class."""
     if not guards.classes.is_guest(class_):
         return None
@@ -212,7 +212,7 @@ def _home_of_class(guards: Guards, class_: type) -> _Namespace | None:
     return _namespace_of_module(guards, module_of(class_)) or {}
 
 
-def _home_of_function(guards: Guards, function: Any) -> _Namespace | None:
+def _home_of_function(guards: Membrane, function: Any) -> _Namespace | None:
     """Return the names of the module that defined a guest function; None for a host function.
 
     The source of some granted modules runs as guest code. Their names do not belong to the guest.
@@ -224,7 +224,7 @@ def _home_of_function(guards: Guards, function: Any) -> _Namespace | None:
     return None if is_granted else _with_names_of_program(guards, names)
 
 
-def _with_names_of_program(guards: Guards, names: dict[str, Any]) -> _Namespace:
+def _with_names_of_program(guards: Membrane, names: dict[str, Any]) -> _Namespace:
     """Return the names of stored code and of the program: a name that only text uses is not stored."""
     program = _namespace_of_module(guards, guards.classes.module_name)
     is_of_program = names.get("__name__") == guards.classes.module_name and "pull!" not in names
@@ -233,7 +233,7 @@ def _with_names_of_program(guards: Guards, names: dict[str, Any]) -> _Namespace:
     return own_names(program) | own_names(names)
 
 
-def _namespace_of_module(guards: Guards, name: Any) -> _Namespace | None:
+def _namespace_of_module(guards: Membrane, name: Any) -> _Namespace | None:
     """Return the names of the program or of a loaded workspace module; never those of a host module."""
     if type(name) is not str:
         return None
@@ -245,18 +245,18 @@ def _namespace_of_module(guards: Guards, name: Any) -> _Namespace | None:
     return None if module is None else vars(module)
 
 
-def _names_in_class(guards: Guards, class_: type) -> _Namespace:
+def _names_in_class(guards: Membrane, class_: type) -> _Namespace:
     if guards.classes.is_pure(class_):
         return dict(guards.vars(class_))
     # Beside the guest's names stand others, which the metaclass of a host class has put there.
     return {name: each for name, each in namespace_of(class_).items() if _is_guest_class(guards, each)}
 
 
-def _is_guest_class(guards: Guards, value: Any) -> bool:
+def _is_guest_class(guards: Membrane, value: Any) -> bool:
     return issubclass(type(value), type) and guards.classes.is_guest(value)
 
 
-def _home_of_object(guards: Guards, obj: Any) -> _Namespace | None:
+def _home_of_object(guards: Membrane, obj: Any) -> _Namespace | None:
     """Return the names of the module that defined a function, or of a module; None for host objects."""
     if type(obj) is types.ModuleType:
         return vars(obj) if guards.imports is not None and guards.imports.owns(obj) else None
@@ -273,7 +273,7 @@ def _home_of_object(guards: Guards, obj: Any) -> _Namespace | None:
     return {} if guards.is_own(obj) else None
 
 
-def _class_initialized_by(guards: Guards, function: Any) -> type | None:
+def _class_initialized_by(guards: Membrane, function: Any) -> type | None:
     """Return the guest class whose ``__init__`` is the given function, which ``@dataclass`` generated."""
     of_doors = list(guards.closures.values())
     real = next((real for real, door in of_doors if door is function), function)

@@ -12,12 +12,12 @@ from agex.sandbox.patches.replacement import replace
 from agex.sandbox.runtime.context import asking
 
 if TYPE_CHECKING:
-    from agex.sandbox.guards.guards import Guards
+    from agex.sandbox.runtime.membrane import Membrane
 
 __all__ = ["close", "note_figures"]
 
 # By their managers, which are matplotlib's own: a guest subclass of Figure may define __eq__.
-_MADE: weakref.WeakKeyDictionary[Any, weakref.ref[Guards]] = weakref.WeakKeyDictionary()
+_MADE: weakref.WeakKeyDictionary[Any, weakref.ref[Membrane]] = weakref.WeakKeyDictionary()
 
 
 def note_figures() -> None:

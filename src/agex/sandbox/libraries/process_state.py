@@ -57,7 +57,7 @@ _NOTE = "process state"
 
 
 def _may_change(policy: Policy) -> bool:
-    from agex.sandbox.libraries import LibraryGrant  # loads no library
+    from agex.sandbox.policy.library_grant import LibraryGrant
     from agex.sandbox.stdlib import standard_set as stdlib
 
     for grant in policy.grants:

@@ -29,7 +29,7 @@ from agex.sandbox.runtime.context import CARRIED, CURRENT, calling, is_foreign
 from agex.sandbox.runtime.limits import Stop
 
 if TYPE_CHECKING:
-    from agex.sandbox.guards.guards import Guards
+    from agex.sandbox.runtime.membrane import Membrane
 
 __all__ = ["THREADED", "carried", "end_elsewhere", "hold_executors", "install"]
 
@@ -51,7 +51,7 @@ class _Carried:
 
     __slots__ = ("_function", "_guards")
 
-    def __init__(self, guards: Guards, function: Callable[..., Any]) -> None:
+    def __init__(self, guards: Membrane, function: Callable[..., Any]) -> None:
         self._guards = guards
         self._function = function
 
@@ -78,7 +78,7 @@ def _name_of(function: Any) -> str:
     return str(function.__name__ if is_function else type(function).__name__)  # no object is asked
 
 
-def _noted(guards: Guards, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+def _noted(guards: Membrane, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     """Note the thread as one in which the guest has something to end."""
     CARRIED.set(True)
     guards.threads.add(threading.get_ident())
@@ -87,7 +87,7 @@ def _noted(guards: Guards, function: Callable[..., Any], args: Any, kwargs: Any)
     return function(*args, **kwargs)
 
 
-def end_elsewhere(guards: Guards) -> None:
+def end_elsewhere(guards: Membrane) -> None:
     """Wait until guest code of a run that is over has ended in other threads; its stop checks are on."""
     mine = {threading.get_ident()}
     until = time.monotonic() + _PATIENCE
@@ -99,7 +99,7 @@ def end_elsewhere(guards: Guards) -> None:
     guards.threads.clear()
 
 
-def _starter() -> Guards | None:
+def _starter() -> Membrane | None:
     """Return the guards of guest code that has a library start something; None for code of the host."""
     return calling() or (CURRENT.get() if CARRIED.get() else None)
 
@@ -119,7 +119,7 @@ def _starting(real: Callable[..., None]) -> Callable[..., None]:
     return start
 
 
-def _run(thread: threading.Thread, guards: Guards, context: Any, run: Callable[[], None]) -> None:
+def _run(thread: threading.Thread, guards: Membrane, context: Any, run: Callable[[], None]) -> None:
     try:
         with suppress(Stop):  # the thread ends with the run that started it
             context.run(_noted, guards, run, (), {})
