@@ -12,7 +12,7 @@ from typing import Any
 
 from monkeyfs.context import current_fs
 
-from agex.sandbox.patches import stdlib_caches as caches
+from agex.sandbox.patches import stdlib_caches
 from agex.sandbox.policy.homes import Guard
 from agex.sandbox.policy.library import Library, only
 from agex.sandbox.runtime.workspace_files import inside, workspace
@@ -58,6 +58,6 @@ LIBRARIES = {
         modules={"": only("Path PosixPath PurePath PurePosixPath PureWindowsPath")},
         denied=frozenset(f"Path.{name}" for name in _DENIED),
         guarded=_GUARDED,
-        prepare=caches.keep_of_paths,
+        prepare=stdlib_caches.keep_of_paths,
     )
 }

@@ -6,7 +6,7 @@ import contextlib
 from importlib import import_module
 from typing import Any
 
-from agex.sandbox.classes import unsafe_protocols as rawmemory
+from agex.sandbox.classes import unsafe_protocols
 from agex.sandbox.libraries.argument_checks import Stream
 from agex.sandbox.patches.library_caches import hold, hold_of_class
 from agex.sandbox.patches.replacement import replace_everywhere
@@ -62,7 +62,7 @@ def _prepare() -> None:
 
 
 def _answering(real: Any) -> Any:
-    return lambda obj: real(obj) and hasattr(obj, rawmemory.TABLE)
+    return lambda obj: real(obj) and hasattr(obj, unsafe_protocols.TABLE)
 
 
 LIBRARIES = {

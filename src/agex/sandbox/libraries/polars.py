@@ -12,7 +12,7 @@ from typing import Any
 
 from agex.errors import SandboxError
 from agex.sandbox.libraries.argument_checks import Stream, guarded, plain_format, refused
-from agex.sandbox.libraries.pandas import dataclass_rows as records
+from agex.sandbox.libraries.pandas import dataclass_rows
 from agex.sandbox.patches.replacement import replace, replace_everywhere
 from agex.sandbox.patches.threading import carried
 from agex.sandbox.policy.homes import Guard
@@ -188,7 +188,7 @@ def _prepare() -> None:
     for home, name in _TAKEN:
         replace_everywhere(home, name, _validated)
     frames: Any = import_module("polars._utils.construction.dataframe")
-    replace(frames, "_sequence_of_dataclasses_to_pydf", records.unpacked_first)
+    replace(frames, "_sequence_of_dataclasses_to_pydf", dataclass_rows.unpacked_first)
     getattr(frames, "_resolved_sequence_handlers", {}).clear()  # filled by host calls before
 
 

@@ -16,7 +16,7 @@ from agex.sandbox.policy.homes import Guard, homes
 from agex.sandbox.policy.library import ClassRules, Library, less, only
 from agex.sandbox.rules import names as ledger
 from agex.sandbox.rules.code_flags import CO_OPTIMIZED
-from agex.sandbox.runtime import provenance as origins
+from agex.sandbox.runtime import provenance
 from agex.sandbox.runtime.context import asking, frames_of
 from agex.sandbox.runtime.scopes import own_names
 
@@ -91,7 +91,7 @@ def _validate(real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         class_ = _class_of(_subject(real))
         # A generic model may have a guest class as its parameter.
         generic: Any = getattr(class_, "__pydantic_generic_metadata__", {})
-        if origins.is_guest_class(class_) or generic.get("args"):
+        if provenance.is_guest_class(class_) or generic.get("args"):
             raise SandboxError(f"{real.__name__}() reads no attributes here; pass values by name")
     return real(*args, **kwargs)
 
@@ -100,12 +100,12 @@ def _rebuild(real: Callable[..., Any], *args: Any, force: bool = False, raise_er
     if args:
         raise TypeError("model_rebuild() takes keywords only")
     # A text in a host model must not find a guest class by its name.
-    names: dict[str, Any] | None = None if origins.is_guest_class(_class_of(_subject(real))) else {}
+    names: dict[str, Any] | None = None if provenance.is_guest_class(_class_of(_subject(real))) else {}
     return real(force=force, raise_errors=raise_errors, _types_namespace=names)
 
 
 def _begin(real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    if not origins.is_guest_class(type(_subject(real))):
+    if not provenance.is_guest_class(type(_subject(real))):
         raise SandboxError(f"{real.__name__}() is called when a model is made, and not again")
     return real(*args, **kwargs)
 
@@ -113,7 +113,7 @@ def _begin(real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 def _copy(real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     update = kwargs.get("update")
     class_ = type(_subject(real))
-    if update and not origins.is_guest_class(class_):
+    if update and not provenance.is_guest_class(class_):
         if type(update) is not dict:
             raise SandboxTypeError("update must be a plain dict")
         for name in update:
@@ -157,7 +157,7 @@ def _check_shown(value: Any, seen: set[int]) -> None:
     elif is_model(class_):
         inner += [*vars(value).values(), *(getattr(value, "__pydantic_extra__", None) or {}).values()]
     elif any(_FIELDS in namespace_of(part) for part in mro_of(class_)):
-        hosts = [namespace_of(part) for part in mro_of(class_) if not origins.is_guest_class(part)]
+        hosts = [namespace_of(part) for part in mro_of(class_) if not provenance.is_guest_class(part)]
         for name in value.__dataclass_fields__:
             if ledger.is_private(name) and any(name in space.get(_FIELDS, ()) for space in hosts):
                 raise SandboxError(
@@ -199,7 +199,7 @@ def _of_types(real: Any) -> Any:
     def inner(self: Any, obj: Any, *args: Any, **kwargs: Any) -> Any:
         if isinstance(obj, dict):
             made = self.model_type_stack.get()
-            if asking() is not None or (made is not None and origins.is_guest_class(made)):
+            if asking() is not None or (made is not None and provenance.is_guest_class(made)):
                 raise SandboxTypeError("a dict is no annotation; write dict[str, int], or a class of its own")
         return real(self, obj, *args, **kwargs)
 
@@ -211,11 +211,11 @@ def _home(real: Any) -> Any:
         guards, function = asking(), _function(obj)
         if guards is None:
             return real(obj)
-        if type(function) is types.FunctionType and origins.session_of(function) is not None:
+        if type(function) is types.FunctionType and provenance.session_of(function) is not None:
             return function.__globals__
         if not issubclass(type(obj), type) or not guards.classes.is_guest(obj):
             return real(obj)
-        statement = origins.statement_of(obj)
+        statement = provenance.statement_of(obj)
         if statement is not None:
             return statement.body.__globals__
         frame = next(frames_of(guards), None)  # the frame that defines the class

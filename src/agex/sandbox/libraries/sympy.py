@@ -20,7 +20,7 @@ from agex.errors import SandboxError
 from agex.sandbox.patches.replacement import replace, replace_everywhere
 from agex.sandbox.policy.homes import homes
 from agex.sandbox.policy.library import Library, less, only
-from agex.sandbox.runtime import provenance as origins
+from agex.sandbox.runtime import provenance
 from agex.sandbox.runtime.context import asking
 
 __all__ = ["LIBRARIES"]
@@ -148,7 +148,7 @@ def _is_granted(name: str, names: Mapping[str, Any]) -> bool:
     if _TOP.allows(name) and name in sympy.__all__ and value is getattr(sympy, name):
         return not isinstance(value, types.ModuleType)
     return isinstance(value, sympy.Basic) or (
-        type(value) is types.FunctionType and origins.session_of(value) is not None
+        type(value) is types.FunctionType and provenance.session_of(value) is not None
     )
 
 
@@ -197,7 +197,7 @@ def _leaves(value: Any, *, dicts: bool = False) -> Iterator[Any]:
 
 def _is_sympys(value: Any) -> bool:
     class_ = type(value)
-    return not origins.is_guest_class(class_) and next(homes(class_), ("", ""))[0] == "sympy"
+    return not provenance.is_guest_class(class_) and next(homes(class_), ("", ""))[0] == "sympy"
 
 
 class _Names:

@@ -25,11 +25,9 @@ from typing import Any
 
 from agex._interpreter.type_slots import mro_of, namespace_of
 from agex.errors import SandboxTypeError
-from agex.sandbox.classes import hook_guards as answers
-from agex.sandbox.classes import host_classes as hostclass
-from agex.sandbox.classes import unsafe_protocols as rawmemory
-from agex.sandbox.rules import names as ledger
-from agex.sandbox.runtime import provenance as origins
+from agex.sandbox.classes import hook_guards, host_classes, unsafe_protocols
+from agex.sandbox.rules import names
+from agex.sandbox.runtime import provenance
 from agex.sandbox.runtime.context import CURRENT
 
 __all__ = ["install"]
@@ -66,14 +64,14 @@ def _parts(method: types.MethodType) -> tuple[Any, ...]:
     """Return the parts from which a method is rebuilt; for a host method those that the interpreter uses."""
     function: Any = method.__func__
     is_function = type(function) is types.FunctionType
-    if origins.session_of(function) is not None if is_function else _is_guests(function):
+    if provenance.session_of(function) is not None if is_function else _is_guests(function):
         return types.MethodType, (function, method.__self__)
     return getattr, (method.__self__, function.__name__)
 
 
 def _is_guests(x: Any) -> bool:
     """Return whether an object is of a guest class, so that its own attributes may have any name."""
-    return rawmemory.is_namespace(x) or origins.is_guest_class(type(x))
+    return unsafe_protocols.is_namespace(x) or provenance.is_guest_class(type(x))
 
 
 def _getattr(x: Any, name: str, *default: Any) -> Any:
@@ -102,17 +100,17 @@ def _of_class(class_: type, made: Any) -> Any:
 def _checked_state(class_: type, state: Any) -> Any:
     """Return the state of an object in a form whose attribute names can be checked."""
     spaces = map(namespace_of, mro_of(class_))
-    hides = answers.is_guarded(
+    hides = hook_guards.is_guarded(
         next(space["__getattribute__"] for space in spaces if "__getattribute__" in space)
     )
-    if state is None or (hostclass.has(class_, "__setstate__") and not hides):
+    if state is None or (host_classes.has(class_, "__setstate__") and not hides):
         return state
     is_pair = type(state) is tuple and len(state) == 2
     own, slots = state if is_pair else (state, None)
     if not slots:
         return own, None
     slots = dict(slots)
-    if any(type(name) is not str or ledger.is_dunder(name) for name in slots):
+    if any(type(name) is not str or names.is_dunder(name) for name in slots):
         raise SandboxTypeError(f"the state of {class_.__name__} must have attributes of its own for keys")
     return own, slots
 
@@ -123,7 +121,7 @@ def _copying(real: Callable[[Any], Any]) -> Callable[[Any], Any]:
     @functools.wraps(real)
     def __copy__(self: Any) -> Any:  # noqa: N807 - it is the one of the class
         class_ = type(self)
-        if CURRENT.get() is None and not origins.is_guest_class(class_):
+        if CURRENT.get() is None and not provenance.is_guest_class(class_):
             return real(self)
         if not issubclass(class_, (collections.UserDict, collections.UserList)):
             raise SandboxTypeError(

@@ -21,11 +21,11 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from agex.errors import SandboxTypeError
-from agex.sandbox.classes import stand_ins as instead
+from agex.sandbox.classes import stand_ins
 from agex.sandbox.classes.errors import refusal
-from agex.sandbox.patches import stdlib_caches as caches
+from agex.sandbox.patches import stdlib_caches
 from agex.sandbox.rules import names as ledger
-from agex.sandbox.runtime import provenance as origins
+from agex.sandbox.runtime import provenance
 from agex.sandbox.runtime.apart import call_apart
 from agex.sandbox.runtime.context import CURRENT, asking, calling
 
@@ -43,7 +43,7 @@ class Property(enum.property):
         raise SandboxTypeError("enum.property cannot be subclassed here; use it as it is")
 
 
-ENUM: dict[str, Any] = {"property": instead.stands_for(enum.property, Property)}
+ENUM: dict[str, Any] = {"property": stand_ins.stands_for(enum.property, Property)}
 """The members of ``enum`` that are guarded."""
 
 
@@ -126,8 +126,8 @@ _real_missing: Any = vars(enum.Flag)["_missing_"].__func__
 
 def _missing(cls: Any, value: Any) -> Any:
     """Do what ``Flag._missing_`` does, which keeps the member that it makes under its value."""
-    value = caches.exact(value)
-    if origins.is_guest_class(type(value)):  # it may claim to be an int
+    value = stdlib_caches.exact(value)
+    if provenance.is_guest_class(type(value)):  # it may claim to be an int
         raise ValueError(f"an object of {type(value).__name__} is not a valid {cls.__qualname__}")
     return _real_missing(cls, value)
 
@@ -136,8 +136,8 @@ _ways: Any = dict(vars(enum.EnumType))
 _call = _ways["__call__"]
 
 
-_left_out: origins.Notes[bool] = origins.Notes()
-_hidden: origins.Notes[tuple[Rules, int, frozenset[str]]] = origins.Notes()
+_left_out: provenance.Notes[bool] = provenance.Notes()
+_hidden: provenance.Notes[tuple[Rules, int, frozenset[str]]] = provenance.Notes()
 
 
 def note(class_: Any, leaves_out: Callable[[str], bool]) -> None:
@@ -186,7 +186,7 @@ def __call__(cls: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N807 - the na
         return _call(cls, *args, **kwargs)
     if hides is None:
         raise ValueError(f"an object of {type(given[0]).__name__} is not a valid {cls.__qualname__}")
-    value = caches.exact(given[0])
+    value = stdlib_caches.exact(given[0])
     for name, member in cls._member_map_.items():
         if not hides(name) and (member is value or member._value_ == value):
             return member
@@ -202,7 +202,7 @@ def __call__(cls: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N807 - the na
 
 def _would_tell(cls: Any, value: Any) -> bool:
     """Return whether a guest object would be compared with values that no guest may see."""
-    return bool(_left_out.get(cls)) and origins.is_guest_class(type(caches.exact(value)))
+    return bool(_left_out.get(cls)) and provenance.is_guest_class(type(stdlib_caches.exact(value)))
 
 
 def _has(found: Any, member: Any) -> bool:

@@ -12,7 +12,7 @@ import types
 from typing import Any
 
 from agex.sandbox.patches.replacement import replace
-from agex.sandbox.runtime import provenance as origins
+from agex.sandbox.runtime import provenance
 
 __all__ = ["hold"]
 
@@ -38,7 +38,7 @@ def _of_literals(real: Any) -> Any:
     def read(cls: Any, obj: Any, s: Any, *args: Any, **kwargs: Any) -> Any:
         class_ = obj if issubclass(type(obj), type) else type(obj)
         # A Python function has no such text, unless one was put into its namespace.
-        may_be_guests = class_ is types.FunctionType or origins.is_guest_class(class_)
+        may_be_guests = class_ is types.FunctionType or provenance.is_guest_class(class_)
         if may_be_guests and _says_names(s):
             raise ValueError("the defaults of a signature that is text can be literals only")
         return real(cls, obj, s, *args, **kwargs)

@@ -14,10 +14,10 @@ from importlib import import_module
 from typing import Any
 
 from agex._interpreter.type_slots import namespace_of
-from agex.sandbox.classes import lru_caches as memoized
-from agex.sandbox.patches import stdlib_caches as caches
+from agex.sandbox.classes import lru_caches
+from agex.sandbox.patches import stdlib_caches
 from agex.sandbox.patches.replacement import is_stand_in, replace
-from agex.sandbox.runtime import provenance as origins
+from agex.sandbox.runtime import provenance
 
 __all__ = ["hold", "hold_memoized", "hold_of_class", "hold_zones"]
 
@@ -55,8 +55,8 @@ def _exactly(real: Any) -> Callable[..., Any]:
 def _key(value: Any) -> Any:
     if type(value) in _PLAIN:
         return value
-    value = caches.exact(value)
-    if origins.is_guest_class(type(value)):
+    value = stdlib_caches.exact(value)
+    if provenance.is_guest_class(type(value)):
         raise TypeError(f"a str or a number is needed, not {type(value).__name__}")
     return value
 
@@ -86,16 +86,16 @@ def _is_loaded(module: Any) -> bool:
 def _members(module: types.ModuleType) -> Iterator[tuple[Any, str, Any]]:
     """Yield the memoized functions of a module and of its classes, with their owners and names."""
     for name, value in list(vars(module).items()):
-        if memoized.is_memoized(value):
+        if lru_caches.is_memoized(value):
             yield module, name, value
         elif issubclass(type(value), type) and value.__module__ == module.__name__:
             for member, held in list(namespace_of(value).items()):
-                if memoized.is_memoized(held.__func__ if type(held) in _METHODS else held):
+                if lru_caches.is_memoized(held.__func__ if type(held) in _METHODS else held):
                     yield value, member, held
 
 
 def _standing_for(value: Any) -> Any:
     real = value.__func__ if type(value) in _METHODS else value
     if id(real) not in _made:
-        _made[id(real)] = real, memoized.of_plain(real)
+        _made[id(real)] = real, lru_caches.of_plain(real)
     return _made[id(real)][1]

@@ -21,9 +21,9 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
-from agex.sandbox.classes import stand_ins as instead
+from agex.sandbox.classes import stand_ins
 from agex.sandbox.patches.replacement import replace
-from agex.sandbox.runtime import provenance as origins
+from agex.sandbox.runtime import provenance
 from agex.sandbox.runtime.context import CURRENT
 
 __all__ = ["exact", "install", "is_shared", "keep_of_paths", "stand_in", "zone_members"]
@@ -31,7 +31,7 @@ __all__ = ["exact", "install", "is_shared", "keep_of_paths", "stand_in", "zone_m
 
 def exact(value: Any) -> Any:
     """Return a text or number of a guest class as an exact builtin object; any other value as it is."""
-    if origins.is_guest_class(type(value)):
+    if provenance.is_guest_class(type(value)):
         for kind, made in _EXACT:
             if issubclass(type(value), kind):  # its real class, not its __class__
                 return made(value)
@@ -84,7 +84,7 @@ def _refused(first: Any, second: Any = None) -> NoReturn:
 
 
 def _is_guests(value: Any) -> bool:
-    return origins.is_guest_class(type(value))
+    return provenance.is_guest_class(type(value))
 
 
 def _of_no_guest(real: Any) -> Callable[..., Any]:
@@ -137,7 +137,7 @@ def stand_in(real: type, make: Callable[..., Any], **members: Any) -> type:
             return issubclass(subclass, real)
 
     namespace = {"__module__": real.__module__.lstrip("_"), "__doc__": real.__doc__, **members}
-    return instead.stands_for(real, Meta(real.__name__, (real,), namespace))
+    return stand_ins.stands_for(real, Meta(real.__name__, (real,), namespace))
 
 
 # -- zoneinfo
@@ -235,7 +235,7 @@ def _is_hosts(value: Any) -> bool:
     if kind is tuple:
         return all(map(_is_hosts, value))
     if issubclass(kind, type):
-        return not (origins.is_guest_class(value) or origins.is_guest_class(kind))
+        return not (provenance.is_guest_class(value) or provenance.is_guest_class(kind))
     if issubclass(kind, (types.GenericAlias, _ALIAS)):
         return _is_hosts((value.__origin__, *value.__args__, *getattr(value, "__metadata__", ())))
     return value is None or value is ... or issubclass(kind, _FORMS)

@@ -26,7 +26,7 @@ from agex._interpreter.type_slots import namespace_of
 from agex.errors import SandboxTypeError
 from agex.sandbox.patches.replacement import replace
 from agex.sandbox.rules import names as ledger
-from agex.sandbox.runtime import provenance as origins
+from agex.sandbox.runtime import provenance
 from agex.sandbox.runtime.context import asking
 
 if TYPE_CHECKING:
@@ -205,7 +205,7 @@ def _annotated(value: Any) -> Iterator[str]:
     """Yield the texts in the annotations of a class and its methods, or of a function."""
     if type(value) is types.FunctionType:
         yield from _texts(list(value.__annotations__.values()))
-    elif issubclass(type(value), type) and not origins.is_guest_class(value):
+    elif issubclass(type(value), type) and not provenance.is_guest_class(value):
         space = namespace_of(value)
         yield from _texts(list(space.get("__annotations__", {}).values()))
         for member in space.values():
@@ -248,7 +248,7 @@ def _constants(code: types.CodeType) -> Iterator[str]:
 
 def _behind_limits(real: Callable[..., bool]) -> Callable[..., bool]:
     def __instancecheck__(cls: Any, instance: Any) -> bool:  # noqa: N807 - the name it has in its class
-        guards = origins.guards_of(type(instance))
+        guards = provenance.guards_of(type(instance))
         if guards is not None:
             return bool(guards.hooks.asking(real, cls, instance))
         if getattr(cls, "_is_runtime_protocol", True) or not _asks_for_itself():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 from typing import Any
 
-from agex.sandbox.classes import stand_ins as instead
+from agex.sandbox.classes import stand_ins
 from agex.sandbox.stdlib.decorators import writing
 
 __all__ = ["ABC"]
@@ -28,8 +28,8 @@ class _abstractstaticmethod(staticmethod):  # type: ignore[type-arg]  # noqa: N8
 
 
 ABC = {
-    "abstractclassmethod": instead.stands_for(abc.abstractclassmethod, _abstractclassmethod),
+    "abstractclassmethod": stand_ins.stands_for(abc.abstractclassmethod, _abstractclassmethod),
     "abstractmethod": abstractmethod,
-    "abstractstaticmethod": instead.stands_for(abc.abstractstaticmethod, _abstractstaticmethod),
+    "abstractstaticmethod": stand_ins.stands_for(abc.abstractstaticmethod, _abstractstaticmethod),
 }
 """The members of ``abc`` that are guarded."""

@@ -18,12 +18,11 @@ from typing import TYPE_CHECKING, Any
 
 from agex._interpreter.type_slots import mro_of, namespace_of
 from agex.errors import SandboxAttributeError, SandboxError, SandboxTypeError
-from agex.sandbox.classes import class_registry as classes
-from agex.sandbox.classes import host_classes as hostclass
+from agex.sandbox.classes import class_registry, host_classes
 from agex.sandbox.classes import namespace as members
 from agex.sandbox.classes.identity import is_one_of
 from agex.sandbox.rules import names as ledger
-from agex.sandbox.runtime import provenance as origins
+from agex.sandbox.runtime import provenance
 from agex.sandbox.runtime.scopes import is_bindable
 
 if TYPE_CHECKING:
@@ -125,7 +124,7 @@ class _Annotations(dict[str, Any]):
 
 def _is_plain(value: object) -> bool:
     """Return whether reading a value from a class runs no code."""
-    return hostclass.is_static(type(value)) and type(value) is not classmethod
+    return host_classes.is_static(type(value)) and type(value) is not classmethod
 
 
 def _annotations(cls: type) -> dict[Any, Any]:
@@ -148,7 +147,7 @@ def _kind(cls: type, text: str) -> Any:
     fail if there is none. It looks nothing up for a text that does not begin with a name.
     """
     found = _FIRST_NAME.match(text)
-    statement = origins.statement_of(cls)
+    statement = provenance.statement_of(cls)
     module, name = found.groups() if found is not None else ("", "")
     value = None if statement is None else statement.body.__globals__.get(module or name)
     if module is not None:
@@ -279,7 +278,7 @@ def shown_field(field: dataclasses.Field[Any]) -> dataclasses.Field[Any]:
     made: Any = dataclasses.Field.__new__(dataclasses.Field)
     for slot in dataclasses.Field.__slots__:
         value = getattr(field, slot)
-        setattr(made, slot, classes.as_shown(value))
+        setattr(made, slot, class_registry.as_shown(value))
     make_exact(made)
     return made  # type: ignore[no-any-return]
 

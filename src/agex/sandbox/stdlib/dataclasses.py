@@ -22,12 +22,10 @@ import typing
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from agex._interpreter import parse as parsing
+from agex._interpreter import parse
 from agex._interpreter.type_slots import namespace_of
 from agex.errors import SandboxAttributeError, SandboxTypeError
-from agex.sandbox.classes import class_registry as classes
-from agex.sandbox.classes import stand_ins as instead
-from agex.sandbox.classes import unsafe_protocols as rawmemory
+from agex.sandbox.classes import class_registry, stand_ins, unsafe_protocols
 from agex.sandbox.classes.deepcopy_memo import Memo
 from agex.sandbox.runtime.context import asking
 from agex.sandbox.stdlib.dataclass_fields import (
@@ -55,7 +53,7 @@ def dataclass(cls: Any = None, /, **options: Any) -> Any:
     said = {name: bool(value) for name, value in options.items()}
     before, is_done = dict(namespace_of(cls)), False
     try:
-        made = parsing.undisturbed(lambda: _made(guards, cls, said))
+        made = parse.undisturbed(lambda: _made(guards, cls, said))
         for each in namespace_of(made)[FIELDS].values():
             make_exact(each)
         for class_ in (cls, made):
@@ -79,14 +77,14 @@ def _made(guards: Membrane, cls: type, options: dict[str, bool]) -> type:
     made: type = cls
     try:
         if options.get("slots"):
-            type.__setattr__(cls, rawmemory.NAMES[0], rawmemory.First(note))
+            type.__setattr__(cls, unsafe_protocols.NAMES[0], unsafe_protocols.First(note))
         made = dataclasses.dataclass(cls, **options)
         restore_texts(made, preparation)
     finally:
         preparation.undo(made)
         if options.get("slots"):
-            rawmemory.keep_from(cls)
-            rawmemory.keep_from(made)
+            unsafe_protocols.keep_from(cls)
+            unsafe_protocols.keep_from(made)
     return made
 
 
@@ -112,7 +110,7 @@ def make_dataclass(
     resolved = types.resolve_bases(bases)
     if resolved is not bases:
         space["__orig_bases__"] = bases
-    return dataclass(classes.GuestType(cls_name, resolved, space), **options)
+    return dataclass(class_registry.GuestType(cls_name, resolved, space), **options)
 
 
 _ANY: Any = "typing.Any" if sys.version_info < (3, 14) else typing.Any
@@ -245,7 +243,7 @@ def _may_read(guards: Membrane, owner: type, name: str) -> bool:
     return True
 
 
-Field = instead.closed(dataclasses.Field)
+Field = stand_ins.closed(dataclasses.Field)
 """``dataclasses.Field`` without a constructor: a field is made by ``field()``."""
 
 

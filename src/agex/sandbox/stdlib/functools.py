@@ -14,8 +14,7 @@ from typing import Any
 
 from agex._interpreter.type_slots import mro_of, namespace_of
 from agex.errors import SandboxError, SandboxTypeError
-from agex.sandbox.classes import lru_caches as memoized
-from agex.sandbox.classes import stand_ins as instead
+from agex.sandbox.classes import lru_caches, stand_ins
 from agex.sandbox.classes.errors import exact_name
 from agex.sandbox.runtime.context import asking
 from agex.sandbox.runtime.scopes import is_bindable
@@ -82,15 +81,15 @@ def wraps(
 
 def cache(user_function: Any, /) -> Any:
     """Do what ``functools.cache`` does."""
-    return memoized.note(functools.cache(bare(user_function)))
+    return lru_caches.note(functools.cache(bare(user_function)))
 
 
 def lru_cache(maxsize: Any = 128, typed: bool = False) -> Any:
     """Do what ``functools.lru_cache`` does."""
     decorate: Any = functools.lru_cache(bare(maxsize), typed)
     if callable(maxsize):
-        return memoized.note(decorate)
-    return lambda user_function: memoized.note(decorate(bare(user_function)))
+        return lru_caches.note(decorate)
+    return lambda user_function: lru_caches.note(decorate(bare(user_function)))
 
 
 # -- single dispatch
@@ -209,7 +208,7 @@ _OF_METHOD = {"__isabstractmethod__", "__wrapped__", "register"}
 
 # Made of the functions of the real class, not derived from it: through a base's ``__init__`` a guest subclass
 # would reach the real dispatcher, which evaluates annotations unguarded.
-singledispatchmethod = instead.stands_for(
+singledispatchmethod = stand_ins.stands_for(
     functools.singledispatchmethod,
     type(
         "singledispatchmethod",
@@ -239,7 +238,7 @@ def _get_partial(self: Any, obj: Any, cls: Any = None) -> Any:
     return functools.partialmethod(_bindable(self.func), *self.args, **self.keywords).__get__(obj, cls)
 
 
-partialmethod: Any = instead.stands_for(
+partialmethod: Any = stand_ins.stands_for(
     functools.partialmethod,
     type(
         "partialmethod",
@@ -346,7 +345,7 @@ class CachedProperty:
 
 _UNCACHED = object()
 _NAME: Callable[[CachedProperty], str | None] = vars(CachedProperty)["_name"].__get__
-instead.stands_for(functools.cached_property, CachedProperty)
+stand_ins.stands_for(functools.cached_property, CachedProperty)
 
 FUNCTOOLS = {
     "cache": cache,

@@ -7,10 +7,8 @@ import typing
 from typing import Any
 
 from agex.errors import SandboxTypeError
-from agex.sandbox.classes import class_registry as classes
-from agex.sandbox.classes import generic_classes as generic
-from agex.sandbox.classes import stand_ins as instead
-from agex.sandbox.runtime import provenance as origins
+from agex.sandbox.classes import class_registry, generic_classes, stand_ins
+from agex.sandbox.runtime import provenance
 
 __all__ = ["ALIAS_OWN", "TYPING", "GenericAlias", "is_alias", "origin_of"]
 
@@ -27,8 +25,8 @@ class _AliasMeta(type):
         if not issubclass(type(origin), type):
             raise SandboxTypeError(f"an alias must be one of a class, got {type(origin).__name__}")
         if issubclass(origin, type):
-            return generic.Alias(classes.stand_in(origin), args)
-        kind = generic.Alias if origins.is_guest_class(origin) else types.GenericAlias
+            return generic_classes.Alias(class_registry.stand_in(origin), args)
+        kind = generic_classes.Alias if provenance.is_guest_class(origin) else types.GenericAlias
         return kind(origin, args)
 
     def __instancecheck__(cls, instance: object) -> bool:
@@ -42,9 +40,9 @@ class GenericAlias(metaclass=_AliasMeta):
     """``types.GenericAlias`` for classes only, because an alias forwards attribute access to its origin."""
 
 
-instead.stands_for(types.GenericAlias, GenericAlias)
-instead.stands_for(generic.Alias, GenericAlias)
-instead.closed(typing.ForwardRef)  # its private methods evaluate text with the interpreter's builtins
+stand_ins.stands_for(types.GenericAlias, GenericAlias)
+stand_ins.stands_for(generic_classes.Alias, GenericAlias)
+stand_ins.closed(typing.ForwardRef)  # its private methods evaluate text with the interpreter's builtins
 
 
 def get_origin(tp: Any) -> Any:
@@ -59,12 +57,12 @@ def get_args(tp: Any) -> tuple[Any, ...]:
 
 def _shown(value: Any) -> Any:
     """Return the stand-in of a metaclass that guest code may hold; anything else as it is."""
-    return classes.as_shown(value)
+    return class_registry.as_shown(value)
 
 
 def _type_alias() -> Any:
     alias: Any = vars(typing)["Type"]
-    return type(alias)(classes.GuestType, 1, inst=False, name="Type")
+    return type(alias)(class_registry.GuestType, 1, inst=False, name="Type")
 
 
 TYPING: dict[str, Any] = {"Type": _type_alias(), "get_args": get_args, "get_origin": get_origin}

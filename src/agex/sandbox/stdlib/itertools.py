@@ -19,7 +19,7 @@ import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from agex.sandbox.classes import stand_ins as instead
+from agex.sandbox.classes import stand_ins
 from agex.sandbox.classes.lazy_meta import REAL_OF, LazyMeta
 
 __all__ = ["BUILTINS", "DEEPEST", "ITERTOOLS", "alone"]
@@ -172,7 +172,7 @@ def _guarded(real: type, **instead_of: Any) -> type:
     between = type(real.__name__, (real,), {"__slots__": (), "__module__": real.__module__, **instead_of})
     made = LazyMeta(real.__name__, (between,), namespace)
     REAL_OF[made] = real
-    return instead.stands_for(real, made)
+    return stand_ins.stands_for(real, made)
 
 
 _REAL = [

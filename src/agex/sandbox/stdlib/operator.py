@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from agex.errors import SandboxAttributeError
-from agex.sandbox.rules import names as ledger
+from agex.sandbox.rules import names
 from agex.sandbox.runtime.context import asking
 
 __all__ = ["OPERATOR"]
@@ -64,7 +64,7 @@ class _methodcaller:  # noqa: N801 - it stands for operator.methodcaller
 
 def _operator_dunders() -> dict[str, Any]:
     """Return the functions of ``operator`` by their dunder names; a module has others of these names."""
-    return {name: value for name, value in vars(operator).items() if name in ledger.OPERATORS}
+    return {name: value for name, value in vars(operator).items() if name in names.OPERATORS}
 
 
 OPERATOR: dict[str, Any] = {"attrgetter": _attrgetter, "methodcaller": _methodcaller, **_operator_dunders()}

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from agex.sandbox.classes import stand_ins as instead
+from agex.sandbox.classes import stand_ins
 from agex.sandbox.runtime.stopping import check_stop
 
 __all__ = ["members", "sleep"]
@@ -122,8 +122,8 @@ def members() -> dict[str, type]:
 
     condition = _copied(threading.Condition, (), wait=_wait)
     # They hold locks of the interpreter, for which C code would wait without checks.
-    instead.closed(condition)
-    instead.closed(_Lock)
+    stand_ins.closed(condition)
+    stand_ins.closed(_Lock)
     start = queue.Queue.__init__
     real_simple: Any = vars(queue)["_PySimpleQueue"]
     start_simple = real_simple.__init__
@@ -137,7 +137,7 @@ def _copied(real: type, bases: tuple[type, ...], **instead_of: Any) -> type:
     """Make a class with the methods of another one."""
     namespace = {name: value for name, value in vars(real).items() if name not in _OF_ITSELF} | instead_of
     made = type(namespace.pop("__name__", real.__name__), bases, namespace)
-    instead.note_ours(made)
+    stand_ins.note_ours(made)
     return made
 
 

@@ -9,7 +9,7 @@ import functools
 import types
 from typing import Any
 
-from agex.sandbox.classes import stand_ins as instead
+from agex.sandbox.classes import stand_ins
 from agex.sandbox.patches import methods
 from agex.sandbox.runtime.context import asking
 
@@ -53,7 +53,7 @@ def statistics_members() -> dict[str, Any]:
         if not isinstance(value, (types.MemberDescriptorType, types.GetSetDescriptorType))
     }
     made = names["NormalDist"] = type("NormalDist", (), members)
-    return {"NormalDist": instead.stands_for(statistics.NormalDist, made)}
+    return {"NormalDist": stand_ins.stands_for(statistics.NormalDist, made)}
 
 
 def _over(value: Any, names: dict[str, Any]) -> Any:

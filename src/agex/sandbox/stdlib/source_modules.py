@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from agex.sandbox.language.compiler import compile_module
 from agex.sandbox.policy.module_grant import ModuleGrant, blank
 from agex.sandbox.runtime.context import asking, frames_of
-from agex.sandbox.stdlib import xml_etree as markup
+from agex.sandbox.stdlib import xml_etree
 from agex.sandbox.stdlib.traceback import handled
 from agex.sandbox.stdlib.weakref import REFERENCES
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["WRITTEN", "WrittenGrant"]
 
-WRITTEN = ("logging", "weakref", *markup.MODULES)
+WRITTEN = ("logging", "weakref", *xml_etree.MODULES)
 """Modules with a source of their own here; two of them are files beside this one."""
 
 
@@ -46,7 +46,7 @@ class WrittenGrant(ModuleGrant):
         """Run the source for one session, and return its module."""
         made = blank(self.module_name)
         name = self.module_name
-        text = _TEXTS.get(name) or markup.text_of(name)
+        text = _TEXTS.get(name) or xml_etree.text_of(name)
         guards.sources[self._shown] = text.splitlines()
         vars(made).update(
             __builtins__=guards.builtins,
@@ -86,7 +86,7 @@ _MOST = 1000
 _HELPERS: dict[str, dict[str, Any]] = {
     "logging": {each.__name__: each for each in (calling_place, handled_error)},
     "weakref": REFERENCES,
-    "xml.etree.ElementTree": markup.HELPERS,
+    "xml.etree.ElementTree": xml_etree.HELPERS,
 }
 for _helper in _HELPERS["logging"].values():
     _helper.__module__ = "logging"  # stored code finds them under this name

@@ -16,12 +16,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from agex.sandbox.classes import stand_ins as instead
-from agex.sandbox.classes import unsafe_protocols as rawmemory
-from agex.sandbox.patches import enum as enums
-from agex.sandbox.patches import methods
-from agex.sandbox.patches import stdlib_caches as caches
+from agex.sandbox.classes import unsafe_protocols
+from agex.sandbox.patches import enum, methods, stdlib_caches
 from agex.sandbox.policy.module_grant import ModuleGrant
-from agex.sandbox.runtime import audit_hook as wall
+from agex.sandbox.runtime import audit_hook
 from agex.sandbox.stdlib import asyncio_tasks, dataclasses, generic_alias, ipaddress, plain_values, queue
 from agex.sandbox.stdlib.abc import ABC
 from agex.sandbox.stdlib.contextlib import CONTEXTLIB
@@ -187,7 +185,7 @@ def _replacements() -> dict[str, dict[str, Any]]:
         "contextlib": CONTEXTLIB,
         "copy": COPY,
         "dataclasses": dataclasses.DATACLASSES,
-        "enum": enums.ENUM,
+        "enum": enum.ENUM,
         "functools": FUNCTOOLS,
         "itertools": ITERTOOLS,
         "operator": OPERATOR,
@@ -195,7 +193,7 @@ def _replacements() -> dict[str, dict[str, Any]]:
         "string": {"Formatter": SafeFormatter},
         "types": {
             "GenericAlias": generic_alias.GenericAlias,
-            "SimpleNamespace": rawmemory.SimpleNamespace,
+            "SimpleNamespace": unsafe_protocols.SimpleNamespace,
             "coroutine": writing(types.coroutine),
         },
         "typing": {
@@ -214,7 +212,7 @@ def _available_timezones() -> set[str]:
     """Return the time zones that the installation has: a workspace has no such files."""
     import zoneinfo
 
-    return wall.call_as_host(zoneinfo.available_timezones)
+    return audit_hook.call_as_host(zoneinfo.available_timezones)
 
 
 def _name_after(module: str, members: Mapping[str, Any]) -> None:
@@ -229,7 +227,7 @@ def _name_after(module: str, members: Mapping[str, Any]) -> None:
 
 def _own_implementation() -> dict[str, Any]:
     """Return a copy of ``sys.implementation``, because it is writable."""
-    return {"implementation": rawmemory.SimpleNamespace(**vars(sys.implementation))}
+    return {"implementation": unsafe_protocols.SimpleNamespace(**vars(sys.implementation))}
 
 
 _PER_SESSION: dict[str, Callable[[], Mapping[str, Any]]] = {
@@ -239,7 +237,7 @@ _PER_SESSION: dict[str, Callable[[], Mapping[str, Any]]] = {
     "random": random_members,
     "statistics": statistics_members,
     "sys": _own_implementation,
-    "zoneinfo": caches.zone_members,
+    "zoneinfo": stdlib_caches.zone_members,
     **methods.LATE,
     **plain_values.LATE,
 }

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from agex.errors import SandboxAttributeError
-from agex.sandbox.classes import stand_ins as instead
+from agex.sandbox.classes import stand_ins
 from agex.sandbox.language.format_fields import is_plain_format
 from agex.sandbox.runtime.context import asking
 
@@ -38,7 +38,7 @@ def _read(subject: Any, name: str) -> Any:
 
 
 # Made of the functions of the real class, not derived from it: its bases would lead to the real class.
-SafeFormatter = instead.stands_for(
+SafeFormatter = stand_ins.stands_for(
     string.Formatter,
     type(
         "Formatter",

@@ -12,13 +12,13 @@ from collections.abc import Callable
 from typing import Any
 
 from agex._interpreter.typed_array import Between, TypedArray
-from agex.sandbox.classes import stand_ins as instead
+from agex.sandbox.classes import stand_ins
 from agex.sandbox.patches.stdlib_caches import exact, stand_in
 
 __all__ = ["ARRAY", "STRUCT"]
 
-instead.note_ours(Between)
-instead.stands_for(array.array, TypedArray)
+stand_ins.note_ours(Between)
+stand_ins.stands_for(array.array, TypedArray)
 
 ARRAY: dict[str, Any] = {"array": TypedArray, "ArrayType": TypedArray}
 """The members of ``array`` that are guarded."""

@@ -19,11 +19,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agex._interpreter.type_slots import module_of, mro_of, namespace_of
 from agex.errors import SandboxError, SandboxTypeError
-from agex.sandbox.classes import class_registry as classes
+from agex.sandbox.classes import class_registry
 from agex.sandbox.classes.errors import described
-from agex.sandbox.language import compiler as compiled
-from agex.sandbox.language import exec_namespaces as spaces
-from agex.sandbox.runtime import provenance as origins
+from agex.sandbox.language import compiler, exec_namespaces
+from agex.sandbox.runtime import provenance
 from agex.sandbox.runtime.context import asking
 from agex.sandbox.runtime.scopes import Names, own_names
 from agex.sandbox.stdlib.builtins import print_, source_text
@@ -47,7 +46,7 @@ def get_type_hints(obj: Any, globalns: Any = None, localns: Any = None, include_
     of_kind = _hints_of_class if issubclass(type(obj), type) else _hints_of_object
     hints = of_kind(obj, _given(globalns), _given(localns))
     found = hints if include_extras else {name: _stripped(hint) for name, hint in hints.items()}
-    return {name: classes.as_shown(hint) for name, hint in found.items()}
+    return {name: class_registry.as_shown(hint) for name, hint in found.items()}
 
 
 def _given(namespace: Any) -> dict[str, Any] | None:
@@ -120,10 +119,10 @@ class _Scope(NamedTuple):
         """Evaluate text as guest code; *module* is the name of a module given with the text."""
         pair = self._with_type_params(self._outer_of(module), is_class=is_class)
         globals_, locals_ = self._eval_arguments(*pair)
-        is_apart = spaces.renew(globals_)
+        is_apart = exec_namespaces.renew(globals_)
         source = f"({text},)[0]" if text.startswith("*") else text  # *args: *Ts (PEP 646)
         try:
-            code = compiled.compile_expression(source, self.guards.policy.text, apart=is_apart)
+            code = compiler.compile_expression(source, self.guards.policy.text, apart=is_apart)
         except SandboxError:
             raise
         except SyntaxError:
@@ -238,7 +237,7 @@ def _namespace_of_module(guards: Membrane, name: Any) -> _Namespace | None:
     if type(name) is not str:
         return None
     if name == guards.classes.module_name:
-        session = origins.session_in(guards.builtins)
+        session = provenance.session_in(guards.builtins)
         return None if session is None else session.globals
     own = guards.imports
     module = None if own is None else own.known(name) or own.known(name.removeprefix("workspace."))

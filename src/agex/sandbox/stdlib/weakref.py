@@ -12,8 +12,7 @@ import weakref
 from typing import Any
 
 from agex.errors import SandboxTypeError
-from agex.sandbox.classes import generic_classes as generic
-from agex.sandbox.classes import stand_ins as instead
+from agex.sandbox.classes import generic_classes, stand_ins
 
 __all__ = ["REFERENCES"]
 
@@ -50,10 +49,10 @@ class ReferenceType(metaclass=_Meta):
 
     __slots__ = ()
     __module__ = "weakref"
-    __class_getitem__ = generic.MAKER
+    __class_getitem__ = generic_classes.MAKER
 
 
-instead.stands_for(weakref.ref, ReferenceType)
+stand_ins.stands_for(weakref.ref, ReferenceType)
 # Host objects lead to these classes, which hang callbacks on any object that they are given.
 for _class in (
     weakref.KeyedRef,
@@ -63,7 +62,7 @@ for _class in (
     weakref.WeakValueDictionary,
     weakref.finalize,
 ):
-    instead.closed(_class)
+    stand_ins.closed(_class)
 
 REFERENCES = {"ReferenceType": ReferenceType, "ref": ReferenceType}
 """The members of ``weakref`` that its source for guest code uses."""

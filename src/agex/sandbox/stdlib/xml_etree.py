@@ -16,7 +16,7 @@ from typing import Any
 
 from agex.errors import SandboxImportError
 from agex.sandbox.patches.stdlib_caches import exact
-from agex.sandbox.runtime import audit_hook as wall
+from agex.sandbox.runtime import audit_hook
 
 __all__ = ["HELPERS", "MODULES", "text_of"]
 
@@ -31,7 +31,7 @@ _OURS = (Path(__file__).parent / "source_xml_etree.txt").read_text("utf-8")
 @functools.cache
 def text_of(name: str) -> str:
     """Return the source of one of the modules."""
-    text = wall.call_as_host(_source, name)
+    text = audit_hook.call_as_host(_source, name)
     return text if name == MODULES[0] else f"{_less(text)}\n{_OURS}"
 
 

@@ -12,9 +12,8 @@ from typing import Any
 
 from agex._interpreter.type_slots import mro_of, name_of, namespace_of
 from agex.errors import SandboxTypeError
-from agex.sandbox.classes import host_classes as hostclass
-from agex.sandbox.runtime import context
-from agex.sandbox.runtime import provenance as origins
+from agex.sandbox.classes import host_classes
+from agex.sandbox.runtime import context, provenance
 from agex.sandbox.stdlib import dataclasses as dataclass
 
 __all__ = ["unpacked", "unpacked_first"]
@@ -58,10 +57,10 @@ def _is_still(value: Any) -> bool:
         return all(map(_is_still, value))
     if class_ is dict:
         return all(map(_is_still, value)) and all(map(_is_still, value.values()))
-    if hostclass.is_static(class_):
+    if host_classes.is_static(class_):
         return True
     if not dataclasses.is_dataclass(class_):
-        return not origins.is_guest_class(class_)
+        return not provenance.is_guest_class(class_)
     return _is_plain(class_) and all(
         _is_still(object.__getattribute__(value, each.name)) for each in dataclasses.fields(class_)
     )
@@ -70,9 +69,9 @@ def _is_still(value: Any) -> bool:
 def _is_plain(class_: type) -> bool:
     """Return whether the fields of a class are read without guest code."""
     names = {each.name for each in dataclasses.fields(class_)} | {"__getattribute__", "__getattr__"}
-    for part in filter(origins.is_guest_class, mro_of(class_)):
+    for part in filter(provenance.is_guest_class, mro_of(class_)):
         for name in names & namespace_of(part).keys():
-            if not hostclass.is_static(type(namespace_of(part)[name])) or name.startswith("__getattr"):
+            if not host_classes.is_static(type(namespace_of(part)[name])) or name.startswith("__getattr"):
                 return False
             if isinstance(namespace_of(part)[name], property):
                 return False

@@ -10,7 +10,7 @@ from agex.errors import SandboxError
 from agex.sandbox.libraries.argument_checks import Stream, argument, guarded, named_functions, refused
 from agex.sandbox.libraries.numpy import policy as numpy_policy
 from agex.sandbox.libraries.numpy.random import draw_from_own
-from agex.sandbox.libraries.pandas import dataclass_rows as records
+from agex.sandbox.libraries.pandas import dataclass_rows
 from agex.sandbox.libraries.pandas.query import evaluate
 from agex.sandbox.libraries.pyarrow.ipc import checked_first
 from agex.sandbox.patches.library_caches import hold_zones
@@ -75,9 +75,9 @@ def _database(position: int) -> Guard:
         connection = argument(position, "con", args, kwargs)
         if not isinstance(connection, sqlite3.Connection):
             raise SandboxError(f"con must be an sqlite3 connection here, not {type(connection).__name__}")
-        from agex.sandbox.libraries.sqlite import connections as sqlite_use  # imports sqlite3
+        from agex.sandbox.libraries.sqlite import connections  # imports sqlite3
 
-        with sqlite_use.alone(connection):
+        with connections.alone(connection):
             return real(*args, **kwargs)
 
     return guard
@@ -206,7 +206,7 @@ def _replace(files: bool) -> Replacements:
 def _prepare() -> None:
     draw_from_own("pandas.core.common", "random_state")
     hold_zones()
-    replace_everywhere("pandas.core.internals.construction", "dataclasses_to_dicts", records.unpacked)
+    replace_everywhere("pandas.core.internals.construction", "dataclasses_to_dicts", dataclass_rows.unpacked)
 
 
 LIBRARIES = {

@@ -18,9 +18,9 @@ def setting(receiver: Any) -> Any:
     sqlite: Any = sys.modules.get("sqlite3")
     if sqlite is None or not issubclass(type(receiver), sqlite.Connection):
         return receiver
-    from agex.sandbox.libraries.sqlite import connections as sqlite_use  # imports sqlite3
+    from agex.sandbox.libraries.sqlite import connections  # imports sqlite3
 
-    return receiver if issubclass(type(receiver), sqlite_use.Connection) else _Setting(receiver)
+    return receiver if issubclass(type(receiver), connections.Connection) else _Setting(receiver)
 
 
 class _Setting:

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from agex.errors import SandboxError, SandboxTypeError
 from agex.sandbox.classes.errors import check_keywords
-from agex.sandbox.libraries.sqlite import connections as sqlite_use
+from agex.sandbox.libraries.sqlite import connections
 from agex.sandbox.policy.library import Library, Replacements, only
-from agex.sandbox.runtime import audit_hook as wall
+from agex.sandbox.runtime import audit_hook
 from agex.sandbox.runtime.workspace_files import workspace
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def _backup(real: Callable[..., Any], *args: Any, **options: Any) -> Any:
 
 def _of_own(real: Callable[..., Any], *args: Any, **options: Any) -> Any:
     """Refuse callbacks on a host connection, which would call them after the run for host statements."""
-    if not isinstance(getattr(real, "__self__", None), sqlite_use.Connection):
+    if not isinstance(getattr(real, "__self__", None), connections.Connection):
         raise SandboxTypeError(
             f"{real.__name__}() is for connections of your own, sqlite3.connect(':memory:') for example; "
             "work on the rows instead"
@@ -108,9 +108,9 @@ def _alone(real: Callable[..., Any], *args: Any, **options: Any) -> Any:
     if not isinstance(subject, (sqlite3.Connection, sqlite3.Cursor)):  # read off the class
         subject = args[0] if args else None
     connection = subject.connection if isinstance(subject, sqlite3.Cursor) else subject
-    if not isinstance(connection, sqlite3.Connection) or isinstance(connection, sqlite_use.Connection):
+    if not isinstance(connection, sqlite3.Connection) or isinstance(connection, connections.Connection):
         return real(*args, **options)
-    with sqlite_use.alone(connection):
+    with connections.alone(connection):
         return real(*args, **options)
 
 
@@ -124,7 +124,7 @@ def _step(status: int, remaining: int, total: int) -> None:
     """Return Python a chance to notice a limit."""
 
 
-class _InWorkspace(sqlite_use.Connection):
+class _InWorkspace(connections.Connection):
     """A database whose file is in the workspace."""
 
     _files: GuestFiles
@@ -146,7 +146,7 @@ class _InWorkspace(sqlite_use.Connection):
         super().commit()
         self._put_back()
 
-    def executescript(self, sql_script: str, /) -> sqlite_use.Cursor:
+    def executescript(self, sql_script: str, /) -> connections.Cursor:
         cursor = super().executescript(sql_script)
         if not self.in_transaction:
             self._put_back()
@@ -174,13 +174,13 @@ class _InWorkspace(sqlite_use.Connection):
         return False
 
 
-sqlite_use.stands_for(sqlite3.Connection, _InWorkspace)
+connections.stands_for(sqlite3.Connection, _InWorkspace)
 
 
 def _connection(database: Any, options: dict[str, Any]) -> sqlite3.Connection:
     """Open a database that `_judge` restrains, and that a limit can end."""
-    connection = wall.call_with_doors(
-        ("files",), sqlite3.connect, database, factory=sqlite_use.Connection, **options
+    connection = audit_hook.call_with_doors(
+        ("files",), sqlite3.connect, database, factory=connections.Connection, **options
     )
     return _restrained(connection)
 
@@ -201,7 +201,7 @@ def _of_workspace(path: str, options: dict[str, Any]) -> sqlite3.Connection:
             "committed; call commit(), or use the connection in a with block"
         )
     made = functools.partial(sqlite3.connect, ":memory:", factory=_InWorkspace)
-    connection: Any = wall.call_with_doors(("files",), made, **options)  # it is told to open nothing
+    connection: Any = audit_hook.call_with_doors(("files",), made, **options)  # it is told to open nothing
     connection._take(files, path)  # pyright: ignore[reportPrivateUsage] - no name that a guest could say
     for pragma in ("trusted_schema = OFF", "cell_size_check = ON"):  # the image may be made by hand
         connection.execute(f"PRAGMA {pragma}")
