@@ -112,7 +112,7 @@ class Stream(PathGuard):
     most: int | None = None
     """How many arguments may be passed by position; None for any number."""
     writes: bool = False
-    """Whether it writes; what it reads has to be there."""
+    """Whether it writes; a file that is read must exist."""
     copied: bool = False
     """Whether it opens paths in compiled code: it reads or writes bytes in memory instead."""
     in_memory: bool = False

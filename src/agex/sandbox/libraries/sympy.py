@@ -29,7 +29,7 @@ _TOP = less(
     # binds names where it is called from; process-wide settings, caches and registries
     "var cacheit memoize_property seterr register_handler remove_handler factor_cache public",
     "threaded xthreaded init_session init_printing pprint_use_unicode pprint_try_use_unicode timed",
-    # other programs, windows, files; tests; what draws evaluates texts of its own
+    # other programs, windows, files; tests; drawing evaluates texts of its own
     "preview print_gtk pager_print plot* textplot test doctest",
 )
 

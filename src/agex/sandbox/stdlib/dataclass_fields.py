@@ -98,7 +98,7 @@ class Preparation:
         if _is_plain(found) and _is_plain(value):
             return None
         made: Any = dataclasses.field(default=value)
-        return made  # type: ignore[no-any-return]  # typed as what it is a default of
+        return made  # type: ignore[no-any-return]  # typed like its default
 
 
 def _abstract(cls: type) -> dict[str, bool]:
@@ -180,7 +180,7 @@ def _raw(cls: type, name: str) -> Any:
     return _NOTHING
 
 
-# -- what is refused
+# -- checks
 
 
 def _check_names(guards: Membrane, cls: type, names: Iterable[Any]) -> None:

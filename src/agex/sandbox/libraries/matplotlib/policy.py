@@ -88,8 +88,8 @@ _DENIED = frozenset(
     RendererAgg.draw_path_collection RendererAgg.draw_quad_mesh copy_from_bbox restore_region
     """.split()
     # write files; windows and their loops; run TeX; remember formulas, and the fonts that
-    # all text of the process is drawn with; change what colormaps the host finds,
-    # or the tables that its own lines and axes use, or what draws the entries of all legends;
+    # all text of the process is drawn with; change the colormaps of the process,
+    # or the tables that its own lines and axes use, or the drawing of entries in all legends;
     # the last two lines: C++ that trusts sizes
 )
 

@@ -219,7 +219,7 @@ LIBRARIES = {
             "ndarray.view": _view,
             "ufunc.at": at_positions,
         },
-        # generators read their first state from the memory of what these give
+        # generators read their first state from the memory of their results
         whole=frozenset({"ISeedSequence", "SeedSequence"}),
         # not the helpers that are shared: np.r_, np.mgrid
         writable=frozenset({"ndarray", "flagsobj", "poly1d", "ABCPolyBase"}),

@@ -29,7 +29,7 @@ __all__ = ["LIBRARIES"]
 
 _MODULES = {
     # register_adapter, register_converter, enable_callback_tracebacks change the process; Connection
-    # and Blob are what connect gives; dbapi2 and dump are the same again
+    # and Blob are results of connect; dbapi2 and dump repeat the module
     "": only(
         "PARSE_* Row Cursor Connection Binary Date Time Timestamp DateFromTicks apilevel paramstyle",
         "threadsafety",
@@ -154,7 +154,7 @@ class _InWorkspace(connections.Connection):
 
     def close(self) -> None:
         if self._is_open() and not self._use.depth:
-            self.rollback()  # what was not committed is lost, as in a file
+            self.rollback()  # uncommitted changes are lost, as in a file
             self._put_back()
         super().close()
 
