@@ -43,9 +43,9 @@ _TOP = Room(
     # tensors are followed without a check
     without=("*Extension*", "Sparse*"),
 )
-"""Not listed: names that open files (OSFile, memory_map, input_stream, Compressed*Stream, RecordBatchFile*), take
-or return raw memory (foreign_buffer, FixedSizeBufferWriter, allocate_buffer), or set up the process (memory
-pools, threads, time zones)."""
+"""Not listed: names that open files (OSFile, memory_map, input_stream, Compressed*Stream, RecordBatchFile*),
+take or return raw memory (foreign_buffer, FixedSizeBufferWriter, allocate_buffer), or set up the process
+(memory pools, threads, time zones)."""
 
 _MODULES = {
     "": _TOP,
