@@ -1,9 +1,9 @@
 """Checks in ``typing``: text in annotations, and ``isinstance`` with a protocol.
 
-``typing.get_type_hints`` passes text to ``eval``, unrewritten, among the names of the host module that has
-the name of the guest's module. pydantic does so for each class derived from one of its models. So while guest
-code runs, a text is evaluated only if the host's own source contains it, or if it names builtin types alone,
-or guest classes.
+``typing.get_type_hints`` passes text to ``eval``, unrewritten, among the names of a host module named like
+the guest's module. pydantic does so for each class derived from one of its models. So while guest code runs,
+a text is evaluated only if the host's own source contains it, or if it names builtin types alone, or guest
+classes.
 
 Until Python 3.12, ``isinstance`` with a protocol reads the members of the protocol from the object. A guest
 object may have a property there, so that a mere class test of the host runs guest code. That call is made

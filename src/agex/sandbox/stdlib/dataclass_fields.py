@@ -143,8 +143,8 @@ _FIRST_NAME = re.compile(r"\s*(?:(\w+)\s*\.)?\s*(\w+)")
 def _kind(cls: type, text: str) -> Any:
     """Return the replacement of a text annotation: the special kind of field that it names, or a plain text.
 
-    The real ``dataclass`` would look the names up in a host module with the name of the guest's module, and
-    fail if there is none. It looks nothing up for a text that does not begin with a name.
+    The real ``dataclass`` would look the names up in a host module named like the guest's module, and fail if
+    there is none. It looks nothing up for a text that does not begin with a name.
     """
     found = _FIRST_NAME.match(text)
     statement = provenance.statement_of(cls)

@@ -1,9 +1,9 @@
 """``typing`` for guest code: ``get_type_hints``, and the decorators that write to their argument.
 
-The real ``get_type_hints`` evaluates text with the interpreter's builtins, among the names of the host module
-that has the name of the guest's module. Here the text of guest classes, functions and modules is compiled and
-guarded like text passed to ``eval``, among the names of the module that defined them. The text of host
-classes and functions is not evaluated.
+The real ``get_type_hints`` evaluates text with the interpreter's builtins, among the names of a host module
+named like the guest's module. Here the text of guest classes, functions and modules is compiled and guarded
+like text passed to ``eval``, among the names of the module that defined them. The text of host classes and
+functions is not evaluated.
 """
 
 from __future__ import annotations
