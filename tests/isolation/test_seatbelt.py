@@ -1,6 +1,6 @@
 """The walls of macOS, as far as they can be looked at from elsewhere: the profile's text, and all around it.
 
-Stopped by: isolation.kernel.seatbelt, isolation.kernel.macos.
+Stopped by: isolation.kernel.
 """
 
 from __future__ import annotations

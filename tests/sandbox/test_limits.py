@@ -1,7 +1,6 @@
 """A run ends at its limit, whatever it does, and the host can tell why.
 
-Stopped by: sandbox.runtime.limits, sandbox.runtime.kill_switch, sandbox.runtime.resource_limits,
-sandbox.runtime.output.
+Stopped by: sandbox.runtime.limits, sandbox.runtime.kill_switch, sandbox.runtime.output.
 """
 
 import asyncio
