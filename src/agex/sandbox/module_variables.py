@@ -7,14 +7,23 @@ A module is no value. What outlives a session is its name, and those of the modu
 from __future__ import annotations
 
 import types
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from agex.sandbox.guards.guards import Guards
-    from agex.sandbox.session import Session
+    from agex.sandbox.runtime.result import Result
 
 __all__ = ["Modules"]
+
+
+class _Session(Protocol):
+    @property
+    def namespace(self) -> dict[str, Any]: ...
+
+    def add(self, names: Mapping[str, Any]) -> None: ...
+
+    def call(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Result: ...
 
 
 class Modules:
@@ -25,7 +34,7 @@ class Modules:
         guards: of the session.
     """
 
-    def __init__(self, session: Session, guards: Guards) -> None:
+    def __init__(self, session: _Session, guards: Guards) -> None:
         self._session = session
         self._guards = guards
         self._missing: dict[str, tuple[Any, str]] = {}
