@@ -16,7 +16,7 @@ unexport PYTHONDONTWRITEBYTECODE
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test check format bench bench-agent bench-sandbox bench-state fuzz docs clean bench-workspace bench-isolation flips browser browser-node browser-page
+.PHONY: help demo test check ledger format bench bench-agent bench-sandbox bench-state fuzz docs clean bench-workspace bench-isolation flips browser browser-node browser-page
 
 help: ## list the targets
 	@awk -F ' ## ' '/^[a-z-]+:.* ## / { sub(/:.*/, "", $$1); printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -64,6 +64,9 @@ check: $(VENV)/.installed-check ## lint, format, types, layers
 	$(BIN)/mypy
 	$(BIN)/basedpyright --pythonpath $(BIN)/python
 	$(BIN)/lint-imports
+
+ledger: ## write docs/design/threat-ledger.md from the tests
+	$(PYTHON) tools/threat_ledger.py
 
 format: $(VENV)/.installed-check ## rewrite the sources in the project's format
 	$(BIN)/ruff check --fix

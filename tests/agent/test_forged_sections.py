@@ -1,4 +1,7 @@
-"""Nobody but the prompt itself can begin a section of it, and no text of anybody's ends a call."""
+"""Nobody but the prompt itself can begin a section of it, and no text of anybody's ends a call.
+
+Stopped by: agent.prompt.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Answers whose class says of them what they are not."""
+"""Answers whose class says of them what they are not.
+
+Stopped by: contract, agent.task.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Guest code in a tab does not reach the page: by import, by module, or from an object of Pyodide's that it holds."""
+"""Guest code in a tab does not reach the page: by import, by module, or from an object of Pyodide's that it holds.
+
+Stopped by: browser, sandbox.policy.browser.
+"""
 
 from __future__ import annotations
 

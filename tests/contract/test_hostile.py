@@ -1,4 +1,7 @@
-"""Values of a guest that lie about what they are."""
+"""Values of a guest that lie about what they are.
+
+Stopped by: contract.
+"""
 
 import abc
 from dataclasses import dataclass

@@ -1,4 +1,7 @@
-"""Attacks: answers that want to be judged right, and answers that want to break or hold up a judgement."""
+"""Attacks: answers that want to be judged right, and answers that want to break or hold up a judgement.
+
+Stopped by: evals.
+"""
 
 from __future__ import annotations
 

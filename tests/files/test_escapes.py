@@ -1,4 +1,7 @@
-"""No path, link, other name or race leads out of a workspace."""
+"""No path, link, other name or race leads out of a workspace.
+
+Stopped by: files.
+"""
 
 from __future__ import annotations
 

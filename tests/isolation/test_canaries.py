@@ -1,4 +1,7 @@
-"""Raw Python in a worker reaches for what lies beside the things that its host registered."""
+"""Raw Python in a worker reaches for what lies beside the things that its host registered.
+
+Stopped by: isolation.kernel, isolation.worker.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Workers in containers: the same results, and the same raw hostile Python without a way out."""
+"""Workers in containers: the same results, and the same raw hostile Python without a way out.
+
+Stopped by: isolation.container.
+"""
 
 from __future__ import annotations
 

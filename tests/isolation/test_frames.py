@@ -1,4 +1,7 @@
-"""Frames between two ends, one of which may be hostile."""
+"""Frames between two ends, one of which may be hostile.
+
+Stopped by: isolation.wire.framing.
+"""
 
 from __future__ import annotations
 

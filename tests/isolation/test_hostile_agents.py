@@ -1,4 +1,7 @@
-"""A worker that builds agents to do harm: a declaration is data, a class that stays is not its to take apart."""
+"""A worker that builds agents to do harm: a declaration is data, a class that stays is not its to take apart.
+
+Stopped by: isolation.rpc.declarations, agent.built_agents.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A worker that uses the terminal to do harm: it gets the commands of a script, while one runs, and no more."""
+"""A worker that uses the terminal to do harm: it gets the commands of a script, while one runs, and no more.
+
+Stopped by: isolation.rpc.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A worker that speaks the protocol to do harm: the host says what is wrong, kills it, and goes on."""
+"""A worker that speaks the protocol to do harm: the host says what is wrong, kills it, and goes on.
+
+Stopped by: isolation.wire, isolation.rpc, isolation.worker.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,8 @@
 
 Each attempt is made in this process or in a worker of level ``process`` first where that is harmless: an
 attempt that fails everywhere shows nothing.
+
+Stopped by: isolation.kernel.
 """
 
 from __future__ import annotations

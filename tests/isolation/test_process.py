@@ -1,4 +1,7 @@
-"""Workers die: at their deadline, by their own doing, or with their host. Nothing is left of them."""
+"""Workers die: at their deadline, by their own doing, or with their host. Nothing is left of them.
+
+Stopped by: isolation.process, isolation.worker.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The walls of macOS, as far as they can be looked at from elsewhere: the profile's text, and all around it."""
+"""The walls of macOS, as far as they can be looked at from elsewhere: the profile's text, and all around it.
+
+Stopped by: isolation.kernel.
+"""
 
 from __future__ import annotations
 

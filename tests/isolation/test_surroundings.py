@@ -1,4 +1,7 @@
-"""Raw Python in a worker looks for what the host has and did not give: variables, paths, descriptors, memory."""
+"""Raw Python in a worker looks for what the host has and did not give: variables, paths, descriptors, memory.
+
+Stopped by: isolation.kernel, isolation.process, isolation.worker.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Servers that mean harm, with what they say and what they answer; and agent code that means harm to them."""
+"""Servers that mean harm, with what they say and what they answer; and agent code that means harm to them.
+
+Stopped by: mcp.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""``ipaddress``: everyday programs as in Python, and caches in which the host finds nothing of a guest's."""
+"""``ipaddress``: everyday programs as in Python, and caches in which the host finds nothing of a guest's.
+
+Stopped by: sandbox.stdlib.ipaddress.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What the host does with a guest's objects runs no code of the guest's without a limit."""
+"""What the host does with a guest's objects runs no code of the guest's without a limit.
+
+Stopped by: sandbox.classes.hook_guards, sandbox.classes.host_calls, sandbox.classes.class_registry.
+"""
 
 import contextlib
 import copy
@@ -123,6 +126,7 @@ CLOSED = {
 
 @pytest.mark.parametrize("name", CLOSED)
 def test_a_file_that_the_host_drops_is_closed_under_a_limit(name: str) -> None:
+    """Stopped by: sandbox.runtime.workspace_files."""
     code = """
 import sys
 from agex.sandbox import Limits, Sandbox
@@ -135,6 +139,7 @@ session.globals.pop("file")
 
 
 def test_a_file_of_a_guest_is_its_own_again_in_the_next_run() -> None:
+    """Stopped by: sandbox.runtime.workspace_files."""
     session = Sandbox().session()
     session.run("import io\nclass C(io.StringIO):\n    def close(self): print('closed')\n"
                 "class D(io.StringIO): pass\nc, d = C(), D('text')")  # fmt: skip
@@ -234,6 +239,7 @@ isinstance(Plain(), Named), isinstance(Plain, Named), isinstance(1, Named)
 
 
 def test_to_ask_whether_an_object_is_of_a_protocol_has_a_limit() -> None:
+    """Stopped by: sandbox.patches.typing."""
     done = Sandbox(limits=Limits(seconds=0.2)).exec(PROPERTIES, {"Named": Named})
     *hostile, plain, class_ = done.namespace["found"]
     began = time.monotonic()
@@ -249,6 +255,8 @@ def test_to_ask_whether_an_object_is_of_a_protocol_has_a_limit() -> None:
 
 
 def test_a_protocol_that_is_none_at_run_time_is_asked_by_no_program() -> None:
+    """Stopped by: sandbox.patches.typing."""
+
     class Silent(typing.Protocol):
         name: str
 
@@ -288,6 +296,7 @@ def test_what_the_host_asks_for_in_the_midst_of_a_run_has_the_limits_of_one() ->
 
 
 def test_it_runs_as_a_guest_behind_the_second_wall(capfd: pytest.CaptureFixture[str]) -> None:
+    """Stopped by: sandbox.runtime.audit_hook."""
     guests: list[object] = []
     program = "class C:\n    def __repr__(self):\n        note()\n        print('said')\n        return 'C'\nx = C()"
     result = worked(program, repr, note=lambda: guests.append(CURRENT.get()))
@@ -443,7 +452,10 @@ def test_a_function_that_the_host_calls_later_gets_no_more_than_in_its_run(body:
 
 @pytest.mark.parametrize("name", ["_member_map_", "_value2member_map_", "_member_names_"])
 def test_the_tables_of_an_enumeration_stay_what_they_are(name: str) -> None:
-    """Whoever stores a member asks them for it."""
+    """Whoever stores a member asks them for it.
+
+    Stopped by: sandbox.patches.enum.
+    """
     result = Sandbox().exec(f"import enum\nclass E(enum.Enum):\n  A = 1\nE.{name} = 5")
     assert isinstance(result.error, SandboxError)
     result = Sandbox().exec(f"import enum\nclass E(enum.Enum):\n  A = 1\nE.extra = 5\nE.{name}, E.extra")
@@ -452,6 +464,8 @@ def test_the_tables_of_an_enumeration_stay_what_they_are(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["__globals__", "upper", "__self__"])
 def test_a_method_is_pickled_by_no_name_that_the_guest_gave_its_function(name: str) -> None:
+    """Stopped by: sandbox.patches.copy."""
+
     def answer() -> int:
         return 1
 
@@ -467,6 +481,7 @@ def test_a_method_is_pickled_by_no_name_that_the_guest_gave_its_function(name: s
 
 
 def test_methods_of_the_host_are_pickled_as_ever() -> None:
+    """Stopped by: sandbox.patches.copy."""
     for method in (NormalDist(5, 1).cdf, NormalDist.from_samples, {"a": 1}.get):
         assert pickle.loads(pickle.dumps(method)).__self__ == method.__self__
         assert copy.copy(method) == method

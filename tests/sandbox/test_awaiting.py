@@ -1,4 +1,7 @@
-"""What a guest leaves in an event loop ends with its run, inside the limits of that."""
+"""What a guest leaves in an event loop ends with its run, inside the limits of that.
+
+Stopped by: sandbox.stdlib.asyncio_tasks, sandbox.runtime.asyncio_cleanup.
+"""
 
 import asyncio
 import gc

@@ -1,4 +1,7 @@
-"""The caches of the process: what a guest puts there under a key that lies, the host never finds."""
+"""The caches of the process: what a guest puts there under a key that lies, the host never finds.
+
+Stopped by: sandbox.patches.stdlib_caches, sandbox.classes.lru_caches.
+"""
 
 from __future__ import annotations
 
@@ -260,6 +263,7 @@ C.cssclasses[0] = "first"
     ],
 )
 def test_no_class_of_a_guest_says_what_is_of_an_abstract_class_of_others(source: str) -> None:
+    """Stopped by: sandbox.classes.abc_register."""
     done = Sandbox().exec(
         f"import collections.abc as c\n{source}\nseen()",
         {"seen": lambda: isinstance(Rare(), collections.abc.Sequence), "Rare": Rare},
@@ -270,6 +274,7 @@ def test_no_class_of_a_guest_says_what_is_of_an_abstract_class_of_others(source:
 
 
 def test_an_abstract_class_of_a_guest_says_itself_what_is_of_it() -> None:
+    """Stopped by: sandbox.classes.abc_register."""
     source = """
 import abc
 class A(abc.ABC):
@@ -295,6 +300,7 @@ found = isinstance(Duck(), A), isinstance(1, A), isinstance(1, B)
     ],
 )
 def test_a_class_of_the_host_is_matched_as_ever_whatever_it_is_registered_with(source: str) -> None:
+    """Stopped by: sandbox.classes.abc_register."""
     done = Sandbox().exec(f"import abc\nfrom collections import Counter\n{source}")
 
     assert isinstance(done.error, SandboxError)
@@ -306,6 +312,7 @@ def test_a_class_of_the_host_is_matched_as_ever_whatever_it_is_registered_with(s
 
 
 def test_an_abstract_class_over_a_list_registers_what_nobody_else_uses() -> None:
+    """Stopped by: sandbox.classes.abc_register."""
     source = """
 import abc
 class L(list, metaclass=abc.ABCMeta): pass
@@ -322,6 +329,7 @@ found, isinstance(Own(), L), isinstance(range(1), L)
 
 
 def test_what_a_guest_writes_into_the_data_of_a_module_stays_with_its_session() -> None:
+    """Stopped by: sandbox.guards.attribute_doors."""
     module = types.ModuleType("rates")
     vars(module).update(TABLE={"a": [1]}, PAIR=([1], 2), __all__=["TABLE", "PAIR"])
     policy = Policy.default()
@@ -371,6 +379,7 @@ class Remembering:
     ],
 )
 def test_what_a_function_of_the_host_remembers_no_guest_has_it_forget(program: str, strict: bool) -> None:
+    """Stopped by: sandbox.classes.lru_caches."""
     policy = Policy.default(strict=strict)
     policy.fn(remembering)
     policy.cls(Remembering)
@@ -386,6 +395,7 @@ def test_what_a_function_of_the_host_remembers_no_guest_has_it_forget(program: s
 
 
 def test_a_function_of_the_host_remembers_nothing_of_a_key_that_lies() -> None:
+    """Stopped by: sandbox.classes.lru_caches."""
     policy = Policy.default()
     policy.fn(remembering)
     remembering.cache_clear()
@@ -406,6 +416,7 @@ found = [remembering(lie), remembering(key=lie), remembering((lie,)), rememberin
 def test_a_function_of_a_module_of_the_host_remembers_nothing_of_a_key_that_lies(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """Stopped by: sandbox.classes.lru_caches."""
     module = types.ModuleType("remembering_module")
     module.price = functools.cache(lambda shop, key: str.__str__(key))  # type: ignore[attr-defined]
     module.price.__module__ = module.__name__
@@ -426,6 +437,7 @@ m.price("shop", S("lie")), m.price(shop="shop", key=S("lie")), m.price("shop", "
 
 
 def test_what_a_guest_s_own_functions_remember_they_forget() -> None:
+    """Stopped by: sandbox.classes.lru_caches."""
     source = """
 import functools
 @functools.lru_cache(maxsize=4)
@@ -468,6 +480,7 @@ def _(value: Known) -> str:
 
 
 def test_a_class_of_a_guest_is_found_in_no_table_as_one_of_the_host() -> None:
+    """Stopped by: sandbox.classes.class_registry."""
     policy = Policy.default()
     policy.fn(lambda value: [isinstance(value, Trusted), kind(value)], name="asked")
     source = """
@@ -494,7 +507,10 @@ equal = [A == Known, A != B, A in [Known], {Stranger: 1}.get(B)]
 
 @pytest.mark.parametrize("function", ["exec", "eval"])
 def test_a_text_that_lies_is_compiled_as_what_it_is_and_found_for_no_other(function: str) -> None:
-    """What is compiled is remembered by its text, for all sessions."""
+    """What is compiled is remembered by its text, for all sessions.
+
+    Stopped by: sandbox.language.compiler.
+    """
     source = f"""
 class S(str):
     def __hash__(self): return hash('6 * 7')

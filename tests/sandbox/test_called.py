@@ -1,4 +1,7 @@
-"""``func`` of a partial and its kin: what a public one is made of is no way to what is not public."""
+"""``func`` of a partial and its kin: what a public one is made of is no way to what is not public.
+
+Stopped by: sandbox.guards.wrapped_functions.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What a guest cuts short in the midst of a check, by an error of its own or by one that strikes: it fails closed."""
+"""What a guest cuts short in the midst of a check, by an error of its own or by one that strikes: it fails closed.
+
+Stopped by: sandbox.classes.class_registry, sandbox.policy.policy.
+"""
 
 from __future__ import annotations
 
@@ -64,6 +67,8 @@ def value_of(source, **names):
 
 
 def test_what_was_allowed_before_a_registration_is_forgotten_wherever_that_is_cut_short():
+    """Stopped by: sandbox.policy.policy."""
+
     class Late:
         gone = "HIDDEN"
 
@@ -226,12 +231,14 @@ for n in range(most - 70, most):
 
 @pytest.mark.parametrize("source", GENERATED.values(), ids=GENERATED)
 def test_a_generated_method_reads_no_fields_of_another_class(source):
+    """Stopped by: sandbox.stdlib.dataclasses."""
     said = value_of(READ + source)
 
     assert [text for text in said if "SECRET" in text or "HIDDEN" in text] == []
 
 
 def test_a_dataclass_over_an_abstract_class_is_what_it_is():
+    """Stopped by: sandbox.stdlib.dataclass_fields."""
     made = """
 import abc, dataclasses
 class Said:
@@ -272,6 +279,7 @@ for n in range(most - 70, most):
 
 
 def test_a_module_of_the_workspace_is_whole_wherever_its_import_was_cut_short():
+    """Stopped by: sandbox.guards.workspace_modules."""
     session = Sandbox(fs=connect_fs(), limits=Limits(seconds=20.0)).session()
     session.run("open('own.py', 'w').write('def f(): return 1')\nopen('around.py', 'w').write('import own')")
 

@@ -1,4 +1,8 @@
-"""It denies what reaches for the host, wherever the name of it can be written."""
+"""It denies what reaches for the host, wherever the name of it can be written.
+
+Stopped by: sandbox.rules.names, sandbox.language.transformer, sandbox.guards.guards,
+sandbox.guards.attribute_doors.
+"""
 
 import math
 import sys
@@ -160,6 +164,7 @@ HOOKS = {
 @pytest.mark.parametrize("hook", HOOKS)
 @pytest.mark.parametrize("base", ["Vault", "Mixin, Vault"])
 def test_it_denies_hooks_in_a_class_over_a_class_of_the_host(hook: str, base: str) -> None:
+    """Stopped by: sandbox.classes.host_classes, sandbox.classes.class_registry."""
     body = HOOKS[hook]
     mixin = f"class Mixin:\n{body if base != 'Vault' else '    pass'}\n"
     source = f"box = []\n{mixin}class S({base}):\n{body if base == 'Vault' else '    pass'}\nS()"
@@ -171,6 +176,7 @@ def test_it_denies_hooks_in_a_class_over_a_class_of_the_host(hook: str, base: st
 
 @pytest.mark.parametrize("make", ["type", "(lambda t: t)(type)", "int.__class__", "type(Vault)", "type(int)"])
 def test_it_denies_hooks_in_a_class_made_by_calling_a_metaclass(make: str) -> None:
+    """Stopped by: sandbox.classes.host_classes, sandbox.classes.class_registry."""
     result = run(
         f"box = []\nS = {make}('S', (Vault,), {{'__setattr__': lambda s, k, v: box.append(v)}})\nS()"
     )
@@ -188,6 +194,7 @@ def test_it_denies_the_namespace_of_a_host_object() -> None:
     "name", ["os", "sys.modules", "subprocess", "ctypes", "importlib", "builtins", "gc", "inspect", "pickle"]
 )
 def test_it_denies_imports_that_were_not_granted(name: str) -> None:
+    """Stopped by: sandbox.guards.import_statement."""
     assert isinstance(run(f"import {name}").error, SandboxImportError)
 
 
@@ -195,10 +202,12 @@ def test_it_denies_imports_that_were_not_granted(name: str) -> None:
     "source", ["from json import codecs", "from random import _os", "import collections.abc as c, json.os"]
 )
 def test_it_denies_modules_reached_through_a_granted_one(source: str) -> None:
+    """Stopped by: sandbox.guards.import_statement, sandbox.policy.module_grant."""
     assert isinstance(run(source).error, ImportError)
 
 
 def test_it_denies_swallowing_the_end_of_a_run() -> None:
+    """Stopped by: sandbox.language.transformer, sandbox.runtime.kill_switch."""
     sandbox = Sandbox()
     session = sandbox.session()
 
@@ -224,6 +233,7 @@ def test_it_denies_swallowing_the_end_of_a_run() -> None:
 
 
 def test_it_denies_ending_the_host() -> None:
+    """Stopped by: sandbox.classes.hook_guards."""
     for source in ("raise SystemExit(3)", "raise GeneratorExit", "class E(BaseException): pass\nraise E"):
         assert isinstance(run(source).error, Exception)
 
@@ -241,6 +251,7 @@ vault.label = "changed"
 
 
 def test_an_excluded_member_is_denied_on_its_class_only() -> None:
+    """Stopped by: sandbox.policy.exclusions."""
     policy = Policy.default()
     policy.cls(Vault, exclude=["_*", "size"])
     source = "class Mine:\n    def size(self): return 1\na = Mine().size()\nvault.size()"
@@ -250,6 +261,7 @@ def test_an_excluded_member_is_denied_on_its_class_only() -> None:
 
 
 def test_a_sealed_class_cannot_be_constructed_by_any_name() -> None:
+    """Stopped by: sandbox.classes.sealed."""
     policy = Policy.default()
     policy.cls(Vault, constructable=False)
     for source in ("Vault()", "type(vault)()", "vault.__class__()", "Vault.__new__(Vault)"):
@@ -263,11 +275,13 @@ def test_a_sealed_class_cannot_be_constructed_by_any_name() -> None:
 
 
 def test_a_policy_of_nothing_grants_no_module() -> None:
+    """Stopped by: sandbox.policy.policy."""
     assert isinstance(Sandbox(Policy()).exec("import math").error, SandboxImportError)
     assert Sandbox(Policy()).exec("sum([1, 2])").value == 3
 
 
 def test_a_strict_policy_runs_the_same_programs() -> None:
+    """Stopped by: sandbox.guards.strict."""
     source = "class A:\n    def __init__(self): self.x = [3, 1]\n    def f(self): self.x.sort(); return self.x\nA().f(), 'a'.upper()"
 
     assert Sandbox(Policy.default(strict=True)).exec(source).value == ([1, 3], "A")
@@ -283,6 +297,7 @@ def of_package(source: str) -> Any:
 
 
 def test_a_granted_module_is_imported_from_its_package() -> None:
+    """Stopped by: sandbox.policy.module_grant, sandbox.guards.import_statement."""
     result = of_package("from email.mime import text\nfrom email.mime import text as again\ntext is again")
     assert (result.error, result.value) == (None, True)
 
@@ -302,11 +317,13 @@ def test_a_granted_module_is_imported_from_its_package() -> None:
     ],
 )
 def test_it_denies_the_rest_of_the_package_around_a_granted_module(source: str) -> None:
+    """Stopped by: sandbox.policy.module_grant."""
     error = of_package(source).error
     assert isinstance(error, SandboxImportError | SandboxAttributeError | SandboxSyntaxError)
 
 
 def test_a_package_that_was_not_granted_shows_nothing_but_the_granted_module() -> None:
+    """Stopped by: sandbox.policy.module_grant."""
     result = of_package("from email.mime import text\nimport email.mime.text\nsorted(dir(email.mime))")
     assert [name for name in result.value if not name.startswith("__")] == ["text"]
 
@@ -318,6 +335,8 @@ def test_a_package_that_was_not_granted_shows_nothing_but_the_granted_module() -
 def test_a_function_of_the_host_loads_no_native_code_and_watches_no_frames(
     event: str, has_door: bool
 ) -> None:
+    """Stopped by: sandbox.runtime.audit_hook."""
+
     def announce() -> None:
         sys.audit(event, None, None)  # as sqlite3 and sys.monitoring do, which not every Python has
 

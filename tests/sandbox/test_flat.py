@@ -1,4 +1,7 @@
-"""The names of a program's top level are globals, which are read faster; nothing else is to be seen of it."""
+"""The names of a program's top level are globals, which are read faster; nothing else is to be seen of it.
+
+Stopped by: sandbox.language.compiler, sandbox.language.exec_namespaces.
+"""
 
 import dis
 import sys

@@ -1,4 +1,7 @@
-"""Threads of libraries: whose code runs in them, under which guards, and for how long."""
+"""Threads of libraries: whose code runs in them, under which guards, and for how long.
+
+Stopped by: sandbox.patches.threading.
+"""
 
 from __future__ import annotations
 

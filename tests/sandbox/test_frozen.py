@@ -1,4 +1,7 @@
-"""Objects of the host whose class says how they are changed: there is no way round what it says."""
+"""Objects of the host whose class says how they are changed: there is no way round what it says.
+
+Stopped by: sandbox.guards.guards, sandbox.classes.host_classes.
+"""
 
 from __future__ import annotations
 

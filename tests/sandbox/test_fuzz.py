@@ -1,6 +1,8 @@
 """A search for programs that come by what no guest may have, and the proof that it would see one.
 
 ``AGEX_FUZZ=<n>`` runs n examples, drawn anew; see docs/design/0006-fuzzing.md.
+
+Stopped by: sandbox.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""C code that calls a method of the guest's in the midst of its work, which takes away what it works on."""
+"""C code that calls a method of the guest's in the midst of its work, which takes away what it works on.
+
+Stopped by: sandbox.stdlib.itertools, sandbox.stdlib.plain_values, sandbox.stdlib.struct,
+_interpreter.typed_array.
+"""
 
 from __future__ import annotations
 
@@ -138,6 +142,7 @@ def value_of(source: str) -> object:
 
 
 def test_a_struct_is_what_it_is() -> None:
+    """Stopped by: sandbox.stdlib.struct."""
     source = """
 import struct
 s = struct.Struct('<ih')
@@ -151,6 +156,7 @@ x = [
 
 
 def test_iterators_over_iterators_give_what_they_give() -> None:
+    """Stopped by: sandbox.stdlib.itertools."""
     source = """
 import itertools
 class Countdown:
@@ -178,6 +184,7 @@ x = [
 
 
 def test_lines_of_every_kind_are_read() -> None:
+    """Stopped by: sandbox.stdlib.plain_values."""
     source = """
 import csv, io
 class Lines:
@@ -190,6 +197,7 @@ x = [[*csv.reader(lines)] for lines in given] + [[*csv.DictReader(Lines())], csv
 
 
 def test_an_array_is_what_it_is() -> None:
+    """Stopped by: sandbox.stdlib.struct, _interpreter.typed_array."""
     source = """
 import array, copy, struct, sys
 class N:
@@ -221,6 +229,7 @@ x = [
 
 
 def test_an_array_that_a_task_returns_is_one_of_python_when_it_is_loaded() -> None:
+    """Stopped by: sandbox.stdlib.struct, _interpreter.typed_array."""
     made = pickle.loads(pickle.dumps(value_of("import array\nx = array.array('q', [1, 2])")))
 
     assert type(made) is array.array
@@ -228,6 +237,7 @@ def test_an_array_that_a_task_returns_is_one_of_python_when_it_is_loaded() -> No
 
 
 def test_numpy_reads_an_array() -> None:
+    """Stopped by: _interpreter.typed_array."""
     policy = Policy.default()
     policy.module(pytest.importorskip("numpy"))
     source = "import array, numpy as np\na = array.array('d', [3, 1])\nx = [np.asarray(a).sum(), np.frombuffer(a).max()]"

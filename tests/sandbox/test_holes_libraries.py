@@ -1,4 +1,7 @@
-"""Holes in the granted libraries, each by its smallest program; what is come by is in ``leak``."""
+"""Holes in the granted libraries, each by its smallest program; what is come by is in ``leak``.
+
+Stopped by: sandbox.libraries, sandbox.stdlib.
+"""
 
 from __future__ import annotations
 
@@ -271,6 +274,8 @@ ON_LOOPS |= {
     [pytest.param(source, id=name) for name, source in ON_LOOPS.items()],
 )
 def test_asyncio_gives_neither_loop_nor_context(source: str) -> None:
+    """Stopped by: sandbox.stdlib.asyncio_tasks."""
+
     async def run() -> Any:
         result = await Sandbox(Policy.default()).aexec(LOOP + source, {"host_group": asyncio.TaskGroup()})
         return result.namespace.get("leak")
@@ -293,6 +298,7 @@ DEEP = {
 
 @pytest.mark.parametrize("line", DEEP.values(), ids=DEEP)
 def test_iterators_nested_too_deeply_end_the_program_only(line: str) -> None:
+    """Stopped by: sandbox.stdlib.itertools."""
     program = f"import itertools\nit = iter('a')\nfor _ in range(200_000):\n  {line}\nnext(it)"
     host = (
         "import sys; from agex.sandbox import Limits, Sandbox\n"
@@ -328,6 +334,7 @@ def test_a_program_is_the_first_of_the_process_to_import_a_module() -> None:
 
 
 def test_a_copy_of_a_method_is_that_method() -> None:
+    """Stopped by: sandbox.patches.copy."""
     source = (
         "import copy\nclass A:\n  def f(self): return 1\na = A()\nx = copy.copy(a.f) == a.f, copy.copy(a.f)()"
     )
@@ -336,6 +343,7 @@ def test_a_copy_of_a_method_is_that_method() -> None:
 
 
 def test_a_memo_keeps_what_a_hook_of_the_guest_puts_there() -> None:
+    """Stopped by: sandbox.classes.deepcopy_memo, sandbox.stdlib.copy."""
     source = """
 import copy
 class Node:
@@ -353,6 +361,7 @@ x = a.next is a and b.next is b
 
 
 def test_fields_of_every_kind_stay_what_they_are() -> None:
+    """Stopped by: sandbox.stdlib.dataclass_fields."""
     source = """
 import dataclasses, functools, typing
 class Celsius:
@@ -392,6 +401,7 @@ x = [
 
 
 def test_samples_follow_the_seed_of_the_session() -> None:
+    """Stopped by: sandbox.stdlib.random."""
     source = """
 import random, statistics
 random.seed(7)
@@ -403,10 +413,12 @@ x = a == statistics.NormalDist(1, 2).samples(3) and isinstance(statistics.Normal
 
 
 def test_time_zones_are_listed() -> None:
+    """Stopped by: sandbox.stdlib.standard_set."""
     assert value_of("import zoneinfo\nx = 'Europe/Berlin' in zoneinfo.available_timezones()") is True
 
 
 def test_an_enumeration_made_by_a_call_is_one() -> None:
+    """Stopped by: sandbox.patches.enum."""
     source = """
 import enum
 class Base(enum.Enum):
@@ -422,6 +434,7 @@ x = [A.two.value, B.x + 1, C.p.twice(), (D.r | D.w).value, A.__module__ == __nam
 
 
 def test_a_warning_is_about_the_line_of_the_guest() -> None:
+    """Stopped by: sandbox.stdlib.warnings."""
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
         Sandbox().exec(
@@ -432,6 +445,7 @@ def test_a_warning_is_about_the_line_of_the_guest() -> None:
 
 
 def test_overloads_are_those_of_the_session() -> None:
+    """Stopped by: sandbox.stdlib.typing."""
     source = """
 import typing
 @typing.overload
@@ -446,6 +460,8 @@ x = len(typing.get_overloads(f))
 
 
 def test_a_record_of_the_host_is_copied_with_changes() -> None:
+    """Stopped by: sandbox.stdlib.dataclasses, sandbox.stdlib.copy."""
+
     @dataclasses.dataclass
     class Config:
         name: str

@@ -1,4 +1,7 @@
-"""The clock of a run counts guest code: what a registered function takes is the host's."""
+"""The clock of a run counts guest code: what a registered function takes is the host's.
+
+Stopped by: sandbox.runtime.host_time, sandbox.runtime.limits.
+"""
 
 from __future__ import annotations
 

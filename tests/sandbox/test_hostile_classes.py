@@ -1,4 +1,7 @@
-"""Attacks through how classes are made and looked at; a program that comes by something puts it into ``leak``."""
+"""Attacks through how classes are made and looked at; a program that comes by something puts it into ``leak``.
+
+Stopped by: sandbox.classes.class_registry, sandbox.classes.namespace, sandbox.classes.unsafe_protocols.
+"""
 
 from __future__ import annotations
 
@@ -354,6 +357,7 @@ RAW_MEMORY = {
 
 @pytest.mark.parametrize("source", cases(RAW_MEMORY))
 def test_no_object_of_the_guest_tells_numpy_an_address(source: str) -> None:
+    """Stopped by: sandbox.classes.unsafe_protocols."""
     policy = Policy.default()
     policy.module(pytest.importorskip("numpy"))
 
@@ -365,6 +369,7 @@ def test_no_object_of_the_guest_tells_numpy_an_address(source: str) -> None:
 
 @pytest.mark.parametrize("answer", ["()", "(object,)", "(cls, dict, object)", "None"])
 def test_a_metaclass_that_lies_about_the_bases_does_not_open_what_the_host_left_out(answer: str) -> None:
+    """Stopped by: sandbox.classes.host_classes."""
     policy = Policy.default()
     policy.cls(collections.Counter, exclude=("most_common",))
 
@@ -403,6 +408,7 @@ class Row(typing.NamedTuple):
 
 
 def test_the_bases_of_a_named_tuple_do_not_change_while_it_is_made() -> None:
+    """Stopped by: sandbox.classes.named."""
     source = """
 import typing
 class T(tuple):
@@ -437,6 +443,7 @@ X = typing.NamedTupleMeta('X', T(), fields)
     ],
 )
 def test_a_class_over_a_model_has_the_namespace_that_was_checked(source: str) -> None:
+    """Stopped by: sandbox.libraries.pydantic, sandbox.classes.namespace."""
     policy = Policy.default()
     policy.cls(pydantic.BaseModel)
     session = Sandbox(policy).session()
@@ -488,12 +495,16 @@ class A(metaclass={maker}):
     ],
 )
 def test_a_group_of_exceptions_gives_pairs(body: str) -> None:
-    """What is none ends the process."""
+    """What is none ends the process.
+
+    Stopped by: sandbox.classes.groups.
+    """
     source = f"{body}\ntry:\n  raise G('x', [ValueError(1)])\nexcept* ValueError:\n  pass"
     assert isinstance(Sandbox().exec(source).error, SandboxError | TypeError)
 
 
 def test_a_group_of_exceptions_may_be_split_in_a_way_of_its_own() -> None:
+    """Stopped by: sandbox.classes.groups."""
     result = Sandbox().exec("""
 class G(ExceptionGroup):
     def split(self, kind):
@@ -553,6 +564,7 @@ def test_a_maker_of_classes_that_the_host_calls_makes_none_that_nobody_looks_at(
 
 
 def test_the_host_makes_enumerations_as_ever() -> None:
+    """Stopped by: sandbox.patches.enum."""
     wall.install()
     assert list(enum.Enum("E", {"A": 1, "B": 2}).__members__) == ["A", "B"]
     assert enum.IntEnum("E", [("A", 1)]).A == 1
@@ -575,6 +587,8 @@ REBOUND = {
 
 @pytest.mark.parametrize("name", REBOUND)
 def test_a_method_of_an_object_of_the_host_stays_with_it(name: str) -> None:
+    """Stopped by: sandbox.stdlib.functools."""
+
     class Client:
         def connect(self, *args: object) -> None:
             self._session = "secret"
@@ -586,6 +600,7 @@ def test_a_method_of_an_object_of_the_host_stays_with_it(name: str) -> None:
 
 
 def test_a_method_of_the_guests_is_bound_as_ever() -> None:
+    """Stopped by: sandbox.stdlib.functools."""
     program = """
 import functools
 class A:

@@ -1,4 +1,7 @@
-"""Attacks where host and guest meet: calls back, exceptions, the end of a run; what is come by is in ``leak``."""
+"""Attacks where host and guest meet: calls back, exceptions, the end of a run; what is come by is in ``leak``.
+
+Stopped by: sandbox.session, sandbox.classes.hook_guards, sandbox.classes.host_calls, sandbox.runtime.limits.
+"""
 
 from __future__ import annotations
 
@@ -186,6 +189,7 @@ SWALLOWED = {
 
 @pytest.mark.parametrize("source", SWALLOWED.values(), ids=SWALLOWED)
 def test_no_construct_goes_on_after_the_end_of_a_run(source: str) -> None:
+    """Stopped by: sandbox.runtime.kill_switch, sandbox.language.transformer."""
     result = _session().run(source)
 
     assert type(result.stopped) is Ended
@@ -193,6 +197,7 @@ def test_no_construct_goes_on_after_the_end_of_a_run(source: str) -> None:
 
 
 def test_a_session_is_whole_after_each_way_to_end_it() -> None:
+    """Stopped by: sandbox.session."""
     session = _session()
     for source in (
         "end()",
@@ -245,6 +250,7 @@ await task
 
 @pytest.mark.parametrize("name", ["get_loop", "get_stack"])
 async def test_a_task_does_not_hand_out_the_event_loop_or_its_frames(name: str) -> None:
+    """Stopped by: sandbox.stdlib.asyncio_tasks."""
     result = await Sandbox().aexec(LOOP.format(name=name))
 
     assert not result.namespace.get("leak")
@@ -262,6 +268,7 @@ KEPT = {
 
 @pytest.mark.parametrize("source", KEPT.values(), ids=KEPT)
 def test_a_session_that_is_dropped_leaves_nothing_behind(source: str) -> None:
+    """Stopped by: sandbox.session."""
     session = Sandbox(attack.host.policy()).session()
     session.run(source)
     left = weakref.ref(session)
@@ -293,6 +300,7 @@ class Showing:
     ],
 )
 def test_a_dispatcher_of_the_host_takes_no_function_of_a_guest(source: str) -> None:
+    """Stopped by: sandbox.stdlib.functools."""
     policy = Policy.default()
     policy.fn(shown)
     policy.cls(Showing)
@@ -306,6 +314,7 @@ def test_a_dispatcher_of_the_host_takes_no_function_of_a_guest(source: str) -> N
     "view", ["shown.registry", "getattr(shown, 'registry')", "operator.attrgetter('registry')(shown)"]
 )
 def test_the_registry_of_a_dispatcher_of_the_host_is_not_written_to(view: str, strict: bool) -> None:
+    """Stopped by: sandbox.stdlib.functools."""
     policy = Policy.default(strict=strict)
     policy.fn(shown)
     source = f"""
@@ -324,6 +333,7 @@ found = view[object](""), shown("")
 
 
 def test_a_dispatcher_of_its_own_takes_functions() -> None:
+    """Stopped by: sandbox.stdlib.functools."""
     source = """
 import functools
 @functools.singledispatch
@@ -419,6 +429,7 @@ EVALUATED = {
 
 @pytest.mark.parametrize("source", EVALUATED.values(), ids=EVALUATED)
 def test_the_text_of_an_annotation_is_no_code_of_the_host(source: str) -> None:
+    """Stopped by: sandbox.patches.typing."""
     result = Sandbox(_asked(), limits=Limits(seconds=5)).exec(source)
 
     assert isinstance(result.error, SandboxError), result.error
@@ -435,6 +446,7 @@ HARMLESS = {
 
 @pytest.mark.parametrize("source", HARMLESS.values(), ids=HARMLESS)
 def test_annotations_that_are_harmless_are_evaluated(source: str) -> None:
+    """Stopped by: sandbox.patches.typing."""
     result = Sandbox(_asked(), limits=Limits(seconds=5)).exec(source)
 
     assert (result.error, result.namespace.get("found")) == (None, True)
@@ -446,6 +458,7 @@ def test_annotations_that_are_harmless_are_evaluated(source: str) -> None:
 def test_the_text_of_a_model_names_nothing_that_is_not_the_guests(
     kind: str, text: str, strict: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Stopped by: sandbox.libraries.pydantic, sandbox.patches.typing."""
     monkeypatch.setattr(sys.modules["__main__"], "attack", attack, raising=False)
     monkeypatch.setattr(sys.modules["__main__"], "Early", Early, raising=False)
     called = "\nf()" if kind.startswith("def") else ""
@@ -482,6 +495,7 @@ HUSH = "what the host keeps to itself"
 
 @pytest.mark.parametrize("source", SIGNATURES.values(), ids=SIGNATURES)
 def test_a_signature_that_is_text_reads_nothing_of_the_host(source: str) -> None:
+    """Stopped by: sandbox.patches.inspect."""
     policy = _asked()
     policy.fn(lambda x: str(inspect.signature(x)), name="signature_of")
 
@@ -492,6 +506,7 @@ def test_a_signature_that_is_text_reads_nothing_of_the_host(source: str) -> None
 
 
 def test_signatures_of_a_guest_are_what_they_are() -> None:
+    """Stopped by: sandbox.patches.inspect."""
     policy = _asked()
     policy.fn(lambda x: str(inspect.signature(x)), name="signature_of")
     source = "A = type('A', (), {'__doc__': 'A(x=1)\\n--\\n\\n'})\ndef f(a, b=2): pass\nfound = signature_of(A), signature_of(f)"
@@ -576,6 +591,7 @@ class Unregistered:
     ],
 )
 def test_a_weak_proxy_answers_what_its_object_does(program: str, strict: bool) -> None:
+    """Stopped by: sandbox.guards.attribute_doors."""
     policy = Policy.default(strict=strict)
     policy.cls(Account, exclude=["token"])
     account, other = Account(), Unregistered()

@@ -1,4 +1,7 @@
-"""Attacks through the standard library: objects that act, forward or remember; what is come by is in ``leak``."""
+"""Attacks through the standard library: objects that act, forward or remember; what is come by is in ``leak``.
+
+Stopped by: sandbox.stdlib, sandbox.patches.
+"""
 
 from __future__ import annotations
 
@@ -183,6 +186,7 @@ RAW = {
 
 @pytest.mark.parametrize("source", cases(RAW))
 def test_numpy_is_told_no_address_by_an_object_that_the_library_made(source: str) -> None:
+    """Stopped by: sandbox.classes.unsafe_protocols."""
     numpy = pytest.importorskip("numpy", reason="the extra `test` has numpy")
     given = attack.Attack(ADDRESS + source).result.namespace.get("a")
 
@@ -205,6 +209,7 @@ class Account:
 
 
 def test_a_method_of_a_container_sets_nothing_on_an_object_of_the_host() -> None:
+    """Stopped by: sandbox.patches.copy, sandbox.patches.methods."""
     policy = Policy.default()
     policy.cls(Account)
     account = Account()
@@ -217,6 +222,7 @@ def test_a_method_of_a_container_sets_nothing_on_an_object_of_the_host() -> None
 
 
 def test_a_container_is_copied() -> None:
+    """Stopped by: sandbox.patches.copy."""
     source = "import collections\nclass U(collections.UserDict): pass\n"
     source += "x = [collections.UserDict(a=1).copy(), type(U(a=1).copy()).__name__, collections.UserDict.copy(U(b=2))]"
 

@@ -1,4 +1,7 @@
-"""A run ends at its limit, whatever it does, and the host can tell why."""
+"""A run ends at its limit, whatever it does, and the host can tell why.
+
+Stopped by: sandbox.runtime.limits, sandbox.runtime.kill_switch, sandbox.runtime.output.
+"""
 
 import asyncio
 import contextlib

@@ -1,4 +1,7 @@
-"""A limit holds where standard library code could swallow it, wait through it, or end what enforces it."""
+"""A limit holds where standard library code could swallow it, wait through it, or end what enforces it.
+
+Stopped by: sandbox.runtime.limits, sandbox.runtime.kill_switch.
+"""
 
 import subprocess
 import sys
@@ -45,6 +48,7 @@ stack.close()
 
 @pytest.mark.parametrize("name", SWALLOWED)
 def test_what_the_standard_library_suppresses_does_not_outlive_the_limit(name: str) -> None:
+    """Stopped by: sandbox.patches.contextlib."""
     check(
         "import sys\n"
         "assert 'TimeoutError' in in_a_thread(sys.argv[1]), 'in a thread'\n"
@@ -71,6 +75,7 @@ raise error
 
 
 def test_context_managers_are_those_of_the_standard_library_otherwise() -> None:
+    """Stopped by: sandbox.patches.contextlib."""
     from agex.sandbox import Sandbox
 
     result = Sandbox().exec("""
@@ -136,6 +141,7 @@ WAITS = (
 
 @pytest.mark.parametrize("source", WAITS)
 def test_nothing_is_waited_for_beyond_the_limit(source: str) -> None:
+    """Stopped by: sandbox.stdlib.queue."""
     check(
         "import sys, asyncio\n"
         "said = in_a_thread(sys.argv[1])\n"
@@ -150,6 +156,7 @@ def test_nothing_is_waited_for_beyond_the_limit(source: str) -> None:
     "seconds", ["-1", "float('nan')", "'1'", "1e300", "None", "[1]", "-0.0", "0", "False", "0.06"]
 )
 def test_sleep_takes_and_refuses_what_the_real_one_does(seconds: str) -> None:
+    """Stopped by: sandbox.stdlib.queue."""
     import time
 
     from agex.sandbox import Sandbox
@@ -163,6 +170,7 @@ def test_sleep_takes_and_refuses_what_the_real_one_does(seconds: str) -> None:
 
 
 def test_a_queue_does_what_a_queue_does() -> None:
+    """Stopped by: sandbox.stdlib.queue."""
     from agex.sandbox import Sandbox
 
     result = Sandbox().exec("""

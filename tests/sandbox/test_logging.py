@@ -1,4 +1,7 @@
-"""``logging`` for guests: what a program logs is what Python prints, and the host's loggers are nobody's but the host's."""
+"""``logging`` for guests: what a program logs is what Python prints, and the host's loggers are nobody's but the host's.
+
+Stopped by: sandbox.stdlib.source_modules.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""``xml.etree`` for guests: everyday programs as in Python, over nothing of the host's and nothing that calls a guest."""
+"""``xml.etree`` for guests: everyday programs as in Python, over nothing of the host's and nothing that calls a guest.
+
+Stopped by: sandbox.stdlib.xml_etree.
+"""
 
 from __future__ import annotations
 

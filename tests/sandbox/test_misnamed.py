@@ -1,4 +1,7 @@
-"""Names in a registration that are the name of nothing are told of, and so are limits that are none."""
+"""Names in a registration that are the name of nothing are told of, and so are limits that are none.
+
+Stopped by: sandbox.policy.spelling, sandbox.policy.exclusions.
+"""
 
 from __future__ import annotations
 

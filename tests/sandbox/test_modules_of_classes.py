@@ -1,4 +1,7 @@
-"""Libraries that look for the module of a class by its name: a guest's modules are in no table of the host's."""
+"""Libraries that look for the module of a class by its name: a guest's modules are in no table of the host's.
+
+Stopped by: sandbox.classes.class_registry.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Texts that are taken apart, quoted and signed: what the process remembers of them is of no guest's making."""
+"""Texts that are taken apart, quoted and signed: what the process remembers of them is of no guest's making.
+
+Stopped by: sandbox.stdlib.plain_values.
+"""
 
 from __future__ import annotations
 

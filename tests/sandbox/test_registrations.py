@@ -1,4 +1,7 @@
-"""What a registration of a class or an object says holds, whatever else is registered beside it."""
+"""What a registration of a class or an object says holds, whatever else is registered beside it.
+
+Stopped by: sandbox.policy.policy, sandbox.policy.class_rules.
+"""
 
 from __future__ import annotations
 

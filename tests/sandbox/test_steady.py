@@ -1,4 +1,7 @@
-"""A guard may look at a variable once for a whole block: only while nothing binds it anew."""
+"""A guard may look at a variable once for a whole block: only while nothing binds it anew.
+
+Stopped by: sandbox.language.local_variables, sandbox.guards.verdict_cache.
+"""
 
 import re
 import types

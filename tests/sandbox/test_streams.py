@@ -1,4 +1,7 @@
-"""What programs say beside their results: standard streams, warnings and tracebacks, each the session's own."""
+"""What programs say beside their results: standard streams, warnings and tracebacks, each the session's own.
+
+Stopped by: sandbox.stdlib.sys_streams, sandbox.stdlib.warnings, sandbox.stdlib.traceback.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A strict policy decides about every attribute when it is read, also where nobody could foresee its name."""
+"""A strict policy decides about every attribute when it is read, also where nobody could foresee its name.
+
+Stopped by: sandbox.guards.strict.
+"""
 
 import abc
 import collections

@@ -1,4 +1,7 @@
-"""A time limit strikes anywhere in the host's own work for a guest: nothing stays set behind it."""
+"""A time limit strikes anywhere in the host's own work for a guest: nothing stays set behind it.
+
+Stopped by: sandbox.runtime.limits, sandbox.runtime.context.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Functions without a stop check end with their run, however they are called, and run in the next one."""
+"""Functions without a stop check end with their run, however they are called, and run in the next one.
+
+Stopped by: sandbox.runtime.kill_switch.
+"""
 
 import gc
 import pickle

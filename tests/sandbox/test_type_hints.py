@@ -1,4 +1,7 @@
-"""``typing.get_type_hints`` of annotations that are text: as CPython has it, and evaluated as guest code."""
+"""``typing.get_type_hints`` of annotations that are text: as CPython has it, and evaluated as guest code.
+
+Stopped by: sandbox.stdlib.typing, sandbox.patches.typing.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Ways round the guards that were found once: each stays shut."""
+"""Ways round the guards that were found once: each stays shut.
+
+Stopped by: sandbox.guards.guards, sandbox.guards.attribute_doors, sandbox.classes.
+"""
 
 from __future__ import annotations
 
@@ -79,6 +82,7 @@ FORMATS = {
 
 @pytest.mark.parametrize("source", FORMATS.values(), ids=FORMATS)
 def test_a_format_string_walks_no_denied_attribute_however_it_is_reached(source: str) -> None:
+    """Stopped by: sandbox.stdlib.string_format."""
     result = run(source)
     assert isinstance(result.error, SandboxError | ValueError)
     assert "__builtins__" not in str(result.value)
@@ -126,11 +130,13 @@ CRASHES = {
 
 @pytest.mark.parametrize("source", CRASHES.values(), ids=CRASHES)
 def test_a_date_of_the_year_0_does_not_end_the_process(source: str) -> None:
+    """Stopped by: sandbox.stdlib.datetime."""
     result = run(f"import datetime\nd = datetime.date(bytes([0, 0, 1, 1]))\n{source}")
     assert isinstance(result.error, ValueError)
 
 
 def test_a_date_shows_itself_as_c_does() -> None:
+    """Stopped by: sandbox.stdlib.datetime."""
     source = "import datetime, time\nd = datetime.datetime(2024, 2, 29, 1)\n"
     shown = "[d.ctime(), datetime.datetime.ctime(d), datetime.date.ctime(d), time.ctime(0)[-4:]]"
     assert run(source + shown).value == [
@@ -145,6 +151,7 @@ KEPT = Record(1)
 
 
 def test_pprint_shows_as_a_namespace_only_what_is_one() -> None:
+    """Stopped by: sandbox.patches.methods."""
     source = """
 import pprint, types
 class P(pprint.PrettyPrinter):
@@ -228,6 +235,7 @@ if sys.version_info >= (3, 13):
 
 @pytest.mark.parametrize("source", PLANTED.values(), ids=PLANTED)
 def test_nothing_is_planted_in_an_object_that_a_method_is_not_of(source: str) -> None:
+    """Stopped by: sandbox.patches.methods, sandbox.stdlib.functools."""
     vault, record = Vault(), Record(1)
     vault.__dict__.update(_value=1, a=1, data=[], _exit_callbacks=[])
     before = dict(vars(vault)), dict(vars(record))
@@ -267,6 +275,7 @@ def test_what_classes_of_python_hold_stays_as_it_is(source: str) -> None:
 
 
 def test_methods_that_are_bound_anew_do_what_the_real_ones_do() -> None:
+    """Stopped by: sandbox.stdlib.functools."""
     source = """
 import functools
 class C:
@@ -312,6 +321,7 @@ ALIASES = {
 @pytest.mark.parametrize("given", ["vault", "Vault", "host_function", "Color.RED"])
 @pytest.mark.parametrize("source", ALIASES.values(), ids=ALIASES)
 def test_what_the_call_of_an_alias_gives_is_not_written_to(source: str, given: str) -> None:
+    """Stopped by: sandbox.classes.generic_classes, sandbox.stdlib.generic_alias."""
     vault = Vault()
     result = run(source.replace("{}", given), vault=vault)
 
@@ -320,6 +330,7 @@ def test_what_the_call_of_an_alias_gives_is_not_written_to(source: str, given: s
 
 
 def test_an_object_of_the_code_knows_the_alias_it_was_made_by() -> None:
+    """Stopped by: sandbox.classes.generic_classes."""
     source = """
 import typing
 T = typing.TypeVar("T")
@@ -339,12 +350,14 @@ LAZIES = [
 
 @pytest.mark.parametrize("nested", LAZIES)
 def test_iterators_do_not_nest_until_the_process_dies(nested: str) -> None:
+    """Stopped by: sandbox.stdlib.itertools."""
     source = f"from itertools import *\nit = iter([1])\nfor _ in range(500_000): it = {nested}\nnext(it)"
     assert isinstance(run(source).error, RecursionError)
 
 
 @pytest.mark.parametrize("lazy", ["enumerate", "filter", "map", "reversed", "zip"])
 def test_a_guarded_iterator_type_shows_itself_as_the_builtin(lazy: str) -> None:
+    """Stopped by: sandbox.stdlib.itertools."""
     value = run(f"{lazy}.__name__, repr({lazy}), type({lazy}) is type, issubclass({lazy}, object)").value
     assert value == (lazy, f"<class '{lazy}'>", True, True)
 
@@ -367,6 +380,7 @@ RAW = {
 
 @pytest.mark.parametrize("source", RAW.values(), ids=RAW)
 def test_numpy_is_told_no_address_of_memory(source: str) -> None:
+    """Stopped by: sandbox.classes.unsafe_protocols."""
     numpy = pytest.importorskip("numpy", reason="the extra `test` has numpy")
     given = run(ADDRESS + source).namespace.get("a")
     assert numpy.asarray(given).dtype == object
@@ -394,12 +408,14 @@ HOOK = "class A:\n  def {name}(self, *a):\n    {body}\na = A()"
 def test_what_the_host_asks_of_a_guest_object_raises_nothing_that_would_end_it(
     name: str, use: Any, body: str
 ) -> None:
+    """Stopped by: sandbox.classes.hook_guards, sandbox.classes.host_calls."""
     given = run(HOOK.format(name=name, body=body)).namespace["a"]
     with pytest.raises(SandboxError):
         use(given)
 
 
 def test_a_generator_that_the_host_iterates_over_raises_nothing_that_would_end_it() -> None:
+    """Stopped by: sandbox.classes.hook_guards, sandbox.classes.host_calls."""
     given = run("class A:\n  def __iter__(self):\n    yield 1\n    raise SystemExit\na = A()").namespace["a"]
     found = iter(given)
     assert next(found) == 1
@@ -408,6 +424,7 @@ def test_a_generator_that_the_host_iterates_over_raises_nothing_that_would_end_i
 
 
 def test_a_generator_of_a_guest_class_gives_the_host_its_values() -> None:
+    """Stopped by: sandbox.classes.hook_guards, sandbox.classes.host_calls."""
     assert list(run("class A:\n  def __iter__(self): yield from 'abc'\na = A()").namespace["a"]) == [
         "a",
         "b",
@@ -416,6 +433,7 @@ def test_a_generator_of_a_guest_class_gives_the_host_its_values() -> None:
 
 
 def test_what_the_host_asks_of_a_guest_object_has_a_time_limit() -> None:
+    """Stopped by: sandbox.classes.hook_guards, sandbox.classes.host_calls."""
     source = "class E(Exception):\n  def __str__(self):\n    while True: pass\nraise E"
     result = Sandbox(limits=Limits(seconds=0.1)).exec(source)
     with pytest.raises(Exception, match=r"ran longer than 0\.1 s"):
@@ -423,6 +441,7 @@ def test_what_the_host_asks_of_a_guest_object_has_a_time_limit() -> None:
 
 
 def test_who_asks_an_abstract_class_of_a_guest_waits_so_long_only() -> None:
+    """Stopped by: sandbox.classes.abc_register, sandbox.classes.host_calls."""
     source = (
         "import abc\nclass A(abc.ABC):\n  @classmethod\n  def __subclasshook__(cls, other):\n"
         "    while other.__name__ != 'int': pass\n    return True\nheld = vars(A)['__subclasshook__']"
@@ -437,6 +456,7 @@ def test_who_asks_an_abstract_class_of_a_guest_waits_so_long_only() -> None:
 
 
 def test_the_methods_of_a_guest_class_are_its_own_again_in_the_next_run() -> None:
+    """Stopped by: sandbox.classes.hook_guards."""
     session = Sandbox().session()
     session.run("class A:\n  def __repr__(self): return 'A!'\na = A()\nown = A.__repr__")
     assert repr(session.namespace["a"]) == "A!"
@@ -448,6 +468,7 @@ def test_a_refused_ending_has_its_line() -> None:
 
 
 def test_guest_dunder_methods_called_between_runs_can_call_each_other() -> None:
+    """Stopped by: sandbox.classes.hook_guards."""
     source = "@functools.total_ordering\nclass N:\n  def __init__(self, n): self.n = n\n"
     source += "  def __eq__(self, o): return self.n == o.n\n  def __lt__(self, o): return self.n < o.n\n"
     source += "  def __repr__(self): return f'N({self.n})'\nitems = [N(2), N(1)]"
@@ -457,6 +478,7 @@ def test_guest_dunder_methods_called_between_runs_can_call_each_other() -> None:
 
 
 def test_a_result_shows_itself_without_asking_the_guests_objects() -> None:
+    """Stopped by: sandbox.runtime.result."""
     program = (
         "class C(Exception):\n    def __repr__(self): asked.append(1); return 'x'\n    __str__ = __repr__\n"
     )
@@ -471,6 +493,7 @@ def test_a_result_shows_itself_without_asking_the_guests_objects() -> None:
 def test_the_type_that_is_revealed_is_said_in_the_output_of_the_run(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
+    """Stopped by: sandbox.stdlib.typing."""
     done = run("import typing\ntyping.reveal_type(5)")
 
     assert (done.value, done.stdout) == (5, "Runtime type is 'int'\n")
@@ -496,6 +519,7 @@ match p:
 
 
 def test_an_augmented_assignment_asks_whether_it_may_read() -> None:
+    """Stopped by: sandbox.language.transformer."""
     policy = Policy.default()
     policy.cls(Record, exclude=["a"])
     source = "class A(Record): pass\nx = A(1)\nx.a += 1"
@@ -508,6 +532,7 @@ STARS = ["__dict__", "__class__", "__reduce_ex__", "__builtins__", "check!"]
 
 @pytest.mark.parametrize("name", STARS)
 def test_a_module_of_the_guests_hands_out_only_what_it_defines(name: str) -> None:
+    """Stopped by: sandbox.guards.workspace_modules."""
     text = f"__all__ = ['a', {name!r}]\na = 1\n"
     source = f"open('m.py', 'w').write({text!r})\nfrom m import *\nfound = globals()[{name!r}]"
     result = Sandbox(Policy.default(), fs=connect_fs()).exec(source)
@@ -517,6 +542,7 @@ def test_a_module_of_the_guests_hands_out_only_what_it_defines(name: str) -> Non
 
 @pytest.mark.parametrize("names", ["", "__all__ = ['a', '_b']"])
 def test_a_module_of_the_guests_is_imported_with_a_star(names: str) -> None:
+    """Stopped by: sandbox.guards.workspace_modules."""
     text = f"{names}\na = 1\n_b = 2\n"
     result = Sandbox(Policy.default(), fs=connect_fs()).exec(
         f"open('m.py', 'w').write({text!r})\nfrom m import *\na, '_b' in globals(), 'm' in globals()"
@@ -527,6 +553,7 @@ def test_a_module_of_the_guests_is_imported_with_a_star(names: str) -> None:
 @pytest.mark.parametrize("name", ["__dict__", "__class__", "__annotations__", "__name__"])
 @pytest.mark.parametrize("statement", ["import m.{} as found", "from m import {} as found"])
 def test_a_file_is_no_way_to_what_every_module_has(name: str, statement: str) -> None:
+    """Stopped by: sandbox.guards.workspace_modules."""
     files = (
         f"import os\nos.mkdir('m')\nopen('m/__init__.py', 'w').close()\nopen('m/{name}.py', 'w').close()\n"
     )
@@ -560,6 +587,7 @@ TAKEN = {
 
 @pytest.mark.parametrize("name", TAKEN)
 def test_a_module_of_the_guests_that_loses_a_member_leads_to_no_real_one(name: str) -> None:
+    """Stopped by: sandbox.guards.workspace_modules."""
     code, statement = TAKEN[name]
     source = LOSING.format(home="importlib", member="util", code=code, statement=statement)
     result = Sandbox(Policy.default(), fs=connect_fs()).exec(source)
@@ -581,6 +609,7 @@ def test_a_module_of_the_guests_that_loses_a_member_leads_to_no_real_one(name: s
     ],
 )
 def test_modules_of_the_guests_are_imported_by_any_statement(statement: str, tmp_path: Path) -> None:
+    """Stopped by: sandbox.guards.workspace_modules, sandbox.guards.import_statement."""
     files = {"p/__init__": "", "p/q/__init__": "from p.q import r", "p/q/r": "n = 1", "p/s": "n = 2"}
     for path, text in files.items():
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,7 @@
-"""``weakref`` for guests: references and collections as in Python, and nothing that is called when an object goes."""
+"""``weakref`` for guests: references and collections as in Python, and nothing that is called when an object goes.
+
+Stopped by: sandbox.stdlib.weakref, sandbox.stdlib.source_modules.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""While a guest runs, whatever opens files meets its workspace; nothing else ever does."""
+"""While a guest runs, whatever opens files meets its workspace; nothing else ever does.
+
+Stopped by: sandbox.runtime.workspace_files, sandbox.runtime.audit_hook.
+"""
 
 from __future__ import annotations
 

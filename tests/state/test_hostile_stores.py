@@ -1,4 +1,7 @@
-"""Stores that a stranger made: no file but their own is read or written, and nothing takes for ever."""
+"""Stores that a stranger made: no file but their own is read or written, and nothing takes for ever.
+
+Stopped by: state.disk, state.kv, state.commits.
+"""
 
 from __future__ import annotations
 

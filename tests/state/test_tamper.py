@@ -1,4 +1,7 @@
-"""A byte that is not what it was is found, or it makes no difference: ``make flips`` tries every one."""
+"""A byte that is not what it was is found, or it makes no difference: ``make flips`` tries every one.
+
+Stopped by: state.disk, state.commits.
+"""
 
 from __future__ import annotations
 

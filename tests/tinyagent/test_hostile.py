@@ -1,4 +1,7 @@
-"""Attacks on what this room adds to the sandbox: its helpers, its tools, its memory, its answers."""
+"""Attacks on what this room adds to the sandbox: its helpers, its tools, its memory, its answers.
+
+Stopped by: tinyagent.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Code outside of this process does as at LOCAL, and no level stands in for another."""
+"""Code outside of this process does as at LOCAL, and no level stands in for another.
+
+Stopped by: tinyagent, isolation.levels.
+"""
 
 from __future__ import annotations
 

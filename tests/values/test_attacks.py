@@ -1,4 +1,7 @@
-"""What a stored value must not do when it is loaded, whoever wrote it."""
+"""What a stored value must not do when it is loaded, whoever wrote it.
+
+Stopped by: values.decoder, values.base.allowlist, values.adapters.
+"""
 
 from __future__ import annotations
 
@@ -176,6 +179,7 @@ CALLS: dict[str, Callable[[Path], Any]] = {
 
 @pytest.mark.parametrize("name", CALLS)
 def test_a_call_that_is_not_on_the_list_is_refused(name: str, tmp_path: Path) -> None:
+    """Stopped by: values.base.allowlist."""
     CALLED.clear()
     stream = stored(CALLS[name](tmp_path / "made"))
     with pytest.raises(StateCorrupt):
@@ -185,6 +189,7 @@ def test_a_call_that_is_not_on_the_list_is_refused(name: str, tmp_path: Path) ->
 
 
 def test_the_refusal_names_the_class_and_what_to_do() -> None:
+    """Stopped by: values.base.allowlist."""
     with pytest.raises(StateCorrupt, match=r"Vault.*agent\.cls\(Vault\)"):
         load(stored(of("record", f"{__name__}.Vault", ())))
 
@@ -268,6 +273,7 @@ def test_an_attribute_of_an_instance_is_not_called_with_items(items: str, make_g
 @pytest.mark.parametrize("origin", ["", "kernel"])
 @pytest.mark.parametrize("plainly", [True, False])
 def test_no_class_is_called_that_does_not_say_how_it_is_pickled(plainly: bool, origin: str) -> None:
+    """Stopped by: values.adapters.instances."""
     for name in ("Basket", "Point"):
         CALLED.clear()
         stream = stored(of("construct", f"{__name__}.{name}", (1,), plainly))
@@ -277,6 +283,7 @@ def test_no_class_is_called_that_does_not_say_how_it_is_pickled(plainly: bool, o
 
 
 def test_no_state_is_set_that_a_class_does_not_say_it_has() -> None:
+    """Stopped by: values.adapters.instances."""
     with pytest.raises(StateCorrupt):
         load(stored(of("fill_constructed", of("record", f"{__name__}.Point", ()), {"x": 1})))
 
@@ -332,6 +339,7 @@ OPCODES = {
 
 @pytest.mark.parametrize("name", OPCODES)
 def test_an_opcode_that_the_encoder_does_not_write_is_refused(name: str) -> None:
+    """Stopped by: values.decoder."""
     with pytest.raises(StateCorrupt):
         load(OPCODES[name])
 
@@ -428,6 +436,7 @@ def test_memory_is_never_taken_for_objects_nor_left(name: str) -> None:
 
 
 def test_an_array_does_not_stand_on_memory_that_can_be_taken_from_under_it() -> None:
+    """Stopped by: values.adapters.numpy_arrays."""
     from agex.values.adapters import numpy_arrays as arrays
 
     fill = b"\x96" + struct.pack("<Q", 8000) + bytes(8000) + b"\x94"  # a bytearray, noted as number 0
@@ -442,6 +451,7 @@ def test_an_array_does_not_stand_on_memory_that_can_be_taken_from_under_it() -> 
 
 
 def test_a_view_cannot_leave_its_array() -> None:
+    """Stopped by: values.adapters.numpy_arrays."""
     from agex.values.adapters import numpy_arrays as arrays
 
     root = Made(arrays.make_array, (bytes(80), "<f8", (10,), False, True))
@@ -474,6 +484,7 @@ def test_a_view_cannot_leave_its_array() -> None:
 
 
 def test_the_room_of_an_array_of_objects_is_used_up() -> None:
+    """Stopped by: values.adapters.numpy_arrays."""
     from agex.values.adapters import numpy_arrays as arrays
 
     room = _written(bytearray(1 << 10)) + b"\x94"  # noted as number 0
@@ -485,6 +496,7 @@ def test_the_room_of_an_array_of_objects_is_used_up() -> None:
 
 
 def test_the_items_of_an_array_of_objects_are_used_up() -> None:
+    """Stopped by: values.adapters.numpy_arrays."""
     from agex.values.adapters import numpy_arrays as arrays
 
     items = _written([1, 2, 3]) + b"\x94"  # noted as number 0
@@ -496,6 +508,7 @@ def test_the_items_of_an_array_of_objects_are_used_up() -> None:
 
 
 def test_a_view_does_not_open_an_array_that_was_not_made_over_memory_of_the_load() -> None:
+    """Stopped by: values.adapters.numpy_arrays."""
     from agex.values.adapters import numpy_arrays as arrays
 
     constant = np.arange(3)
@@ -516,6 +529,7 @@ SEEDS: dict[str, tuple[Any, ...]] = {
 
 @pytest.mark.parametrize("name", SEEDS)
 def test_a_generator_is_not_mixed_for_long(name: str) -> None:
+    """Stopped by: values.adapters."""
     from agex.values.adapters import numpy_arrays as arrays
 
     state = np.random.PCG64(1).state
@@ -526,6 +540,7 @@ def test_a_generator_is_not_mixed_for_long(name: str) -> None:
 
 @pytest.mark.parametrize("place", [-1, 625, 1 << 20, 3.0])
 def test_a_generator_reads_only_numbers_that_it_made(place: Any) -> None:
+    """Stopped by: values.adapters."""
     from agex.values.adapters import numpy_arrays as arrays
 
     twister, philox = np.random.MT19937(1).state, np.random.Philox(1).state
@@ -574,6 +589,7 @@ def test_a_fraction_of_anything_but_integers_is_corrupt(args: tuple[Any, ...]) -
 
 
 def test_a_damaged_table_is_corrupt() -> None:
+    """Stopped by: values.adapters.arrow_tables."""
     from agex.values.adapters import arrow_tables as tables
 
     for data in (b"", b"no table", b"\xff\xff\xff\xff\x10\x00\x00\x00" + bytes(40)):
@@ -609,6 +625,7 @@ def require_refused(reason: str, data: bytes) -> None:
 @pytest.mark.parametrize("version", ["V4", "V5"])
 @pytest.mark.parametrize("codec", ["zstd", "lz4"])
 def test_a_compressed_table_is_refused_before_anything_is_allocated(codec: str, version: str) -> None:
+    """Stopped by: values.adapters.arrow_ipc."""
     pa = pytest.importorskip("pyarrow")
     options = {"compression": codec, "metadata_version": pa.ipc.MetadataVersion[version]}
     zeros = pa.table({"a": pa.array(np.zeros(1_000_000))})
@@ -620,6 +637,7 @@ def test_a_compressed_table_is_refused_before_anything_is_allocated(codec: str, 
 
 
 def test_a_table_with_a_batch_that_says_more_of_itself_is_refused() -> None:
+    """Stopped by: values.adapters.arrow_tables."""
     pa = pytest.importorskip("pyarrow")
     sink = pa.BufferOutputStream()
     batch = pa.record_batch({"a": [1]})
@@ -629,6 +647,7 @@ def test_a_table_with_a_batch_that_says_more_of_itself_is_refused() -> None:
 
 
 def test_a_table_whose_columns_stand_on_the_same_bytes_is_refused() -> None:
+    """Stopped by: values.adapters.arrow_tables."""
     pa = pytest.importorskip("pyarrow")
     data = arrow_stream(pa.table({"a": np.arange(100), "b": np.arange(100)}))
     places = struct.pack("<qq", 800, 0), struct.pack("<qq", 800, 800)
@@ -638,6 +657,7 @@ def test_a_table_whose_columns_stand_on_the_same_bytes_is_refused() -> None:
 
 
 def test_a_damaged_message_of_a_table_is_corrupt_or_reads() -> None:
+    """Stopped by: values.adapters.arrow_ipc."""
     from agex.values.adapters.arrow_ipc import require_plain
 
     pa = pytest.importorskip("pyarrow")
@@ -657,6 +677,7 @@ def test_a_damaged_message_of_a_table_is_corrupt_or_reads() -> None:
 
 
 def test_a_frame_whose_blocks_do_not_fit_is_corrupt() -> None:
+    """Stopped by: values.adapters.pandas_frames."""
     from agex.values.adapters import numpy_arrays as arrays
     from agex.values.adapters import pandas_frames as frames
 
@@ -775,6 +796,7 @@ FORGED: dict[str, Callable[[], Any]] = {
 
 @pytest.mark.parametrize("name", FORGED)
 def test_a_forged_record_of_code_dresses_nothing_but_what_it_makes(name: str, make_guest) -> None:
+    """Stopped by: values.code."""
     CALLED.clear()
     called: list[Any] = []
 
@@ -803,6 +825,7 @@ def test_a_forged_record_of_code_dresses_nothing_but_what_it_makes(name: str, ma
     "base", [lambda: of("host", "nowhere"), lambda: of("host", "open!"), lambda: 5, lambda: of("cell")]
 )
 def test_a_class_over_what_is_no_class_for_the_guest_is_lost(base: Callable[[], Any], make_guest) -> None:
+    """Stopped by: values.code."""
     guest = make_guest(tool=lambda *args: CALLED.append(args))
     CALLED.clear()
     ((made,), _) = decoder._Loader(guest.allow, guest)(stored(with_base(base())), (), ())
@@ -811,6 +834,7 @@ def test_a_class_over_what_is_no_class_for_the_guest_is_lost(base: Callable[[], 
 
 
 def test_a_forged_program_of_a_class_runs_under_the_guards(make_guest, tmp_path: Path) -> None:
+    """Stopped by: values.code."""
     guest = make_guest(seconds=0.5)
     for line in (
         "import os\nos.mkdir(p)",

@@ -1,4 +1,7 @@
-"""dateutil under its policy: months and dates as natively, and nothing of a guest's in the tables of its zones."""
+"""dateutil under its policy: months and dates as natively, and nothing of a guest's in the tables of its zones.
+
+Stopped by: sandbox.libraries.dateutil, sandbox.patches.library_caches.
+"""
 
 import datetime as dt
 

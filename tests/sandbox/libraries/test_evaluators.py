@@ -1,4 +1,8 @@
-"""Text that a library evaluates is guest code: it reads and calls what the code itself could."""
+"""Text that a library evaluates is guest code: it reads and calls what the code itself could.
+
+Stopped by: sandbox.policy.evaluators, sandbox.libraries.jinja2, sandbox.libraries.pandas.query,
+sandbox.libraries.sympy.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What draws without a generator of its own draws from the session's, as it draws from the process's elsewhere."""
+"""What draws without a generator of its own draws from the session's, as it draws from the process's elsewhere.
+
+Stopped by: sandbox.libraries.numpy.random.
+"""
 
 import pytest
 

@@ -1,4 +1,7 @@
-"""What libraries remember for the process: the host finds nothing under a key of a guest's that lies."""
+"""What libraries remember for the process: the host finds nothing under a key of a guest's that lies.
+
+Stopped by: sandbox.patches.library_caches.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""matplotlib under its policy: figures are drawn into memory; files, windows and settings are refused."""
+"""matplotlib under its policy: figures are drawn into memory; files, windows and settings are refused.
+
+Stopped by: sandbox.libraries.matplotlib.
+"""
 
 import copy
 

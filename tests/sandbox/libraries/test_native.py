@@ -1,4 +1,7 @@
-"""Libraries that open files in compiled code: they meet the workspace, or are refused."""
+"""Libraries that open files in compiled code: they meet the workspace, or are refused.
+
+Stopped by: sandbox.policy.native, sandbox.libraries.argument_checks.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""numpy under its policy: everyday code as natively, files, memory and the process refused."""
+"""numpy under its policy: everyday code as natively, files, memory and the process refused.
+
+Stopped by: sandbox.libraries.numpy.
+"""
 
 import gc
 

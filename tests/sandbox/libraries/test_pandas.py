@@ -1,4 +1,7 @@
-"""pandas under its policy: everyday code as natively, paths, text as code and names of methods refused."""
+"""pandas under its policy: everyday code as natively, paths, text as code and names of methods refused.
+
+Stopped by: sandbox.libraries.pandas, sandbox.libraries.argument_checks.
+"""
 
 import pytest
 

@@ -1,4 +1,7 @@
-"""plotly under its policy: figures are built and shown as data; files, browsers and defaults are refused."""
+"""plotly under its policy: figures are built and shown as data; files, browsers and defaults are refused.
+
+Stopped by: sandbox.libraries.plotly.
+"""
 
 import subprocess
 import sys

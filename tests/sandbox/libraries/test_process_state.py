@@ -1,4 +1,7 @@
-"""A setting of the process that a registered library changes is the host's again after the run."""
+"""A setting of the process that a registered library changes is the host's again after the run.
+
+Stopped by: sandbox.libraries.process_state, sandbox.libraries.process_settings.
+"""
 
 from __future__ import annotations
 

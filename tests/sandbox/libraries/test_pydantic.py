@@ -1,4 +1,7 @@
-"""What guest code may do with models of pydantic, whose compiled code reads attributes and fields by name."""
+"""What guest code may do with models of pydantic, whose compiled code reads attributes and fields by name.
+
+Stopped by: sandbox.libraries.pydantic.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Arrays that may not be written stay as they are, also where compiled code does not ask."""
+"""Arrays that may not be written stay as they are, also where compiled code does not ask.
+
+Stopped by: sandbox.libraries.numpy.read_only_arrays.
+"""
 
 import pytest
 

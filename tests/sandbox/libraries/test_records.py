@@ -1,4 +1,7 @@
-"""Tables that are made of dataclasses have no field that guest code may not read."""
+"""Tables that are made of dataclasses have no field that guest code may not read.
+
+Stopped by: sandbox.libraries.pandas.dataclass_rows.
+"""
 
 from __future__ import annotations
 

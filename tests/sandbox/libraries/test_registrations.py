@@ -1,4 +1,7 @@
-"""How a host's registration and a library's policy meet, and what opens a door."""
+"""How a host's registration and a library's policy meet, and what opens a door.
+
+Stopped by: sandbox.policy.library_grant, sandbox.policy.library_members.
+"""
 
 import copy
 import importlib

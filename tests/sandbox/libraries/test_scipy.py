@@ -1,4 +1,7 @@
-"""scipy under its policy: what compiled code trusts is checked, or is a copy."""
+"""scipy under its policy: what compiled code trusts is checked, or is a copy.
+
+Stopped by: sandbox.libraries.scipy.
+"""
 
 import pytest
 

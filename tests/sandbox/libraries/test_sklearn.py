@@ -1,4 +1,7 @@
-"""scikit-learn under its policy: models are fitted as natively; the network, files and settings are refused."""
+"""scikit-learn under its policy: models are fitted as natively; the network, files and settings are refused.
+
+Stopped by: sandbox.libraries.sklearn.
+"""
 
 import subprocess
 import sys

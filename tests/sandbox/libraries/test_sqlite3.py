@@ -1,4 +1,7 @@
-"""sqlite3 under its policy: databases in memory as natively; files and extensions are refused."""
+"""sqlite3 under its policy: databases in memory as natively; files and extensions are refused.
+
+Stopped by: sandbox.libraries.sqlite.
+"""
 
 import sqlite3
 

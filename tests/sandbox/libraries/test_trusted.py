@@ -1,4 +1,7 @@
-"""What compiled code asks of an object and follows: no class of a guest's says something else."""
+"""What compiled code asks of an object and follows: no class of a guest's says something else.
+
+Stopped by: sandbox.policy.catalog, sandbox.classes.
+"""
 
 import pytest
 

@@ -1,4 +1,7 @@
-"""Objects of packages with compiled code that nobody registered: what a registered package leads to."""
+"""Objects of packages with compiled code that nobody registered: what a registered package leads to.
+
+Stopped by: sandbox.policy.native.
+"""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agex.agent.call.events import Event, event_from_json
 from agex.sandbox import KeptCode, Sandbox
-from agex.sandbox.stdlib.cached import CachedProperty
+from agex.sandbox.stdlib.functools import CachedProperty
 from agex.state.commits.codec_hooks import provide
 from agex.values.base.function_wrappers import wraps
 

@@ -131,11 +131,11 @@ def _imported(file: Path, package: str) -> Iterator[str]:
 @functools.cache
 def package_files() -> Mapping[str, bytes]:
     """Return the files of agex itself that a worker needs; none where they are part of the installation."""
-    folder = Path(__file__).resolve().parents[1]
+    folder = Path(__file__).resolve().parents[2]
     if is_installed(str(folder)):
         return {}
     found: dict[str, bytes] = {}
-    for file in [*folder.rglob("*.py"), *folder.glob("sandbox/written_*.txt")]:
+    for file in [*folder.rglob("*.py"), *folder.glob("sandbox/stdlib/source_*.txt")]:
         place = f"{_OWN}/{file.relative_to(folder)}"
         found[place] = file.read_bytes()
         if file.suffix == ".py":  # a worker cannot keep what it compiles, and there are hundreds

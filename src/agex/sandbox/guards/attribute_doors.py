@@ -28,6 +28,7 @@ from agex.sandbox.classes import stand_ins as instead
 from agex.sandbox.classes.errors import described, exact_name, refusal
 from agex.sandbox.classes.identity import is_one_of
 from agex.sandbox.classes.inert import Inert
+from agex.sandbox.classes.lazy_meta import LazyMeta
 from agex.sandbox.classes.super_lookup import TABLES, super_answers, super_self
 from agex.sandbox.guards import led_to
 from agex.sandbox.guards import wrapped_functions as called
@@ -36,7 +37,6 @@ from agex.sandbox.patches import stdlib_caches as caches
 from agex.sandbox.rules import names as ledger
 from agex.sandbox.runtime import asyncio_cleanup as callbacks
 from agex.sandbox.stdlib import datetime as dates
-from agex.sandbox.stdlib import itertools as lazies
 from agex.sandbox.stdlib import string_format as formatting
 from agex.sandbox.stdlib.generic_alias import origin_of
 
@@ -323,9 +323,9 @@ def _copy_door(guards: Guards, receiver: Any, name: str) -> Any:
     """A class's tables, as a copy: a proxy hands the real one to the ``__eq__`` of whatever it meets."""
     table = dict(host.getattr(receiver, name))
     if name == "__dataclass_fields__" and not guards.is_own(receiver):
-        from agex.sandbox.stdlib import dataclasses as dataclass
+        from agex.sandbox.stdlib import dataclass_fields
 
-        table = {key: dataclass.shown_field(field) for key, field in table.items()}
+        table = {key: dataclass_fields.shown_field(field) for key, field in table.items()}
     return Door(table)
 
 
@@ -441,7 +441,7 @@ def _new(guards: Guards, real: Callable[..., Any]) -> Callable[..., Any]:
             guards.classes.reconcile(cls, rest[1], rest[0])
             makes_new = is_one_of(type(real), (types.BuiltinFunctionType, types.FunctionType))
             return guards.classes.create(functools.partial(real, cls), makes_new, *rest, **kwargs)
-        if issubclass(type(cls), lazies.LazyMeta):
+        if issubclass(type(cls), LazyMeta):
             return cls(*rest, **kwargs)
         if issubclass(type(cls), sealing.SealedMeta) or guards.policy.is_sealed(cls):
             raise SandboxTypeError(f"{cls.__name__} cannot be constructed here")

@@ -1,4 +1,4 @@
-"""Guards of functions of which an argument decides what they do."""
+"""Guards for library functions whose arguments decide what they do: paths, formats, names of functions."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from agex.sandbox.classes.identity import is_one_of
 from agex.sandbox.policy.homes import Guard, PathGuard, guarded, homes
 from agex.sandbox.runtime.context import CURRENT
 from agex.sandbox.runtime.provenance import is_guest_class
-from agex.sandbox.stdlib.array import ARRAY
 from agex.sandbox.stdlib.string_format import is_plain_format
+from agex.sandbox.stdlib.struct import ARRAY
 
 if TYPE_CHECKING:
     from agex.sandbox.runtime.workspace_files import GuestFiles
@@ -33,12 +33,12 @@ __all__ = [
 
 _ABSENT = object()
 
-# Exact types: a subclass of the guest could define __fspath__ and be taken for a path.
+# Exact types: a guest subclass could define __fspath__ and be taken for a path.
 _STREAMS = (io.StringIO, io.BytesIO)
 
 
 def refused(reason: str) -> Callable[..., NoReturn]:
-    """Give a function that says why it is not available, and what to write instead."""
+    """Return a function that raises *reason*, which says what to write instead."""
 
     def call(*args: Any, **kwargs: Any) -> NoReturn:
         raise SandboxError(reason)
@@ -47,12 +47,12 @@ def refused(reason: str) -> Callable[..., NoReturn]:
 
 
 def argument(position: int, keyword: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Give the value passed for a parameter, or `_ABSENT`."""
+    """Return the argument passed for a parameter, or `_ABSENT`."""
     return args[position] if len(args) > position else kwargs.get(keyword, _ABSENT)
 
 
 def plain_format(position: int, keyword: str) -> Guard:
-    """Make the guard of a function that fills in a text by ``str.format``: its fields walk no attributes."""
+    """Return the guard of a function that fills in a text by ``str.format``: fields name no attributes."""
 
     def guard(real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         _check_format(keyword, argument(position, keyword, args, kwargs))
@@ -67,7 +67,7 @@ def _check_format(name: str, value: Any) -> None:
 
 
 def copies_for_functions(real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Have the guest's functions given copies of arrays: the real ones lie over memory that is freed."""
+    """Pass copies of arrays to callbacks: the real arrays lie over memory that is freed."""
     settled = {name: _given_copies(value) for name, value in kwargs.items()}
     return real(*map(_given_copies, args), **settled)
 
@@ -112,20 +112,20 @@ class Stream(PathGuard):
     most: int | None = None
     """How many arguments may be passed by position; None for any number."""
     writes: bool = False
-    """Whether it writes; what it reads has to be there."""
+    """Whether it writes; a file that is read must exist."""
     copied: bool = False
-    """Whether it opens paths below Python: it gets the bytes, or gives them, in memory."""
+    """Whether it opens paths in compiled code: it reads or writes bytes in memory instead."""
     in_memory: bool = False
-    """Whether it gets plain bytes in memory, whatever was passed: compiled code could look for the path of
-    an open file, and open that. Implies `copied`."""
+    """Whether it gets plain bytes in memory for any stream: compiled code could find the path of an open
+    file, and open that. Implies `copied`."""
     takes: frozenset[str] | None = None
     """The only keywords that may be passed, beside its own; None for any."""
     files: bool = False
     """Whether the host opened its files to this one function."""
 
     def opened(self) -> Stream:
-        """Give the guard of the same function with the host's files open to it."""
-        # A field, not a look at the wall's doors: those stay open while the function calls a guest back.
+        """Return the guard of the same function with access to host files."""
+        # A field, not the open permissions: those hold while the function calls guest code back.
         return replace(self, files=True)
 
     def __call__(self, real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -158,7 +158,7 @@ class Stream(PathGuard):
         return real(*self._with(path, args, kwargs), **kwargs)
 
     def _with(self, value: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-        """Put *value* where the path was passed."""
+        """Return the arguments with *value* in place of the path."""
         if len(args) > self.position:
             return (*args[: self.position], value, *args[self.position + 1 :])
         kwargs[self.keyword] = value
@@ -181,7 +181,7 @@ class Stream(PathGuard):
     def _call_in_memory(
         self, stream: Any, real: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        """Pass the bytes of a stream on, or put into it what was written."""
+        """Pass the bytes of a stream to the function, or write its result into the stream."""
         is_text = isinstance(stream, io.TextIOBase)
         if type(stream) is io.BytesIO:
             return real(*args, **kwargs)
@@ -213,13 +213,13 @@ class Stream(PathGuard):
 
 
 class _Kept(io.BytesIO):
-    """Bytes that outlast the one who closes them."""
+    """Bytes that stay readable after ``close()``."""
 
     def close(self) -> None:
-        """Stay as it is: what was written is yet to be taken."""
+        """Do nothing: the content is read afterwards."""
 
 
-# A subclass of str could be another text each time it is asked; of a path, too.
+# A subclass of str could be another text at each read, and so could one of a path.
 _PATHS = (str, pathlib.PurePosixPath)
 
 
@@ -229,10 +229,10 @@ def _workspace() -> GuestFiles | None:
 
 
 def _workspace_path(name: str, value: Any) -> str:
-    """Give the path as plain text.
+    """Return the path as an exact str.
 
     Raises:
-        SandboxError: it is the address of something else than a file.
+        SandboxError: it is an address, not the path of a file.
     """
     path = str.__str__(value) if isinstance(value, str) else pathlib.PurePosixPath.__str__(value)
     if "://" in path or "::" in path:
@@ -256,7 +256,7 @@ AGGREGATIONS = frozenset(
     sqrt square tan tanh trunc
     """.split()  # the second part: functions of numpy that pandas finds by the same name
 )
-"""What may be named by a string where pandas takes a function: it looks the name up on the object."""
+"""Names of functions that pandas may be given: it looks them up on the object."""
 
 _PARAMETERS = frozenset(
     """
@@ -264,7 +264,7 @@ _PARAMETERS = frozenset(
     average min max first dense keep top bottom
     """.split()
 )
-"""What else a string among the arguments may say."""
+"""Other words that a string argument may be."""
 
 _FUNCTIONS = (
     types.FunctionType,
@@ -276,7 +276,7 @@ _FUNCTIONS = (
 
 
 def named_functions(position: int, keyword: str, *, anywhere: bool = False) -> Guard:
-    """Make the guard of a method that takes functions by name: the names of aggregations pass.
+    """Return the guard of a method that takes functions by name, and lets the names of aggregations pass.
 
     *position* and *keyword* say where the function is passed; *anywhere*, whether other keywords may name
     functions as well: ``agg(new=("column", "sum"))``.
@@ -297,7 +297,7 @@ def named_functions(position: int, keyword: str, *, anywhere: bool = False) -> G
 
 
 def _column_and_function(value: Any) -> Any:
-    """Settle what a keyword of ``agg`` says when no function stands before it."""
+    """Return the argument of a keyword of ``agg``, made exact, when no function stands before it."""
     kind = type(value)
     if issubclass(kind, str):
         return _word(value)
@@ -310,8 +310,8 @@ def _column_and_function(value: Any) -> Any:
 
 
 def _settled(value: Any) -> Any:
-    """Give a copy that cannot say something else when it is read again."""
-    kind = type(value)  # not `isinstance`: an object may say of itself what it is
+    """Return a copy of the argument that cannot change when it is read again."""
+    kind = type(value)  # not `isinstance`: an object may lie about its class
     if issubclass(kind, str):
         return _known(value)
     if issubclass(kind, dict):
@@ -353,7 +353,7 @@ def _known(name: str) -> str:
 
 
 def writable_buffer(position: int, keyword: str) -> Guard:
-    """Make the guard of a function that writes raw bytes: only into memory that holds plain bytes."""
+    """Return the guard of a function that writes raw bytes, which accepts plain byte buffers only."""
 
     def guard(real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         target = argument(position, keyword, args, kwargs)

@@ -1,4 +1,4 @@
-"""What guest code may do with dateutil: reckon with months and weekdays, and read dates."""
+"""Policy of dateutil: arithmetic with months and weekdays, and parsing of dates."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MODULES = {
     "parser": only("ParserError UnknownTimezoneWarning isoparse parse"),
     "relativedelta": only("FR MO SA SU TH TU WE relativedelta"),
 }
-"""Not listed: tz (keeps zones for the process, under what it is given, and reads files; zoneinfo has them),
+"""Not listed: tz (caches zones for the process by its arguments, and reads files; zoneinfo has them),
 zoneinfo (a file of its own), rrule."""
 
 _OPTIONS = frozenset("dayfirst default fuzzy fuzzy_with_tokens ignoretz tzinfos yearfirst".split())
@@ -37,7 +37,7 @@ def _parse(real: Callable[..., Any], timestr: Any, parserinfo: Any = None, **opt
 
 
 def _zones(given: Any) -> dict[str, Any]:
-    """Give zones by their names; dateutil keeps those that are numbers or texts for the process."""
+    """Return zones by their names; dateutil caches zones given as numbers or texts for the process."""
     if not issubclass(type(given), dict):
         raise SandboxTypeError("tzinfos is a dict here, of names and of zones or seconds")
     zones: dict[str, Any] = {}
@@ -58,7 +58,7 @@ LIBRARIES = {
         name="dateutil",
         modules=_MODULES,
         functions={"parser": {"isoparse": _isoparse, "parse": _parse}},
-        # Making one looks in a table of the process. What parse() gives leads there.
+        # Their constructors read a table of the process. Results of parse() lead there.
         sealed=tuple(
             f"dateutil.tz.{home}{name}"
             for home in ("", "tz.")

@@ -1,7 +1,8 @@
-"""What guest code may do with jinja2: a template reads what its session's code may read, and writes no files.
+"""Policy of jinja2: a template reads what the code of its session may read, and writes no files.
 
-Environments are of jinja2's sandbox, with the session's own check of attributes in place of the sandbox's.
-Templates become Python programs; what could write into those (syntax trees, generators, extensions) is out.
+Environments derive from jinja2's sandbox, with the session's attribute check in place of the sandbox's own.
+Templates become Python programs. Syntax trees, generators and extensions are out, because they could write
+into these.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from importlib import import_module
 from typing import Any, NoReturn
 
 from agex.errors import SandboxAttributeError, SandboxError
-from agex.sandbox.patches.replace import replace
+from agex.sandbox.patches.replacement import replace
 from agex.sandbox.policy.library import Library, Replacements, only
 from agex.sandbox.runtime.context import calling, maker
 from agex.sandbox.stdlib.plain_values import text_for
@@ -38,7 +39,7 @@ _LEFT_OUT = ("bytecode_cache", "enable_async")
 
 @functools.cache
 def _environment() -> type:
-    """Make the class of environments, when jinja2 is there."""
+    """Return the class of environments, made when jinja2 is loaded."""
     nodes: Any = import_module("jinja2.nodes")
     sandbox: Any = import_module("jinja2.sandbox")
 
@@ -51,9 +52,9 @@ def _environment() -> type:
             self.filters["attr"] = self.attribute
 
         def attribute(self, obj: Any, name: str) -> Any:
-            """Read an attribute; what there is none of is undefined."""
+            """Read an attribute; a missing one is undefined."""
             name = text_for("attr", name)
-            if not name.startswith("_"):  # also where the code itself may: templates are others' text
+            if not name.startswith("_"):  # also where the code itself may read it: templates come from others
                 try:
                     return self._check(obj, name)
                 except SandboxAttributeError as error:
@@ -79,16 +80,16 @@ def _environment() -> type:
                 return self.attribute(obj, argument) if is_name else self.undefined(obj=obj, name=argument)
 
         def compile(self, source: Any, name: Any = None, *args: Any, **kwargs: Any) -> Any:
-            """Compile text; a loader says no file that the program would seem to be of."""
-            is_tree = type(source) is nodes.Template  # of `compile_expression`: guest code has none
+            """Compile text, without the file name that a loader gives."""
+            is_tree = type(source) is nodes.Template  # from `compile_expression`: guest code has no trees
             return super().compile(source if is_tree else text_for("compile", source), name)
 
-    Environment.__module__ = "jinja2.environment"  # whose rules hold for it
+    Environment.__module__ = "jinja2.environment"  # the rules of that module hold for it
     return Environment
 
 
 def _made(*args: Any, **kwargs: Any) -> Any:
-    """Make an environment for the session that asks."""
+    """Return a new environment of the session that asks."""
     if len(args) > 0:
         raise SandboxError("Environment() takes its options by name here")
     for name in _LEFT_OUT:
@@ -101,12 +102,12 @@ def _made(*args: Any, **kwargs: Any) -> Any:
 
 
 def _template(source: Any, **kwargs: Any) -> Any:
-    """Make a template, in an environment of its own."""
+    """Return a new template, in an environment of its own."""
     return _made(**kwargs).from_string(source)
 
 
 def _prepare() -> None:
-    """Have environments of the host's make no templates of a guest's text: one may be an input."""
+    """Refuse guest text as templates of host environments, which may be inputs."""
     environment: Any = import_module("jinja2.environment")
     for name in ("from_string", "compile_expression"):
         replace(environment.Environment, name, _of_hosts)
@@ -141,7 +142,7 @@ def _replace(files: bool) -> Replacements:
 
 
 def _from_text(real: Any, source: Any, globals: Mapping[str, Any] | None = None) -> Any:  # noqa: A002 - its name
-    """Have a template made of text: a syntax tree could hold a program."""
+    """Make a template of text only: a syntax tree could hold a program."""
     return real(text_for("from_string", source), globals)
 
 
@@ -157,7 +158,7 @@ LIBRARIES = {
     "jinja2": Library(
         name="jinja2",
         modules=_MODULES,
-        # write files; give and take syntax trees, programs and what makes them; look into the environment
+        # write files; return or take syntax trees, programs and generators; read the environment
         denied=frozenset(
             """
             Environment.add_extension Environment.call_filter Environment.compile

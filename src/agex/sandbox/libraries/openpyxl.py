@@ -1,7 +1,7 @@
-"""How openpyxl writes workbooks for guest code: sheets are kept in memory until they are in the file.
+"""Policy of openpyxl: sheets stay in memory until they are in the workbook.
 
-It writes each sheet to a temporary file, by lxml in compiled code, which meets neither the second wall nor
-the workspace: the sheet would lie among the host's files, and the workbook be without it.
+openpyxl writes each sheet to a temporary file by lxml. Its compiled code bypasses the audit hook and the
+workspace: the sheet would lie among the host's files, and the workbook would lack it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import io
 from importlib import import_module
 from typing import Any
 
-from agex.sandbox.patches.replace import replace
+from agex.sandbox.patches.replacement import replace
 from agex.sandbox.policy.library import Library
 from agex.sandbox.runtime.context import asking
 
@@ -49,7 +49,7 @@ def _written(real: Any) -> Any:
 
 
 class _Archive:
-    """An archive into which what is in memory can be written like a file."""
+    """An archive that accepts content in memory as if it were a file."""
 
     def __init__(self, archive: Any) -> None:
         self._archive = archive
@@ -65,7 +65,7 @@ class _Archive:
 
 
 LIBRARIES = {
-    # Its modules are plain Python, granted as they are; what they lead to is looked at, see `native`.
+    # Its modules are plain Python, granted as they are; their imports are checked, see `native`.
     "openpyxl": Library(
         name="openpyxl", writable=None, preload=("openpyxl.packaging.extended", "PIL.Image"), prepare=_prepare
     ),

@@ -1,7 +1,7 @@
-"""What guest code may do with pathlib: all of it, in the workspace.
+"""Policy of pathlib: all of it, in the workspace.
 
-The classes are the real ones, so that a path can be an input, a result and a variable that is kept.
-What they do with files meets the workspace while a guest runs, and nothing when none does.
+The classes are the real ones, so that a path can be an input, a result and a variable that is kept. Their
+file operations use the workspace while guest code runs.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 from monkeyfs.context import current_fs
 
-from agex.sandbox.patches import stdlib_caches as caches
+from agex.sandbox.patches import stdlib_caches
 from agex.sandbox.policy.homes import Guard
 from agex.sandbox.policy.library import Library, only
 from agex.sandbox.runtime.workspace_files import inside, workspace
@@ -27,7 +27,7 @@ _AT_ONCE = """
 _ONE_BY_ONE = "glob iterdir rglob walk".split()
 
 _DENIED = "group hardlink_to info lchmod link_to owner symlink_to".split()
-"""Users of the machine, and links, which a workspace has none of."""
+"""Users of the machine, and links: a workspace has none."""
 
 
 def _now(real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -36,13 +36,13 @@ def _now(real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 
 def _all_now(real: Callable[..., Any], *args: Any, **kwargs: Any) -> Iterator[Any]:
-    """Look at once: an iterator that is left over would go on among the host's files after the run."""
+    """List at once: an iterator that is left over would go on among the host's files after the run."""
     with _in_workspace():
         return iter(list(real(*args, **kwargs)))
 
 
 def _in_workspace() -> AbstractContextManager[None]:
-    """Have paths lead into the workspace, also where a function to which files are open calls back."""
+    """Make paths use the workspace, also in callbacks of a function with access to files."""
     files = workspace()
     return nullcontext() if current_fs.get() is files else inside(files)
 
@@ -58,6 +58,6 @@ LIBRARIES = {
         modules={"": only("Path PosixPath PurePath PurePosixPath PureWindowsPath")},
         denied=frozenset(f"Path.{name}" for name in _DENIED),
         guarded=_GUARDED,
-        prepare=caches.keep_of_paths,
+        prepare=stdlib_caches.keep_of_paths,
     )
 }

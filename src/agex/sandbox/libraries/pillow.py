@@ -1,4 +1,4 @@
-"""What guest code may do with Pillow. Fonts are opened in compiled code, images by Python's own ``open``."""
+"""Policy of Pillow. It opens fonts in compiled code, and images by Python's own ``open``."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _SAVE = Stream(keyword="fp", writes=True, most=2)
 
 
 def _raw(position: int, keyword: str) -> Guard:
-    """Make the guard of a function that takes a codec by name; others write to any open file, by number."""
+    """Return the guard of a function that takes a codec by name: only raw ones do not write to open files."""
 
     def guard(real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         codec = argument(position, keyword, args, kwargs)
@@ -91,7 +91,7 @@ LIBRARIES = {
             "Image.frombytes": _raw(1, "decoder_name"),
         },
         writable=frozenset({"Exif"}),
-        # made of a path, by compiled code
+        # compiled code opens them from a path
         sealed=("PIL.ImageFont.FreeTypeFont", "PIL.ImageFont.ImageFont"),
         brings=("numpy",),
         preload=(

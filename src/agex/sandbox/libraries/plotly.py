@@ -1,4 +1,4 @@
-"""What guest code may do with plotly."""
+"""Policy of plotly."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import contextlib
 from importlib import import_module
 from typing import Any
 
-from agex.sandbox.classes import unsafe_protocols as rawmemory
+from agex.sandbox.classes import unsafe_protocols
 from agex.sandbox.libraries.argument_checks import Stream
 from agex.sandbox.patches.library_caches import hold, hold_of_class
-from agex.sandbox.patches.replace import replace_everywhere
+from agex.sandbox.patches.replacement import replace_everywhere
 from agex.sandbox.policy.library import Library, Room, less, only
 
 __all__ = ["LIBRARIES"]
@@ -30,7 +30,7 @@ _MODULES = {
     "figure_factory": less(),
     "graph_objects": less(),
     "graph_objs": less(),
-    # writers of files, converters in other processes, and what is shared: templates, renderers, defaults
+    # writers of files, converters in other processes, shared templates, renderers and defaults
     "io": only("to_json from_json to_html"),
     "subplots": only("make_subplots"),
 }
@@ -50,9 +50,9 @@ _JSON = Stream(keyword="file", writes=True, without=("engine",))
 
 
 def _prepare() -> None:
-    """Have tables of the process be asked by exact names, and objects for their table by narwhals.
+    """Use exact keys for the tables of the process, and require the table protocol of objects for narwhals.
 
-    A guest's class has the name of that, and no object of it one.
+    A guest class may have the name of the protocol while its objects do not have it.
     """
     hold(type(import_module("plotly.io").templates), "__getitem__")
     with contextlib.suppress(ImportError):  # of another version
@@ -62,7 +62,7 @@ def _prepare() -> None:
 
 
 def _answering(real: Any) -> Any:
-    return lambda obj: real(obj) and hasattr(obj, rawmemory.TABLE)
+    return lambda obj: real(obj) and hasattr(obj, unsafe_protocols.TABLE)
 
 
 LIBRARIES = {

@@ -1,7 +1,7 @@
-"""What guest code may do with polars.
+"""Policy of polars.
 
-Polars opens files in compiled code, where the second wall sees nothing. Its functions get bytes in memory,
-and of their keywords those that name no file: what the next version adds is out until it is listed here.
+polars opens files in compiled code, which the audit hook does not see. Its functions get bytes in memory, and
+only the keywords that name no file. Additions of later versions are out until they are listed here.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Any
 
 from agex.errors import SandboxError
 from agex.sandbox.libraries.argument_checks import Stream, guarded, plain_format, refused
-from agex.sandbox.libraries.pandas import dataclass_rows as records
-from agex.sandbox.patches.replace import replace, replace_everywhere
+from agex.sandbox.libraries.pandas import dataclass_rows
+from agex.sandbox.patches.replacement import replace, replace_everywhere
 from agex.sandbox.patches.threading import carried
 from agex.sandbox.policy.homes import Guard
 from agex.sandbox.policy.library import Library, Replacements, less, only
@@ -33,7 +33,7 @@ _MODULES = {
         "set_random_seed",
         # other machines, the machine
         "RemoteEngine GPUEngine build_info show_versions thread_pool_size",
-        # go on while the guest's code does, or after it
+        # go on beside guest code, or after it
         "collect_all_async",
         # objects of a library without a policy
         "from_torch from_dataframe",
@@ -56,7 +56,7 @@ _DENIED = frozenset(
     """.split()
     # serialize, deserialize: plans hold paths that are read later, and pickled functions
     # write_..., sink_...: open files in compiled code
-    # collect_...: go on while the guest's code does, or after it
+    # collect_...: go on beside guest code, or after it
     # sql: see above; remote, execute: other machines; show_graph: another program
     # the last line: objects of libraries without a policy
 )
@@ -84,7 +84,7 @@ _READERS = {
     "scan_ndjson": _NDJSON,
     "scan_parquet": _PARQUET,
 }
-"""Each with the keywords that it takes: none that names a file, or an engine that would open it."""
+"""The keywords of each reader, without those that name a file, or an engine that would open it."""
 
 _COMPRESSION = "compression compression_level"
 _WRITERS = {
@@ -112,17 +112,17 @@ CALLING = {
     "rename": (0, "mapping"),
     "rolling_map": (0, "function"),
 }
-"""Methods that call what they are given, many of them in threads of polars' own, and where that is passed."""
+"""Methods that call a function, many of them in threads of polars, and the position of that function."""
 
 _FUNCTIONS = {"cum_fold": 1, "cum_reduce": 0, "fold": 1, "map_batches": 1, "map_groups": 1, "reduce": 0}
-"""Functions that do the same, with the position of ``function``."""
+"""Functions that do the same, by the position of ``function``."""
 
 _NAMING = "with_column_names"
 """The keyword of readers that is a function; scans call it when they are collected."""
 
 
 def _calls(position: int, keyword: str) -> Guard:
-    """Make the guard of what calls a function: as the run that handed it over."""
+    """Return the guard of a method that calls a function: the call belongs to the run that passed it."""
 
     def guard(real: Any, *args: Any, **kwargs: Any) -> Any:
         if keyword in kwargs:
@@ -135,7 +135,7 @@ def _calls(position: int, keyword: str) -> Guard:
 
 
 def _collect(real: Any, *args: Any, background: Any = False, **kwargs: Any) -> Any:
-    """Have a query end before the run that asked for it."""
+    """Make a query end before the run that asked for it."""
     if background is not False:
         raise SandboxError("collect(background=True) is not available; call collect(), which waits")
     return real(*args, **kwargs)
@@ -184,12 +184,12 @@ _TAKEN = (
 
 
 def _prepare() -> None:
-    """Have what comes from pyarrow checked: polars believes that a text is UTF-8."""
+    """Validate data from pyarrow: polars assumes that a text is UTF-8."""
     for home, name in _TAKEN:
         replace_everywhere(home, name, _validated)
     frames: Any = import_module("polars._utils.construction.dataframe")
-    replace(frames, "_sequence_of_dataclasses_to_pydf", records.unpacked_first)
-    getattr(frames, "_resolved_sequence_handlers", {}).clear()  # the host may have met the real one
+    replace(frames, "_sequence_of_dataclasses_to_pydf", dataclass_rows.unpacked_first)
+    getattr(frames, "_resolved_sequence_handlers", {}).clear()  # filled by host calls before
 
 
 def _validated(real: Any) -> Any:

@@ -1,8 +1,8 @@
-"""Which settings of libraries, and of Python itself, hold for the whole process.
+"""Settings of libraries, and of Python itself, that hold for the whole process.
 
 A setting is read and written where its library keeps it. Most are tables (a dict, a list, a set) or
-attributes of a module, named by their path; of another version, some are not there. The modules are looked
-for among those that are loaded, and none is imported.
+attributes of a module, named by their path; some do not exist in other versions. Only modules that are loaded
+are used, and none is imported.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable
 from typing import Any, Final
 
-from agex.sandbox.patches.replace import replace
+from agex.sandbox.patches.replacement import replace
 
 __all__ = ["Setting", "loaded", "watch_seeds"]
 
@@ -24,10 +24,10 @@ class Setting:
     """One or more settings of a module, by their names.
 
     Args:
-        read: returns them as they are, by name; raises AttributeError where there are none.
-        write: sets one, or takes it away where it is given `NONE`.
-        holds_tables: whether the contents of dicts, lists and sets are settings, too.
-        deep: whether those in these are.
+        read: returns the values by name; raises AttributeError if there are none.
+        write: sets one, or removes it for `NONE`.
+        holds_tables: whether the contents of dicts, lists and sets are settings as well.
+        deep: whether this holds for nested ones.
         after: called when one was written.
     """
 
@@ -47,7 +47,7 @@ class Setting:
 
 
 def loaded() -> list[Setting]:
-    """Return the settings of the modules that are there."""
+    """Return the settings of the loaded modules."""
     return [each for name, settings in _SETTINGS.items() if name in sys.modules for each in settings]
 
 
@@ -59,7 +59,7 @@ def _at(module: str, path: str) -> Any:
 
 
 def _accessors(module: str, path: str) -> list[Setting]:
-    """Return the accessors that a class of pandas or polars was given: their names, and they themselves."""
+    """Return the registered accessors of a class of pandas or polars: their names, and the accessors."""
 
     def read() -> dict[Any, Any]:
         class_ = _at(module, path)
@@ -71,12 +71,12 @@ def _accessors(module: str, path: str) -> list[Setting]:
         else:
             setattr(_at(module, path), name, value)
 
-    # The members at first: which are new, the names say.
+    # The members first: the names tell which are new.
     return [Setting(read, write), _named(module, f"{path}._accessors")]
 
 
 def _named(module: str, path: str, *, deep: bool = False, after: Callable[[], None] = _nothing) -> Setting:
-    """Return the setting at a path: the object itself, and what it holds where it is a table."""
+    """Return the setting at a path: the object itself, and its content if it is a table."""
     owner, _, name = path.rpartition(".")
 
     def read() -> dict[Any, Any]:
@@ -93,7 +93,7 @@ def _all_named(module: str, *paths: str) -> list[Setting]:
 
 
 def _members(module: str, path: str) -> Setting:
-    """Return the public tables of a class, which a class below has for itself once it adds to one."""
+    """Return the public tables of a class; a subclass gets its own when it adds an entry."""
 
     def read() -> dict[Any, Any]:
         return {
@@ -142,7 +142,7 @@ _OF_DECIMALS = ("prec", "rounding", "Emin", "Emax", "capitals", "clamp")
 
 
 def _decimals() -> Setting:
-    """Return the context that those of new threads are made of."""
+    """Return the decimal context of which those of new threads are made."""
 
     def read() -> dict[Any, Any]:
         context = _at("decimal", "DefaultContext")
@@ -159,7 +159,7 @@ def _decimals() -> Setting:
 
 
 def _loggers() -> list[Setting]:
-    """Return what loggers are told to leave out. One that is new stays as it is."""
+    """Return the levels and handlers of loggers. A new logger stays as it is."""
 
     def known() -> list[Any]:
         root = _at("logging", "root")
@@ -167,7 +167,7 @@ def _loggers() -> list[Setting]:
 
     def write(logger: Any, level: Any) -> None:
         if level is not Setting.NONE:
-            logger.setLevel(level)  # loggers remember what they may leave out
+            logger.setLevel(level)  # it also clears the caches of loggers
 
     def add_or_remove(logger: Any, handlers: Any) -> None:
         if handlers is not Setting.NONE:
@@ -201,7 +201,7 @@ def _forget_colors() -> None:
 
 
 def _tell_of_options() -> None:
-    """Have pandas do what depends on an option that was put back."""
+    """Call the callbacks of pandas for options that were put back."""
     pandas: Any = sys.modules["pandas._config.config"]
     for name, option in list(pandas._registered_options.items()):
         if option.cb is not None:
@@ -209,7 +209,7 @@ def _tell_of_options() -> None:
 
 
 def _polars() -> Setting:
-    """Return what polars keeps in compiled code; the rest are variables of the environment."""
+    """Return the settings in the compiled code of polars; the rest are environment variables."""
 
     def read() -> dict[Any, Any]:
         return {name: get() for name, get in _at("polars.config", "_POLARS_CFG_DIRECT_VARS").items()}
@@ -306,7 +306,7 @@ _SETTINGS: dict[str, list[Setting]] = {
         )
     ],
 }
-"""By the module that must be there. Of plotly's templates, one that is changed in place stays so."""
+"""By the module that must be loaded. A plotly template that is changed in place stays changed."""
 
 
 # -- generators
@@ -315,9 +315,10 @@ NoteSeed = Callable[[str, Callable[[Any], object], Any], None]
 
 
 def watch_seeds(note: NoteSeed) -> None:
-    """Have it noted, once a process, when a generator of the process is seeded, and the state it had.
+    """Record, once a process, when a generator of the process is seeded, and its state before.
 
-    Its state is not put back without that: the host draws from it as well, and would draw the same again.
+    Without a seed the state is not put back: the host draws from it as well, and would draw the same numbers
+    again.
     """
     for module, get, put in _GENERATORS:
         if (home := sys.modules.get(module)) is not None and hasattr(home, "seed"):

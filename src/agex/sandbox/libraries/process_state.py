@@ -62,7 +62,7 @@ _NOTE = "process state"
 
 def _may_change(policy: Policy) -> bool:
     from agex.sandbox.policy.library_grant import LibraryGrant
-    from agex.sandbox.stdlib import standard_set as stdlib
+    from agex.sandbox.stdlib import standard_set
 
     for grant in policy.grants:
         if grant.kind == "module" and isinstance(grant.target, types.ModuleType):
@@ -70,7 +70,7 @@ def _may_change(policy: Policy) -> bool:
             if isinstance(made, LibraryGrant):
                 is_curated = not made.lifted
             else:
-                is_curated = made is not None and made is stdlib.grants().get(grant.target.__name__)
+                is_curated = made is not None and made is standard_set.grants().get(grant.target.__name__)
             if not is_curated:
                 return True
     return False

@@ -1,4 +1,4 @@
-"""What guest code may do with pydantic, whose compiled code reads attributes of any object by name."""
+"""Policy of pydantic, whose compiled code reads attributes of any object by name."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Any
 from agex._interpreter.type_slots import module_of, mro_of, name_of, namespace_of
 from agex.errors import SandboxError, SandboxTypeError, StateCorrupt
 from agex.sandbox.classes.errors import check_keywords
-from agex.sandbox.patches.replace import replace, replace_everywhere
+from agex.sandbox.patches.replacement import replace, replace_everywhere
 from agex.sandbox.policy.homes import Guard, homes
 from agex.sandbox.policy.library import ClassRules, Library, less, only
 from agex.sandbox.rules import names as ledger
 from agex.sandbox.rules.code_flags import CO_OPTIMIZED
-from agex.sandbox.runtime import provenance as origins
+from agex.sandbox.runtime import provenance
 from agex.sandbox.runtime.context import asking, frames_of
 from agex.sandbox.runtime.scopes import own_names
 
@@ -28,16 +28,16 @@ _MAKERS = (
     "construct", "copy", "from_orm", "model_construct", "model_copy", "model_validate", "model_validate_json",
     "model_validate_strings", "parse_obj", "parse_raw", "validate",
 )  # fmt: skip
-"""The members of all models that make others."""
+"""The members of all models that make other models."""
 
 
 def is_model(class_: type) -> bool:
-    """Tell whether objects of *class_* are pydantic's models."""
+    """Return whether objects of *class_* are pydantic models."""
     return ("pydantic", "BaseModel") in homes(class_)
 
 
 def makers(class_: type) -> tuple[str, ...]:
-    """Give the members that make others of the objects of a model, but for those that it has its own way."""
+    """Return the members by which a model makes others, except those that it overrides."""
     parts = [namespace_of(part) for part in mro_of(class_) if module_of(part) == "pydantic.main"]
     found = {name: part[name] for part in parts for name in _MAKERS if name in part}
     spaces = [namespace_of(part) for part in mro_of(class_)]
@@ -47,7 +47,7 @@ def makers(class_: type) -> tuple[str, ...]:
 def check_config(
     namespace: dict[str, Any], class_name: Any, bases: Iterable[Any], said: dict[str, Any]
 ) -> None:
-    """Refuse a model of the guest's that is made of attributes: it names what is read, of any object."""
+    """Refuse a guest model made of attributes: its fields name the attributes to read, of any object."""
     models = [base for base in bases if isinstance(base, type) and is_model(base)]
     if not models:
         return
@@ -78,7 +78,7 @@ def _check_stored_config(class_: type, config: Any) -> None:
 
 
 def _subject(real: Any) -> Any:
-    """Give what a method is bound to."""
+    """Return the object to which a method is bound."""
     return real.args[0] if isinstance(real, functools.partial) else getattr(real, "__self__", None)
 
 
@@ -89,9 +89,9 @@ def _class_of(subject: Any) -> type:
 def _validate(real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     if kwargs.get(_READS):
         class_ = _class_of(_subject(real))
-        # A generic model may be made over one of the guest's.
+        # A generic model may have a guest class as its parameter.
         generic: Any = getattr(class_, "__pydantic_generic_metadata__", {})
-        if origins.is_guest_class(class_) or generic.get("args"):
+        if provenance.is_guest_class(class_) or generic.get("args"):
             raise SandboxError(f"{real.__name__}() reads no attributes here; pass values by name")
     return real(*args, **kwargs)
 
@@ -99,13 +99,13 @@ def _validate(real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 def _rebuild(real: Callable[..., Any], *args: Any, force: bool = False, raise_errors: bool = True) -> Any:
     if args:
         raise TypeError("model_rebuild() takes keywords only")
-    # A text in a model of the host's is not to find a class of the guest's by its name.
-    names: dict[str, Any] | None = None if origins.is_guest_class(_class_of(_subject(real))) else {}
+    # A text in a host model must not find a guest class by its name.
+    names: dict[str, Any] | None = None if provenance.is_guest_class(_class_of(_subject(real))) else {}
     return real(force=force, raise_errors=raise_errors, _types_namespace=names)
 
 
 def _begin(real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    if not origins.is_guest_class(type(_subject(real))):
+    if not provenance.is_guest_class(type(_subject(real))):
         raise SandboxError(f"{real.__name__}() is called when a model is made, and not again")
     return real(*args, **kwargs)
 
@@ -113,7 +113,7 @@ def _begin(real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 def _copy(real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     update = kwargs.get("update")
     class_ = type(_subject(real))
-    if update and not origins.is_guest_class(class_):
+    if update and not provenance.is_guest_class(class_):
         if type(update) is not dict:
             raise SandboxTypeError("update must be a plain dict")
         for name in update:
@@ -123,7 +123,7 @@ def _copy(real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 
 def _is_hidden(class_: type, name: str) -> bool:
-    """Tell whether a value under *name* would stand before what the class has."""
+    """Return whether a value under *name* would hide a member of the class."""
     return any(name in namespace_of(part) for part in mro_of(class_))
 
 
@@ -134,7 +134,7 @@ def _dump(real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 def _described(real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     check_keywords(kwargs)
-    if len(args) > 2 or "schema_generator" in kwargs:  # it is given what compiled code does, to be written to
+    if len(args) > 2 or "schema_generator" in kwargs:  # it could rewrite the instructions of compiled code
         raise SandboxError(f"{real.__name__}() takes no schema_generator here; change the dict that it gives")
     return real(*args, **kwargs)
 
@@ -144,7 +144,7 @@ _FLAT = (str, int, float, bool, bytes, type(None))
 
 
 def _check_shown(value: Any, seen: set[int]) -> None:
-    """Refuse to write out an object with private fields: those of a dataclass are written with the others."""
+    """Refuse to dump an object with private fields: the private fields of a dataclass are dumped as well."""
     class_ = type(value)
     if class_ in _FLAT or id(value) in seen:
         return
@@ -157,7 +157,7 @@ def _check_shown(value: Any, seen: set[int]) -> None:
     elif is_model(class_):
         inner += [*vars(value).values(), *(getattr(value, "__pydantic_extra__", None) or {}).values()]
     elif any(_FIELDS in namespace_of(part) for part in mro_of(class_)):
-        hosts = [namespace_of(part) for part in mro_of(class_) if not origins.is_guest_class(part)]
+        hosts = [namespace_of(part) for part in mro_of(class_) if not provenance.is_guest_class(part)]
         for name in value.__dataclass_fields__:
             if ledger.is_private(name) and any(name in space.get(_FIELDS, ()) for space in hosts):
                 raise SandboxError(
@@ -186,7 +186,7 @@ _GUARDED: dict[str, Guard] = {
 
 
 def _prepare() -> None:
-    """Have annotations of a guest's model say types, and texts in them the guest's names, as in a module."""
+    """Check annotations of guest models, and look up the names in their texts as in the guest's module."""
     replace_everywhere("pydantic._internal._namespace_utils", "get_module_ns_of", _home)
     replace_everywhere("pydantic._internal._typing_extra", "parent_frame_namespace", _around)
     made: Any = importlib.import_module("pydantic._internal._generate_schema")
@@ -194,12 +194,12 @@ def _prepare() -> None:
 
 
 def _of_types(real: Any) -> Any:
-    """Refuse a dict for an annotation: it is taken for what compiled code does, which reads any attribute."""
+    """Refuse a dict as an annotation: it counts as a core schema, by which any attribute is read."""
 
     def inner(self: Any, obj: Any, *args: Any, **kwargs: Any) -> Any:
         if isinstance(obj, dict):
             made = self.model_type_stack.get()
-            if asking() is not None or (made is not None and origins.is_guest_class(made)):
+            if asking() is not None or (made is not None and provenance.is_guest_class(made)):
                 raise SandboxTypeError("a dict is no annotation; write dict[str, int], or a class of its own")
         return real(self, obj, *args, **kwargs)
 
@@ -211,21 +211,21 @@ def _home(real: Any) -> Any:
         guards, function = asking(), _function(obj)
         if guards is None:
             return real(obj)
-        if type(function) is types.FunctionType and origins.session_of(function) is not None:
+        if type(function) is types.FunctionType and provenance.session_of(function) is not None:
             return function.__globals__
         if not issubclass(type(obj), type) or not guards.classes.is_guest(obj):
             return real(obj)
-        statement = origins.statement_of(obj)
+        statement = provenance.statement_of(obj)
         if statement is not None:
             return statement.body.__globals__
-        frame = next(frames_of(guards), None)  # whose class it is to be
+        frame = next(frames_of(guards), None)  # the frame that defines the class
         return real(obj) if frame is None else frame.f_globals
 
     return found
 
 
 def _function(obj: Any) -> Any:
-    """Give the function behind a method or a partial."""
+    """Return the function behind a method or a partial."""
     while type(obj) is types.MethodType or isinstance(obj, functools.partial):
         obj = obj.func if isinstance(obj, functools.partial) else obj.__func__
     return obj
@@ -246,8 +246,8 @@ def _around(real: Any) -> Any:
 LIBRARIES = {
     "pydantic": Library(
         name="pydantic",
-        # imports by name; look at paths of this machine; name what is read of any object; say themselves what
-        # compiled code does; other packages
+        # import by name; check paths of this machine; name attributes to read of any object; define core
+        # schemas themselves; other packages
         modules={
             "": less(
                 "ImportString PyObject FilePath DirectoryPath NewPath SocketPath",
@@ -260,7 +260,7 @@ LIBRARIES = {
         functions={"": {"validate_call": _plain_call}},
         denied=frozenset({"BaseModel.update_forward_refs", "BaseModel.parse_file", "FieldInfo.asdict"}),
         guarded=_GUARDED,
-        # What classes of the host hold for themselves.
+        # Host classes hold these for themselves.
         copied=frozenset(
             {
                 "BaseModel.model_config", "BaseModel.model_fields", "BaseModel.model_computed_fields",

@@ -1,7 +1,6 @@
-"""struct and io, beside numpy: no raw bytes into arrays that hold references.
+"""Policy of struct and io beside numpy: no raw bytes into arrays that hold references.
 
-An object array gives its memory away as a plain buffer. Whoever writes bytes into it
-makes references to any address.
+An object array exports its memory as a plain buffer. Bytes written into it become references to any address.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What guest code may do with sympy, which evaluates text: what it parses and what it makes functions of.
+"""Policy of sympy, which evaluates text: checks of what it parses and of what it compiles to functions.
 
-Texts are parsed into Python and passed to ``eval``, by ``sympify`` and by what calls it: ``expr.coeff(text)``
-of an object that is an input, too. ``lambdify`` writes a program, with the names of symbols in it. Both are
-looked at wherever in sympy they are called from.
+``sympify`` parses text into Python and passes it to ``eval``, and so do its callers, for example
+``expr.coeff(text)`` of an input. ``lambdify`` writes a program with the names of symbols in it. Both are
+checked for all their callers in sympy.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from importlib import import_module
 from typing import Any, NoReturn
 
 from agex.errors import SandboxError
-from agex.sandbox.patches.replace import replace, replace_everywhere
+from agex.sandbox.patches.replacement import replace, replace_everywhere
 from agex.sandbox.policy.homes import homes
 from agex.sandbox.policy.library import Library, less, only
-from agex.sandbox.runtime import provenance as origins
+from agex.sandbox.runtime import provenance
 from agex.sandbox.runtime.context import asking
 
 __all__ = ["LIBRARIES"]
@@ -29,7 +29,7 @@ _TOP = less(
     # binds names where it is called from; process-wide settings, caches and registries
     "var cacheit memoize_property seterr register_handler remove_handler factor_cache public",
     "threaded xthreaded init_session init_printing pprint_use_unicode pprint_try_use_unicode timed",
-    # other programs, windows, files; tests; what draws evaluates texts of its own
+    # other programs, windows, files; tests; drawing evaluates texts of its own
     "preview print_gtk pager_print plot* textplot test doctest",
 )
 
@@ -87,7 +87,7 @@ _SYNTAX = (
     ast.Name, ast.Load, ast.Constant, ast.Tuple, ast.List, ast.Set, ast.Dict, ast.Subscript, ast.Slice,
     ast.operator, ast.unaryop, ast.boolop, ast.cmpop,
 )  # fmt: skip
-"""What a text may consist of: no attributes, no functions of its own, no loops."""
+"""The syntax that a text may consist of: no attributes, no functions of its own, no loops."""
 
 
 def _prepare() -> None:
@@ -111,7 +111,7 @@ def _check_syntax(code: str) -> ast.Expression:
 
 
 def _unevaluated(real: Any) -> Any:
-    """Stand in for what a text is parsed by that is not to be simplified."""
+    """Replace the parser of a text that is not to be simplified."""
 
     def evaluate_false(s: str) -> Any:
         if asking() is not None:
@@ -122,11 +122,11 @@ def _unevaluated(real: Any) -> Any:
 
 
 def _evaluated(real: Any) -> Any:
-    """Stand in for ``eval`` of a text: of names, calls and operators that sympy grants."""
+    """Replace ``eval`` of a text: it may use names, calls and operators that sympy grants."""
 
     def eval_expr(code: Any, local_dict: Any, global_dict: Any) -> Any:
         if asking() is not None:
-            if isinstance(code, types.CodeType):  # its syntax was looked at by the function above
+            if isinstance(code, types.CodeType):  # the function above has checked its syntax
                 names = set(code.co_names)
             else:
                 names = {each.id for each in ast.walk(_check_syntax(code)) if isinstance(each, ast.Name)}
@@ -148,7 +148,7 @@ def _is_granted(name: str, names: Mapping[str, Any]) -> bool:
     if _TOP.allows(name) and name in sympy.__all__ and value is getattr(sympy, name):
         return not isinstance(value, types.ModuleType)
     return isinstance(value, sympy.Basic) or (
-        type(value) is types.FunctionType and origins.session_of(value) is not None
+        type(value) is types.FunctionType and provenance.session_of(value) is not None
     )
 
 
@@ -156,7 +156,7 @@ _NUMERIC = frozenset({"math", "mpmath", "numpy", "scipy", "sympy"})
 
 
 def _lambdified(real: Any) -> Any:
-    """Stand in for ``lambdify``: names of symbols are written into a program, beside all of numpy."""
+    """Replace ``lambdify``: names of symbols are written into a program, beside all of numpy."""
     signature = inspect.signature(real)
 
     def lambdify(*args: Any, **kwargs: Any) -> Any:
@@ -171,7 +171,7 @@ def _lambdified(real: Any) -> Any:
 
 
 def _own_functions(modules: Any) -> set[str]:
-    """Return the names of functions that are handed over with *modules*."""
+    """Return the names of functions passed in *modules*."""
     found: set[str] = set()
     for each in _leaves(modules, dicts=True):
         if type(each) is dict and all(type(name) is str and name.isidentifier() for name in each):
@@ -182,7 +182,7 @@ def _own_functions(modules: Any) -> set[str]:
 
 
 def _leaves(value: Any, *, dicts: bool = False) -> Iterator[Any]:
-    """Yield what lists hold; anything but plain lists is refused where it is looked at."""
+    """Yield the items of lists, at any depth. Other containers are refused by the callers."""
     if type(value) in {list, tuple, set, frozenset}:
         for each in value:
             yield from _leaves(each, dicts=dicts)
@@ -197,11 +197,11 @@ def _leaves(value: Any, *, dicts: bool = False) -> Iterator[Any]:
 
 def _is_sympys(value: Any) -> bool:
     class_ = type(value)
-    return not origins.is_guest_class(class_) and next(homes(class_), ("", ""))[0] == "sympy"
+    return not provenance.is_guest_class(class_) and next(homes(class_), ("", ""))[0] == "sympy"
 
 
 class _Names:
-    """The names that a program written by sympy may have: its arguments, functions handed over."""
+    """The names that a program written by sympy may use: its arguments, and functions passed to it."""
 
     def __init__(self, arguments: Any, functions: set[str]) -> None:
         self._given: set[Any] = set()
@@ -213,7 +213,7 @@ class _Names:
             self._given.add(each)
 
     def check(self, expr: Any) -> None:
-        """Refuse what would write anything but operators, these names, and functions of sympy's own."""
+        """Refuse an expression that writes anything but operators, these names, and functions of sympy."""
         for each in _leaves(expr):
             if type(each) not in {int, float, complex, bool, type(None)}:
                 self._check(each)
@@ -232,7 +232,7 @@ class _Names:
 
     def _check_name(self, part: Any) -> None:
         if part in self._given:
-            return  # sympy gives it another name, where that is none
+            return  # sympy renames it if its name is no identifier
         if _is_undefined(part):
             name: Any = type(part).__name__
             is_known = name in self._functions or callable(getattr(part, "_imp_", None))
@@ -246,7 +246,7 @@ class _Names:
 
 
 def _is_expression(part: Any) -> bool:
-    """Return whether a value is sympy's own, and not a piece of the programs that it writes."""
+    """Return whether a value is an expression of sympy, and not a piece of the programs that it writes."""
     is_code = str(type(part).__module__).startswith("sympy.codegen")
     return (_is_sympys(part) and hasattr(part, "args") and not is_code) or _is_undefined(part)
 

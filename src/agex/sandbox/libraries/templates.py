@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 from agex.errors import SandboxError
-from agex.sandbox.patches.replace import is_stand_in, replace
+from agex.sandbox.patches.replacement import is_stand_in, replace
 from agex.sandbox.runtime.context import asking
 from agex.sandbox.stdlib.string_format import reads_private, safe_format
 

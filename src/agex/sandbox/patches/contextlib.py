@@ -1,10 +1,10 @@
-"""Context managers that the standard library drives by itself, with stop checks.
+"""Stop checks in the context managers that the standard library itself enters.
 
-Behind each ``with`` of a guest stands a stop check, so what swallows there changes nothing. But
-``ContextDecorator`` has a ``with`` of its own, and ``ExitStack`` a loop over what may swallow: C code that
-calls these (``map``, say) would never come to a check of the guest's. Whatever class a guest derives, and of
-whichever library, the methods are those of the standard library: they are replaced, once a process, by
-functions that look at the flag while guest code runs and change nothing for the host.
+Each ``with`` of guest code is followed by a stop check, so that a manager cannot swallow the stop. But
+``ContextDecorator`` has a ``with`` of its own, and ``ExitStack`` a loop over managers. C code that calls
+these (``map``, say) would never reach a check. Subclasses inherit the methods of the standard library, so
+these are replaced, once a process. The replacements test the stop flag while guest code runs, and change
+nothing for the host.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def _decorated(self: Any, func: Callable[..., Any]) -> Any:
 
 
 def _assigned(func: object) -> tuple[str, ...]:
-    """Say what of a function is given to another: asked for its annotations, a class notes that it was."""
+    """Return the attributes to copy to a wrapper: a class that is read for its annotations stores them."""
     return functools.WRAPPER_ASSIGNMENTS if type(func) is types.FunctionType else _SAID
 
 
@@ -72,12 +72,12 @@ _SAID = ("__module__", "__name__", "__qualname__", "__doc__")
 
 
 def _updated(func: object) -> tuple[str, ...]:
-    """Say what of a function to copy: of any other object, the names in it are not for everybody."""
+    """Return the mappings to copy to a wrapper; only functions have one whose names all may read."""
     return functools.WRAPPER_UPDATES if type(func) is types.FunctionType else ()
 
 
 class _Unwound:
-    """What the ``__exit__`` of a stack is given for the stack: it ends once the run is to end."""
+    """Passed to the real ``__exit__`` in place of the stack; raises once the run is to end."""
 
     def __init__(self, stack: Any) -> None:
         self._exit_callbacks = _Callbacks(stack)

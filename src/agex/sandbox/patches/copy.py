@@ -1,15 +1,16 @@
-"""What ``copy`` makes anew: an object of the class of the copied one, and no other.
+"""A check of copies: the copy of an object is of the same class.
 
-A copy is made by ``__new__`` and filled with what ``__getstate__`` says, names and all, and both may be
-the guest's: an object, a class or a function of the host's that ``__new__`` gives would be written to. So
-the functions that do it, of ``copy`` and of ``collections``, are replaced, once a process, by some that look
-at what is made of an object of a guest's, also where it is the host that copies. For others nothing changes.
+``copy`` makes an object by ``__new__`` and fills it by ``__getstate__``, and guest code may define both. A
+host object, class or function returned by ``__new__`` would be written to. So the functions that do it, in
+``copy`` and ``collections``, are replaced once a process. They check each copy of a guest object, also when
+the host copies. For other objects nothing changes.
 
-A bound method says, to ``pickle`` too, that it is read off its object by the name of its function. That may
-be any: ``__globals__``, of a function of the host's. So one of a guest's function is made again of both.
+``copy`` and ``pickle`` take a bound method apart into its object and the name of its function. That name may
+be any, ``__globals__`` for example. So the method of a guest function is rebuilt from the function itself.
 
-Before its class, ``copy`` asks an object itself how it is copied: a ``__deepcopy__`` in the dict of a guest's
-would be given the memo, with what the host's objects hold. So those of guests are asked by their classes.
+``copy`` asks an object how to copy it before it asks the class. A ``__deepcopy__`` in the dict of a guest
+object would get the memo, which holds the content of host objects. So for guest objects only the class is
+asked.
 """
 
 from __future__ import annotations
@@ -24,11 +25,9 @@ from typing import Any
 
 from agex._interpreter.type_slots import mro_of, namespace_of
 from agex.errors import SandboxTypeError
-from agex.sandbox.classes import hook_guards as answers
-from agex.sandbox.classes import host_classes as hostclass
-from agex.sandbox.classes import unsafe_protocols as rawmemory
-from agex.sandbox.rules import names as ledger
-from agex.sandbox.runtime import provenance as origins
+from agex.sandbox.classes import hook_guards, host_classes, unsafe_protocols
+from agex.sandbox.rules import names
+from agex.sandbox.runtime import provenance
 from agex.sandbox.runtime.context import CURRENT
 
 __all__ = ["install"]
@@ -38,7 +37,7 @@ def install() -> None:
     """Put the check in place, once a process."""
     if _copy._reconstruct is not _reconstruct:
         _copy._reconstruct = _reconstruct
-        _copy.getattr = _getattr  # before the builtin, for the functions of that module
+        _copy.getattr = _getattr  # shadows the builtin for the functions of that module
         copyreg.pickle(types.MethodType, _parts)
         for class_ in (collections.UserDict, collections.UserList):
             type.__setattr__(class_, "__copy__", _copying(vars(class_)["__copy__"]))
@@ -62,21 +61,21 @@ def _reconstruct(
 
 
 def _parts(method: types.MethodType) -> tuple[Any, ...]:
-    """Say what a method is made of again: for one of the host's what the interpreter says."""
+    """Return the parts from which a method is rebuilt; for a host method those that the interpreter uses."""
     function: Any = method.__func__
     is_function = type(function) is types.FunctionType
-    if origins.session_of(function) is not None if is_function else _is_guests(function):
+    if provenance.session_of(function) is not None if is_function else _is_guests(function):
         return types.MethodType, (function, method.__self__)
     return getattr, (method.__self__, function.__name__)
 
 
 def _is_guests(x: Any) -> bool:
-    """Tell whether an object is one of a guest's: what it holds itself may have any name."""
-    return rawmemory.is_namespace(x) or origins.is_guest_class(type(x))
+    """Return whether an object is of a guest class, so that its own attributes may have any name."""
+    return unsafe_protocols.is_namespace(x) or provenance.is_guest_class(type(x))
 
 
 def _getattr(x: Any, name: str, *default: Any) -> Any:
-    """Do what ``getattr`` does, but for what an object of a guest's holds itself."""
+    """Do what ``getattr`` does, but ignore the own attributes of a guest object."""
     try:
         held = object.__getattribute__(x, "__dict__")
     except AttributeError:  # it has slots
@@ -99,30 +98,30 @@ def _of_class(class_: type, made: Any) -> Any:
 
 
 def _checked_state(class_: type, state: Any) -> Any:
-    """Give the state of an object, in the form in which the names of attributes to set are known."""
+    """Return the state of an object in a form whose attribute names can be checked."""
     spaces = map(namespace_of, mro_of(class_))
-    hides = answers.is_guarded(
+    hides = hook_guards.is_guarded(
         next(space["__getattribute__"] for space in spaces if "__getattribute__" in space)
     )
-    if state is None or (hostclass.has(class_, "__setstate__") and not hides):
+    if state is None or (host_classes.has(class_, "__setstate__") and not hides):
         return state
     is_pair = type(state) is tuple and len(state) == 2
     own, slots = state if is_pair else (state, None)
     if not slots:
         return own, None
     slots = dict(slots)
-    if any(type(name) is not str or ledger.is_dunder(name) for name in slots):
+    if any(type(name) is not str or names.is_dunder(name) for name in slots):
         raise SandboxTypeError(f"the state of {class_.__name__} must have attributes of its own for keys")
     return own, slots
 
 
 def _copying(real: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Give ``__copy__`` of a container: it writes to whatever ``__new__`` gives."""
+    """Return a checked ``__copy__`` for a container: the real one writes to the result of ``__new__``."""
 
     @functools.wraps(real)
     def __copy__(self: Any) -> Any:  # noqa: N807 - it is the one of the class
         class_ = type(self)
-        if CURRENT.get() is None and not origins.is_guest_class(class_):
+        if CURRENT.get() is None and not provenance.is_guest_class(class_):
             return real(self)
         if not issubclass(class_, (collections.UserDict, collections.UserList)):
             raise SandboxTypeError(

@@ -1,13 +1,13 @@
-"""The functional way of making an enumeration: ``Enum("E", {...})``, with its names looked at.
+"""Checks in ``enum``: functional definitions, and members that guest code may not see.
 
-A class statement of a guest is checked as it is made. ``Enum(name, members)`` makes a class
-too, deep inside the standard library, and any memberless ``Enum`` there is can be called
-so. All of them come by ``EnumType._create_``, which is replaced, once a process, by a
-function that looks at the members while guest code runs and changes nothing for the host.
-Likewise `EnumType._find_new_`: what ``__new__`` of an enumeration gives is written to as a member.
+A class statement of guest code is checked as it is made. ``Enum(name, members)`` makes a class too, deep
+inside the standard library, and every enumeration without members can be called in this way. All these calls
+use ``EnumType._create_``. It is replaced, once a process, by a function that checks the members while guest
+code runs. Likewise `EnumType._find_new_`, because the result of an enumeration's ``__new__`` is written to as
+a member.
 
-And the ways to a member that are no attribute, ``Color["_RED"]``, ``Color(1)`` and iteration: a guest that
-goes them finds what it may read. A library that a guest calls does where a registration says something of the
+``Color["_RED"]``, ``Color(1)`` and iteration reach members without an attribute. For guest code they find the
+members that it may read. A library called by guest code finds all, unless a registration restricts the
 enumeration.
 """
 
@@ -21,11 +21,11 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from agex.errors import SandboxTypeError
-from agex.sandbox.classes import stand_ins as instead
+from agex.sandbox.classes import stand_ins
 from agex.sandbox.classes.errors import refusal
-from agex.sandbox.patches import stdlib_caches as caches
+from agex.sandbox.patches import stdlib_caches
 from agex.sandbox.rules import names as ledger
-from agex.sandbox.runtime import provenance as origins
+from agex.sandbox.runtime import provenance
 from agex.sandbox.runtime.context import CURRENT, asking, call_apart, calling
 
 if TYPE_CHECKING:
@@ -36,13 +36,13 @@ __all__ = ["ENUM", "install", "note"]
 
 
 class Property(enum.property):
-    """``enum.property``, which reads names that it was told, of what it was told."""
+    """``enum.property`` without subclasses: the real one can be made to read any attribute of any object."""
 
     def __init_subclass__(cls, **kwargs: Any) -> NoReturn:
         raise SandboxTypeError("enum.property cannot be subclassed here; use it as it is")
 
 
-ENUM: dict[str, Any] = {"property": instead.stands_for(enum.property, Property)}
+ENUM: dict[str, Any] = {"property": stand_ins.stands_for(enum.property, Property)}
 """The members of ``enum`` that are guarded."""
 
 
@@ -54,7 +54,7 @@ def install() -> None:
         type.__setattr__(enum.Flag, "_missing_", classmethod(_missing))
         for method in (__call__, __getitem__, __iter__, __len__, __reversed__):
             type.__setattr__(enum.EnumType, method.__name__, method)
-        if sys.version_info >= (3, 12):  # before, it compares no values
+        if sys.version_info >= (3, 12):  # older versions compare no values
             type.__setattr__(enum.EnumType, "__contains__", __contains__)
         type.__setattr__(enum.EnumType, "__members__", property(_shown_members))
         for name in ("_add_alias_", "_add_value_alias_"):  # since 3.13
@@ -67,7 +67,7 @@ _real: Any = enum.EnumType.__dict__["_create_"]
 
 def _create(cls: Any, class_name: Any, names: Any, *, module: Any = None, **options: Any) -> Any:
     """Do what ``EnumType._create_`` does."""
-    if module is None:  # as the real one finds it, which is two calls further away from the caller
+    if module is None:  # as the real one finds it, two calls further away from the caller
         module = sys._getframe(3).f_globals.get("__name__")  # pyright: ignore[reportPrivateUsage]
     guards = asking()
     if guards is None:
@@ -82,12 +82,12 @@ def _create(cls: Any, class_name: Any, names: Any, *, module: Any = None, **opti
     if type(class_name) is not str or not isinstance(options.get("qualname"), str | None):
         raise TypeError("the name of an enumeration must be a str")
     made = _real(cls, class_name, found, module=module, **options)
-    guards.is_own(made)  # makes it known where it is the guest's
+    guards.is_own(made)  # registers it if it is a guest class
     return made
 
 
 def _without_hooks(found: list[Any]) -> list[Any]:
-    """Refuse a hook among members of which no guest is known to have said them: it may have given them."""
+    """Refuse a hook among members when no run is known: guest code may have passed it."""
     for each in found:
         if type(each) is tuple and ledger.is_dunder(each[0]) and not _is_hosts(each[1]):
             raise SandboxTypeError(f"an enumeration cannot have a member named {each[0]}; choose another")
@@ -95,7 +95,7 @@ def _without_hooks(found: list[Any]) -> list[Any]:
 
 
 def _is_hosts(value: Any) -> bool:
-    """Tell whether a value is data, or made of functions of the host's alone."""
+    """Return whether a value is data, or consists of host functions only."""
     if type(value) in (staticmethod, classmethod):
         return _is_hosts(value.__func__)
     if type(value) is property:
@@ -125,8 +125,8 @@ _real_missing: Any = vars(enum.Flag)["_missing_"].__func__
 
 def _missing(cls: Any, value: Any) -> Any:
     """Do what ``Flag._missing_`` does, which keeps the member that it makes under its value."""
-    value = caches.exact(value)
-    if origins.is_guest_class(type(value)):  # which may say that it is an int
+    value = stdlib_caches.exact(value)
+    if provenance.is_guest_class(type(value)):  # it may claim to be an int
         raise ValueError(f"an object of {type(value).__name__} is not a valid {cls.__qualname__}")
     return _real_missing(cls, value)
 
@@ -135,23 +135,23 @@ _ways: Any = dict(vars(enum.EnumType))
 _call = _ways["__call__"]
 
 
-_left_out: origins.Notes[bool] = origins.Notes()
-_hidden: origins.Notes[tuple[Rules, int, frozenset[str]]] = origins.Notes()
+_left_out: provenance.Notes[bool] = provenance.Notes()
+_hidden: provenance.Notes[tuple[Rules, int, frozenset[str]]] = provenance.Notes()
 
 
 def note(class_: Any, leaves_out: Callable[[str], bool]) -> None:
-    """Note what a registration says of a class, where it is an enumeration and members are left out."""
+    """Record that a registration leaves members of a class out, if it is an enumeration."""
     if issubclass(type(class_), enum.EnumType) and any(map(leaves_out, class_._member_map_)):
         _left_out.set(class_, True)
 
 
 def _hiding(cls: Any) -> Callable[[str], bool] | None:
-    """Tell which members of an enumeration are none for the guest that asks; None where it is the host."""
+    """Return the test for members that the calling guest may not see; None if the host asks."""
     guards = CURRENT.get()
-    # To see who asks takes longer than the rest.
+    # Finding the caller takes longer than the rest.
     if not (_left_out.get(cls) if guards is None else _hidden_from(guards, cls)):
         return None
-    check: Any = sys._getframe(2).f_builtins.get("check!")  # pyright: ignore[reportPrivateUsage] - who asks
+    check: Any = sys._getframe(2).f_builtins.get("check!")  # pyright: ignore[reportPrivateUsage] - the caller decides
     if check is not None:
         guards = check.__self__
     elif guards is not None:
@@ -166,7 +166,7 @@ def _hiding(cls: Any) -> Callable[[str], bool] | None:
 def _hidden_from(guards: Membrane, cls: Any) -> frozenset[str]:
     policy, members, known = guards.policy, cls._member_map_, _hidden.get(cls)
     if known is None or known[0] is not policy.text or known[1] != len(members):
-        # As the host: patterns are matched by `re`, whose flags are an enumeration, too.
+        # As the host: patterns are matched by `re`, whose flags are an enumeration as well.
         names = call_apart({CURRENT: None}, _names_hidden, policy, cls, tuple(members))
         known = policy.text, len(members), names
         _hidden.set(cls, known)
@@ -178,18 +178,18 @@ def _names_hidden(policy: PolicyQuestions, cls: Any, names: tuple[str, ...]) -> 
 
 
 def __call__(cls: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N807 - the name it has in its class
-    if CURRENT.get() is None and not _left_out.get(cls):  # the host asks, over and over perhaps
+    if CURRENT.get() is None and not _left_out.get(cls):  # a host call, which may be frequent
         return _call(cls, *args, **kwargs)
     hides, given = _hiding(cls), [*args, *kwargs.values()]
     if len(given) != 1 or (hides is None and not _would_tell(cls, given[0])):
         return _call(cls, *args, **kwargs)
     if hides is None:
         raise ValueError(f"an object of {type(given[0]).__name__} is not a valid {cls.__qualname__}")
-    value = caches.exact(given[0])
+    value = stdlib_caches.exact(given[0])
     for name, member in cls._member_map_.items():
         if not hides(name) and (member is value or member._value_ == value):
             return member
-    if type(value) in _DATA:  # the others would be asked whether they equal what they are not to see
+    if type(value) in _DATA:  # other objects would be compared with hidden values
         found = _call(cls, value)
         hidden = [name for name, member in cls._member_map_.items() if hides(name) and _has(found, member)]
         if not hidden:
@@ -200,12 +200,12 @@ def __call__(cls: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N807 - the na
 
 
 def _would_tell(cls: Any, value: Any) -> bool:
-    """Tell whether an object of a guest's would be asked whether it equals values that no guest is to see."""
-    return bool(_left_out.get(cls)) and origins.is_guest_class(type(caches.exact(value)))
+    """Return whether a guest object would be compared with values that no guest may see."""
+    return bool(_left_out.get(cls)) and provenance.is_guest_class(type(stdlib_caches.exact(value)))
 
 
 def _has(found: Any, member: Any) -> bool:
-    """Tell whether a member is another one, or one of the flags in it."""
+    """Return whether a member is another one, or contains it as a flag."""
     return found is member or (isinstance(member, enum.Flag) and bool(found._value_ & member._value_))
 
 
@@ -221,7 +221,7 @@ def __getitem__(cls: Any, name: Any) -> Any:  # noqa: N807 - the name it has in 
     hides = _hiding(cls)
     if hides is None:
         return _ways["__getitem__"](cls, name)
-    if not issubclass(type(name), str):  # it would say itself what it equals
+    if not issubclass(type(name), str):  # its own __eq__ would decide
         raise KeyError(name)
     exact = str.__str__(name)
     if hides(exact):
@@ -256,7 +256,7 @@ def _shown_members(cls: Any) -> types.MappingProxyType[str, Any]:
 
 
 def _of_own_members(real: Any) -> Any:
-    """Give a method of ``Enum`` that changes its class, which guests may for classes of their own."""
+    """Return a method of ``Enum`` that changes its class, allowed to guest code for guest classes only."""
 
     @functools.wraps(real)
     def add(self: Any, alias: Any) -> Any:
@@ -271,8 +271,8 @@ def _of_own_members(real: Any) -> Any:
 
 
 def _is_converted() -> bool:
-    """Tell whether ``enum`` is making an enumeration of constants, of a library that is imported now."""
-    frame = sys._getframe(2)  # pyright: ignore[reportPrivateUsage] - what called the method
+    """Return whether ``enum`` is converting constants of a library that is being imported."""
+    frame = sys._getframe(2)  # pyright: ignore[reportPrivateUsage] - the caller of the method
     names: Any = vars(enum)
     return frame.f_globals is names and frame.f_code.co_name == "convert_class"
 
@@ -291,7 +291,7 @@ def _making_members(new: Any) -> Any:
 
 
 def _members(names: Any) -> list[Any]:
-    """Give names, or pairs of a name and a value, that say the same twice."""
+    """Return names, or pairs of name and value, as exact strings that cannot change when read again."""
     if isinstance(names, str):
         return str.__str__(names).replace(",", " ").split()
     if not isinstance(names, (list, tuple)):

@@ -12,8 +12,7 @@ from agex.sandbox.patches import (
     methods,
     stdlib_caches,
     threading,
-    typing_forward,
-    typing_protocols,
+    typing,
 )
 from agex.sandbox.runtime import audit_hook, evaluated_code
 from agex.sandbox.runtime.membrane import Membrane
@@ -22,8 +21,8 @@ __all__ = ["install"]
 
 
 def _check_code(guards: Membrane, code: object, frame: types.FrameType) -> None:
-    if typing_forward.is_evaluated_in(frame):
-        typing_forward.check(guards, frame)
+    if typing.is_evaluated_in(frame):
+        typing.check(guards, frame)
     else:
         evaluated_code.check(code, frame)
 
@@ -38,10 +37,7 @@ def install() -> None:
     """Patch the standard library and add the audit hook, once a process."""
     if _Installed.done:
         return
-    for each in (
-        stdlib_caches, copy, enum, threading, typing_forward, generic_classes, contextlib, methods,
-        typing_protocols,
-    ):  # fmt: skip
+    for each in (stdlib_caches, copy, enum, threading, typing, generic_classes, contextlib, methods):
         each.install()
     audit_hook.install(_check_code)
     _Installed.done = True

@@ -1,7 +1,7 @@
-"""What libraries keep for the process under a key that they are given, never under one of a guest's.
+"""Exact keys for the caches that libraries keep for the whole process.
 
-A key of a class of the guest's says itself what it equals: the host would find a time zone, a marker or the
-weights of an integral under another name than that by which it was put there.
+A guest class can define its own ``__eq__``. As a key it would match another one, and the host would find a
+wrong time zone, marker or set of integration weights.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from importlib import import_module
 from typing import Any
 
 from agex._interpreter.type_slots import namespace_of
-from agex.sandbox.classes import lru_caches as memoized
-from agex.sandbox.patches import stdlib_caches as caches
-from agex.sandbox.patches.replace import is_stand_in, replace
-from agex.sandbox.runtime import provenance as origins
+from agex.sandbox.classes import lru_caches
+from agex.sandbox.patches import stdlib_caches
+from agex.sandbox.patches.replacement import is_stand_in, replace
+from agex.sandbox.runtime import provenance
 
 __all__ = ["hold", "hold_memoized", "hold_of_class", "hold_zones"]
 
@@ -25,13 +25,13 @@ _PLAIN = frozenset({str, int, float, type(None)})
 
 
 def hold(owner: Any, *names: str) -> None:
-    """Have functions that remember what they gave be called with exact texts and numbers, once a process."""
+    """Pass exact texts and numbers to functions that cache their results, once a process."""
     for name in names:
         replace(owner, name, _exactly)
 
 
 def hold_of_class(class_: Any, *names: str) -> None:
-    """Likewise functions of a class that take no object of it."""
+    """Do the same for functions of a class that take no object of it."""
     for name in names:
         real = getattr(class_, name, None)
         if real is not None and not is_stand_in(real):
@@ -40,7 +40,7 @@ def hold_of_class(class_: Any, *names: str) -> None:
 
 
 def hold_zones() -> None:
-    """Have ``dateutil`` remember time zones by exact names."""
+    """Pass exact names to the cache of time zones in ``dateutil``."""
     with suppress(ImportError):
         hold(type(import_module("dateutil.tz").gettz), "__call__")
 
@@ -55,14 +55,14 @@ def _exactly(real: Any) -> Callable[..., Any]:
 def _key(value: Any) -> Any:
     if type(value) in _PLAIN:
         return value
-    value = caches.exact(value)
-    if origins.is_guest_class(type(value)):
+    value = stdlib_caches.exact(value)
+    if provenance.is_guest_class(type(value)):
         raise TypeError(f"a str or a number is needed, not {type(value).__name__}")
     return value
 
 
 def hold_memoized(packages: Iterable[str]) -> None:
-    """Have the memoized functions within libraries remember nothing of a guest's, in modules loaded since."""
+    """Keep guest objects out of the memoized functions of libraries, in modules loaded since then."""
     roots = frozenset(each.partition(".")[0] for each in packages)
     for name, module in list(sys.modules.items()):
         if name.partition(".")[0] in roots and _seen.get(name) is not module and _is_loaded(module):
@@ -79,23 +79,23 @@ _made: dict[int, tuple[Any, Any]] = {}
 
 
 def _is_loaded(module: Any) -> bool:
-    """Tell whether all of a module is there."""
+    """Return whether a module is loaded completely."""
     return type(module) is types.ModuleType and not getattr(module.__spec__, "_initializing", False)
 
 
 def _members(module: types.ModuleType) -> Iterator[tuple[Any, str, Any]]:
-    """Give the memoized functions of a module and of its classes, with where they are."""
+    """Yield the memoized functions of a module and of its classes, with their owners and names."""
     for name, value in list(vars(module).items()):
-        if memoized.is_memoized(value):
+        if lru_caches.is_memoized(value):
             yield module, name, value
         elif issubclass(type(value), type) and value.__module__ == module.__name__:
             for member, held in list(namespace_of(value).items()):
-                if memoized.is_memoized(held.__func__ if type(held) in _METHODS else held):
+                if lru_caches.is_memoized(held.__func__ if type(held) in _METHODS else held):
                     yield value, member, held
 
 
 def _standing_for(value: Any) -> Any:
     real = value.__func__ if type(value) in _METHODS else value
     if id(real) not in _made:
-        _made[id(real)] = real, memoized.of_plain(real)
+        _made[id(real)] = real, lru_caches.of_plain(real)
     return _made[id(real)][1]

@@ -1,8 +1,8 @@
-"""Methods of the standard library that are held to objects of their own class.
+"""A check of ``self`` for methods of the standard library that write to it.
 
-A function of a class written in Python takes any object for ``self``: ``asyncio.Event.clear(x)`` sets
-``x._value``, whatever *x* is. Those that write to it are replaced, once a process, by functions that look at
-it first, as what is written in C does. ``pprint`` likewise finds how to show an object by its ``__repr__``.
+A method written in Python takes any object for ``self``: ``asyncio.Event.clear(x)`` sets ``x._value`` on any
+object. Such methods are replaced, once a process, by functions that check the class first, as C methods do.
+``pprint`` finds its printers by ``__repr__`` of any object, so these are checked as well.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ __all__ = ["LATE", "hold", "install"]
 
 
 def install() -> None:
-    """Hold those of modules that are always there, once a process."""
+    """Check the methods of modules that are always loaded, once a process."""
     hold(collections.UserDict, "__ior__", "copy")
     hold(collections.UserList, "__iadd__", "__imul__")
     hold(mro_of(contextlib.ExitStack)[1], "pop_all")
 
 
 def hold(class_: type, *names: str) -> None:
-    """Have methods of a class take objects of it only."""
+    """Make methods of a class accept objects of that class only."""
     for name in names:
         real = namespace_of(class_)[name]
         if not hasattr(real, "__wrapped__"):
@@ -88,7 +88,7 @@ def _hold_pprint() -> dict[str, Any]:
 
 
 def _of_what_writes(written: Any, show: Callable[..., None]) -> Callable[..., None]:
-    """Give what shows the objects that *written*, a ``__repr__``, is of: it reads them as such."""
+    """Return a printer that accepts only objects of the class whose ``__repr__`` is *written*."""
     named = vars(sys.modules[getattr(written, "__module__", "builtins")])
     owner = getattr(written, "__objclass__", None) or named[written.__qualname__.partition(".")[0]]
 
@@ -108,4 +108,4 @@ LATE: dict[str, Callable[[], dict[str, Any]]] = {
     "pprint": _hold_pprint,
     "secrets": _hold_random,
 }
-"""What holds those of modules that a guest may import: they add no member."""
+"""Installs the checks of modules that guest code imports; they add no member."""

@@ -1,11 +1,11 @@
-"""The caches that the standard library keeps for the whole process: no key in them is of a guest's class.
+"""Exact keys for the caches that the standard library keeps for the whole process.
 
-A key that says itself what it equals would be found for another one, of the host's, in the run and after it:
-``re.match('^a$', ...)`` would get a pattern with other flags, ``ZoneInfo('UTC')`` another zone. So what is a
-str, a number or a flag is made an exact one before it is looked up; and typing remembers of a run what is
-made of the host's classes alone: one of a guest's holds all that its session does, and a text is as long as
-the guest likes. Libraries hand on what they are given, so the functions are replaced once a process where
-that is possible; where it is not, guests get others.
+A guest class can define its own ``__eq__``. As a key it would match another one, in the run and after it:
+``re.match('^a$', ...)`` would get a pattern with other flags, ``ZoneInfo('UTC')`` another zone. So texts,
+numbers and flags are converted to exact builtin objects before they are looked up. ``typing`` caches only
+what is made of host classes: a guest class holds its whole session, and a text may be of any length.
+Libraries pass on what they are given, so the functions are replaced once a process where possible. Elsewhere
+guest code gets other functions.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import contextlib
 import functools
 import importlib
 import re
-import struct
 import sys
 import types
 import typing
@@ -22,19 +21,19 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
-from agex.sandbox.classes import stand_ins as instead
-from agex.sandbox.patches.replace import replace
-from agex.sandbox.runtime import provenance as origins
+from agex.sandbox.classes import stand_ins
+from agex.sandbox.patches.replacement import replace
+from agex.sandbox.runtime import provenance
 from agex.sandbox.runtime.context import CURRENT
 
-__all__ = ["STRUCT", "exact", "install", "is_shared", "keep_of_paths", "zone_members"]
+__all__ = ["exact", "install", "is_shared", "keep_of_paths", "stand_in", "zone_members"]
 
 
 def exact(value: Any) -> Any:
-    """Give a text or a number as one that no code of a guest's speaks for; any other value as it is."""
-    if origins.is_guest_class(type(value)):
+    """Return a text or number of a guest class as an exact builtin object; any other value as it is."""
+    if provenance.is_guest_class(type(value)):
         for kind, made in _EXACT:
-            if issubclass(type(value), kind):  # not what it says of its class
+            if issubclass(type(value), kind):  # its real class, not its __class__
                 return made(value)
     return value
 
@@ -56,7 +55,7 @@ def install() -> None:
     if sys.version_info >= (3, 12):
         import fractions
 
-        # The interpreter keeps the function above once it has called it: the host may have used it before.
+        # The interpreter keeps the function above after its first call, which the host may have made before.
         replace(importlib.import_module("re._parser"), "parse_template", _of_no_guest)
 
         replace(fractions, "_hash_algorithm", _on_exact)
@@ -65,7 +64,7 @@ def install() -> None:
 
 
 def _on_exact(real: Any) -> Callable[..., Any]:
-    """Give a function of two arguments that are to be exact; of others nothing is remembered."""
+    """Return a function that makes its two arguments exact, and caches nothing for other classes."""
     afresh = getattr(real, "__wrapped__", _refused)
 
     def call(first: Any, second: Any = _LEFT_OUT) -> Any:
@@ -85,11 +84,11 @@ def _refused(first: Any, second: Any = None) -> NoReturn:
 
 
 def _is_guests(value: Any) -> bool:
-    return origins.is_guest_class(type(value))
+    return provenance.is_guest_class(type(value))
 
 
 def _of_no_guest(real: Any) -> Callable[..., Any]:
-    """Give the function that reads a template: C code, which remembers it, then makes it exact itself."""
+    """Return a template reader that refuses guest objects: its caller is C code, which caches its key."""
 
     def parse_template(source: Any, *pattern: Any) -> Any:
         if _is_guests(source):
@@ -103,7 +102,7 @@ _LEFT_OUT = object()
 
 
 def keep_of_paths() -> None:
-    """Have paths remember nothing under a key of a guest's, once a process."""
+    """Keep guest objects out of the caches of ``pathlib``, once a process."""
     for module, name in _OF_PATHS:
         real = getattr(sys.modules.get(module), name, None)
         if hasattr(real, "cache_clear"):
@@ -124,18 +123,8 @@ def _of_guests_afresh(real: Any) -> Callable[..., Any]:
     return call
 
 
-# -- struct
-
-
-def _of_exact_format(real: Callable[..., Any]) -> Callable[..., Any]:
-    def call(format: Any, /, *args: Any, **kwargs: Any) -> Any:  # noqa: A002 - its name there
-        return real(exact(format), *args, **kwargs)
-
-    return call
-
-
-def _stand_in(real: type, make: Callable[..., Any], **members: Any) -> type:
-    """Give what guests get in place of *real*: called, it gives what *make* does. Nobody inherits from it."""
+def stand_in(real: type, make: Callable[..., Any], **members: Any) -> type:
+    """Return a stand-in for the class *real*, which makes objects by *make* and cannot be subclassed."""
 
     class Meta(type):
         def __call__(cls, *args: Any, **kwargs: Any) -> Any:
@@ -148,27 +137,7 @@ def _stand_in(real: type, make: Callable[..., Any], **members: Any) -> type:
             return issubclass(subclass, real)
 
     namespace = {"__module__": real.__module__.lstrip("_"), "__doc__": real.__doc__, **members}
-    return instead.stands_for(real, Meta(real.__name__, (real,), namespace))
-
-
-STRUCT: dict[str, Any] = {
-    name: _of_exact_format(getattr(struct, name))
-    for name in ("calcsize", "iter_unpack", "pack", "pack_into", "unpack", "unpack_from")
-}
-"""The members of ``struct``, which remember formats.
-
-A class over ``Struct`` could begin anew, with another format, while C code writes what the first one says.
-"""
-
-
-def _struct(format: Any) -> Any:  # noqa: A002 - its name there
-    """Do what ``struct.Struct`` does."""
-    return struct.Struct(exact(format))
-
-
-STRUCT["Struct"] = _stand_in(
-    struct.Struct, _struct, __new__=lambda cls, *args, **kwargs: _struct(*args, **kwargs)
-)
+    return stand_ins.stands_for(real, Meta(real.__name__, (real,), namespace))
 
 
 # -- zoneinfo
@@ -176,11 +145,11 @@ STRUCT["Struct"] = _stand_in(
 
 @functools.cache
 def zone_members() -> dict[str, Any]:
-    """Give what guests get in place of members of ``zoneinfo``."""
+    """Return the members of ``zoneinfo`` that guest code gets."""
     import zoneinfo
 
     real = zoneinfo.ZoneInfo
-    made = _stand_in(
+    made = stand_in(
         real,
         lambda *args, **kwargs: _of_exact_key(real, args, kwargs),
         no_cache=staticmethod(lambda *args, **kwargs: _of_exact_key(real.no_cache, args, kwargs)),
@@ -200,7 +169,7 @@ def _of_exact_key(call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[
 
 
 def _keep_of_zones() -> None:
-    """Have the real class remember no zone by a key of a guest's: libraries hand it what they are given."""
+    """Refuse guest objects as keys of the real cache of zones, to which libraries pass their arguments."""
     import zoneinfo
 
     with contextlib.suppress(zoneinfo.ZoneInfoNotFoundError):  # where there are no zones
@@ -209,7 +178,7 @@ def _keep_of_zones() -> None:
 
 
 def _tables_of(value: Any) -> Iterator[Any]:
-    """Give the tables that hold *value* weakly: C code keeps its own where no name leads to it."""
+    """Yield the tables that hold *value* weakly: no name leads to the one of the C code."""
     for each in weakref.getweakrefs(value):
         for held in getattr(each.__callback__, "__defaults__", None) or ():
             table = held() if isinstance(held, weakref.ref) else None
@@ -230,7 +199,7 @@ def _of_no_key(real: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _replace_in_typing() -> None:
-    """Have typing remember nothing of a run's, in whichever way it does."""
+    """Keep objects of a run out of the caches of ``typing``, in either form they have."""
     known: Any = getattr(typing, "_caches", None)
     if known is not None:  # since 3.12
         for function, cached in list(known.items()):
@@ -261,12 +230,12 @@ def _remembering(function: Callable[..., Any], cached: Any) -> Callable[..., Any
 
 
 def _is_hosts(value: Any) -> bool:
-    """Tell whether *value* is classes and forms of the host's alone: those hold nothing of a run."""
+    """Return whether *value* consists of host classes and forms, which hold nothing of a run."""
     kind = type(value)
     if kind is tuple:
         return all(map(_is_hosts, value))
     if issubclass(kind, type):
-        return not (origins.is_guest_class(value) or origins.is_guest_class(kind))
+        return not (provenance.is_guest_class(value) or provenance.is_guest_class(kind))
     if issubclass(kind, (types.GenericAlias, _ALIAS)):
         return _is_hosts((value.__origin__, *value.__args__, *getattr(value, "__metadata__", ())))
     return value is None or value is ... or issubclass(kind, _FORMS)
@@ -280,7 +249,7 @@ _FORMS: tuple[type, ...] = (typing._SpecialForm, typing._BaseGenericAlias)  # ty
 
 
 def is_shared(name: str, table: Any) -> bool:
-    """Tell whether a table is that of a class of the standard library, and not of an object of its own."""
+    """Return whether a table belongs to a class of the standard library, not to a single object."""
     classes = (getattr(sys.modules.get(module), class_, None) for module, class_ in _SHARING)
     return any(table is getattr(each, name, _LEFT_OUT) for each in classes)
 

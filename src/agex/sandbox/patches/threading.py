@@ -22,7 +22,7 @@ from contextvars import copy_context
 from typing import TYPE_CHECKING, Any
 
 from agex.errors import SandboxError
-from agex.sandbox.patches.replace import replace
+from agex.sandbox.patches.replacement import replace
 from agex.sandbox.runtime.context import CARRIED, CURRENT, call_apart, calling, is_foreign
 from agex.sandbox.runtime.kill_switch import is_inside
 from agex.sandbox.runtime.limits import Stop

@@ -1,7 +1,7 @@
-"""Functions of well-known libraries that run text, or bytes, as code of the process.
+"""Libraries and functions that run text, or bytes, as code of the process.
 
-No wall sees the difference between what they run and what the library does by itself. So a host says the
-word: `include` names what it means. jinja2, pandas and sympy have policies, which hand them out guarded.
+The audit hook cannot tell this code from the library's own. So the host must name in `include` what it means.
+jinja2, pandas and sympy have policies, which hand these functions out guarded.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _WHOLE = {
     ),
     **dict.fromkeys("cloudpickle dill jsonpickle marshal pickle shelve".split(), "what it loads is code"),
 }
-"""Packages of which that is the purpose, and why they are not registered as a whole."""
+"""Packages with that sole purpose, and why they are not registered as a whole."""
 
 _HARMLESS = frozenset({"importlib.metadata", "importlib.resources"})
 """Modules of those packages that tell of packages and run nothing."""
@@ -52,14 +52,14 @@ _PARTS = {
         add_multi_representer add_path_resolver add_representer full_load full_load_all
         unsafe_load unsafe_load_all""",
 }
-"""Packages with such members beside others, and these: left out wherever in the package they are."""
+"""Packages with such members among others: these members are left out in all their modules."""
 
 
 def without_evaluators(module: str, include: Pattern, exclude: Pattern) -> Pattern:
-    """Return what a registration leaves out, with the evaluators that it does not name.
+    """Return the exclusions of a registration, with the evaluators that it does not name.
 
     Raises:
-        DefinitionError: it is of a package that is nothing else, and names none of it.
+        DefinitionError: the whole package is an evaluator, and nothing of it is named.
     """
     root, said = module.partition(".")[0], named(include)
     whole = next((_WHOLE[name] for name in (root, module) if name in _WHOLE), None)

@@ -24,7 +24,7 @@ from agex._interpreter.type_slots import module_of, mro_of
 from agex.errors import DefinitionError
 from agex.sandbox.classes import host_classes as hostclass
 from agex.sandbox.classes import lru_caches as memoized
-from agex.sandbox.patches import inspect_signatures as signatures
+from agex.sandbox.patches import inspect as signatures
 from agex.sandbox.patches import threading as foreign_threads
 from agex.sandbox.policy import browser as page
 from agex.sandbox.policy import catalog, library_classes

@@ -298,7 +298,7 @@ _BETWEEN = (
     "<frozen",
     _STDLIB,
     str(pathlib.Path(importlib.import_module("monkeyfs").__file__ or "").parent) + os.sep,
-    str(pathlib.Path(__file__).parents[1]) + os.sep,
+    str(pathlib.Path(__file__).parents[2]) + os.sep,
 )
 """Folders of the code that may stand between the caller that opens a file and this module."""
 

@@ -1,10 +1,9 @@
-"""The members of ``asyncio`` that make tasks, and the end of the tasks that a run leaves behind.
+"""Tasks of ``asyncio`` made by guest code, and their end with the run.
 
-The real ones take whatever says that it is a future, ask it for its event loop and have
-that loop call what waits for the result, in the context of the host: all of the sandbox's
-own variables are in it. And what they make runs in the loop of the host for as long as it
-likes. So a guest's tasks are known here from when they are made, and end with its run,
-while its limits still hold.
+The real functions accept any object that claims to be a future, and ask it for its event loop. That loop then
+calls the waiting code in the host's context, which holds the sandbox's own variables. And a task runs in the
+host's loop for as long as it likes. So a guest task is recorded here when it is made, and ended with its run,
+while the limits of the run still hold.
 """
 
 from __future__ import annotations
@@ -36,15 +35,15 @@ if TYPE_CHECKING:
 __all__ = ["ASYNCIO", "end_tasks", "is_coroutine", "late_members", "run_apart"]
 
 _made: weakref.WeakKeyDictionary[Membrane, weakref.WeakSet[Any]] = weakref.WeakKeyDictionary()
-"""The tasks that guests made, by whose guest."""
+"""The tasks that guest code made, by the guards of its session."""
 
 
 _within: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
-"""The coroutines of guests, by those of ours that step them."""
+"""The coroutines of guest code, by the coroutines of this module that step them."""
 
 
 def _noted(task: Any) -> Any:
-    """Note that the guest made a task."""
+    """Record a task that guest code made."""
     import asyncio
 
     guards = CURRENT.get()
@@ -58,12 +57,12 @@ def _noted(task: Any) -> Any:
 
 
 def _close(coro: Any, task: object) -> None:
-    """Close what was cancelled before it began: nobody has awaited it."""
+    """Close a coroutine whose task was cancelled before it began, and which was never awaited."""
     coro.close()
 
 
 def _task(awaitable: Any) -> Any:
-    """Give a task or future of asyncio's own for what a guest would have one for."""
+    """Return a real task or future of ``asyncio`` for an awaitable of guest code."""
     import asyncio  # takes longer than the rest of this room; a guest that is here has imported it
 
     native = _native(awaitable, asyncio.Future)
@@ -72,7 +71,7 @@ def _task(awaitable: Any) -> Any:
 
 
 def _native(awaitable: Any, future: type) -> Any:
-    """Give a coroutine of ours in place of an object that could answer for a future."""
+    """Return the awaitable, or a native coroutine around an object that could pose as a future."""
     class_ = type(awaitable)
     if class_ is types.CoroutineType or issubclass(class_, future):
         return awaitable
@@ -86,7 +85,7 @@ async def _awaited(awaitable: Any) -> Any:
 
 
 def is_coroutine(obj: Any) -> bool:
-    """Tell what ``asyncio.iscoroutine`` tells, which keeps the classes that it has seen for good."""
+    """Return what ``asyncio.iscoroutine`` returns, without its cache, which keeps each class for good."""
     return isinstance(obj, _COROUTINES)
 
 
@@ -96,7 +95,7 @@ if sys.version_info < (3, 12):
 
 
 def _coroutine(coro: Any) -> Any:
-    """Give a coroutine of ours that steps the guest's, or an object that is only like one."""
+    """Return a native coroutine that steps the given one; anything else as it is."""
     if not is_coroutine(coro):
         return coro
     native: Any = coro if type(coro) is types.CoroutineType else _awaited(coro)
@@ -113,9 +112,9 @@ async def _of_task(guards: Membrane | None, coro: Any) -> Any:
 
 @types.coroutine
 def _stepped(guards: Membrane | None, coro: Any) -> Generator[Any, Any, Any]:
-    """Step a coroutine. One that goes on when it is cancelled, with its time over, gets `Stop` from then on.
+    """Step a coroutine. Once it goes on after a cancellation with its time over, raise `Stop` in it.
 
-    ``asyncio.Condition.wait`` tries for its lock until it has it, whatever cancels it.
+    ``asyncio.Condition.wait`` retries for its lock in spite of every cancellation.
     """
     import asyncio
 
@@ -165,7 +164,7 @@ def create_task(coro: Any, *, name: Any = None, **options: Any) -> Any:
 
 
 def _checked(options: dict[str, Any]) -> dict[str, Any]:
-    """Refuse a context that is none: the event loop would call its ``run`` in the context of the host."""
+    """Refuse a context of another class: the event loop would call its ``run`` in the host's context."""
     check_keywords(options)
     context = options.get("context")
     if context is not None and type(context) is not contextvars.Context:
@@ -204,9 +203,9 @@ async def wait_for(fut: Any, timeout: Any) -> Any:  # noqa: ASYNC109 - the param
 
 
 def seconds(given: Any) -> Any:
-    """Give a time as a plain number: the event loop of the host goes on to compare it with its own times.
+    """Return a time as a plain number, because the host's event loop compares it with its own times.
 
-    One that a guest's code speaks for would raise there, and one that is no number is in no order.
+    A subclass of a number would run guest code there, and NaN has no order.
     """
     if given is None or type(given) is int:
         return given
@@ -241,7 +240,7 @@ ASYNCIO: dict[str, Any] = {
 
 @functools.cache
 def late_members() -> dict[str, Any]:
-    """Give those that can be made only once ``asyncio`` is imported."""
+    """Return the members that can be made only once ``asyncio`` is imported."""
     import asyncio
 
     def create_task(self: Any, coro: Any, **options: Any) -> Any:
@@ -251,7 +250,7 @@ def late_members() -> dict[str, Any]:
     own = {name: getattr(value, "__wrapped__", value) for name, value in vars(asyncio.TaskGroup).items()}
     real = own["create_task"]
     _reschedule_by_numbers(asyncio.Timeout)
-    # These put the loop of the host, or its task, into self, or have that loop call what self has.
+    # These store the host's loop or task in self, or make that loop call what self holds.
     methods.hold(asyncio.Timeout, "__aenter__", "__aexit__")
     methods.hold(asyncio.TaskGroup, *_OF_GROUPS)
     methods.hold(asyncio.Event, "clear", "set")
@@ -262,8 +261,8 @@ def late_members() -> dict[str, Any]:
     methods.hold(asyncio.Semaphore, "acquire", "release")
     methods.hold(asyncio.BoundedSemaphore, "release")
     namespace = {name: value for name, value in own.items() if name not in {"__dict__", "__weakref__"}}
-    # Without the real one as a base, on which a guest could build. It holds the loop of the host: a guest's
-    # class over this one is as one over a class of the host.
+    # Without the real class as a base, from which guest code could derive. It holds the host's loop: a guest
+    # class derived from this one is treated as derived from a host class.
     task_group = type("TaskGroup", (), {**namespace, "create_task": create_task})
     methods.hold(task_group, *_OF_GROUPS)
     return {"TaskGroup": task_group}
@@ -273,7 +272,7 @@ _OF_GROUPS = ("__aenter__", "__aexit__", "create_task")
 
 
 def _reschedule_by_numbers(timeout: Any) -> None:
-    """Have ``asyncio.Timeout.reschedule`` take plain numbers, once a process: guests hold real ones."""
+    """Make ``asyncio.Timeout.reschedule`` take plain numbers, once a process: guests hold real timeouts."""
     methods.hold(timeout, "reschedule")
     real = timeout.reschedule
 
@@ -285,9 +284,9 @@ def _reschedule_by_numbers(timeout: Any) -> None:
 
 
 _CLEANING = 1.0
-"""Seconds in which what was cancelled at its time limit may tidy up, a function of the host's among it."""
+"""Seconds in which a program cancelled at its time limit may tidy up, host functions included."""
 _REPEAT = 0.05
-"""Seconds until it is ended anew after that."""
+"""Seconds until it is cancelled again after that."""
 
 
 async def run_apart(
@@ -296,14 +295,15 @@ async def run_apart(
     seconds: float | None,
     expire: Callable[[], None],
 ) -> None:
-    """Run a guest's program in a task of its own, which is cancelled when its time is over.
+    """Run a guest program in a task of its own, which is cancelled when its time is over.
 
-    Between its steps the event loop does what it likes, and the hooks are shut.
+    Between its steps the event loop is free, and the hooks are shut.
 
-    A limit or a group that it enters and never leaves cancels the task in which that was done, whenever it
-    likes. It is never the host's.
+    A timeout or task group that guest code enters and never leaves cancels the task in which it was entered,
+    at any later time. That task is never the host's.
 
-    Where the host cancels, the program may tidy up for as long as at its time limit, whatever it catches.
+    If the host cancels, the program may tidy up for as long as at its time limit, even if it catches the
+    error.
     """
     import asyncio
 
@@ -324,8 +324,8 @@ async def run_apart(
         cancelled = await _done(task, striker)
     finally:
         striker.end()
-    # A decimal context, what a function of the host's sets. Not in a coroutine that is dropped: that may be
-    # in a context of the host's, which would be the guest's then.
+    # A decimal context, for example, or variables set by a host function. Not in a coroutine that is dropped:
+    # that may happen in a host context, which would take over the guest's values.
     take_over(context)
     if cancelled is not None:
         raise cancelled
@@ -335,7 +335,7 @@ async def run_apart(
 
 
 async def _done(task: asyncio.Task[None], striker: _Striker) -> asyncio.CancelledError | None:
-    """Wait for a task to its end; give what cancelled the present one meanwhile."""
+    """Wait until a task is done, and return the cancellation of the present task meanwhile, if any."""
     import asyncio
 
     cancelled: asyncio.CancelledError | None = None
@@ -351,7 +351,7 @@ async def _done(task: asyncio.Task[None], striker: _Striker) -> asyncio.Cancelle
 
 
 class _Striker:
-    """Ends a task when its time is over, and again until it is done."""
+    """Cancels a task when its time is over, and again until it is done."""
 
     def __init__(
         self, loop: asyncio.AbstractEventLoop, task: asyncio.Task[None], expire: Callable[[], None]
@@ -362,7 +362,7 @@ class _Striker:
         self._timer: asyncio.TimerHandle | None = None
 
     def strike_in(self, seconds: float, again: float) -> None:
-        """End it after *seconds*, and anew *again* seconds later."""
+        """Cancel the task after *seconds*, and again *again* seconds later."""
         self.end()
         self._timer = self._loop.call_later(seconds, self._strike, again)
 
@@ -372,7 +372,7 @@ class _Striker:
         self.strike_in(again, _REPEAT)
 
     def end(self) -> None:
-        """Strike no more."""
+        """Cancel no more."""
         if self._timer is not None:
             self._timer.cancel()
 
@@ -380,16 +380,16 @@ class _Striker:
 _SOFT_TURNS = 20
 """Turns of the event loop in which a cancelled task may tidy up: a ``finally`` with a few awaits."""
 _HARD_TURNS = 20
-"""Turns in which it is cancelled anew, and stop checks end what catches that."""
+"""Turns in which it is cancelled again, and stop checks end code that catches the cancellation."""
 _LAST_TURNS = 3
-"""Turns for what is called when a task is done, and for what waits for several."""
+"""Turns for the callbacks of a task that is done, and for code that waits for several tasks."""
 
 
 async def end_tasks(guards: Membrane) -> None:
-    """End what a guest left running in the event loop, with the clock of its run still on."""
+    """End the tasks that guest code left in the event loop, while the clock of its run is still on."""
     import asyncio
 
-    await asyncio.sleep(0)  # what was dropped just now is closed by a task that starts in the next turn
+    await asyncio.sleep(0)  # a generator dropped just now is closed by a task that starts in the next turn
     if guards not in _made and not _left(guards):
         return
     was_on = guards.switch.is_on
@@ -418,7 +418,7 @@ async def end_tasks(guards: Membrane) -> None:
 
 
 def _left(guards: Membrane) -> list[Any]:
-    """Give the tasks that a guest made and that are not done, but for the present one."""
+    """Return the unfinished tasks that guest code made, except the present one."""
     import asyncio
 
     known, present = _made.get(guards, ()), asyncio.current_task()
@@ -430,7 +430,7 @@ def _left(guards: Membrane) -> list[Any]:
 
 
 def _runs_code_of(guards: Membrane, coro: Any) -> bool:
-    """Tell whether a coroutine is a guest's. One of a class of the guest's would answer what it likes."""
+    """Return whether a coroutine is guest code. Only native types are asked: a guest class could lie."""
     frame: types.FrameType | None = None
     if type(coro) is types.CoroutineType:
         frame = coro.cr_frame

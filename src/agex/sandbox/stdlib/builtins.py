@@ -1,4 +1,4 @@
-"""Builtins of ours that look like CPython's: no name of this package, no binding in a class body."""
+"""Builtins of the sandbox that look like CPython's: they name no agex module and do not bind in a class."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def _absent(name: str) -> property:
 
 
 class _Builtin(functools.partial[Any]):
-    """A callable that shows itself as a builtin function. A ``partial``, for its speed.
+    """A callable that shows itself as a builtin function. It derives from ``partial`` for speed.
 
-    A session has its own of those that do something: what a guest might do to one by way of the ``partial``
-    stays with that guest.
+    Each session has its own copies of those that have an effect: damage done to one through ``partial`` stays
+    in its session.
     """
 
     __name__: str
@@ -68,17 +68,17 @@ for _part in ("func", "args", "keywords"):
 
 
 def as_builtin(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """Give *function* as the builtin *name*."""
+    """Return *function* as a builtin called *name*."""
     made: _Builtin = functools.partial.__new__(_Builtin, function)
     vars(made).update(__name__=name, __qualname__=name, __module__="builtins", __doc__=function.__doc__)
     return made
 
 
 def refuse_call(name: str, count: int, named: Iterable[str] = ()) -> NoReturn:
-    """Raise what the builtin *name* raises for *count* arguments, which are too few or too many."""
+    """Raise the error of the builtin *name* for *count* arguments, which are too few or too many."""
     if named:
         raise TypeError(f"{name}() takes no keyword arguments")
-    getattr(builtins, name)(*[None] * count)  # it counts before it looks at what it was given
+    getattr(builtins, name)(*[None] * count)  # it counts its arguments before it looks at them
     raise AssertionError(f"{name}() takes {count} arguments")
 
 
@@ -90,9 +90,9 @@ def print_(
     flush: bool = False,
     **others: Any,
 ) -> None:
-    """Do what ``print`` does, to the output of the run."""
+    """Print like ``print``, to the output of the run."""
     if others:
-        builtins.print(**others, file=CAPTURE.get())  # says that it does not know the first of them
+        builtins.print(**others, file=CAPTURE.get())  # raises the real error about the first of them
     if file is None:
         builtins.print(*values, sep=sep, end=end, file=CAPTURE.get())
     else:
@@ -119,18 +119,18 @@ REFUSING: dict[str, Any] = {
         "help": "nobody reads along; print dir(x) and x.__doc__",
     }.items()
 }
-"""Builtins that only refuse, the same for all sessions: whatever became of one, it would refuse."""
+"""Builtins that only refuse. All sessions share them, since damage to one can do no more than refuse."""
 
 
 def source_text(source: Any, function: str) -> str:
-    """Give the text that ``eval`` or ``exec`` is called with."""
+    """Return the text that ``eval`` or ``exec`` was called with, as an exact ``str``."""
     if isinstance(source, str):
         return str.__str__(source)
     raise SandboxTypeError(f"{function}() takes source text, got {type(source).__name__}")
 
 
 def plain_open(files: GuestFiles) -> Callable[..., Any]:
-    """Return ``open`` as a function, which has no ``__self__``."""
+    """Return ``open`` as a plain function, which has no ``__self__``."""
 
     def open(file: Any, mode: str = "r", *args: Any, **kwargs: Any) -> Any:  # noqa: A001 - its name in tracebacks
         return files.open(file, mode, *args, **kwargs)

@@ -1,8 +1,8 @@
-"""``copy``, whose memo tells a guest nothing of what is inside the host's objects.
+"""``copy`` for guest code, with a memo that does not reveal the inside of host objects.
 
-``copy.deepcopy(x, memo)`` notes everything it comes by in *memo*, the namespaces of the
-objects among it, and hands the memo to every ``__deepcopy__``. Here the memo is an object
-that answers the copying itself; to anybody else it shows only what was put there by hand.
+``copy.deepcopy(x, memo)`` records every object that it meets in *memo*, namespaces included, and passes the
+memo to each ``__deepcopy__``. Here the memo is an object that serves the copying itself. Guest code sees in
+it only what guest code put there.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ def copy(x: Any) -> Any:
 
 
 def deepcopy(x: Any, memo: Any = None) -> Any:
-    """Do what ``copy.deepcopy`` does, noting nothing of the host's in *memo*."""
+    """Do what ``copy.deepcopy`` does, recording nothing of host objects in *memo*."""
     if type(x) is Names:
         x = x.copy()
     if type(memo) is not Memo:
         if memo is not None and type(memo) is not dict:
             raise SandboxTypeError(f"a memo of deepcopy() must be a dict, got {type(memo).__name__}")
         memo = Memo({}, memo)
-    passed: Any = memo  # all that a memo is asked for
+    passed: Any = memo  # it has all methods that deepcopy calls
     return real.deepcopy(x, passed)
 
 

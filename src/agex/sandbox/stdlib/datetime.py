@@ -1,4 +1,4 @@
-r"""Dates of a year that no calendar has: made of the bytes that a pickle holds, they are not looked at.
+r"""A check of the year for ``date.ctime``: a date made of the bytes of a pickle may have the year 0.
 
 ``datetime.date(b"\0\0\1\1").ctime()`` ends the process: C code looks for the name of a day before Monday.
 """
@@ -12,8 +12,8 @@ __all__ = ["looked_at"]
 
 
 def looked_at(ctime: Any) -> Any:
-    """Give ``ctime`` of dates for a guest, bound or not; anything else of that name as it is."""
-    import datetime as dt  # here: few programs ask for it, and it is slow to import
+    """Return a checked ``ctime`` of dates, bound or not; any other attribute of that name as it is."""
+    import datetime as dt  # imported here: few programs need it, and it is slow to import
 
     if type(ctime) is types.BuiltinMethodType and issubclass(type(ctime.__self__), dt.date):
         _look(ctime.__self__, dt.date)
@@ -23,7 +23,7 @@ def looked_at(ctime: Any) -> Any:
 
 
 def _look(given: Any, date: type) -> Any:
-    # The year of a class of a guest's may be one of its own.
+    # A guest subclass may define a year of its own.
     if issubclass(type(given), date) and not vars(date)["year"].__get__(given):
         raise ValueError("year 0 is out of range")
     return given

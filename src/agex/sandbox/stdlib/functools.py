@@ -1,53 +1,30 @@
-"""The decorators of the standard library that write to what they are given, or read its annotations.
+"""``functools`` for guest code: decorators read and write as guest code may.
 
-They do what the real ones do, reading and writing as guest code may: onto functions and
-classes of the guest. An annotation that is text is evaluated as guest code.
+They write to guest functions and classes only. An annotation that is text is evaluated as guest code.
 """
 
 from __future__ import annotations
 
-import abc
-import contextlib
 import functools
+import sys
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from agex._interpreter.type_slots import mro_of, namespace_of
 from agex.errors import SandboxError, SandboxTypeError
-from agex.sandbox.classes import lru_caches as memoized
-from agex.sandbox.classes import stand_ins as instead
+from agex.sandbox.classes import lru_caches, stand_ins
 from agex.sandbox.classes.errors import exact_name
 from agex.sandbox.runtime.context import asking
 from agex.sandbox.runtime.scopes import is_bindable
-from agex.sandbox.stdlib.builtins import print_
-from agex.sandbox.stdlib.cached import CachedProperty
+from agex.sandbox.stdlib.decorators import bare, writing
 from agex.sandbox.stdlib.typing import get_type_hints
 
 if typing.TYPE_CHECKING:
     from agex.sandbox.runtime.membrane import Membrane
 
-__all__ = ["ABC", "CONTEXTLIB", "FUNCTOOLS", "typing_marks", "writing"]
-
-
-def writing(decorator: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Give a decorator that writes to its argument for functions and classes of the guest only."""
-
-    def decorate(subject: Any) -> Any:
-        guards = asking()
-        if isinstance(subject, (property, classmethod, staticmethod)):
-            return decorator(subject)
-        if guards is None or not (
-            guards.is_guest_function(subject)
-            or (isinstance(subject, type) and guards.classes.is_guest(subject))
-        ):
-            raise SandboxTypeError(
-                f"{decorate.__name__}() changes what it is given; use it on your own classes and functions"
-            )
-        return decorator(subject)
-
-    decorate.__name__ = decorate.__qualname__ = decorator.__name__
-    return decorate
+__all__ = ["FUNCTOOLS", "CachedProperty"]
 
 
 # -- wraps
@@ -59,15 +36,15 @@ def update_wrapper(
     assigned: Iterable[str] = functools.WRAPPER_ASSIGNMENTS,
     updated: Iterable[str] = functools.WRAPPER_UPDATES,
 ) -> Any:
-    """Do what ``functools.update_wrapper`` does, onto functions and objects of the guest only."""
+    """Do what ``functools.update_wrapper`` does, onto guest functions and objects only."""
     guards = asking()
     if guards is None or not (guards.is_guest_function(wrapper) or guards.is_own(wrapper)):
         raise SandboxTypeError(
             "update_wrapper() and wraps() write to what they are given; use them on a function of your own"
         )
-    names = tuple(map(exact_name, assigned))  # a str of the guest may lie about what it starts with
+    names = tuple(map(exact_name, assigned))  # a guest subclass of str may lie about its prefix
     for name in names:
-        # Python 3.14 names what would evaluate the annotations; here they are there already, and copied.
+        # Python 3.14 names the function that evaluates the annotations; here their values are copied instead.
         is_late = name == "__annotate__"
         read = "__annotations__" if is_late else name
         try:
@@ -85,7 +62,7 @@ def update_wrapper(
 
 
 def _attributes(guards: Membrane, wrapped: Any) -> Mapping[str, Any]:
-    """Give what ``vars(wrapped)`` holds, of an object of the host only what is public."""
+    """Return the content of ``vars(wrapped)``; for a host object, only its public part."""
     if guards.is_own(wrapped) or guards.is_guest_function(wrapped):
         found = guards.vars(wrapped) if hasattr(wrapped, "__dict__") else {}
         return {name: found[name] for name in found if is_bindable(name)}
@@ -98,49 +75,21 @@ def wraps(
     assigned: Iterable[str] = functools.WRAPPER_ASSIGNMENTS,
     updated: Iterable[str] = functools.WRAPPER_UPDATES,
 ) -> Callable[..., Any]:
-    """Do what ``functools.wraps`` does, onto functions and objects of the guest only."""
+    """Do what ``functools.wraps`` does, onto guest functions and objects only."""
     return functools.partial(update_wrapper, wrapped=wrapped, assigned=assigned, updated=updated)
-
-
-def bare(func: Any) -> Any:
-    """Give what a decorator may wrap: it copies the namespace of that, where no rule of a class holds."""
-    guards = asking()
-    if issubclass(type(func), _BARE) or not callable(func) or guards is None or guards.is_own(func):
-        return func
-
-    def call(*args: Any, **kwargs: Any) -> Any:
-        return func(*args, **kwargs)
-
-    for name in ("__module__", "__name__", "__qualname__", "__doc__"):
-        with contextlib.suppress(AttributeError):
-            setattr(call, name, getattr(func, name))
-    return call
-
-
-_BARE = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, functools.partial)
 
 
 def cache(user_function: Any, /) -> Any:
     """Do what ``functools.cache`` does."""
-    return memoized.note(functools.cache(bare(user_function)))
+    return lru_caches.note(functools.cache(bare(user_function)))
 
 
 def lru_cache(maxsize: Any = 128, typed: bool = False) -> Any:
     """Do what ``functools.lru_cache`` does."""
     decorate: Any = functools.lru_cache(bare(maxsize), typed)
     if callable(maxsize):
-        return memoized.note(decorate)
-    return lambda user_function: memoized.note(decorate(bare(user_function)))
-
-
-def contextmanager(func: Any) -> Any:
-    """Do what ``contextlib.contextmanager`` does."""
-    return contextlib.contextmanager(bare(func))
-
-
-def asynccontextmanager(func: Any) -> Any:
-    """Do what ``contextlib.asynccontextmanager`` does."""
-    return contextlib.asynccontextmanager(bare(func))
+        return lru_caches.note(decorate)
+    return lambda user_function: lru_caches.note(decorate(bare(user_function)))
 
 
 # -- single dispatch
@@ -152,12 +101,12 @@ def singledispatch(func: Any) -> Any:
 
 
 def _guarded(dispatcher: Any) -> Any:
-    """Let a dispatcher read the annotations of what it is given as guest code may."""
+    """Make a dispatcher read annotations as guest code may."""
     real = dispatcher.register
 
     def register(cls: Any, func: Any = None) -> Any:
         if func is not None:
-            return real(cls, func)  # raises where cls is no class, and evaluates nothing
+            return real(cls, func)  # raises if cls is no class, and evaluates nothing
         if _is_dispatchable(cls):
             return lambda func: register(cls, func)
         return real(_first_annotation(cls), cls)
@@ -193,12 +142,12 @@ def _init(self: Any, func: Any) -> None:
     kind: Any = type(func)
     method = kind(bare(func.__func__)) if kind in {classmethod, staticmethod} else bare(func)
     state = vars(functools.singledispatchmethod(method))
-    # Not by setattr: the dispatcher as it was is nothing that a subclass may see.
+    # Not by setattr: a subclass must not see the unguarded dispatcher.
     vars(self).update(state, dispatcher=_guarded(state["dispatcher"]), func=method)
 
 
 class _Dispatching:
-    """What a dispatching method is asked for, which gives functions only."""
+    """The interface of a dispatching method, which returns functions only."""
 
     _method_cache = None  # in Python 3.13.0
 
@@ -212,7 +161,7 @@ class _Dispatching:
 
 
 def _bindable(func: Any) -> Any:
-    """Refuse what reads where it is bound: a property of the host's would read, or write to, any object."""
+    """Refuse a descriptor that reads when it is bound: a host property would read or write any object."""
     behind = func
     while issubclass(type(behind), (classmethod, staticmethod)):
         behind = _BEHIND[issubclass(type(behind), classmethod)](behind)
@@ -222,7 +171,7 @@ def _bindable(func: Any) -> Any:
 
 
 def _as_bound(method: types.MethodType) -> Any:
-    """Give a method of the host's as what stays with its object: it does so itself since Python 3.13."""
+    """Return a host method as a function that stays bound to its object, as since Python 3.13."""
     guards = asking()
     if guards is not None and guards.is_guest_function(method.__func__):
         return method
@@ -248,7 +197,7 @@ _READERS = (
 def _get(self: Any, obj: Any, cls: Any = None) -> Any:
     method = _real_get(_Dispatching(self), obj, cls)
     if type(method) is types.FunctionType:
-        for name in vars(method).keys() - _OF_METHOD:  # of what a subclass has for the function
+        for name in vars(method).keys() - _OF_METHOD:  # of attributes that a subclass has for the function
             del vars(method)[name]  # not by delattr: a class method has its __name__ there, too
     return method
 
@@ -257,9 +206,9 @@ _real_get: Any = functools.singledispatchmethod.__get__
 _OF_METHOD = {"__isabstractmethod__", "__wrapped__", "register"}
 
 
-# Made of the functions of the real one, not derived from it: with a base's ``__init__`` a subclass of the
-# guest's would have the real dispatcher, which evaluates annotations unguarded.
-singledispatchmethod = instead.stands_for(
+# Made of the functions of the real class, not derived from it: through a base's ``__init__`` a guest subclass
+# would reach the real dispatcher, which evaluates annotations unguarded.
+singledispatchmethod = stand_ins.stands_for(
     functools.singledispatchmethod,
     type(
         "singledispatchmethod",
@@ -279,17 +228,17 @@ singledispatchmethod = instead.stands_for(
 
 
 def _init_partial(self: Any, func: Any, /, *args: Any, **keywords: Any) -> None:
-    if isinstance(func, partialmethod):  # the real one takes only its own apart
+    if isinstance(func, partialmethod):  # the real one unpacks only its own class
         func = functools.partialmethod(func.func, *func.args, **func.keywords)
     vars(self).update(vars(functools.partialmethod(func, *args, **keywords)))
 
 
 def _get_partial(self: Any, obj: Any, cls: Any = None) -> Any:
-    # Of what was looked at: a class over this one may give another function each time.
+    # Of the checked function: a subclass may return another one each time.
     return functools.partialmethod(_bindable(self.func), *self.args, **self.keywords).__get__(obj, cls)
 
 
-partialmethod: Any = instead.stands_for(
+partialmethod: Any = stand_ins.stands_for(
     functools.partialmethod,
     type(
         "partialmethod",
@@ -305,85 +254,99 @@ partialmethod: Any = instead.stands_for(
         },
     ),
 )
-"""``functools.partialmethod``, of functions."""
+"""``functools.partialmethod``, of functions only."""
 
 
-# -- what stands in which module
+# -- cached_property
 
 
-def typing_marks() -> dict[str, Any]:
-    """Give the decorators of ``typing`` that write to what they decorate."""
-    marks = ("final", "override", "runtime_checkable")
-    found = {name: writing(getattr(typing, name)) for name in marks if hasattr(typing, name)}
-    found |= {"no_type_check": writing(no_type_check), "overload": overload, "get_overloads": get_overloads}
-    found["reveal_type"] = reveal_type
+class CachedProperty:
+    """A method that runs once for an object and keeps its value there.
 
-    def dataclass_transform(**options: Any) -> Any:
-        return writing(typing.dataclass_transform(**options))
+    It reads and writes only objects of its own class. The real ``functools.cached_property`` reads and writes
+    the namespace of any object passed to its ``__get__``, under the name it was last told. Called by hand, it
+    would read a private attribute of a host object, or plant a method there.
 
-    return {**found, "dataclass_transform": dataclass_transform}
+    Args:
+        func: the method.
+    """
+
+    __slots__ = ("__dict__", "_func", "_name")
+
+    def __init__(self, func: Callable[[Any], Any]) -> None:
+        self._func = func
+        self._name: str | None = None
+        self.__doc__ = func.__doc__
+        if sys.version_info >= (3, 13):
+            self.__module__ = func.__module__
+
+    @property
+    def func(self) -> Callable[[Any], Any]:
+        """The method."""
+        return self._func
+
+    @property
+    def attrname(self) -> str | None:
+        """The name it was given in its class."""
+        return self._name
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        """Store the name that the class statement bound it to."""
+        if self._name is None:
+            self._name = name
+        elif name != self._name:
+            raise TypeError(
+                "Cannot assign the same cached_property to two different names "
+                f"({self._name!r} and {name!r})."
+            )
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        """Return the value, from the object if it is kept there."""
+        if instance is None:
+            return self
+        name: Any = _NAME(self)  # read once, past a subclass that could return another name each time
+        if name is None:
+            raise TypeError("Cannot use cached_property instance without calling __set_name__ on it.")
+        if type(name) is not str or not self._belongs_to(instance, name):
+            raise SandboxTypeError(
+                f"cached_property {name!r} belongs to no class of this object; read it as an attribute"
+            )
+        try:
+            cache = instance.__dict__
+        except AttributeError:  # __slots__ without one
+            raise TypeError(
+                f"No '__dict__' attribute on {type(instance).__name__!r} instance to cache {name!r} property."
+            ) from None
+        value = cache.get(name, _UNCACHED)
+        if value is _UNCACHED:
+            value = self._func(instance)
+            try:
+                cache[name] = value
+            except TypeError:  # the namespace of a class
+                raise TypeError(
+                    f"The '__dict__' attribute on {type(instance).__name__!r} instance "
+                    f"does not support item assignment for caching {name!r} property."
+                ) from None
+        return value
+
+    def _belongs_to(self, instance: Any, name: str) -> bool:
+        """Return whether reading *name* of *instance* leads here, or the class is pure guest code."""
+        guards = asking()
+        for base in mro_of(type(instance)):
+            found = namespace_of(base).get(name, _UNCACHED)
+            if found is not _UNCACHED:
+                if found is self:
+                    return guards is None or guards.readable(instance, name) is instance
+                break
+        return guards is not None and guards.classes.is_pure(type(instance))
+
+    __class_getitem__: Any = classmethod(types.GenericAlias)
 
 
-def no_type_check(arg: Any) -> Any:
-    """Do what ``typing.no_type_check`` does, which finds functions of a class by names that may lie."""
-    guards = asking()
-    if isinstance(arg, type):
-        for value in vars(arg).values():
-            function = getattr(value, "__func__", value)
-            if guards is not None and guards.is_guest_function(function):
-                function.__no_type_check__ = True
-    arg.__no_type_check__ = True
-    return arg
+_UNCACHED = object()
+_NAME: Callable[[CachedProperty], str | None] = vars(CachedProperty)["_name"].__get__
+stand_ins.stands_for(functools.cached_property, CachedProperty)
 
-
-def reveal_type(obj: Any, /) -> Any:
-    """Do what ``typing.reveal_type`` does, to the output of the run."""
-    print_(f"Runtime type is {type(obj).__name__!r}")
-    return obj
-
-
-def overload(func: Any) -> Any:
-    """Do what ``typing.overload`` does, noted with the session: typing's own register is the host's."""
-    guards = asking()
-    function = getattr(func, "__func__", func)
-    if guards is not None and guards.is_guest_function(function):
-        known = guards.notes.setdefault("overloads", {})
-        of_name = known.setdefault((str(function.__module__), str(function.__qualname__)), {})
-        of_name[function.__code__.co_firstlineno] = func
-    return typing._overload_dummy  # type: ignore[attr-defined]  # what the real one gives
-
-
-def get_overloads(func: Any) -> list[Any]:
-    """Do what ``typing.get_overloads`` does, for functions of the guest."""
-    guards = asking()
-    function = getattr(func, "__func__", func)
-    known = {} if guards is None else guards.notes.get("overloads", {})
-    return list(known.get((str(function.__module__), str(function.__qualname__)), {}).values())
-
-
-abstractmethod = writing(abc.abstractmethod)
-
-
-class _abstractclassmethod(classmethod):  # type: ignore[type-arg]  # noqa: N801 - it stands for abc's
-    """``abc.abstractclassmethod``, of a function of the guest's."""
-
-    def __init__(self, function: Any, /) -> None:
-        super().__init__(abstractmethod(function))
-
-
-class _abstractstaticmethod(staticmethod):  # type: ignore[type-arg]  # noqa: N801 - it stands for abc's
-    """``abc.abstractstaticmethod``, of a function of the guest's."""
-
-    def __init__(self, function: Any, /) -> None:
-        super().__init__(abstractmethod(function))
-
-
-ABC = {
-    "abstractclassmethod": instead.stands_for(abc.abstractclassmethod, _abstractclassmethod),
-    "abstractmethod": abstractmethod,
-    "abstractstaticmethod": instead.stands_for(abc.abstractstaticmethod, _abstractstaticmethod),
-}
-CONTEXTLIB = {"asynccontextmanager": asynccontextmanager, "contextmanager": contextmanager}
 FUNCTOOLS = {
     "cache": cache,
     "lru_cache": lru_cache,

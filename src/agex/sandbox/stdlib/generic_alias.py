@@ -1,4 +1,4 @@
-"""Generic aliases of the standard library, without the real ``type`` in or behind them."""
+"""Generic aliases of the standard library that do not lead to the real ``type``."""
 
 from __future__ import annotations
 
@@ -7,16 +7,14 @@ import typing
 from typing import Any
 
 from agex.errors import SandboxTypeError
-from agex.sandbox.classes import class_registry as classes
-from agex.sandbox.classes import generic_classes as generic
-from agex.sandbox.classes import stand_ins as instead
-from agex.sandbox.runtime import provenance as origins
+from agex.sandbox.classes import class_registry, generic_classes, stand_ins
+from agex.sandbox.runtime import provenance
 
 __all__ = ["ALIAS_OWN", "TYPING", "GenericAlias", "is_alias", "origin_of"]
 
 
 class _AliasMeta(type):
-    """The metaclass of `GenericAlias`: what it makes are real aliases."""
+    """The metaclass of `GenericAlias`, whose calls make real aliases."""
 
     def __new__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> _AliasMeta:
         if bases:
@@ -27,8 +25,8 @@ class _AliasMeta(type):
         if not issubclass(type(origin), type):
             raise SandboxTypeError(f"an alias must be one of a class, got {type(origin).__name__}")
         if issubclass(origin, type):
-            return generic.Alias(classes.stand_in(origin), args)
-        kind = generic.Alias if origins.is_guest_class(origin) else types.GenericAlias
+            return generic_classes.Alias(class_registry.stand_in(origin), args)
+        kind = generic_classes.Alias if provenance.is_guest_class(origin) else types.GenericAlias
         return kind(origin, args)
 
     def __instancecheck__(cls, instance: object) -> bool:
@@ -39,12 +37,12 @@ class _AliasMeta(type):
 
 
 class GenericAlias(metaclass=_AliasMeta):
-    """``types.GenericAlias``, of classes: an alias hands on what it is asked for to what it is one of."""
+    """``types.GenericAlias`` for classes only, because an alias forwards attribute access to its origin."""
 
 
-instead.stands_for(types.GenericAlias, GenericAlias)
-instead.stands_for(generic.Alias, GenericAlias)
-instead.closed(typing.ForwardRef)  # its private methods evaluate its text, with the interpreter's builtins
+stand_ins.stands_for(types.GenericAlias, GenericAlias)
+stand_ins.stands_for(generic_classes.Alias, GenericAlias)
+stand_ins.closed(typing.ForwardRef)  # its private methods evaluate text with the interpreter's builtins
 
 
 def get_origin(tp: Any) -> Any:
@@ -58,23 +56,23 @@ def get_args(tp: Any) -> tuple[Any, ...]:
 
 
 def _shown(value: Any) -> Any:
-    """Give a metaclass as the guest may hold it, and anything else as it is."""
-    return classes.as_shown(value)
+    """Return the stand-in of a metaclass that guest code may hold; anything else as it is."""
+    return class_registry.as_shown(value)
 
 
 def _type_alias() -> Any:
     alias: Any = vars(typing)["Type"]
-    return type(alias)(classes.GuestType, 1, inst=False, name="Type")
+    return type(alias)(class_registry.GuestType, 1, inst=False, name="Type")
 
 
 TYPING: dict[str, Any] = {"Type": _type_alias(), "get_args": get_args, "get_origin": get_origin}
-"""The members of ``typing`` that would give the real ``type``."""
+"""The guarded members of ``typing``: the real ones would return the real ``type``."""
 
 
 def origin_of(receiver: Any) -> Any:
-    """Give what an alias such as ``list[int]`` stands for, and hands attributes on to; else the receiver."""
+    """Return the origin of an alias such as ``list[int]``, which answers for it; else the receiver."""
     while True:
-        # Of the type itself, which is not asked: a metaclass of the guest would say that it is any other.
+        # By the type itself, without asking it: a guest metaclass could claim to be any other.
         kind = type(receiver)
         if issubclass(kind, types.GenericAlias):
             receiver = _ORIGIN(receiver)
@@ -85,13 +83,13 @@ def origin_of(receiver: Any) -> Any:
 
 
 ALIAS_OWN = frozenset({"__origin__", "__args__", "__metadata__", "__parameters__", "__class__"})
-"""What an alias answers itself."""
+"""The attributes that an alias answers itself."""
 
 
 def is_alias(receiver: Any) -> bool:
-    """Tell whether stores on an object go to another one."""
+    """Return whether stores on an object go to another one, as those on an alias do."""
     return origin_of(receiver) is not receiver
 
 
 _ORIGIN = vars(types.GenericAlias)["__origin__"].__get__
-_TYPING_ALIAS: type = typing._BaseGenericAlias  # type: ignore[attr-defined]  # what all of them derive from
+_TYPING_ALIAS: type = typing._BaseGenericAlias  # type: ignore[attr-defined]  # the base of all aliases of typing

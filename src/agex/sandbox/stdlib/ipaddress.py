@@ -1,8 +1,8 @@
-"""``ipaddress`` for guests: what the process remembers of addresses and masks is under plain values.
+"""``ipaddress`` for guest code: the caches of the process hold plain values only.
 
-The module keeps the masks that it has worked out, and what each address is for, in caches of the process. An
-address holds the number it is given, and equals another by it: one with a number of a guest's class would be
-found for one of the host's.
+The module caches the masks that it has computed, and the properties of addresses, for the whole process. An
+address keeps the number that it is given and compares by it. With a number of a guest class it would be found
+in the cache in place of a host's address.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from agex._interpreter.type_slots import namespace_of
-from agex.sandbox.patches.replace import replace
+from agex.sandbox.patches.replacement import replace
 from agex.sandbox.patches.stdlib_caches import exact
 
 __all__ = ["MEMBERS", "late_members"]
@@ -28,7 +28,7 @@ MEMBERS = (
 
 @functools.cache
 def late_members() -> dict[str, Any]:
-    """Hold the module to plain values, once a process; give what guests get in place of its members."""
+    """Restrict the module to plain values, once a process; return its members for guest code."""
     import ipaddress
 
     module: Any = ipaddress
@@ -47,7 +47,7 @@ def late_members() -> dict[str, Any]:
 def _of_plain(real: Callable[..., None]) -> Callable[..., None]:
     def __init__(self: Any, address: Any) -> None:  # noqa: N807 - it stands for the one of the class
         found = exact(address)
-        # It makes a text of what is no number; one of a guest's class may say that it is one.
+        # It makes a text of any other object; one of a guest class may claim to be a number.
         real(self, found if _is_plain(found) else exact(str(found)))
 
     return __init__
@@ -69,7 +69,7 @@ def _is_plain(value: Any) -> bool:
 
 
 def _remembering(real: property, classes: frozenset[type]) -> property:
-    """Give a property that remembers of the module's own addresses alone."""
+    """Return a property that caches the addresses of the module's own classes only."""
     cached: Any = real.fget
 
     @functools.wraps(cached)
@@ -83,7 +83,7 @@ def _of_addresses(module: Any) -> Callable[..., Any]:
     @functools.wraps(module.collapse_addresses)
     def collapse_addresses(addresses: Iterable[Any]) -> Iterator[Any]:
         given = list(addresses)
-        for each in given:  # it asks whatever it is given for private names
+        for each in given:  # the real function reads private names of every object
             if not issubclass(type(each), module._IPAddressBase):
                 raise TypeError(f"{each!r} is not an address or a network")
         collapsed: Iterator[Any] = module.collapse_addresses(given)

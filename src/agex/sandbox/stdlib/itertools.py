@@ -1,12 +1,13 @@
-"""Iterators over iterators, only so deep: CPython follows them on the C stack, without a check.
+"""Iterators over iterators with a limited depth, because CPython follows them on the C stack unchecked.
 
-``it = filter(None, it)`` half a million times is a row of harmless calls, and ``next(it)``
-then ends the process. What guests get as ``map``, ``zip``, ``itertools.chain`` and so on are
-subclasses whose instances know how many such iterators lie below them. They count when they
-are made, by whatever way: in ``__new__``.
+``it = filter(None, it)`` half a million times is a series of harmless calls, and then ``next(it)`` ends the
+process. The guest's ``map``, ``zip``, ``itertools.chain`` and so on are subclasses whose instances count the
+iterators below them. They count in ``__new__``, so that every way of making one is covered.
 
-Some drop the iterator below at its end, also an end that is come to while it is being asked for an item:
-one of the guest's may ask for the next item of what is asking it. So they hold it for as long as they live.
+Some C iterators drop the iterator below at its end, even while they ask it for an item. A guest iterator may
+re-enter the one that is asking it. So the iterators below are held for as long as the outer one lives, and
+one that is not plain is wrapped in a generator, which raises on re-entry. `alone` does the same for other
+modules.
 """
 
 from __future__ import annotations
@@ -15,21 +16,35 @@ import gc
 import itertools
 import operator
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from agex.sandbox.classes import stand_ins as instead
+from agex.sandbox.classes import stand_ins
 from agex.sandbox.classes.lazy_meta import REAL_OF, LazyMeta
-from agex.sandbox.stdlib.csv import PLAIN, alone
 
-__all__ = ["BUILTINS", "DEEPEST", "ITERTOOLS", "LazyMeta"]
+__all__ = ["BUILTINS", "DEEPEST", "ITERTOOLS", "alone"]
 
 DEEPEST = 1_000
-"""Levels. Each takes some hundred bytes of a C stack of some MiB; CPython's own recursion goes as far."""
+"""The greatest depth. A level takes some hundred bytes of C stack; CPython's own recursion goes as far."""
+
+
+_PLAIN = frozenset({bool, bytes, dict, frozenset, int, list, range, set, str, tuple})
+"""The classes of objects that are iterated over without running any code."""
+
+
+def _each_of(iterator: Any) -> Iterator[Any]:
+    """Yield the items of an iterator."""
+    for each in iterator:  # noqa: UP028 - `yield from` would close it as well
+        yield each
+
+
+def alone(iterable: Any) -> Any:
+    """Return an iterator over *iterable* that raises if it is re-entered; a plain object as it is."""
+    return iterable if type(iterable) in _PLAIN else _each_of(iter(iterable))
 
 
 def _placed(made: Any, below: Any) -> Any:
-    """Note how deep an iterator goes that was made over *below*.
+    """Store the depth of an iterator that was made over *below*.
 
     Raises:
         RecursionError: too deep.
@@ -43,26 +58,26 @@ def _placed(made: Any, below: Any) -> Any:
 
 
 def _depth(iterator: Any) -> int:
-    """Tell how many iterators lie one below the other in *iterator*, itself included."""
+    """Return the number of nested iterators in *iterator*, itself included."""
     if type(type(iterator)) is LazyMeta:
         return getattr(iterator, "_depth", 1)
-    held = gc.get_referents(iterator)  # what tee and groupby give, and what the host made
+    held = gc.get_referents(iterator)  # results of tee and groupby, and iterators of the host
     held += gc.get_referents(*(each for each in held if type(each) in _PARTS))
     return 1 + max((_depth(each) for each in held if type(each) in _LAZY), default=0)
 
 
 def _from_iterable(iterable: Any, /) -> Any:
     """Do what ``itertools.chain.from_iterable`` does."""
-    iterator = iter(iterable)  # now, as there: a generator would ask when the first item is wanted
-    if type(iterable) is list or type(iterable) is tuple:  # a set would ask a metaclass of the guest's
+    iterator = iter(iterable)  # at once, as the real one: a generator would call iter() at its first item
+    if type(iterable) is list or type(iterable) is tuple:  # `in` with a set would hash by a guest metaclass
         return _placed(_from_any(_followed(iterator)), iterable)
     return _placed(_from_any(_followed(iterator)), (iterator,))
 
 
 def _followed(iterator: Any) -> Any:
-    """Give what an iterator gives; an iterator known only now is followed by Python code, which counts.
+    """Yield the items of an iterator. Python code follows nested iterators among them, and counts.
 
-    And which does not end while it is being asked: the chain would drop it then.
+    It does not end while it is being asked for an item; the chain would drop the iterator then.
     """
     for each in iterator:
         yield _counted(each) if type(each) in _LAZY else alone(each)
@@ -76,11 +91,11 @@ def _tee(*args: Any, **kwargs: Any) -> Any:
     """Do what ``itertools.tee`` does."""
     if args and type(args[0]) in _LAZY:
         _placed(None, args[:1])
-    return itertools.tee(*args, **kwargs)  # which says what is wrong with them
+    return itertools.tee(*args, **kwargs)  # raises the real error
 
 
 def _first(iterable: Any = (), *rest: Any) -> tuple[Any, ...]:
-    return (iterable if type(iterable) in PLAIN else iter(iterable), *rest)
+    return (iterable if type(iterable) in _PLAIN else iter(iterable), *rest)
 
 
 def _all(*iterables: Any) -> tuple[Any, ...]:
@@ -88,7 +103,7 @@ def _all(*iterables: Any) -> tuple[Any, ...]:
 
 
 def _each_alone(*iterables: Any) -> tuple[Any, ...]:
-    """Give iterators that are not asked again while they are asked: they raise then, as a generator does."""
+    """Return iterators that raise if they are re-entered, as generators do."""
     return tuple(map(alone, iterables))
 
 
@@ -97,7 +112,7 @@ _ITERATORS: dict[str, Callable[..., tuple[Any, ...]]] = {
     "chain": _all,
     "zip_longest": _each_alone,  # it drops an iterator as often as that ends
 }
-"""What such an iterator, one that drops what is below, is made over in place of what it is given."""
+"""By the name of an iterator that drops those below: makes the arguments that it gets and holds."""
 
 
 def _holding(make: Any, of: Callable[..., tuple[Any, ...]]) -> Any:
@@ -113,7 +128,7 @@ def _holding(make: Any, of: Callable[..., tuple[Any, ...]]) -> Any:
 
 
 def _accumulating(make: Any) -> Any:
-    """Make ``accumulate`` with a function in Python, which holds the total: adding may ask for the next."""
+    """Make ``accumulate`` with a Python function, which holds the total: adding may re-enter the iterator."""
 
     def in_python(func: Any) -> Any:
         call = operator.add if func is None else func
@@ -153,11 +168,11 @@ def _guarded(real: type, **instead_of: Any) -> type:
         "__module__": real.__module__,
         "__new__": __new__,
     }
-    # What `super()` in the class finds is in between: the real `chain.from_iterable` counts nothing.
+    # `super()` finds the class in between: the real `chain.from_iterable` would not count.
     between = type(real.__name__, (real,), {"__slots__": (), "__module__": real.__module__, **instead_of})
     made = LazyMeta(real.__name__, (between,), namespace)
     REAL_OF[made] = real
-    return instead.stands_for(real, made)
+    return stand_ins.stands_for(real, made)
 
 
 _REAL = [

@@ -1,8 +1,8 @@
-"""Functions of the standard library that remember what they are given, or read from it: plain values only.
+"""Small modules of the standard library, whose functions take plain values only.
 
-``urllib.parse`` keeps what it has split, and how it quotes each byte, for the whole process, ``fnmatch`` its
-patterns and ``tomllib`` time zones; ``hmac``, ``shlex`` and ``email.utils`` take an object with methods
-where a text is meant.
+``urllib.parse``, ``fnmatch`` and ``tomllib`` cache their arguments for the whole process. ``hmac``, ``shlex``
+and ``email.utils`` accept an object with methods in place of a text. ``csv.reader`` asks an iterator that may
+re-enter it.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import importlib
+import io
 import os
 import types
 from collections.abc import Callable, Iterable
@@ -18,7 +19,8 @@ from typing import Any
 
 from agex.sandbox.patches.methods import hold
 from agex.sandbox.patches.stdlib_caches import exact
-from agex.sandbox.runtime.context import asking
+from agex.sandbox.runtime.context import CURRENT, asking
+from agex.sandbox.stdlib.itertools import alone
 
 __all__ = ["FNMATCH", "HMAC", "LATE", "MAIL", "PACKING", "SHLEX", "TOML", "URLS", "text_for"]
 
@@ -30,24 +32,24 @@ URLS = (
 """The members of ``urllib.parse``."""
 _SPLITTING = frozenset({"urldefrag", "urljoin", "urlparse", "urlsplit"})
 FNMATCH = ("filter", "fnmatch", "fnmatchcase", "translate")
-"""Those of ``fnmatch``."""
+"""The members of ``fnmatch``."""
 TOML = ("TOMLDecodeError", "loads")
-"""Those of ``tomllib``."""
+"""The members of ``tomllib``."""
 HMAC = ("compare_digest", "digest", "new")
-"""Those of ``hmac``."""
+"""The members of ``hmac``."""
 SHLEX = ("join", "quote", "split")
-"""Those of ``shlex``."""
+"""The members of ``shlex``."""
 MAIL = ("formataddr", "format_datetime", "formatdate", "parseaddr", "parsedate", "parsedate_to_datetime",
         "parsedate_tz")  # fmt: skip
-"""Those of ``email.utils``: none that names the host's machine, or counts as it does."""
+"""The members of ``email.utils``, without those that name the machine or count for the process."""
 PACKING = {
     "bz2": ("compress", "decompress"),
     "gzip": ("BadGzipFile", "compress", "decompress"),
     "lzma": ("LZMAError", "compress", "decompress"),
 }
-"""Those of modules that pack bytes, and work on files besides."""
+"""The members of modules that compress bytes; their other members work on files."""
 
-# Lists and dicts have no hash: nothing remembers them.
+# Lists and dicts have no hash, so no cache holds them.
 _KINDS = frozenset({str, bytes, bytearray, memoryview, int, bool, float, list, dict, types.NoneType})
 
 
@@ -71,7 +73,7 @@ def _of_plain(real: Callable[..., Any]) -> Callable[..., Any]:
 def _urls() -> dict[str, Any]:
     from urllib import parse
 
-    # Those that put parts together, and the classes of parts, remember nothing.
+    # The functions that join parts, and the classes of parts, cache nothing.
     held = {
         name: _of_plain(getattr(parse, name))
         for name in URLS
@@ -129,7 +131,7 @@ def _shlex() -> dict[str, Any]:
 
     @functools.wraps(shlex.split)
     def of_text(s: Any, comments: Any = False, posix: Any = True) -> Any:
-        if not isinstance(s, str):  # it would read a stream, by default the host's
+        if not isinstance(s, str):  # it would read a stream, by default the host's stdin
             raise ValueError("s argument must not be None" if s is None else "s argument must be a str")  # noqa: TRY004 - as the real one does
         return split(s, comments, posix)
 
@@ -193,15 +195,34 @@ def _mail() -> dict[str, Any]:
 
 
 def text_for(function: str, value: Any, *kinds: type) -> Any:
-    """Give a text, or what else *kinds* are, as one that no code of a guest's speaks for.
+    """Return a text, or another of *kinds*, as an exact object of its builtin class.
 
     Raises:
-        TypeError: it is none; a library would read from the object what it is named for.
+        TypeError: the value is of another class; a library would read attributes of it.
     """
     found = exact(value)
     if type(found) not in (kinds or (str,)):
         raise TypeError(f"{function}() takes text, not {type(found).__name__}")
     return found
+
+
+@functools.cache
+def _csv() -> dict[str, Any]:
+    import csv
+
+    real: Any = csv.reader
+
+    @functools.wraps(real)
+    def reader(*args: Any, **kwargs: Any) -> Any:
+        if args and CURRENT.get() is not None and type(args[0]) not in _OF_LINES:
+            return real(alone(args[0]), *args[1:], **kwargs)
+        return real(*args, **kwargs)
+
+    csv.reader = reader  # DictReader calls it by this name
+    return {"reader": reader}
+
+
+_OF_LINES = frozenset({io.StringIO, io.TextIOWrapper, types.GeneratorType})
 
 
 def _packing(module: str) -> Callable[[], dict[str, Any]]:
@@ -229,6 +250,7 @@ def _packing(module: str) -> Callable[[], dict[str, Any]]:
 
 LATE: dict[str, Callable[[], dict[str, Any]]] = {
     **{name: _packing(name) for name in PACKING},
+    "csv": _csv,
     "email.utils": _mail,
     "fnmatch": _fnmatch,
     "hmac": _hmac,
@@ -236,4 +258,4 @@ LATE: dict[str, Callable[[], dict[str, Any]]] = {
     "tomllib": _toml,
     "urllib.parse": _urls,
 }
-"""Makes what stands in, when the module is first asked for."""
+"""Makes the stand-ins of a module when guest code first imports it."""

@@ -1,7 +1,7 @@
-"""``queue`` and ``time.sleep`` for guests: what waits wakes up to see whether its run is to end.
+"""``queue`` and ``time.sleep`` for guest code: waiting is divided into slices with stop checks between them.
 
-A lock that is waited for in C knows of no time limit but on the main thread. What waits here does so in
-slices, with a stop check between them; a host's thread may still put what it waits for.
+A lock that is waited for in C notices a time limit on the main thread only. Host threads may still put items
+into a queue that guest code waits for.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from agex.sandbox.classes import stand_ins as instead
+from agex.sandbox.classes import stand_ins
 from agex.sandbox.runtime.kill_switch import check_stop
 
 __all__ = ["members", "sleep"]
 
 _SLICE = 0.05
-"""Seconds between two stop checks of what waits."""
+"""Seconds between two stop checks while waiting."""
 
 
 class _Lock:
@@ -50,7 +50,7 @@ class _Lock:
 
 
 def _wait(self: Any, timeout: float | None = None) -> bool:
-    """Wait as a condition does, and wake up in between: whoever waits looks whether there is something."""
+    """Wait like a condition, and return early now and then: the callers test their condition again."""
     check_stop()
     woken = threading.Condition.wait(self, _SLICE if timeout is None else min(timeout, _SLICE))
     check_stop()
@@ -67,7 +67,7 @@ class _Semaphore(threading.Semaphore):
 
 
 def _in_slices(wait: Callable[[float], bool], timeout: float | None) -> bool:
-    """Call *wait* with some seconds until it says that it was successful, or *timeout* is over."""
+    """Call *wait* with a number of seconds until it returns True, or *timeout* is over."""
     end = None if timeout is None else time.monotonic() + timeout
     while True:
         check_stop()
@@ -88,11 +88,11 @@ def sleep(seconds: Any, /) -> None:
         length: float = float.__float__(seconds)
     else:
         if type(seconds) in _NO_NUMBERS:
-            _sleep(seconds)  # which says so in the words of this Python
+            _sleep(seconds)  # raises the error of this Python version
         length = operator.index(seconds)
     if not _SLICE < length < threading.TIMEOUT_MAX:
         check_stop()
-        _sleep(length)  # which says what is wrong with it, if anything is
+        _sleep(length)  # raises the real error, if there is one
         return
     end = time.monotonic() + length
     while (left := end - time.monotonic()) > 0:
@@ -103,9 +103,9 @@ def sleep(seconds: Any, /) -> None:
 
 @functools.cache
 def members() -> dict[str, type]:
-    """Give the classes of ``queue`` that wait, once a guest has imported it.
+    """Return the waiting classes of ``queue``, once guest code has imported it.
 
-    They have the methods of the real ones and not these as bases: a guest could build on a base.
+    They have the methods of the real classes, but not these as bases: guest code could derive from a base.
     """
     import queue
 
@@ -121,9 +121,9 @@ def members() -> dict[str, type]:
         self._count = _Semaphore(0)
 
     condition = _copied(threading.Condition, (), wait=_wait)
-    # Locks of the interpreter's are in them, for which C code would wait.
-    instead.closed(condition)
-    instead.closed(_Lock)
+    # They hold locks of the interpreter, for which C code would wait without checks.
+    stand_ins.closed(condition)
+    stand_ins.closed(_Lock)
     start = queue.Queue.__init__
     real_simple: Any = vars(queue)["_PySimpleQueue"]
     start_simple = real_simple.__init__
@@ -137,7 +137,7 @@ def _copied(real: type, bases: tuple[type, ...], **instead_of: Any) -> type:
     """Make a class with the methods of another one."""
     namespace = {name: value for name, value in vars(real).items() if name not in _OF_ITSELF} | instead_of
     made = type(namespace.pop("__name__", real.__name__), bases, namespace)
-    instead.note_ours(made)
+    stand_ins.note_ours(made)
     return made
 
 

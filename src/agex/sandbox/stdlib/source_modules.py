@@ -1,9 +1,9 @@
-"""Modules of the standard library that are guests' code themselves, and run for each session.
+"""Modules of the standard library that are compiled as guest code, and run for each session.
 
-The loggers, handlers and levels of ``logging`` are the process's: the host's own code logs through them.
-Those of a guest are in a module that is compiled as its programs are, and can do what these can and nothing
-else. So are the collections of ``weakref``: whoever drops an item has the real ones called. The text of
-``xml.etree`` is the interpreter's own (see `agex.sandbox.stdlib.xml_etree`).
+The loggers, handlers and levels of ``logging`` belong to the process, and the host logs through them. The
+guest's ``logging`` is compiled like its programs, and can do no more than these. The same holds for the
+collections of ``weakref``: dropping an item would call the real ones. The source of ``xml.etree`` is the
+interpreter's own, see `agex.sandbox.stdlib.xml_etree`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from agex.sandbox.language.compiler import compile_module
 from agex.sandbox.policy.module_grant import ModuleGrant, blank
 from agex.sandbox.runtime.context import asking, frames_of
-from agex.sandbox.stdlib import xml_etree as markup
+from agex.sandbox.stdlib import xml_etree
 from agex.sandbox.stdlib.traceback import handled
 from agex.sandbox.stdlib.weakref import REFERENCES
 
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 __all__ = ["WRITTEN", "WrittenGrant"]
 
-WRITTEN = ("logging", "weakref", *markup.MODULES)
-"""Modules of which guests get others of that name: two are written anew, in files beside this one."""
+WRITTEN = ("logging", "weakref", *xml_etree.MODULES)
+"""Modules with a source of their own here; two of them are files beside this one."""
 
 
 class WrittenGrant(ModuleGrant):
-    """A module whose text is compiled as guests' programs are."""
+    """A module whose source is compiled as guest programs are."""
 
     is_for_each_session = True
 
@@ -39,14 +39,14 @@ class WrittenGrant(ModuleGrant):
         self._shown = f"<{name}>"
 
     def copy(self) -> types.ModuleType:
-        """Give nothing of the real one."""
+        """Return an empty module: nothing of the real one is granted."""
         return blank(self.module_name)
 
     def run(self, guards: Membrane) -> types.ModuleType:
-        """Give the module of one session."""
+        """Run the source for one session, and return its module."""
         made = blank(self.module_name)
         name = self.module_name
-        text = _TEXTS.get(name) or markup.text_of(name)
+        text = _TEXTS.get(name) or xml_etree.text_of(name)
         guards.sources[self._shown] = text.splitlines()
         vars(made).update(
             __builtins__=guards.builtins,
@@ -59,19 +59,19 @@ class WrittenGrant(ModuleGrant):
         return made
 
 
-# Read at once: a worker behind the walls of the kernel reads its installation and nothing else.
+# Read at import: a worker that the kernel confines can open nothing but its installation later.
 _HERE = Path(__file__).parent
-_TEXTS = {name: (_HERE / f"written_{name}.txt").read_text("utf-8") for name in ("logging", "weakref")}
+_TEXTS = {name: (_HERE / f"source_{name}.txt").read_text("utf-8") for name in ("logging", "weakref")}
 
 
 def handled_error() -> Exception | None:
-    """Give the error that a guest's ``except Exception as error`` has caught."""
+    """Return the error that guest code has caught by ``except Exception as error``."""
     error = handled()
     return error if isinstance(error, Exception) else None
 
 
 def calling_place(level: int) -> tuple[str, int, str]:
-    """Say where the guest's code is that called what calls this: file, line and function, some calls up."""
+    """Return file, line and function of the guest code that is *level* callers above the calling module."""
     guards = asking()
     frames = list(itertools.islice(frames_of(guards), _MOST)) if guards else []
     here = frames[0].f_code.co_filename if frames else ""
@@ -86,7 +86,7 @@ _MOST = 1000
 _HELPERS: dict[str, dict[str, Any]] = {
     "logging": {each.__name__: each for each in (calling_place, handled_error)},
     "weakref": REFERENCES,
-    "xml.etree.ElementTree": markup.HELPERS,
+    "xml.etree.ElementTree": xml_etree.HELPERS,
 }
 for _helper in _HELPERS["logging"].values():
-    _helper.__module__ = "logging"  # where kept code finds them again
+    _helper.__module__ = "logging"  # stored code finds them under this name

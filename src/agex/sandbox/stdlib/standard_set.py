@@ -1,48 +1,40 @@
-"""The standard set: what of the standard library guest code may import unasked.
+"""The standard set: the modules that guest code may import without a registration.
 
-One line a module, with the members that are left out or replaced, and why. What is not
-listed is not importable until the host registers it. A module belongs here when nothing
-in it reads or writes files, sockets, processes or the interpreter, and nothing takes an
-attribute's name as a string; members that do are named and dropped or replaced.
+One line a module, with the members that are left out or replaced, and why. A module that is not listed is not
+importable until the host registers it. A module belongs here if nothing in it reads or writes files, sockets,
+processes or the interpreter, and nothing takes the name of an attribute as a string. Single members that do
+are named, and dropped or replaced.
 """
 
 from __future__ import annotations
 
 import ast
 import functools
-import operator
 import sys
 import types
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from agex.errors import SandboxAttributeError
 from agex.sandbox.classes import stand_ins as instead
-from agex.sandbox.classes import unsafe_protocols as rawmemory
-from agex.sandbox.patches import enum as enums
-from agex.sandbox.patches import methods
-from agex.sandbox.patches import stdlib_caches as caches
+from agex.sandbox.classes import unsafe_protocols
+from agex.sandbox.patches import enum, methods, stdlib_caches
 from agex.sandbox.policy.module_grant import ModuleGrant
-from agex.sandbox.rules import names as ledger
-from agex.sandbox.runtime import audit_hook as wall
-from agex.sandbox.runtime.context import asking
-from agex.sandbox.stdlib import array as typed
-from agex.sandbox.stdlib import asyncio_tasks as awaiting
-from agex.sandbox.stdlib import copy as copying
-from agex.sandbox.stdlib import csv as again
-from agex.sandbox.stdlib import dataclasses as dataclass
-from agex.sandbox.stdlib import functools as decorators
-from agex.sandbox.stdlib import generic_alias as aliases
-from agex.sandbox.stdlib import ipaddress as addresses
-from agex.sandbox.stdlib import itertools as lazies
-from agex.sandbox.stdlib import plain_values
-from agex.sandbox.stdlib import queue as queues
-from agex.sandbox.stdlib import typing as type_hints
+from agex.sandbox.runtime import audit_hook
+from agex.sandbox.stdlib import asyncio_tasks, dataclasses, generic_alias, ipaddress, plain_values, queue
+from agex.sandbox.stdlib.abc import ABC
+from agex.sandbox.stdlib.contextlib import CONTEXTLIB
+from agex.sandbox.stdlib.copy import COPY
+from agex.sandbox.stdlib.decorators import writing
+from agex.sandbox.stdlib.functools import FUNCTOOLS
+from agex.sandbox.stdlib.itertools import ITERTOOLS
+from agex.sandbox.stdlib.operator import OPERATOR
+from agex.sandbox.stdlib.random import random_members, statistics_members
 from agex.sandbox.stdlib.source_modules import WRITTEN, WrittenGrant
-from agex.sandbox.stdlib.statistics import statistics_members
 from agex.sandbox.stdlib.string_format import SafeFormatter
-from agex.sandbox.stdlib.sys_streams import REDIRECTS, STREAMS
+from agex.sandbox.stdlib.struct import ARRAY, STRUCT
+from agex.sandbox.stdlib.sys_streams import STREAMS
 from agex.sandbox.stdlib.traceback import TRACEBACK
+from agex.sandbox.stdlib.typing import get_type_hints, typing_marks
 from agex.sandbox.stdlib.warnings import WARNINGS
 
 __all__ = ["grants"]
@@ -63,7 +55,7 @@ _WITHOUT: dict[str, tuple[str, ...]] = {
         "different_locale",
         "sys",
         "locale",
-        "c",  # the one that the module's functions use
+        "c",  # the module's functions use it
         "LocaleTextCalendar",
         "LocaleHTMLCalendar",  # set the locale of the process
     ),
@@ -73,20 +65,20 @@ _WITHOUT: dict[str, tuple[str, ...]] = {
     "enum": ("pickle_by_enum_name", "pickle_by_global_name", "global_enum", "global_enum_repr"),
     "fractions": ("sys",),
     "json": ("load", "dump", "detect_encoding"),
-    "random": ("SystemRandom", "main"),  # the command line of the host
+    "random": ("SystemRandom", "main"),  # the command line of the process
     "re": ("purge", "template"),
     "time": ("clock_settime", "clock_settime_ns", "tzset", "pthread_getcpuclockid"),
     "typing": (
         "ForwardRef",
         "no_type_check_decorator",
         "evaluate_forward_ref",  # evaluate text as code
-        "clear_overloads",  # those of the host
+        "clear_overloads",  # they belong to the host as well
         "io",
-        "re",  # until Python 3.12: namespaces that the host has as well
+        "re",  # until Python 3.12: namespaces shared with the host
     ),
     "uuid": ("getnode", "uuid1", "main"),  # the machine's hardware address
     "zoneinfo": ("reset_tzpath", "TZPATH"),
-    "reprlib": ("aRepr",),  # its limits are the host's
+    "reprlib": ("aRepr",),  # its limits hold for the host as well
 }
 
 _ONLY: dict[str, tuple[str, ...]] = {
@@ -122,7 +114,7 @@ _ONLY: dict[str, tuple[str, ...]] = {
     "types": ("SimpleNamespace", "MappingProxyType", "NoneType", "GenericAlias", "EllipsisType",
               "NotImplementedType", "UnionType", "DynamicClassAttribute", "coroutine", "GeneratorType",
               "CoroutineType", "AsyncGeneratorType",
-              # what type() gives for anybody's
+              # type() leads to these anyway
               "FunctionType", "LambdaType", "MethodType", "BuiltinFunctionType", "BuiltinMethodType",
               "ModuleType", "TracebackType"),
     "queue": ("Empty", "Full", "LifoQueue", "PriorityQueue", "Queue", "ShutDown", "SimpleQueue"),
@@ -132,7 +124,7 @@ _ONLY: dict[str, tuple[str, ...]] = {
                 "TimeoutError", "CancelledError", "InvalidStateError",
                 "FIRST_COMPLETED", "ALL_COMPLETED", "FIRST_EXCEPTION", "iscoroutinefunction"),
     "ast": ("literal_eval",),
-    "ipaddress": addresses.MEMBERS,
+    "ipaddress": ipaddress.MEMBERS,
     "fnmatch": plain_values.FNMATCH,
     "email.utils": plain_values.MAIL,
     "hmac": plain_values.HMAC,
@@ -152,7 +144,7 @@ _ONLY: dict[str, tuple[str, ...]] = {
 
 @functools.cache
 def grants() -> Mapping[str, ModuleGrant]:
-    """Give the grants of the standard set. Nothing is imported before a guest asks for it."""
+    """Return the grants of the standard set. Nothing is imported before guest code asks for it."""
     replaced = _replacements()
     for module, stand_ins in replaced.items():
         _name_after(module, stand_ins)
@@ -185,29 +177,29 @@ def grants() -> Mapping[str, ModuleGrant]:
 
 def _replacements() -> dict[str, dict[str, Any]]:
     return {
-        "abc": decorators.ABC,
-        "array": typed.ARRAY,
+        "abc": ABC,
+        "array": ARRAY,
         "ast": {"literal_eval": literal_eval},
-        "time": {"sleep": queues.sleep},
-        "asyncio": awaiting.ASYNCIO,
-        "contextlib": {**decorators.CONTEXTLIB, **REDIRECTS},
-        "copy": copying.COPY,
-        "dataclasses": dataclass.DATACLASSES,
-        "enum": enums.ENUM,
-        "functools": decorators.FUNCTOOLS,
-        "itertools": lazies.ITERTOOLS,
-        "operator": {"attrgetter": _attrgetter, "methodcaller": _methodcaller, **_operator_dunders()},
-        "struct": caches.STRUCT,
+        "time": {"sleep": queue.sleep},
+        "asyncio": asyncio_tasks.ASYNCIO,
+        "contextlib": CONTEXTLIB,
+        "copy": COPY,
+        "dataclasses": dataclasses.DATACLASSES,
+        "enum": enum.ENUM,
+        "functools": FUNCTOOLS,
+        "itertools": ITERTOOLS,
+        "operator": OPERATOR,
+        "struct": STRUCT,
         "string": {"Formatter": SafeFormatter},
         "types": {
-            "GenericAlias": aliases.GenericAlias,
-            "SimpleNamespace": rawmemory.SimpleNamespace,
-            "coroutine": decorators.writing(types.coroutine),
+            "GenericAlias": generic_alias.GenericAlias,
+            "SimpleNamespace": unsafe_protocols.SimpleNamespace,
+            "coroutine": writing(types.coroutine),
         },
         "typing": {
-            "get_type_hints": type_hints.get_type_hints,
-            **decorators.typing_marks(),
-            **aliases.TYPING,
+            "get_type_hints": get_type_hints,
+            **typing_marks(),
+            **generic_alias.TYPING,
         },
         "sys": STREAMS,
         "traceback": TRACEBACK,
@@ -217,14 +209,14 @@ def _replacements() -> dict[str, dict[str, Any]]:
 
 
 def _available_timezones() -> set[str]:
-    """Look among the host's files for time zones: a workspace has none."""
+    """Return the time zones that the installation has: a workspace has no such files."""
     import zoneinfo
 
-    return wall.call_as_host(zoneinfo.available_timezones)
+    return audit_hook.call_as_host(zoneinfo.available_timezones)
 
 
 def _name_after(module: str, members: Mapping[str, Any]) -> None:
-    """Let what stands in for members of *module* show itself as those."""
+    """Name the stand-ins of members of *module* like the real ones."""
     for name, value in members.items():
         if isinstance(value, (types.FunctionType, type)) and value.__module__.startswith("agex."):
             value.__name__ = value.__qualname__ = name
@@ -233,91 +225,27 @@ def _name_after(module: str, members: Mapping[str, Any]) -> None:
                 instead.note_ours(value)
 
 
-def _operator_dunders() -> dict[str, Any]:
-    """Give the functions of ``operator`` under their other names; the module itself would answer else."""
-    return {name: value for name, value in vars(operator).items() if name in ledger.OPERATORS}
-
-
-def _own_random() -> dict[str, Any]:
-    """Give the functions of ``random`` over a generator of their own: the host draws from the other."""
-    import random
-
-    methods.hold(random.Random, "setstate")
-    generator = random.Random()  # noqa: S311 - what the guest asked for
-    public = [name for name in dir(random.Random) if not name.startswith("_") and hasattr(random, name)]
-    return {name: getattr(generator, name) for name in public}
-
-
 def _own_implementation() -> dict[str, Any]:
-    """Give ``sys.implementation`` as a copy: it can be written to."""
-    return {"implementation": rawmemory.SimpleNamespace(**vars(sys.implementation))}
+    """Return a copy of ``sys.implementation``, because it is writable."""
+    return {"implementation": unsafe_protocols.SimpleNamespace(**vars(sys.implementation))}
 
 
 _PER_SESSION: dict[str, Callable[[], Mapping[str, Any]]] = {
-    "asyncio": awaiting.late_members,
-    "ipaddress": addresses.late_members,
-    "queue": queues.members,
-    "random": _own_random,
+    "asyncio": asyncio_tasks.late_members,
+    "ipaddress": ipaddress.late_members,
+    "queue": queue.members,
+    "random": random_members,
     "statistics": statistics_members,
     "sys": _own_implementation,
-    "zoneinfo": caches.zone_members,
-    **again.LATE,
+    "zoneinfo": stdlib_caches.zone_members,
     **methods.LATE,
     **plain_values.LATE,
 }
-"""Members that are made for each session, or when their module is first asked for."""
+"""Makes members for each session, or when their module is first imported."""
 
 
 def literal_eval(node_or_string: Any) -> Any:
-    """Do what ``ast.literal_eval`` does with text: nodes are not to be had."""
+    """Do what ``ast.literal_eval`` does with text; guest code has no nodes."""
     if not isinstance(node_or_string, str):
         raise ValueError(f"malformed node or string: {node_or_string!r}")  # noqa: TRY004 - as the real one does
     return ast.literal_eval(str.__str__(node_or_string))
-
-
-def _guarded_getattr() -> Callable[[Any, str], Any]:
-    guards = asking()
-    if guards is None:
-        raise SandboxAttributeError("attributes by name can be read while the sandbox runs, not after")
-    return guards.getattr
-
-
-class _attrgetter:  # noqa: N801 - it stands for operator.attrgetter
-    """Do what ``operator.attrgetter`` does, through the guarded ``getattr``."""
-
-    def __init__(self, attribute: str, /, *more: str) -> None:
-        for name in (attribute, *more):
-            if not isinstance(name, str):
-                raise TypeError("attribute name must be a string")
-        self._names = tuple(str.__str__(name) for name in (attribute, *more))
-        self._paths = tuple(tuple(name.split(".")) for name in self._names)
-
-    def __call__(self, subject: Any, /) -> Any:
-        read = _guarded_getattr()
-        values = tuple(functools.reduce(read, path, subject) for path in self._paths)
-        return values[0] if len(values) == 1 else values
-
-    def __repr__(self) -> str:
-        return f"operator.attrgetter({', '.join(map(repr, self._names))})"
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), self._names
-
-
-class _methodcaller:  # noqa: N801 - it stands for operator.methodcaller
-    """Do what ``operator.methodcaller`` does, through the guarded ``getattr``."""
-
-    def __init__(self, name: str, /, *args: Any, **kwargs: Any) -> None:
-        if not isinstance(name, str):
-            raise TypeError("method name must be a string")
-        self._name, self._args, self._kwargs = str.__str__(name), args, kwargs
-
-    def __call__(self, subject: Any, /) -> Any:
-        return _guarded_getattr()(subject, self._name)(*self._args, **self._kwargs)
-
-    def __repr__(self) -> str:
-        given = [*map(repr, (self._name, *self._args)), *(f"{k}={v!r}" for k, v in self._kwargs.items())]
-        return f"operator.methodcaller({', '.join(given)})"
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return functools.partial(type(self), self._name, **self._kwargs), self._args

@@ -1,8 +1,8 @@
-"""String formatting that cannot walk attributes it may not.
+"""String formatting that reads attributes through the guarded ``getattr``.
 
-``"{0.__class__}".format(x)`` reads attributes by names inside a string, where no compiler
-sees them. A format string without such fields goes to the real method; one with them is
-formatted here, each step through the guarded ``getattr``. PEP 3101 is the source.
+``"{0.__class__}".format(x)`` reads attributes by names inside a string, where no transformer sees them. A
+format string without such fields goes to the real method. Any other is formatted here, as PEP 3101 defines
+it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from agex.errors import SandboxAttributeError
-from agex.sandbox.classes import stand_ins as instead
+from agex.sandbox.classes import stand_ins
 from agex.sandbox.language.format_fields import is_plain_format
 from agex.sandbox.runtime.context import asking
 
@@ -67,8 +67,8 @@ def read_public(subject: Any, name: str) -> Any:
     return getattr(subject, name)
 
 
-# Made of the functions of the real one, not derived from it: its bases would lead there.
-SafeFormatter = instead.stands_for(
+# Made of the functions of the real class, not derived from it: its bases would lead to the real class.
+SafeFormatter = stand_ins.stands_for(
     string.Formatter,
     type(
         "Formatter",
@@ -85,7 +85,7 @@ SafeFormatter = instead.stands_for(
 
 
 def _split_field(field_name: str) -> tuple[int | str, Any]:
-    import _string  # type: ignore[import-not-found]  # the parser behind str.format itself
+    import _string  # type: ignore[import-not-found]  # the parser of str.format itself
 
     first, rest = _string.formatter_field_name_split(field_name)
     return first, rest
@@ -108,7 +108,7 @@ def safe_format_map(getattr_: GetAttr, text: str, mapping: Mapping[str, Any], /)
 
 
 class _Method:
-    """``str.format`` with its own rules: numbering and messages differ from ``string.Formatter``."""
+    """``str.format``, whose numbering of fields and messages differ from those of ``string.Formatter``."""
 
     def __init__(self, getattr_: GetAttr, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         self._getattr = getattr_
@@ -164,5 +164,5 @@ def _converted(value: Any, conversion: str | None) -> Any:
 
 
 def _exact(text: str) -> str:
-    """Give the characters of a str, without asking a subclass for them."""
+    """Return the characters of a str without calling a subclass."""
     return text if type(text) is str else str.__str__(text)

@@ -1,7 +1,7 @@
-"""``sys.stdout`` and ``sys.stderr`` for guests, and what redirects them.
+"""``sys.stdout`` and ``sys.stderr`` for guest code.
 
-Both are the output of the run, as an agent has one stream to read. The process's own stay as they are, so
-redirecting is a matter of the run: it ends with it, whatever became of the ``with``.
+Both write to the output of the run, because an agent reads one stream. The streams of the process stay as
+they are: a redirection belongs to the run.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import Any, NoReturn
 from agex.errors import SandboxTypeError
 from agex.sandbox.runtime.output import CAPTURE
 
-__all__ = ["REDIRECTS", "STREAMS", "write_error"]
+__all__ = ["STREAMS", "Redirected", "write_error"]
 
 
-class _Redirected:
-    """An output of which one stream goes somewhere else."""
+class Redirected:
+    """An output with one stream redirected."""
 
     __slots__ = ("below", "stream", "target")
 
@@ -27,12 +27,12 @@ class _Redirected:
         self.below = below
 
     def write(self, text: str) -> int:
-        """Take what is printed, as an output does."""
+        """Write text, as an output does."""
         return _write("stdout", self, text)
 
 
 def _write(stream: str, output: Any, text: str) -> int:
-    while type(output) is _Redirected:
+    while type(output) is Redirected:
         if output.stream == stream:
             return io.StringIO.write(output.target, text)
         output = output.below
@@ -40,12 +40,12 @@ def _write(stream: str, output: Any, text: str) -> int:
 
 
 def write_error(text: str) -> None:
-    """Write to what ``sys.stderr`` is for the guest."""
+    """Write to the guest's ``sys.stderr``."""
     _write("stderr", CAPTURE.get(), text)
 
 
 class TextIOWrapper:
-    """A standard stream of a guest's: it can be written to."""
+    """A standard stream of guest code, which can only be written to."""
 
     __slots__ = ("_stream",)
     __module__ = "_io"  # as guests see it
@@ -71,7 +71,7 @@ class TextIOWrapper:
             self.write(line)
 
     def flush(self) -> None:
-        """Do nothing: what is written is there at once."""
+        """Do nothing: text is written at once."""
 
     def isatty(self) -> bool:
         return False
@@ -92,37 +92,4 @@ class TextIOWrapper:
         return f"<_io.TextIOWrapper name='<{self._stream}>' mode='w' encoding='utf-8'>"
 
 
-class redirect_stdout:  # noqa: N801 - its name in contextlib
-    """``contextlib.redirect_stdout`` for a run."""
-
-    def __init__(self, new_target: Any) -> None:
-        self._new_target = new_target
-
-    def __enter__(self) -> Any:
-        target = self._new_target
-        if type(target) is not io.StringIO:  # host code prints there, too, and calls its write()
-            raise SandboxTypeError(
-                "output is redirected to an io.StringIO(); print(..., file=...) takes others"
-            )
-        CAPTURE.set(_Redirected(_stream_of(self), target, CAPTURE.get()))
-        return target
-
-    def __exit__(self, *error: object) -> None:
-        output: Any = CAPTURE.get()
-        while type(output) is _Redirected:  # none is left where the run that entered is over
-            if output.target is self._new_target and output.stream == _stream_of(self):
-                CAPTURE.set(output.below)
-                return
-            output = output.below
-
-
-class redirect_stderr(redirect_stdout):  # noqa: N801 - its name in contextlib
-    """``contextlib.redirect_stderr`` for a run."""
-
-
-def _stream_of(redirecting: redirect_stdout) -> str:
-    return "stderr" if issubclass(type(redirecting), redirect_stderr) else "stdout"
-
-
 STREAMS = {"stdout": TextIOWrapper("stdout"), "stderr": TextIOWrapper("stderr")}
-REDIRECTS = {"redirect_stdout": redirect_stdout, "redirect_stderr": redirect_stderr}

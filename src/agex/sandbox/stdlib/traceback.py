@@ -1,6 +1,6 @@
-"""The traceback that the author of guest code needs: its own frames, with their lines.
+"""Tracebacks for the author of guest code: its own frames, with their lines.
 
-Guest code itself gets it from ``traceback``, as text: there is no way from it to a frame.
+Guest code gets them as text from its ``traceback``, which leads to no frame.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from agex.sandbox.stdlib.sys_streams import write_error
 
 __all__ = ["TRACEBACK", "format_error", "handled"]
 
-_FRAMES = 20  # of each end: what a recursion error repeats a thousand times says nothing new
+_FRAMES = 20  # at each end: the thousand equal frames of a RecursionError tell nothing new
 _CAUSES = 3
 _MEMBERS = 15  # of a group of exceptions: `max_group_width` of CPython's traceback
 _DEPTH = 4  # of groups in groups
@@ -29,16 +29,16 @@ _EXCEPTIONS: Callable[[BaseException], tuple[BaseException, ...]] = vars(BaseExc
 def format_error(
     error: BaseException, builtins: Mapping[str, Any], sources: Mapping[str, list[str]], depth: int = 0
 ) -> str:
-    """Format *error* with the frames that run with *builtins*, and the errors it came from.
+    """Format *error* and its causes, with the frames that run with *builtins*.
 
-    Those of a group stand below it; *depth* says how many groups it is in.
+    The members of a group stand below it; *depth* is the number of groups around it.
     """
     parts: list[str] = []
     seen: set[int] = set()
     current: BaseException | None = error
     while current is not None and id(current) not in seen and len(parts) < 2 * _CAUSES:
         seen.add(id(current))
-        cause = None if isinstance(current, EvalError) else current.__cause__  # its text says it all
+        cause = None if isinstance(current, EvalError) else current.__cause__  # its text contains the cause
         context = None if current.__suppress_context__ else current.__context__
         members = _members(current, builtins, sources, depth)
         parts.append("\n".join([_format_one(current, builtins, sources), *members]))
@@ -61,7 +61,7 @@ def _format_one(error: BaseException, builtins: Mapping[str, Any], sources: Mapp
 def _members(
     error: BaseException, builtins: Mapping[str, Any], sources: Mapping[str, list[str]], depth: int
 ) -> Iterator[str]:
-    """Give the lines of what a group of exceptions holds."""
+    """Yield the lines of the members of an exception group."""
     if not issubclass(type(error), BaseExceptionGroup):
         return
     found = _EXCEPTIONS(error) if depth < _DEPTH else ()
@@ -76,12 +76,12 @@ def _members(
 
 
 def _last_lines(error: BaseException) -> Iterator[str]:
-    """Give what the error says; one of ours by its short name, which is how guest code would catch it."""
+    """Yield the message of an error; agex's own errors by their short names, as guest code catches them."""
     import traceback
 
     module = type(error).__module__
     prefix = f"{module}." if module.partition(".")[0] == "agex" else ""
-    # Its causes are looked at too, but no source of the host is read for them.
+    # It follows the causes too, but reads no host source for them.
     text = traceback.TracebackException(type(error), error, None, lookup_lines=False, compact=True)
     for part in text.format_exception_only():
         yield part.rstrip("\n").removeprefix(prefix)
@@ -106,19 +106,19 @@ def _frame(frame: types.FrameType, line: int, sources: Mapping[str, list[str]]) 
 
 
 def format_exc(limit: None = None, chain: bool = True) -> str:
-    """Give the text of the error that is being handled, as ``traceback.format_exc`` does."""
+    """Return the text of the handled error, as ``traceback.format_exc`` does."""
     return "".join(_lines(handled(), limit, chain))
 
 
 def print_exc(limit: None = None, file: Any = None, chain: bool = True) -> None:
-    """Print the error that is being handled to the output, or to *file*."""
+    """Print the handled error to the output, or to *file*."""
     _print(_lines(handled(), limit, chain), file)
 
 
 def format_exception(
     exc: BaseException, /, value: Any = None, tb: Any = None, limit: None = None, chain: bool = True
 ) -> list[str]:
-    """Give the text of an error in lines, as ``traceback.format_exception`` does."""
+    """Return the lines of an error, as ``traceback.format_exception`` does."""
     return _lines(value if isinstance(value, BaseException) else exc, limit, chain)
 
 
@@ -136,12 +136,12 @@ def print_exception(  # noqa: PLR0917 - as in the standard library
 
 
 def format_exception_only(exc: BaseException, /, value: Any = None) -> list[str]:
-    """Give what an error says, without where it was raised."""
+    """Return the message of an error, without where it was raised."""
     return [f"{line}\n" for line in _last_lines(value if isinstance(value, BaseException) else exc)]
 
 
 def handled() -> BaseException | None:
-    """Give the error that guest code handles; one that the host handles meanwhile is the host's."""
+    """Return the error that guest code handles, but none that host code handles meanwhile."""
     error, guards = sys.exc_info()[1], asking()
     tb = None if error is None else error.__traceback__
     return error if guards and tb and tb.tb_frame.f_builtins is guards.builtins else None

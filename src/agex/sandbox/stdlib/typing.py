@@ -1,9 +1,9 @@
-"""``typing.get_type_hints``, which evaluates the text of annotations as guest code.
+"""``typing`` for guest code: ``get_type_hints``, and the decorators that write to their argument.
 
-The real one evaluates text with the interpreter's builtins, among the names of the host module that is called
-as the guest's module is. Here the text of the guest's own classes, functions and modules is compiled and
-guarded like text that guest code gives to ``eval``, among the names of the module that defined them. The text
-of host classes and functions is not evaluated.
+The real ``get_type_hints`` evaluates text with the interpreter's builtins, among the names of a host module
+named like the guest's module. Here the text of guest classes, functions and modules is compiled and guarded
+like text passed to ``eval``, among the names of the module that defined them. The text of host classes and
+functions is not evaluated.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agex._interpreter.type_slots import module_of, mro_of, namespace_of
 from agex.errors import SandboxError, SandboxTypeError
-from agex.sandbox.classes import class_registry as classes
+from agex.sandbox.classes import class_registry
 from agex.sandbox.classes.errors import described
-from agex.sandbox.language import compiler as compiled
-from agex.sandbox.language import exec_namespaces as spaces
-from agex.sandbox.runtime import provenance as origins
+from agex.sandbox.language import compiler, exec_namespaces
+from agex.sandbox.runtime import provenance
 from agex.sandbox.runtime.context import asking
 from agex.sandbox.runtime.scopes import Names, own_names
-from agex.sandbox.stdlib.builtins import source_text
+from agex.sandbox.stdlib.builtins import print_, source_text
+from agex.sandbox.stdlib.decorators import writing
 
 if TYPE_CHECKING:
     from agex.sandbox.runtime.membrane import Membrane
 
-__all__ = ["get_type_hints"]
+__all__ = ["get_type_hints", "typing_marks"]
 
 _Namespace = Mapping[str, Any]
 
 _MOST_WRAPPED = 1000
-"""Steps along ``__wrapped__``, which guest code can lead in a circle: as deep as calls go."""
+"""Steps along ``__wrapped__``, which guest code can make circular: as many as calls can be deep."""
 
 
 def get_type_hints(obj: Any, globalns: Any = None, localns: Any = None, include_extras: bool = False) -> Any:
@@ -46,11 +46,11 @@ def get_type_hints(obj: Any, globalns: Any = None, localns: Any = None, include_
     of_kind = _hints_of_class if issubclass(type(obj), type) else _hints_of_object
     hints = of_kind(obj, _given(globalns), _given(localns))
     found = hints if include_extras else {name: _stripped(hint) for name, hint in hints.items()}
-    return {name: classes.as_shown(hint) for name, hint in found.items()}
+    return {name: class_registry.as_shown(hint) for name, hint in found.items()}
 
 
 def _given(namespace: Any) -> dict[str, Any] | None:
-    """Return a copy of a namespace that guest code gives, without names that would be helpers."""
+    """Return a copy of a namespace passed by guest code, without the names of helpers."""
     if namespace is not None and type(namespace) not in {dict, Names, types.MappingProxyType}:
         raise SandboxTypeError(f"a namespace must be a dict, got {type(namespace).__name__}")
     return None if namespace is None else own_names(namespace)
@@ -97,11 +97,11 @@ def _says_text(hint: Any) -> bool:
         return False
     args = typing.get_args(hint)
     if typing.get_origin(hint) is typing.Annotated:
-        args = args[:1]  # the rest is anything
+        args = args[:1]  # the rest may be any objects
     return isinstance(hint, (str, typing.ForwardRef)) or any(map(_says_text, args))
 
 
-# -- the names that a text may say
+# -- the names that a text may use
 
 
 class _Scope(NamedTuple):
@@ -116,13 +116,13 @@ class _Scope(NamedTuple):
     type_params: tuple[Any, ...]
 
     def evaluate(self, text: str, *, is_class: bool, module: Any) -> Any:
-        """Evaluate text as guest code; *module* is the name of a module that the text itself says."""
+        """Evaluate text as guest code; *module* is the name of a module given with the text."""
         pair = self._with_type_params(self._outer_of(module), is_class=is_class)
         globals_, locals_ = self._eval_arguments(*pair)
-        is_apart = spaces.renew(globals_)
+        is_apart = exec_namespaces.renew(globals_)
         source = f"({text},)[0]" if text.startswith("*") else text  # *args: *Ts (PEP 646)
         try:
-            code = compiled.compile_expression(source, self.guards.policy.text, apart=is_apart)
+            code = compiler.compile_expression(source, self.guards.policy.text, apart=is_apart)
         except SandboxError:
             raise
         except SyntaxError:
@@ -147,7 +147,7 @@ class _Scope(NamedTuple):
     def _eval_arguments(
         self, outer: _Namespace, inner: _Namespace
     ) -> tuple[dict[str, Any], dict[str, Any] | None]:
-        """Return the globals, which are those of a module where one is there, and the locals."""
+        """Return the globals, if possible those of a module, and the locals."""
         if self._is_of_module(outer):
             return typing.cast(dict[str, Any], outer), None if inner is outer else own_names(inner)
         if self._is_of_module(inner):
@@ -202,7 +202,7 @@ _GLOBALS_OF: Callable[[Any], dict[str, Any]] = vars(types.FunctionType)["__globa
 
 
 def _home_of_class(guards: Membrane, class_: type) -> _Namespace | None:
-    """Return the names of the module that defined a guest's class; None for a class of the host."""
+    """Return the names of the module that defined a guest class; None for a host class."""
     if not guards.classes.is_guest(class_):
         return None
     statement = guards.classes.statement_of(class_)
@@ -212,9 +212,9 @@ def _home_of_class(guards: Membrane, class_: type) -> _Namespace | None:
 
 
 def _home_of_function(guards: Membrane, function: Any) -> _Namespace | None:
-    """Return the names of the module that defined a guest's function; None for a function of the host.
+    """Return the names of the module that defined a guest function; None for a host function.
 
-    The text of some modules that the host grants is run as guest code. Their names are not the guest's.
+    The source of some granted modules runs as guest code. Their names do not belong to the guest.
     """
     if not guards.is_guest_function(function):
         return None
@@ -224,7 +224,7 @@ def _home_of_function(guards: Membrane, function: Any) -> _Namespace | None:
 
 
 def _with_names_of_program(guards: Membrane, names: dict[str, Any]) -> _Namespace:
-    """Return the names of kept code, and those of the program: a name that only text says is not kept."""
+    """Return the names of stored code and of the program: a name that only text uses is not stored."""
     program = _namespace_of_module(guards, guards.classes.module_name)
     is_of_program = names.get("__name__") == guards.classes.module_name and "pull!" not in names
     if program is None or names is program or not is_of_program:
@@ -233,11 +233,11 @@ def _with_names_of_program(guards: Membrane, names: dict[str, Any]) -> _Namespac
 
 
 def _namespace_of_module(guards: Membrane, name: Any) -> _Namespace | None:
-    """Return the names of the program, or of a module of the workspace that is loaded; never the host's."""
+    """Return the names of the program or of a loaded workspace module; never those of a host module."""
     if type(name) is not str:
         return None
     if name == guards.classes.module_name:
-        session = origins.session_in(guards.builtins)
+        session = provenance.session_in(guards.builtins)
         return None if session is None else session.globals
     own = guards.imports
     module = None if own is None else own.known(name) or own.known(name.removeprefix("workspace."))
@@ -247,7 +247,7 @@ def _namespace_of_module(guards: Membrane, name: Any) -> _Namespace | None:
 def _names_in_class(guards: Membrane, class_: type) -> _Namespace:
     if guards.classes.is_pure(class_):
         return dict(guards.vars(class_))
-    # Beside those of the guest's stand others, which the metaclass of a host class has put there.
+    # Beside the guest's names stand others, which the metaclass of a host class has put there.
     return {name: each for name, each in namespace_of(class_).items() if _is_guest_class(guards, each)}
 
 
@@ -256,7 +256,7 @@ def _is_guest_class(guards: Membrane, value: Any) -> bool:
 
 
 def _home_of_object(guards: Membrane, obj: Any) -> _Namespace | None:
-    """Return the names of the module that defined a function, or of a module; None for the host's."""
+    """Return the names of the module that defined a function, or of a module; None for host objects."""
     if type(obj) is types.ModuleType:
         return vars(obj) if guards.imports is not None and guards.imports.owns(obj) else None
     innermost = obj
@@ -273,7 +273,7 @@ def _home_of_object(guards: Membrane, obj: Any) -> _Namespace | None:
 
 
 def _class_initialized_by(guards: Membrane, function: Any) -> type | None:
-    """Return the guest's class whose ``__init__`` is a function that no guest wrote, but ``@dataclass``."""
+    """Return the guest class whose ``__init__`` is the given function, which ``@dataclass`` generated."""
     of_doors = list(guards.closures.values())
     real = next((real for real, door in of_doors if door is function), function)
     if type(real) is not types.FunctionType:
@@ -294,7 +294,7 @@ def _evaluated(hint: Any, scope: _Scope | None, *, is_argument: bool, is_class: 
 
 
 def _resolved(hint: Any, scope: _Scope | None, within: frozenset[str]) -> Any:
-    """Return an annotation with its forward references evaluated; those of texts *within* are left."""
+    """Return an annotation with its forward references evaluated, except the texts in *within*."""
     kind = type(hint)
     if scope is not None and kind is typing.ForwardRef:
         if source_text(hint.__forward_arg__, "get_type_hints") in within:
@@ -310,7 +310,7 @@ def _resolved(hint: Any, scope: _Scope | None, within: frozenset[str]) -> Any:
     if not issubclass(kind, _ALIASES):
         return hint
     args: tuple[Any, ...] = hint.__args__
-    if scope is not None and issubclass(kind, types.GenericAlias):  # those of typing hold references
+    if scope is not None and issubclass(kind, types.GenericAlias):  # typing's hold ForwardRef
         args = tuple(_of_text(arg, scope, within) if issubclass(type(arg), str) else arg for arg in args)
     return _with_args(hint, tuple(_resolved(arg, scope, within) for arg in args))
 
@@ -327,7 +327,7 @@ def _of_text(
     text = source_text(text, "get_type_hints")
     if text in within:
         return typing.ForwardRef(text)
-    value = typing._type_check(  # type: ignore[attr-defined]  # what the real one uses
+    value = typing._type_check(  # type: ignore[attr-defined]  # the real get_type_hints calls it
         scope.evaluate(text, is_class=is_class, module=module),
         "Forward references must evaluate to types.",
         is_argument=is_argument,
@@ -344,21 +344,21 @@ _ALIASES: Any = (
 
 
 def _with_args(hint: Any, args: tuple[Any, ...]) -> Any:
-    """Return an alias like *hint* of other arguments; ``*tuple[int]`` becomes ``Unpack[tuple[int]]``."""
+    """Return an alias like *hint* with other arguments; ``*tuple[int]`` becomes ``Unpack[tuple[int]]``."""
     is_plain = issubclass(type(hint), types.GenericAlias)
     is_unpacked = is_plain and hint.__unpacked__
     if not is_unpacked and all(map(operator.is_, args, hint.__args__)):
         return hint
     if is_plain:
         is_callable = typing._should_unflatten_callable_args(hint, args)  # type: ignore[attr-defined]
-        # Not made by the real class: an alias of a guest's class is called with care.
+        # Not made by the real class: the call of a guest class's alias is guarded.
         made = hint.__origin__[(args[:-1], args[-1]) if is_callable else args]
         return typing.Unpack[made] if is_unpacked else made
     return functools.reduce(operator.or_, args) if type(hint) is types.UnionType else hint.copy_with(args)
 
 
 def _stripped(hint: Any) -> Any:
-    """Return an annotation without ``Annotated`` and what says whether a key is required."""
+    """Return an annotation without ``Annotated`` and the qualifiers of keys."""
     if not issubclass(type(hint), _ALIASES):
         return hint
     if typing.get_origin(hint) is typing.Annotated:
@@ -371,3 +371,56 @@ def _stripped(hint: Any) -> Any:
 _QUALIFIERS = [
     getattr(typing, name) for name in ("Required", "NotRequired", "ReadOnly") if hasattr(typing, name)
 ]
+
+
+# -- decorators
+
+
+def typing_marks() -> dict[str, Any]:
+    """Return the decorators of ``typing`` that write to their argument."""
+    marks = ("final", "override", "runtime_checkable")
+    found = {name: writing(getattr(typing, name)) for name in marks if hasattr(typing, name)}
+    found |= {"no_type_check": writing(no_type_check), "overload": overload, "get_overloads": get_overloads}
+    found["reveal_type"] = reveal_type
+
+    def dataclass_transform(**options: Any) -> Any:
+        return writing(typing.dataclass_transform(**options))
+
+    return {**found, "dataclass_transform": dataclass_transform}
+
+
+def no_type_check(arg: Any) -> Any:
+    """Do what ``typing.no_type_check`` does; the real one finds functions of a class by forgeable names."""
+    guards = asking()
+    if isinstance(arg, type):
+        for value in vars(arg).values():
+            function = getattr(value, "__func__", value)
+            if guards is not None and guards.is_guest_function(function):
+                function.__no_type_check__ = True
+    arg.__no_type_check__ = True
+    return arg
+
+
+def reveal_type(obj: Any, /) -> Any:
+    """Do what ``typing.reveal_type`` does, to the output of the run."""
+    print_(f"Runtime type is {type(obj).__name__!r}")
+    return obj
+
+
+def overload(func: Any) -> Any:
+    """Do what ``typing.overload`` does, recorded with the session: the host shares the real registry."""
+    guards = asking()
+    function = getattr(func, "__func__", func)
+    if guards is not None and guards.is_guest_function(function):
+        known = guards.notes.setdefault("overloads", {})
+        of_name = known.setdefault((str(function.__module__), str(function.__qualname__)), {})
+        of_name[function.__code__.co_firstlineno] = func
+    return typing._overload_dummy  # type: ignore[attr-defined]  # what the real overload returns
+
+
+def get_overloads(func: Any) -> list[Any]:
+    """Do what ``typing.get_overloads`` does, for guest functions."""
+    guards = asking()
+    function = getattr(func, "__func__", func)
+    known = {} if guards is None else guards.notes.get("overloads", {})
+    return list(known.get((str(function.__module__), str(function.__qualname__)), {}).values())

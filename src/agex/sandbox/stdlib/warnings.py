@@ -1,8 +1,8 @@
-"""``warnings`` for guests: what was said, and what is not to be, is noted with the session.
+"""``warnings`` for guest code: filters and shown warnings are kept with the session.
 
-The filters of the process are the host's. Those of a guest hold for what its own code warns of: they can
-leave a warning out, and what they leave goes on to the host's. Nothing that depends on the warnings of
-libraries is there: these would have to meet the guest's filters, too.
+The filters of the process belong to the host. The guest's filters apply to warnings of its own code: they can
+drop one, and pass all others on to the host's filters. Members that depend on the warnings of libraries are
+left out, because these would have to pass the guest's filters as well.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def warn(
     *,
     skip_file_prefixes: Any = (),
 ) -> None:
-    """Do what ``warnings.warn`` does, about a line of the guest's."""
+    """Do what ``warnings.warn`` does, about a line of guest code."""
     if isinstance(message, Warning):
         category = type(message)
     elif category is None:
@@ -40,7 +40,7 @@ def warn(
     frames = list(itertools.islice(frames_of(guards), max(level, 1))) if guards else []
     if guards is None or not frames:
         return
-    frame = frames[-1]  # the guest's so many calls up, or its outermost one
+    frame = frames[-1]  # the guest frame so many calls up, or the outermost one
     action = _action(guards, message, category, frame.f_lineno)
     if action == "ignore":
         return
@@ -50,7 +50,7 @@ def warn(
         frame.f_code.co_filename,
         frame.f_lineno,
         guards.classes.module_name,
-        {} if action == "always" else guards.notes.setdefault("warned", {}),  # once a place
+        {} if action == "always" else guards.notes.setdefault("warned", {}),  # once per line
         source=source,
     )
 
@@ -75,7 +75,7 @@ def filterwarnings(  # noqa: PLR0917 - as in the standard library
     lineno: int = 0,
     append: bool = False,
 ) -> None:
-    """Do what ``warnings.filterwarnings`` does, for what this code warns of."""
+    """Do what ``warnings.filterwarnings`` does, for warnings of this code."""
     if not (isinstance(message, str) and isinstance(module, str)):
         raise TypeError("message and module must be strings")
     said = re.compile(message, re.IGNORECASE) if message else None
@@ -85,7 +85,7 @@ def filterwarnings(  # noqa: PLR0917 - as in the standard library
 def simplefilter(
     action: str, category: type[Warning] = Warning, lineno: int = 0, append: bool = False
 ) -> None:
-    """Do what ``warnings.simplefilter`` does, for what this code warns of."""
+    """Do what ``warnings.simplefilter`` does, for warnings of this code."""
     _add(action, None, category, None, lineno, append=append)
 
 
@@ -107,12 +107,12 @@ def _add(action: Any, said: Any, category: Any, module: Any, line: Any, *, appen
 
 
 def resetwarnings() -> None:
-    """Forget the filters of this session."""
+    """Remove the filters of this session."""
     _filters().clear()
 
 
 def _filters() -> list[tuple[Any, ...]]:
-    """Give those of the session: action, message, category, module and line, the first that fits first."""
+    """Return the filters of the session: action, message, category, module, line. The first match counts."""
     guards = asking()
     return [] if guards is None else guards.notes.setdefault("filters", [])
 

@@ -1,9 +1,9 @@
-"""Weak references of guests: nothing is called when what they refer to is dropped.
+"""Weak references for guest code, which have no callbacks.
 
-Whoever drops an object calls the callbacks of its references, after the run as well, where no limit is: they
-would be a ``__del__``. So guests make references without one. The collections of ``weakref`` hang callbacks
-on their items that ask the collection, which may be of a class of the guest's: guests get others, which look
-for what is gone when they are asked (see `agex.sandbox.stdlib.source_modules`).
+The callbacks of an object's references are called when it is dropped, also after the run, where no limit
+holds: they would be a ``__del__``. So guest references take none. The real collections of ``weakref`` hang
+callbacks on their items that call the collection, which may be of a guest class. The guest's collections look
+for dropped items when they are used, see `agex.sandbox.stdlib.source_modules`.
 """
 
 from __future__ import annotations
@@ -12,14 +12,13 @@ import weakref
 from typing import Any
 
 from agex.errors import SandboxTypeError
-from agex.sandbox.classes import generic_classes as generic
-from agex.sandbox.classes import stand_ins as instead
+from agex.sandbox.classes import generic_classes, stand_ins
 
 __all__ = ["REFERENCES"]
 
 
 class _Meta(type):
-    """The metaclass of the class that guests make references of."""
+    """The metaclass of the class by which guest code makes references."""
 
     def __new__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any) -> _Meta:
         if bases:
@@ -50,11 +49,11 @@ class ReferenceType(metaclass=_Meta):
 
     __slots__ = ()
     __module__ = "weakref"
-    __class_getitem__ = generic.MAKER
+    __class_getitem__ = generic_classes.MAKER
 
 
-instead.stands_for(weakref.ref, ReferenceType)
-# Objects of the host's lead to these, which hang callbacks on whatever they are given.
+stand_ins.stands_for(weakref.ref, ReferenceType)
+# Host objects lead to these classes, which hang callbacks on any object that they are given.
 for _class in (
     weakref.KeyedRef,
     weakref.WeakKeyDictionary,
@@ -63,7 +62,7 @@ for _class in (
     weakref.WeakValueDictionary,
     weakref.finalize,
 ):
-    instead.closed(_class)
+    stand_ins.closed(_class)
 
 REFERENCES = {"ReferenceType": ReferenceType, "ref": ReferenceType}
-"""The members of ``weakref`` that its text for guests uses."""
+"""The members of ``weakref`` that its source for guest code uses."""

@@ -1,8 +1,8 @@
-"""``xml.etree`` for guests: the library's own Python, compiled as guests' programs are.
+"""``xml.etree`` for guest code: the library's own Python source, compiled as guest programs are.
 
-What is written in C there asks the guest's objects in the midst of its work, which may take away what it
-works on, and the prefixes of namespaces are the process's. So guests get the Python that the library falls
-back to, for each session anew, over a parser that calls nobody: it tells afterwards what it has read.
+The C version calls guest objects in the midst of its work, and these may free what it works on. The prefixes
+of namespaces belong to the process. So guest code gets the Python version that the library falls back to,
+anew for each session, over a parser without callbacks, which returns what it has read.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from typing import Any
 
 from agex.errors import SandboxImportError
 from agex.sandbox.patches.stdlib_caches import exact
-from agex.sandbox.runtime import audit_hook as wall
+from agex.sandbox.runtime import audit_hook
 
 __all__ = ["HELPERS", "MODULES", "text_of"]
 
 _WITHOUT = frozenset({"XMLParser", "iterparse", "_get_writer", "_ListDataStream", "tostringlist"})
-"""What is replaced: it hangs methods on a parser, is a ``__del__``, or is over streams of the interpreter."""
+"""Replaced names: they hang methods on a parser, need a ``__del__``, or use streams of the interpreter."""
 
 MODULES = ("xml.etree.ElementPath", "xml.etree.ElementTree")
-# Read at once, as what is beside the library's own is.
-_OURS = (Path(__file__).parent / "written_xml.txt").read_text("utf-8")
+# Read at import, as the sources of `source_modules` are.
+_OURS = (Path(__file__).parent / "source_xml_etree.txt").read_text("utf-8")
 
 
 @functools.cache
 def text_of(name: str) -> str:
-    """Give the text of one of the modules."""
-    text = wall.call_as_host(_source, name)
+    """Return the source of one of the modules."""
+    text = audit_hook.call_as_host(_source, name)
     return text if name == MODULES[0] else f"{_less(text)}\n{_OURS}"
 
 
@@ -45,13 +45,13 @@ def _source(name: str) -> str:
 
 
 def _less(text: str) -> str:
-    """Take the top level's statements that are replaced out of a text, and leave their lines empty."""
+    """Remove the replaced statements of the top level from a source, and leave their lines empty."""
     lines = text.splitlines()
     for node in ast.parse(text).body:
         first = min([node.lineno, *(each.lineno for each in getattr(node, "decorator_list", ()))])
         is_ours = getattr(node, "name", None) in _WITHOUT
         is_relative = isinstance(node, ast.ImportFrom) and node.level
-        if is_ours or is_relative or isinstance(node, ast.Try):  # that takes what is written in C
+        if is_ours or is_relative or isinstance(node, ast.Try):  # that imports the C version
             lines[first - 1 : node.end_lineno] = [""] * ((node.end_lineno or first) - first + 1)
         if is_relative:
             lines[first - 1] = "from xml.etree import ElementPath"
@@ -59,7 +59,7 @@ def _less(text: str) -> str:
 
 
 def expat_feed(encoding: Any, told: Any) -> Callable[[Any, bool], tuple[list[Any], Any]]:
-    """Make a parser; give what feeds it, and returns what it has read and the error that it met."""
+    """Make a parser; return a function that feeds it, and returns the events and the error met."""
     from pyexpat import ExpatError, ParserCreate
 
     parser: Any = ParserCreate(None if encoding is None else str.__str__(encoding), "}")
@@ -101,5 +101,5 @@ _HANDLERS = {
     "comment": "CommentHandler",
     "pi": "ProcessingInstructionHandler",
 }
-expat_feed.__module__ = MODULES[1]  # where kept code finds it again
+expat_feed.__module__ = MODULES[1]  # stored code finds it under this name
 HELPERS = {"expat_feed": expat_feed}

@@ -1,4 +1,4 @@
-"""What compiled code of matplotlib trusts, checked while guest code runs."""
+"""Checks of artists in matplotlib: settings that its compiled code trusts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import functools
 from importlib import import_module
 from typing import Any
 
-from agex.sandbox.patches.replace import replace
+from agex.sandbox.patches.replacement import replace
 from agex.sandbox.runtime.context import asking
 
 __all__ = ["prepare_artists"]
@@ -17,11 +17,11 @@ _ARTISTS = (
     ("matplotlib.collections", "Collection", "set_antialiased", lambda value: not _is_empty(value)),
     ("matplotlib.image", "_ImageBase", "set_filterrad", lambda value: 0 < float(value) <= _LARGEST_FILTER),
 )
-"""Setters, each with what is asked of the value."""
+"""Setters, each with the test of its value."""
 
 
 def prepare_artists() -> None:
-    """Have the settings checked by which compiled code divides, or makes tables."""
+    """Check the settings by which compiled code divides, or sizes tables."""
     for module, name, setter, is_sound in _ARTISTS:
         replace(getattr(import_module(module), name), setter, functools.partial(_checked, is_sound=is_sound))
 

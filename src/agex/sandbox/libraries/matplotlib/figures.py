@@ -1,4 +1,4 @@
-"""The figures of ``pyplot`` that a guest made: it closes those, and no others of the process."""
+"""Figures of ``pyplot``: guest code closes its own, and no others of the process."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from agex.errors import SandboxError
-from agex.sandbox.patches.replace import replace
+from agex.sandbox.patches.replacement import replace
 from agex.sandbox.runtime.context import asking
 
 if TYPE_CHECKING:
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 __all__ = ["close", "note_figures"]
 
-# By their managers, which are matplotlib's own: a figure of a guest's class may say itself what it equals.
+# By their managers, which are matplotlib's own: a guest subclass of Figure may define __eq__.
 _MADE: weakref.WeakKeyDictionary[Any, weakref.ref[Membrane]] = weakref.WeakKeyDictionary()
 
 
 def note_figures() -> None:
-    """Have it noted who makes a figure."""
+    """Record the session that makes a figure."""
     replace(import_module("matplotlib.pyplot"), "new_figure_manager", _noting)
 
 
@@ -36,7 +36,7 @@ def _noting(real: Any) -> Any:
 
 
 def close(real: Callable[..., Any], fig: Any = None) -> None:
-    """Close one figure, or by their numbers, or ``"all"``, those that the guest made: the host's stay."""
+    """Close a figure, one of its number, or for ``"all"`` those that guest code made; host figures stay."""
     figures: Any = import_module("matplotlib.figure")
 
     if fig is None or isinstance(fig, figures.Figure):
@@ -53,7 +53,7 @@ def close(real: Callable[..., Any], fig: Any = None) -> None:
 
 
 def _numbers() -> dict[int, bool]:
-    """Tell for each figure, by its number, whether the guest that asks made it."""
+    """Return the numbers of all figures, and whether the calling session made each."""
     helpers: Any = import_module("matplotlib._pylab_helpers")
 
     guards = asking()

@@ -1,4 +1,4 @@
-"""What guest code may do with matplotlib."""
+"""Policy of matplotlib."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from agex.sandbox.libraries.matplotlib.artists import prepare_artists
 from agex.sandbox.libraries.matplotlib.figures import close, note_figures
 from agex.sandbox.libraries.matplotlib.shared_arrays import lock, own_colors
 from agex.sandbox.patches.library_caches import hold_zones
-from agex.sandbox.patches.replace import replace
+from agex.sandbox.patches.replacement import replace
 from agex.sandbox.policy.homes import Guard
 from agex.sandbox.policy.library import Library, Replacements, less, only
 from agex.sandbox.runtime.context import asking
@@ -23,7 +23,7 @@ from agex.sandbox.stdlib.string_format import is_plain_format, read_public, safe
 __all__ = ["LIBRARIES"]
 
 _FORMATS = frozenset({"png", "svg", "pdf", "jpg", "jpeg", "webp", "raw", "rgba", "ps", "eps"})
-"""What is drawn in this process; ``pgf`` runs TeX."""
+"""Formats that are drawn in this process; ``pgf`` runs TeX."""
 
 _PYPLOT = less(
     # settings of the process, by which the host draws too
@@ -88,8 +88,8 @@ _DENIED = frozenset(
     RendererAgg.draw_path_collection RendererAgg.draw_quad_mesh copy_from_bbox restore_region
     """.split()
     # write files; windows and their loops; run TeX; remember formulas, and the fonts that
-    # all text of the process is drawn with; change what colormaps the host finds,
-    # or the tables that its own lines and axes use, or what draws the entries of all legends;
+    # all text of the process is drawn with; change the colormaps of the process,
+    # or the tables that its own lines and axes use, or the drawing of entries in all legends;
     # the last two lines: C++ that trusts sizes
 )
 
@@ -98,7 +98,7 @@ _SAVEFIG = Stream(keyword="fname", writes=True, without=("backend",), choices={"
 
 
 def _copied(real: Callable[..., Any], *args: Any) -> dict[str, Any]:
-    """Give a copy of a table that the class shares with the host's objects."""
+    """Return a copy of a table that the class shares with host objects."""
     return dict(real(*args))
 
 
@@ -116,7 +116,7 @@ def _show(*args: Any, **kwargs: Any) -> None:
 
 
 def _use(backend: Any, **kwargs: Any) -> None:
-    """Accept the backend that draws into memory, which is what figures do here."""
+    """Accept the backend that draws into memory, as all figures do here."""
     if type(backend) is not str or backend.lower() != "agg":
         raise SandboxError("the backend belongs to the host; figures are drawn in memory")
 
@@ -138,7 +138,7 @@ def _replace(files: bool) -> Replacements:
 
 
 def _colormaps() -> dict[str, Any]:
-    """Give the colormaps by their names, to be changed by nobody else."""
+    """Return copies of the colormaps by their names."""
     plt: Any = import_module("matplotlib.pyplot")
 
     return {name: own_colors(plt.get_cmap(name)) for name in plt.colormaps() if name.isidentifier()}
@@ -155,7 +155,7 @@ def _prepare() -> None:
 
 
 def _prepare_labels() -> None:
-    """Have labels that a format string makes read attributes as guest code may."""
+    """Read attributes in labels made by a format string as guest code may."""
     replace(import_module("matplotlib.cbook"), "_auto_format_str", _label)
 
 
@@ -173,7 +173,7 @@ def _label(real: Any) -> Any:
 
 
 def _prepare_effects() -> None:
-    """Have setters that a keyword of an effect names read as guest code may, of whatever it draws with."""
+    """Check setters that a keyword of an effect names as if guest code read them."""
     effect: Any = import_module("matplotlib.patheffects").AbstractPathEffect
     replace(effect, "_update_gc", _set)
 
@@ -193,9 +193,9 @@ def _set(real: Any) -> Any:
 
 
 def _prepare_formatter() -> None:
-    """Have the formatter that takes a format string read attributes as guest code may.
+    """Read attributes in the formatter of format strings as guest code may.
 
-    It is made in many places, of any string that stands for a formatter, and objects lead to it.
+    matplotlib makes it in many places of any string that stands for a formatter, and objects lead to it.
     """
     formatter: Any = import_module("matplotlib.ticker").StrMethodFormatter
     replace(formatter, "__call__", functools.partial(_formatting, formatter))

@@ -1,7 +1,7 @@
-"""What the objects of matplotlib share with all others of the process, locked.
+"""Arrays that all objects of matplotlib share in the process, made immutable.
 
-Markers, hatches, the unit circle, the identity: each is one array of numbers, which a method hands out. An
-array that is merely not writeable can be made so again by whoever holds it. One over plain bytes cannot.
+Markers, hatches, the unit circle and the identity are single arrays, which methods hand out. A read-only
+array can be made writable again by its holder. One over plain bytes cannot.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Any
 
 from agex.sandbox.patches.library_caches import hold_of_class
-from agex.sandbox.patches.replace import is_stand_in, replace
+from agex.sandbox.patches.replacement import is_stand_in, replace
 from agex.sandbox.patches.stdlib_caches import exact
 from agex.sandbox.runtime.provenance import is_guest_class
 
@@ -19,7 +19,7 @@ __all__ = ["lock", "own_colors"]
 
 
 def lock() -> None:
-    """Lock what is there, and have locked what will be."""
+    """Make the existing shared arrays immutable, and those made later."""
     path: Any = import_module("matplotlib.path").Path
     if is_stand_in(path.hatch):
         return
@@ -51,7 +51,7 @@ def _lock_paths(path: Any) -> None:
 
 
 def _locking(real: Any) -> Any:
-    """Have a path that is made as one that is not written to be one."""
+    """Make a `Path` constructed with ``readonly=True`` truly immutable."""
 
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807 - it stands for the one of the class
         real(self, *args, **kwargs)
@@ -62,7 +62,7 @@ def _locking(real: Any) -> Any:
 
 
 def _of_pattern(real: Any) -> Any:
-    """Have the paths of hatches locked, which are remembered by a text that says itself what it equals."""
+    """Make the paths of hatches immutable, and their cache keys exact."""
 
     def hatch(hatchpattern: Any, density: Any = 6) -> Any:
         found = real(exact(hatchpattern), exact(density))
@@ -91,14 +91,14 @@ def _locked(array: Any) -> Any:
 
 
 def own_colors(colormap: Any) -> Any:
-    """Give a colormap that shares its colors with no other."""
+    """Return the colormap with colors of its own."""
     if type(getattr(colormap, "colors", None)) is not tuple and hasattr(colormap, "colors"):
         colormap.colors = copy.deepcopy(colormap.colors)
     return colormap
 
 
 class _Colors(dict[Any, Any]):
-    """The colors that were looked up before: none under a guest's key, which says itself what it equals."""
+    """A cache of colors without guest keys, which could define ``__eq__``."""
 
     def __getitem__(self, key: Any) -> Any:
         return super().__getitem__(_plain(key))
@@ -108,7 +108,7 @@ class _Colors(dict[Any, Any]):
 
 
 def _plain(key: Any) -> Any:
-    """Give a key of plain values; raise TypeError as for what has no hash, which is then not remembered."""
+    """Return a key of plain values; raise TypeError, as for unhashable keys, which are not cached."""
     if type(key) is tuple:
         return tuple(map(_plain, key))
     key = exact(key)

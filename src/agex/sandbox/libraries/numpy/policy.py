@@ -1,4 +1,4 @@
-"""What guest code may do with numpy."""
+"""Policy of numpy."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any
 
 from agex.errors import SandboxError, SandboxTypeError
 from agex.sandbox.libraries.argument_checks import Stream, guarded
-from agex.sandbox.libraries.numpy.read_only import at_positions
+from agex.sandbox.libraries.numpy.read_only_arrays import at_positions
 from agex.sandbox.policy.library import Library, Replacements, less, only
 from agex.sandbox.policy.library_members import unsealed
-from agex.sandbox.stdlib.array import ARRAY
+from agex.sandbox.stdlib.struct import ARRAY
 
 __all__ = ["DENIED", "LIBRARIES"]
 
@@ -47,7 +47,7 @@ _MODULES = {
         f"polynomial.{name}": less("set_default_printstyle polyutils")
         for name in ("chebyshev", "hermite", "hermite_e", "laguerre", "legendre", "polynomial")
     },
-    "random": less("test get_bit_generator set_bit_generator"),  # those swap the host's generator
+    "random": less("test get_bit_generator set_bit_generator"),  # the last two swap the host's generator
     "rec": less("fromfile fromstring format_parser"),  # records over raw bytes
     "strings": less(),
     "testing": only(
@@ -72,7 +72,7 @@ DENIED = frozenset(
     # dump, dumps: pickles, which hold private state of any object; tofile writes with C's own stdio
     # resize(refcheck=False) leaves views of freed memory; np.resize makes a new array
     # state, set_state: positions are not checked, reads run past the key
-    # domain, window: arrays of the class, which the host's polynomials share
+    # domain, window: arrays of the class, shared with host polynomials
 )
 
 _PLAIN_BUFFERS = (bytes, bytearray, array.array, ARRAY["array"], memoryview)
@@ -111,7 +111,7 @@ def _rec_array(real: Callable[..., Any], obj: Any, *args: Any, **kwargs: Any) ->
 
 
 def _nditer(real: Callable[..., Any], op: Any, flags: Any = None, *args: Any, **kwargs: Any) -> Any:
-    """Check that there is no buffer: what was read of it outlives it, as a view of freed memory."""
+    """Check that there is no buffer: views of it outlive it, over freed memory."""
     flags = None if flags is None else [str.__str__(flag) for flag in flags]
     if flags is not None and "buffered" in flags:
         raise SandboxError("nditer(flags=['buffered']) is not available; use a.astype() and no buffer")
@@ -130,7 +130,7 @@ def _set_state(real: Callable[..., Any], state: Any) -> None:
 
 
 def _seed(real: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
-    """Check that it is not the generator of the process: functions that draw from it hand it out."""
+    """Check that it is not the generator of the process, which functions that draw from it hand out."""
     np: Any = import_module("numpy")
 
     if getattr(real, "__self__", args[0] if args else None) is np.random.mtrand._rand:
@@ -139,7 +139,7 @@ def _seed(real: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
 
 
 def _byteswap(real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Check that the bytes are numbers: those of a StringDType are where its texts lie."""
+    """Check that the bytes are numbers: those of a StringDType hold addresses of texts."""
     array: Any = getattr(real, "__self__", args[0] if args else None)
     if hasattr(array, "dtype") and array.dtype.kind == "T":
         raise SandboxTypeError("byteswap() is for numbers")
@@ -147,12 +147,12 @@ def _byteswap(real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 
 def _view(real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Take the stand-ins of classes of arrays for these: to numpy they are classes of objects, as a dtype."""
+    """Replace stand-ins of array classes by the real ones: numpy would take them for a dtype of objects."""
     return real(*map(_array_class, args), **{name: _array_class(value) for name, value in kwargs.items()})
 
 
 def _array_class(said: Any) -> Any:
-    """Give a class that a function of numpy makes of any array as well; anything else as it is."""
+    """Return the real class of arrays for its stand-in; anything else as it is."""
     np: Any = import_module("numpy")
 
     known = (np.ndarray, np.matrix, np.recarray, np.ma.MaskedArray)
@@ -165,7 +165,7 @@ def _replace(files: bool) -> Replacements:
     lines = (list, tuple)
     plain = {"allow_pickle": False}
     packed = plain if "allow_pickle" in inspect.signature(np.savez).parameters else {}
-    like = ("like",)  # hands numpy's own functions to a method of the guest
+    like = ("like",)  # passes numpy's own functions to a guest method
     return {
         "": {
             # a path or URL, or a stream, or lines; numpy keeps an open() of its own from when it was loaded
@@ -198,7 +198,7 @@ def _replace(files: bool) -> Replacements:
 
 
 def _own_random() -> dict[str, Any]:
-    """Give the functions of ``np.random`` over a generator of their own."""
+    """Return the functions of ``np.random`` over a new generator of the session."""
     np: Any = import_module("numpy")
 
     own = np.random.RandomState()
@@ -219,7 +219,7 @@ LIBRARIES = {
             "ndarray.view": _view,
             "ufunc.at": at_positions,
         },
-        # generators read their first state from the memory of what these give
+        # generators read their first state from the memory of their results
         whole=frozenset({"ISeedSequence", "SeedSequence"}),
         # not the helpers that are shared: np.r_, np.mgrid
         writable=frozenset({"ndarray", "flagsobj", "poly1d", "ABCPolyBase"}),

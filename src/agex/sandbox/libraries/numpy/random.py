@@ -1,6 +1,7 @@
-"""The generator that ``np.random.seed`` seeds is the session's own; what draws without one draws from that.
+"""Random numbers of numpy for guest code: ``np.random`` has a generator for each session.
 
-The host's generator stands still, and ``np.random.seed(1)`` gives the numbers that it always gives.
+Functions that draw without a generator use that of the session. The host's generator does not move, and
+``np.random.seed(1)`` gives the usual numbers.
 """
 
 from __future__ import annotations
@@ -9,14 +10,14 @@ from importlib import import_module
 from typing import Any
 
 from agex.errors import SandboxImportError
-from agex.sandbox.patches.replace import replace_everywhere
+from agex.sandbox.patches.replacement import replace_everywhere
 from agex.sandbox.runtime.context import asking
 
 __all__ = ["draw_from_own", "hold_own", "of_session"]
 
 
 def of_session() -> Any:
-    """Give the generator of the session that asks; None where none does, or where it has no numpy."""
+    """Return the generator of the session that asks; None if there is no session, or none with numpy."""
     guards = asking()
     if guards is None:
         return None
@@ -29,7 +30,7 @@ def of_session() -> Any:
 
 
 def draw_from_own(home: str, name: str) -> None:
-    """Have a function that makes a generator of what it is given give the session's for None."""
+    """Make a function that turns its argument into a generator return the session's for None."""
     replace_everywhere(home, name, _given)
 
 
@@ -43,7 +44,7 @@ def _given(real: Any) -> Any:
 
 
 def hold_own(class_: Any, name: str) -> None:
-    """Have objects draw from the session's generator that hold the process's, in their attribute *name*."""
+    """Make objects that hold the generator of the process in *name* draw from the session's."""
     if name in vars(class_):
         return
     process: Any = import_module("numpy.random.mtrand")._rand
@@ -54,7 +55,7 @@ def hold_own(class_: Any, name: str) -> None:
         return held if own is None else own
 
     def put(self: Any, generator: Any) -> None:
-        # What an object of the process is given back after it drew from another is the process's.
+        # A host object that drew from the session's generator gets that of the process back.
         vars(self)[name] = process if generator is of_session() else generator
 
     setattr(class_, name, property(get, put))

@@ -1,7 +1,7 @@
-"""Objects of dataclasses of which a library makes a table: by the fields that guest code may read.
+"""Tables made of dataclass objects, by the fields that guest code may read.
 
-The library unpacks them by itself, private fields of the host's among them, and fields that a registration
-leaves out.
+The library itself would unpack all fields, also private fields of host objects and fields that a registration
+excludes.
 """
 
 from __future__ import annotations
@@ -12,16 +12,15 @@ from typing import Any
 
 from agex._interpreter.type_slots import mro_of, name_of, namespace_of
 from agex.errors import SandboxTypeError
-from agex.sandbox.classes import host_classes as hostclass
-from agex.sandbox.runtime import context
-from agex.sandbox.runtime import provenance as origins
+from agex.sandbox.classes import host_classes
+from agex.sandbox.runtime import context, provenance
 from agex.sandbox.stdlib import dataclasses as dataclass
 
 __all__ = ["unpacked", "unpacked_first"]
 
 
 def unpacked(real: Any) -> Any:
-    """Stand in for a function that gives the fields of objects as dictionaries."""
+    """Replace a function that returns the fields of objects as dictionaries."""
 
     def unpack(data: Iterable[Any]) -> Any:
         is_hosts = context.calling() is None
@@ -31,9 +30,9 @@ def unpacked(real: Any) -> Any:
 
 
 def unpacked_first(real: Any) -> Any:
-    """Stand in for a function that makes a table of objects, which are looked at before.
+    """Replace a function that makes a table of objects, and check these before.
 
-    Code of the guest's that ran in between could put other objects into them.
+    Guest code that ran in between could put other objects into them.
     """
 
     def make(first: Any, data: Any, *args: Any, **kwargs: Any) -> Any:
@@ -52,27 +51,27 @@ def unpacked_first(real: Any) -> Any:
 
 
 def _is_still(value: Any) -> bool:
-    """Tell whether unpacking a value runs no code of a guest's."""
+    """Return whether unpacking a value runs no guest code."""
     class_ = type(value)
     if class_ is list or class_ is tuple:
         return all(map(_is_still, value))
     if class_ is dict:
         return all(map(_is_still, value)) and all(map(_is_still, value.values()))
-    if hostclass.is_static(class_):
+    if host_classes.is_static(class_):
         return True
     if not dataclasses.is_dataclass(class_):
-        return not origins.is_guest_class(class_)
+        return not provenance.is_guest_class(class_)
     return _is_plain(class_) and all(
         _is_still(object.__getattribute__(value, each.name)) for each in dataclasses.fields(class_)
     )
 
 
 def _is_plain(class_: type) -> bool:
-    """Tell whether the fields of a class are read without code of a guest's."""
+    """Return whether the fields of a class are read without guest code."""
     names = {each.name for each in dataclasses.fields(class_)} | {"__getattribute__", "__getattr__"}
-    for part in filter(origins.is_guest_class, mro_of(class_)):
+    for part in filter(provenance.is_guest_class, mro_of(class_)):
         for name in names & namespace_of(part).keys():
-            if not hostclass.is_static(type(namespace_of(part)[name])) or name.startswith("__getattr"):
+            if not host_classes.is_static(type(namespace_of(part)[name])) or name.startswith("__getattr"):
                 return False
             if isinstance(namespace_of(part)[name], property):
                 return False

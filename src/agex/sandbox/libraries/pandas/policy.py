@@ -1,4 +1,4 @@
-"""What guest code may do with pandas."""
+"""Policy of pandas."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from agex.errors import SandboxError
 from agex.sandbox.libraries.argument_checks import Stream, argument, guarded, named_functions, refused
 from agex.sandbox.libraries.numpy import policy as numpy_policy
 from agex.sandbox.libraries.numpy.random import draw_from_own
-from agex.sandbox.libraries.pandas import dataclass_rows as records
+from agex.sandbox.libraries.pandas import dataclass_rows
 from agex.sandbox.libraries.pandas.query import evaluate
 from agex.sandbox.libraries.pyarrow.ipc import checked_first
 from agex.sandbox.patches.library_caches import hold_zones
-from agex.sandbox.patches.replace import replace_everywhere
+from agex.sandbox.patches.replacement import replace_everywhere
 from agex.sandbox.policy.homes import Guard
 from agex.sandbox.policy.library import Library, Replacements, less, only
 
@@ -40,7 +40,7 @@ _MODULES = {
     "tseries.offsets": less(),
 }
 """Not listed: io, core, compat, util (they hold os, pickle, subprocess), plotting, api.extensions
-(changes the classes of the host), api.indexers (window bounds are not checked against memory),
+(changes the classes of the process), api.indexers (window bounds are not checked against memory),
 api.interchange, api.typing, api.internals, api.executors."""
 
 _DENIED = frozenset(
@@ -53,7 +53,7 @@ _DENIED = frozenset(
     # plot and its kin: draw through any module named as backend, onto figures of the process
     # style: templates, which are programs
     # to_...: write files, or give objects of libraries without a policy
-    # the last line: C code that trusts positions it is given
+    # the last line: C code that trusts its positions
 )
 
 _INSTEAD = {
@@ -67,7 +67,7 @@ _BY_NAME = named_functions(0, "func", anywhere=True)
 
 
 def _database(position: int) -> Guard:
-    """Make the guard of a function that talks to a database: an sqlite3 connection passes, a URL does not."""
+    """Return the guard of a function that uses a database: an sqlite3 connection passes, a URL does not."""
 
     def guard(real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         import sqlite3
@@ -75,29 +75,29 @@ def _database(position: int) -> Guard:
         connection = argument(position, "con", args, kwargs)
         if not isinstance(connection, sqlite3.Connection):
             raise SandboxError(f"con must be an sqlite3 connection here, not {type(connection).__name__}")
-        from agex.sandbox.libraries.sqlite import connections as sqlite_use  # imports sqlite3
+        from agex.sandbox.libraries.sqlite import connections  # imports sqlite3
 
-        with sqlite_use.alone(connection):
+        with connections.alone(connection):
             return real(*args, **kwargs)
 
     return guard
 
 
 def _from_codes(real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Check the codes, and keep a copy: compiled code follows them."""
+    """Check the codes, and pass a copy: compiled code follows them."""
     np: Any = import_module("numpy")
     pd: Any = import_module("pandas")
 
     if kwargs.get("validate", True) is not True or len(args) > 4:
         raise SandboxError("from_codes(validate=False) is not available; leave validate out")
     codes = argument(0, "codes", args, kwargs)
-    is_pandas = isinstance(codes, pd.api.extensions.ExtensionArray)  # no class of a guest's, see `whole`
+    is_pandas = isinstance(codes, pd.api.extensions.ExtensionArray)  # never a guest class, see `whole`
     copied = codes.copy() if is_pandas else np.asarray(codes).copy()
     return real(copied, *args[1:], **{key: value for key, value in kwargs.items() if key != "codes"})
 
 
 def _of_a_day(real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Check that there is a day, of which compiled code asks the month."""
+    """Check that there is a date: compiled code reads its month."""
     if any(each is None for each in (*args, *kwargs.values())):
         raise TypeError("a Timestamp is needed, not None")
     return real(*args, **kwargs)
@@ -117,7 +117,7 @@ def _unsupported(value: Any) -> Any:
 _ARROW = {"engine": frozenset({"auto", "pyarrow"})}
 
 _OF_ARRAYS = frozenset(f"Expression.{name}" for name in numpy_policy.DENIED if "." not in name)
-"""``pd.col("a").values`` looks names up later, and by itself: the array that it asks then is none of ours."""
+"""``pd.col("a").values`` looks names up later, unguarded: they are refused on the expression already."""
 
 _FORMATS = ("float_format",)
 
@@ -127,7 +127,7 @@ _GUARDED: dict[str, Guard] = {
     "to_html": Stream(keyword="buf", optional=True, writes=True, formats=_FORMATS),
     "to_markdown": Stream(keyword="buf", optional=True, writes=True),
     "to_string": Stream(keyword="buf", optional=True, writes=True, formats=_FORMATS),
-    # an object it does not know, older versions write with all its attributes: a generator's frame, say
+    # older versions write an unknown object with all its attributes, a generator's frame for example
     "to_json": Stream(
         keyword="path_or_buf", optional=True, writes=True, defaults={"default_handler": _unsupported}
     ),
@@ -142,7 +142,7 @@ _GUARDED: dict[str, Guard] = {
     ),
     "to_feather": Stream(keyword="path", writes=True, copied=True),
     "to_sql": _database(1),
-    # what compiled code follows without a check
+    # positions that compiled code follows without a check
     "Categorical.from_codes": _from_codes,
     "MultiIndex.set_levels": _set_levels,
     **{
@@ -168,7 +168,7 @@ _OPTION = (
 
 
 def _read_feather(real: Callable[..., Any]) -> Callable[..., Any]:
-    """Have the table checked of which the frame is made."""
+    """Check the table of which the frame is made."""
 
     def table(source: Any) -> Any:
         return import_module("pyarrow.feather").read_table(source)
@@ -206,7 +206,7 @@ def _replace(files: bool) -> Replacements:
 def _prepare() -> None:
     draw_from_own("pandas.core.common", "random_state")
     hold_zones()
-    replace_everywhere("pandas.core.internals.construction", "dataclasses_to_dicts", records.unpacked)
+    replace_everywhere("pandas.core.internals.construction", "dataclasses_to_dicts", dataclass_rows.unpacked)
 
 
 LIBRARIES = {

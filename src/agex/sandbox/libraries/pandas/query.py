@@ -1,7 +1,7 @@
-"""``df.query`` and ``df.eval`` for guests: expressions over columns, without calls and attributes.
+"""``df.query`` and ``df.eval`` for guest code: expressions over columns, without calls and attributes.
 
-pandas evaluates the text by itself, and looks up ``@name`` in the frames of whoever called it. Here a text
-passes that only compares and computes, as pandas itself reads it, and with the names that the caller has.
+pandas evaluates the text itself, and looks ``@name`` up in the frames of its callers. Here a text may only
+compare and compute, as pandas parses it, and uses the names that its caller has.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _ALLOWED = (
 def evaluate(
     real: Callable[..., Any], expr: Any, *, inplace: Any = None, engine: Any = "python", **others: Any
 ) -> Any:
-    """Call ``query`` or ``eval`` of a table with a text that is only what it may be."""
+    """Call ``query`` or ``eval`` of a table after a check of its text."""
     if type(engine) is not str or engine != "python" or others:
         raise SandboxError(f"{real.__name__}() takes the text and inplace= here; write names as @name")
     if not isinstance(expr, str):
@@ -43,7 +43,7 @@ def evaluate(
 
 def _check(line: str, name: str) -> None:
     expressions: Any = import_module("pandas.core.computation.expr")
-    # What pandas makes of it: it writes `@name` and quoted columns in a way of its own.
+    # As pandas parses it: it rewrites `@name` and quoted columns first.
     written = expressions.PandasExprVisitor(None, "python", "pandas").preparser(line)
     for node in ast.walk(ast.parse(written)):
         if not isinstance(node, _ALLOWED):
@@ -54,7 +54,7 @@ def _check(line: str, name: str) -> None:
 
 
 def _named(text: str) -> dict[str, Any]:
-    """Give the variables that a text asks for, as they are where it was written."""
+    """Return the variables that a text names, from the frame of the calling guest code."""
     guards = asking()
     frame = next(frames_of(guards), None) if guards else None
     if frame is None:

@@ -1,7 +1,7 @@
-"""Tables in Arrow's own format, checked when they are read.
+"""Validation of tables read in Arrow's own format.
 
-The format is the memory of the arrays. Arrow follows the offsets and positions in it without a check, out of
-the memory if somebody forged them, unless it is asked to validate what it read.
+The format is the memory of the arrays. Arrow follows the offsets and positions in it without a check. Forged
+ones lead out of the memory, unless Arrow is asked to validate what it has read.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ __all__ = ["checked_batch", "checked_batches", "checked_first", "checked_frame",
 
 
 def checked_table(real: Callable[..., Any]) -> Callable[..., Any]:
-    """Have a function check the table that it gives."""
+    """Validate the table that a function returns."""
 
     def read_table(*args: Any, **kwargs: Any) -> Any:
         return _valid(real(*args, **kwargs))
@@ -23,7 +23,7 @@ def checked_table(real: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def checked_first(real: Callable[..., Any], read_table: Callable[[Any], Any]) -> Callable[..., Any]:
-    """Have the table checked of which a function makes a frame: it is read twice."""
+    """Validate the table of which a function makes a frame. The source is read twice."""
 
     def read_frame(source: Any, *args: Any, **kwargs: Any) -> Any:
         _valid(read_table(source))
@@ -35,7 +35,7 @@ def checked_first(real: Callable[..., Any], read_table: Callable[[Any], Any]) ->
 
 
 def checked_batches(real: Callable[..., Any]) -> Callable[..., Any]:
-    """Have a reader of a stream check each batch, whoever reads it: compiled code does too."""
+    """Validate each batch that a reader of a stream returns, also to compiled code."""
 
     def open_stream(*args: Any, **kwargs: Any) -> Any:
         pa: Any = import_module("pyarrow")
@@ -46,7 +46,7 @@ def checked_batches(real: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def checked_batch(real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Guard a method that gives a batch or a table."""
+    """Guard a method that returns a batch or a table."""
     result = real(*args, **kwargs)
     _valid(getattr(result, "batch", result))
     return result
@@ -54,7 +54,7 @@ def checked_batch(real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 def checked_frame(real: Any, *args: Any, **kwargs: Any) -> Any:
     """Guard the method that makes a frame of all batches of a file."""
-    reader = real.args[0] if hasattr(real, "args") else real.__self__  # read off the class, or of an object
+    reader = real.args[0] if hasattr(real, "args") else real.__self__  # read off the class, or bound
     _valid(reader.read_all())
     return real(*args, **kwargs)
 

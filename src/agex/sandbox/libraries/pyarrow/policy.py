@@ -1,7 +1,7 @@
-"""What guest code may do with pyarrow.
+"""Policy of pyarrow.
 
-Arrow opens files in compiled code, where the second wall sees nothing. What is handed out is a list, and
-its functions get bytes in memory, and of their keywords those that name no file and no file system.
+Arrow opens files in compiled code, which the audit hook does not see. So the granted names are listed. The
+functions among them get bytes in memory, and only the keywords that name no file and no file system.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ _TOP = Room(
         types compute csv json feather ipc orc parquet
         """.split()
     ),
-    # types of one's own are known to the whole process, and an old kind is unpickled; positions in a sparse
-    # tensor are followed without a check
+    # extension types are registered for the process, and an old kind is unpickled; positions in sparse
+    # tensors are followed without a check
     without=("*Extension*", "Sparse*"),
 )
-"""Not listed: what opens files (OSFile, memory_map, input_stream, Compressed*Stream, RecordBatchFile*), takes
-or gives raw memory (foreign_buffer, FixedSizeBufferWriter, allocate_buffer), or sets up the process (memory
-pools, threads, time zones)."""
+"""Not listed: names that open files (OSFile, memory_map, input_stream, Compressed*Stream, RecordBatchFile*),
+take or return raw memory (foreign_buffer, FixedSizeBufferWriter, allocate_buffer), or set up the process
+(memory pools, threads, time zones)."""
 
 _MODULES = {
     "": _TOP,
-    # the functions by their name, and options that switch checks off; functions for the whole process
+    # functions by their name, options that switch checks off, functions for the whole process
     "compute": less(
         "*Options *Function *Kernel FunctionRegistry function_registry call_* get_function register_*"
     ),
@@ -78,7 +78,7 @@ _DENIED = frozenset(
 
 
 def _checked(real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Check that positions lie within the values, which Arrow does only when it is asked."""
+    """Check that positions lie within the values, which Arrow does on request only."""
     if "safe" in kwargs:
         raise SandboxTypeError("safe=... is not available; leave it out")
     result = real(*args, **kwargs)
@@ -158,7 +158,7 @@ _FUNCTIONS: dict[str, dict[str, dict[str, Any]]] = {
         },
     },
 }
-"""Functions that take a path or a stream: where it is passed, and what else may be."""
+"""Functions that take a path or a stream: its position, and the other arguments allowed."""
 
 
 def _streams(module: str, files: bool) -> dict[str, Any]:
@@ -180,7 +180,7 @@ def _stream(settings: dict[str, Any], files: bool) -> Stream:
 
 
 def _open_stream(sinks: tuple[type, ...], files: bool) -> Guard:
-    """Make the guard of a function that goes on using the stream it is given: no path, but an open one."""
+    """Return the guard of a function that keeps its stream: it takes an open file, not a path."""
 
     def guard(real: Callable[..., Any], stream: Any, *args: Any, **kwargs: Any) -> Any:
         guards = CURRENT.get()
@@ -262,7 +262,7 @@ LIBRARIES = {
             "_RecordBatchFileReader.read_all": checked_batch,
             "RecordBatchFileReader.read_pandas": checked_frame,
         },
-        # Made by hand, they open paths below Python.
+        # Their constructors open paths in compiled code.
         sealed=(
             "pyarrow.ipc.RecordBatchFileReader",
             "pyarrow.ipc.RecordBatchFileWriter",

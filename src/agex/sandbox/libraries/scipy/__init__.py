@@ -1,3 +1,3 @@
-"""The sub-room scipy."""
+"""scipy: `policy`, then `function_guards` for compiled code that trusts its arguments."""
 
 __all__: list[str] = []

@@ -1,4 +1,4 @@
-"""What guest code may do with scipy, and with the sparse matrices that it gives."""
+"""Policy of scipy, and of its sparse matrices."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 
 from agex.sandbox.libraries.argument_checks import Stream, copies_for_functions, guarded
 from agex.sandbox.libraries.numpy.random import draw_from_own, hold_own
-from agex.sandbox.libraries.numpy.read_only import into, keeping_inputs
-from agex.sandbox.libraries.scipy.checks import (
+from agex.sandbox.libraries.numpy.read_only_arrays import into, keeping_inputs
+from agex.sandbox.libraries.scipy.function_guards import (
     factorized,
     grey_morphology,
     metric_of_rank,
@@ -17,7 +17,7 @@ from agex.sandbox.libraries.scipy.checks import (
     spline,
 )
 from agex.sandbox.patches.library_caches import hold
-from agex.sandbox.patches.replace import replace
+from agex.sandbox.patches.replacement import replace
 from agex.sandbox.policy.homes import Guard
 from agex.sandbox.policy.library import Library, Replacements, less, only
 from agex.sandbox.runtime.context import CURRENT
@@ -36,7 +36,7 @@ _MODULES = {
     "cluster.hierarchy": less("test set_link_color_palette"),  # the process's; dendrogram(link_color_func=)
     # backends and workers are the process's
     "fft": less("test *_backend *_workers"),
-    # what is found by name is compiled code that trusts the sizes it is given
+    # the functions found by name are compiled code that trusts its sizes
     "linalg": less("test find_best_blas_type get_*_funcs blas lapack cython_* interpolative"),
     "sparse": less("test"),
     "sparse.linalg": less("test use_solver"),  # the process's
@@ -51,7 +51,7 @@ _POSITIONS = frozenset(
     {
         "cKDTree.indices",
         "cKDTreeNode.indices",
-        # by which a point's place among the triangles is found
+        # compiled code finds a point's triangle by these
         *(
             f"Delaunay.{name}"
             for name in (
@@ -93,7 +93,7 @@ _FUNCTIONS: dict[str, dict[str, Guard]] = {
     "sparse.linalg": {"spilu": factorized, "splu": factorized},
     "spatial.distance": {"cdist": into(3, "out"), "pdist": into(2, "out"), "squareform": numbers},
 }
-"""Functions whose compiled code trusts what it is given."""
+"""Functions whose compiled code trusts its arguments."""
 
 _TABLEAUX = frozenset(
     """
@@ -101,11 +101,11 @@ _TABLEAUX = frozenset(
     RungeKutta.A_EXTRA RungeKutta.C_EXTRA RungeKutta.D RungeKutta.E3 RungeKutta.E5
     """.split()
 )
-"""Arrays of a class, by which the host's differential equations are solved as well."""
+"""Arrays of a class, shared with the differential equations of the host."""
 
 
 def prepare() -> None:
-    """Check the positions in sparse matrices, and have distributions draw from the session's generator."""
+    """Check positions in sparse matrices, and draw distributions from the session's generator."""
     check_positions()
     draw_from_own("scipy._lib._util", "check_random_state")
     hold(import_module("scipy.integrate._quadrature"), "_cached_roots_legendre")
@@ -116,7 +116,7 @@ def prepare() -> None:
 
 
 def check_positions() -> None:
-    """Have sparse matrices that are made of positions check them, while guest code runs, and keep a copy."""
+    """Check the positions of which guest code makes a sparse matrix, and keep a copy of them."""
     for module, name in (
         ("_compressed", "_cs_matrix"),
         ("_bsr", "_bsr_base"),

@@ -1,3 +1,3 @@
-"""The sub-room sklearn."""
+"""scikit-learn: `policy`, then `model_checks` for compiled code that trusts the attributes of models."""
 
 __all__: list[str] = []

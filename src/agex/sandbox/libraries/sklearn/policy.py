@@ -1,4 +1,4 @@
-"""What guest code may do with scikit-learn."""
+"""Policy of scikit-learn."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from agex.sandbox.classes.errors import check_keywords, refusal
 from agex.sandbox.libraries.argument_checks import Stream, copies_for_functions, guarded
 from agex.sandbox.libraries.numpy.random import draw_from_own
 from agex.sandbox.libraries.scipy import policy as scipy_policy
-from agex.sandbox.libraries.sklearn.checks import of_own_estimator, prepare_models
-from agex.sandbox.patches.replace import replace
+from agex.sandbox.libraries.sklearn.model_checks import of_own_estimator, prepare_models
+from agex.sandbox.patches.replacement import replace
 from agex.sandbox.policy.library import Library, Replacements, less, only
 from agex.sandbox.runtime.context import CURRENT, asking
 from agex.sandbox.stdlib.string_format import is_plain_format, safe_format
@@ -48,8 +48,8 @@ _WITHOUT_LIST = {
     "utils.class_weight": only("compute_class_weight compute_sample_weight"),
     "utils.multiclass": only("check_classification_targets type_of_target unique_labels"),
 }
-"""Modules that do not say what they offer. They also hold what they import for themselves: the signature()
-of Python, which evaluates annotations, and settings of the process."""
+"""Modules without a list of public names. They also hold what they import: Python's signature(), which
+evaluates annotations, and settings of the process."""
 
 _MODULES = {
     "": only("clone"),  # set_config, config_context: the process's; show_versions: the machine's
@@ -70,9 +70,9 @@ _MODULES = {
 
 
 def _prepare() -> None:
-    """Have the cores counted and the thread pools found, as the first fit would.
+    """Count the cores and find the thread pools now, as the first fit would.
 
-    Another program is asked, and shared libraries are loaded by name. Both are remembered.
+    That asks another program, and loads shared libraries by name. Both results are cached.
     """
     joblib: Any = import_module("joblib")
 
@@ -90,7 +90,7 @@ def _prepare() -> None:
 
 
 def _prepare_jobs() -> None:
-    """Have ``n_jobs`` start no processes while guest code runs: loky does so without an event."""
+    """Start no processes for ``n_jobs`` while guest code runs: loky does so without an audit event."""
     backends: Any = import_module("joblib._parallel_backends")
     for backend in (backends.LokyBackend, backends.MultiprocessingBackend):
         replace(backend, "effective_n_jobs", _alone)
@@ -104,7 +104,7 @@ def _alone(real: Any) -> Any:
 
 
 def _prepare_names() -> None:
-    """Have names of columns that a format string makes read attributes as guest code may."""
+    """Read attributes in column names made by a format string as guest code may."""
     columns: Any = import_module("sklearn.compose._column_transformer")
     replace(columns, "_feature_names_out_with_str_format", _named)  # since scikit-learn 1.6
 
@@ -121,7 +121,7 @@ def _named(real: Any) -> Any:
 
 
 def _prepare_members() -> None:
-    """Have members that a text names, or the signature of a guest's ``__init__``, read as guest code may."""
+    """Read members named by a text, or by a guest ``__init__``, as guest code may."""
     base: Any = import_module("sklearn.base").BaseEstimator
     kernel: Any = import_module("sklearn.gaussian_process.kernels").Kernel
     for class_ in (base, kernel):
@@ -178,7 +178,7 @@ def _response(real: Any) -> Any:
             found = guards.getattr(estimator, name, None)
             if found is not None:
                 return found
-        return real(estimator, names)  # which says that there is none
+        return real(estimator, names)  # it raises the real error
 
     return check
 
@@ -200,7 +200,7 @@ LIBRARIES = {
         name="sklearn",
         modules=_MODULES,
         # the first line: views of nodes and positions that compiled code follows without a check; the others:
-        # data of a class, which the host's models share
+        # data of a class, shared with host models
         denied=frozenset(
             {
                 "BaseDecisionTree.tree_",

@@ -1,3 +1,3 @@
-"""The sub-room sqlite."""
+"""sqlite3: `policy`, then `connections` that stay valid, and `attributes` set on connections of the host."""
 
 __all__: list[str] = []

@@ -1,4 +1,4 @@
-"""What is assigned to a connection of the host's: nothing that makes its later rows pass through a guest."""
+"""Assignments to connections of the host: no factory that passes its later rows through guest code."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ NAMES = frozenset({"row_factory", "text_factory"})
 
 
 def setting(receiver: Any) -> Any:
-    """Give what an attribute of *receiver* is assigned on, which looks at the value; mostly the receiver."""
+    """Return the object on which an attribute of *receiver* is set: a checking one, or the receiver."""
     sqlite: Any = sys.modules.get("sqlite3")
     if sqlite is None or not issubclass(type(receiver), sqlite.Connection):
         return receiver
-    from agex.sandbox.libraries.sqlite import connections as sqlite_use  # imports sqlite3
+    from agex.sandbox.libraries.sqlite import connections  # imports sqlite3
 
-    return receiver if issubclass(type(receiver), sqlite_use.Connection) else _Setting(receiver)
+    return receiver if issubclass(type(receiver), connections.Connection) else _Setting(receiver)
 
 
 class _Setting:
-    """Takes the factories that come with the interpreter."""
+    """Accepts the factories that come with Python only."""
 
     __slots__ = ("_connection",)
 

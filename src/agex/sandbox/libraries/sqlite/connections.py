@@ -1,9 +1,9 @@
-"""Connections that stay open while SQLite works on them.
+"""Connections and cursors that stay valid while SQLite works on them.
 
-SQLite calls Python back in the middle of a statement: functions, aggregates, collations, what is bound and
-what is traced. The module ``sqlite3`` goes on with the connection and the cursor of the statement after that,
-and does not ask whether they are still there: the process ends if the callback closed the connection or used
-the running cursor.
+SQLite calls Python back in the middle of a statement: functions, aggregates, collations, adapters of
+parameters, trace callbacks. Afterwards the module ``sqlite3`` goes on with the connection and the cursor of
+the statement without a check. The process ends if the callback closed the connection, or used the running
+cursor.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from contextlib import contextmanager
 from typing import Any, ClassVar, TypeVar
 
 from agex.errors import SandboxTypeError
-from agex.sandbox.classes import sealed as sealing
-from agex.sandbox.classes import stand_ins as instead
+from agex.sandbox.classes import sealed, stand_ins
 
 __all__ = ["Connection", "Cursor", "alone", "stands_for"]
 
@@ -24,7 +23,7 @@ T = TypeVar("T")
 
 @contextmanager
 def alone(connection: sqlite3.Connection) -> Iterator[None]:
-    """Have a connection open no other files: ``ATTACH`` makes and reads any, below Python."""
+    """Keep a connection from opening other files: ``ATTACH`` creates and reads any, in compiled code."""
     before = connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
     try:
         yield
@@ -33,7 +32,7 @@ def alone(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 class _Use:
-    """Counts the calls of a connection, or of a cursor, that have not come back."""
+    """Counts the running calls of a connection or a cursor."""
 
     def __init__(self) -> None:
         self.depth = 0
@@ -45,7 +44,7 @@ class _Use:
         self.depth -= 1
 
     def during(self, call: Callable[..., T]) -> Callable[..., T]:
-        """Give a callback that counts as a call. It does not hold the connection, which holds it."""
+        """Return a callback that counts as a call. It does not hold the connection, which holds it."""
 
         def counted(*args: Any) -> T:
             with self:
@@ -55,7 +54,7 @@ class _Use:
 
 
 def _counted(name: str) -> Any:
-    """Give a method of cursors that is refused while another of the same cursor runs."""
+    """Return a method of cursors that is refused while another one of the same cursor runs."""
     real = getattr(sqlite3.Cursor, name)
 
     def call(self: Any, *args: Any, **options: Any) -> Any:
@@ -86,7 +85,7 @@ class Cursor(sqlite3.Cursor):
 
 
 class _Aggregate:
-    """An aggregate of the guest's, each call of which is counted."""
+    """A guest aggregate, each call of which is counted."""
 
     _METHODS: ClassVar = frozenset({"step", "finalize", "value", "inverse"})
 
@@ -100,7 +99,7 @@ class _Aggregate:
 
 
 class Connection(sqlite3.Connection):
-    """A connection that is not closed while a statement of it runs."""
+    """A connection that cannot be closed while one of its statements runs."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         self._use = _Use()
@@ -159,9 +158,9 @@ class Connection(sqlite3.Connection):
 
 
 def stands_for(real: type, ours: type) -> None:
-    """Have an object of *ours* show itself as one of *real*, and ``type()`` of it give what guests get."""
+    """Show the class *ours* as *real*: by its names, and by ``type()`` of its objects for guest code."""
     ours.__module__, ours.__name__, ours.__qualname__ = real.__module__, real.__name__, real.__qualname__
-    instead.stands_for(ours, sealing.sealed(real))
+    stand_ins.stands_for(ours, sealed.sealed(real))
 
 
 stands_for(sqlite3.Cursor, Cursor)

@@ -1,7 +1,7 @@
-"""What guest code may do with sqlite3: databases in memory, and files of the workspace.
+"""Policy of sqlite3: databases in memory, and files of the workspace.
 
-A file of the workspace is worked on as a copy in memory, which is written back, whole, when it is
-committed or closed. SQLite itself never opens a file.
+A file of the workspace is copied into memory, and written back whole when it is committed or closed. SQLite
+itself never opens a file.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from agex.errors import SandboxError, SandboxTypeError
 from agex.sandbox.classes.errors import check_keywords
-from agex.sandbox.libraries.sqlite import connections as sqlite_use
+from agex.sandbox.libraries.sqlite import connections
 from agex.sandbox.policy.library import Library, Replacements, only
-from agex.sandbox.runtime import audit_hook as wall
+from agex.sandbox.runtime import audit_hook
 from agex.sandbox.runtime.workspace_files import workspace
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ __all__ = ["LIBRARIES"]
 
 _MODULES = {
     # register_adapter, register_converter, enable_callback_tracebacks change the process; Connection
-    # and Blob are what connect gives; dbapi2 and dump are the same again
+    # and Blob are results of connect; dbapi2 and dump repeat the module
     "": only(
         "PARSE_* Row Cursor Connection Binary Date Time Timestamp DateFromTicks apilevel paramstyle",
         "threadsafety",
@@ -55,20 +55,20 @@ _PRAGMAS = frozenset(
     synchronous table_info table_list table_xinfo temp_store user_version journal_mode cache_size
     """.split()
 )
-"""What describes a database or how it works in memory; no directories, no writable schema."""
+"""Pragmas that describe a database, or how it works in memory; no directories, no writable schema."""
 
 _VIRTUAL = frozenset(
     {"fts3", "fts4", "fts5", "rtree", "rtree_i32", "json_each", "json_tree", "generate_series"}
 )
 _NO_FUNCTIONS = frozenset({"load_extension", "fts3_tokenizer", "readfile", "writefile", "edit"})
 
-_STEPS = 10_000  # of SQLite's machine between two looks at the limits: about a millisecond
+_STEPS = 10_000  # of SQLite's machine between two checks of the limits: about a millisecond
 
 
 def _judge(
     action: int, first: str | None, second: str | None, database: str | None, source: str | None
 ) -> int:
-    """Authorise what a statement does (sqlite.org: Compile-Time Authorization Callbacks)."""
+    """Authorise the action of a statement (sqlite.org: Compile-Time Authorization Callbacks)."""
     if action in (sqlite3.SQLITE_ATTACH, sqlite3.SQLITE_DETACH):  # VACUUM INTO attaches its target
         return sqlite3.SQLITE_DENY
     if action == sqlite3.SQLITE_PRAGMA and (first or "").lower() not in _PRAGMAS:
@@ -81,20 +81,20 @@ def _judge(
 
 
 def _tick() -> int:
-    """Give Python a chance to notice a limit."""
+    """Return Python a chance to notice a limit."""
     return 0
 
 
 def _backup(real: Callable[..., Any], *args: Any, **options: Any) -> Any:
-    """Have Python asked between steps: SQLite waits for ever for a transaction that is not committed."""
+    """Call Python between steps: SQLite would wait for ever for an uncommitted transaction."""
     if options.get("progress") is None:
         options["progress"] = _step
     return real(*args, **options)
 
 
 def _of_own(real: Callable[..., Any], *args: Any, **options: Any) -> Any:
-    """Refuse what a connection of the host's would call after the run, for statements of the host."""
-    if not isinstance(getattr(real, "__self__", None), sqlite_use.Connection):
+    """Refuse callbacks on a host connection, which would call them after the run for host statements."""
+    if not isinstance(getattr(real, "__self__", None), connections.Connection):
         raise SandboxTypeError(
             f"{real.__name__}() is for connections of your own, sqlite3.connect(':memory:') for example; "
             "work on the rows instead"
@@ -103,28 +103,28 @@ def _of_own(real: Callable[..., Any], *args: Any, **options: Any) -> Any:
 
 
 def _alone(real: Callable[..., Any], *args: Any, **options: Any) -> Any:
-    """Have a connection of the host's, which nobody else restrains, open no other files."""
+    """Keep a host connection, which nothing else restrains, from opening other files."""
     subject: Any = getattr(real, "__self__", None)
     if not isinstance(subject, (sqlite3.Connection, sqlite3.Cursor)):  # read off the class
         subject = args[0] if args else None
     connection = subject.connection if isinstance(subject, sqlite3.Cursor) else subject
-    if not isinstance(connection, sqlite3.Connection) or isinstance(connection, sqlite_use.Connection):
+    if not isinstance(connection, sqlite3.Connection) or isinstance(connection, connections.Connection):
         return real(*args, **options)
-    with sqlite_use.alone(connection):
+    with connections.alone(connection):
         return real(*args, **options)
 
 
 _CALLING = """
     create_aggregate create_collation create_function create_window_function set_trace_callback
 """.split()
-"""Methods after which a connection calls what it was given."""
+"""Methods that register a callback on a connection."""
 
 
 def _step(status: int, remaining: int, total: int) -> None:
-    """Give Python a chance to notice a limit."""
+    """Return Python a chance to notice a limit."""
 
 
-class _InWorkspace(sqlite_use.Connection):
+class _InWorkspace(connections.Connection):
     """A database whose file is in the workspace."""
 
     _files: GuestFiles
@@ -146,7 +146,7 @@ class _InWorkspace(sqlite_use.Connection):
         super().commit()
         self._put_back()
 
-    def executescript(self, sql_script: str, /) -> sqlite_use.Cursor:
+    def executescript(self, sql_script: str, /) -> connections.Cursor:
         cursor = super().executescript(sql_script)
         if not self.in_transaction:
             self._put_back()
@@ -154,7 +154,7 @@ class _InWorkspace(sqlite_use.Connection):
 
     def close(self) -> None:
         if self._is_open() and not self._use.depth:
-            self.rollback()  # what was not committed is lost, as in a file
+            self.rollback()  # uncommitted changes are lost, as in a file
             self._put_back()
         super().close()
 
@@ -174,13 +174,13 @@ class _InWorkspace(sqlite_use.Connection):
         return False
 
 
-sqlite_use.stands_for(sqlite3.Connection, _InWorkspace)
+connections.stands_for(sqlite3.Connection, _InWorkspace)
 
 
 def _connection(database: Any, options: dict[str, Any]) -> sqlite3.Connection:
-    """Open a database that stays within `_judge`, and that a limit can end."""
-    connection = wall.call_with_permissions(
-        ("files",), sqlite3.connect, database, factory=sqlite_use.Connection, **options
+    """Open a database that `_judge` restrains, and that a limit can end."""
+    connection = audit_hook.call_with_permissions(
+        ("files",), sqlite3.connect, database, factory=connections.Connection, **options
     )
     return _restrained(connection)
 
@@ -201,7 +201,9 @@ def _of_workspace(path: str, options: dict[str, Any]) -> sqlite3.Connection:
             "committed; call commit(), or use the connection in a with block"
         )
     made = functools.partial(sqlite3.connect, ":memory:", factory=_InWorkspace)
-    connection: Any = wall.call_with_permissions(("files",), made, **options)  # it is told to open nothing
+    connection: Any = audit_hook.call_with_permissions(
+        ("files",), made, **options
+    )  # it is told to open nothing
     connection._take(files, path)  # pyright: ignore[reportPrivateUsage] - no name that a guest could say
     for pragma in ("trusted_schema = OFF", "cell_size_check = ON"):  # the image may be made by hand
         connection.execute(f"PRAGMA {pragma}")
@@ -210,7 +212,7 @@ def _of_workspace(path: str, options: dict[str, Any]) -> sqlite3.Connection:
 
 def _replace(files: bool) -> Replacements:
     def connect(database: Any, *args: Any, **options: Any) -> sqlite3.Connection:
-        """Open a database in memory or in the workspace; a file of the host if that opened its files."""
+        """Open a database in memory or in the workspace; a host file if the host opened its files."""
         check_keywords(options)
         path = os.fspath(database) if isinstance(database, pathlib.PurePosixPath) else database
         if not files and type(path) is not str:

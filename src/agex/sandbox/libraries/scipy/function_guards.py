@@ -1,4 +1,4 @@
-"""Guards of functions of scipy whose compiled code trusts what it is given."""
+"""Guards of scipy functions whose compiled code trusts its arguments."""
 
 # ruff: noqa: A001, A002, N803, N806 - the names of arguments are scipy's
 from __future__ import annotations
@@ -52,7 +52,7 @@ def grey_morphology(
     *args: Any,
     **kwargs: Any,
 ) -> Any:
-    """Check that a structure has a value for each place of the footprint, and that there is one."""
+    """Check that a structure has a value for each place of a non-empty footprint."""
     np: Any = import_module("numpy")
 
     if structure is not None:
@@ -67,7 +67,7 @@ def grey_morphology(
 
 
 def predecessors(rank: int) -> Guard:
-    """Make the guard of a function that follows predecessors through a graph: they must be nodes of it."""
+    """Return the guard of a function that follows predecessors, which must be nodes of the graph."""
 
     def guard(real: Callable[..., Any], csgraph: Any, predecessors: Any, *args: Any, **kwargs: Any) -> Any:
         np: Any = import_module("numpy")
@@ -85,7 +85,7 @@ _MOST_DEGREES = 5  # FITPACK: 1 <= k <= 5
 
 
 def spline(position: int) -> Guard:
-    """Make the guard of a function that takes a spline as (knots, coefficients, degree)."""
+    """Return the guard of a function that takes a spline as (knots, coefficients, degree)."""
 
     def guard(real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         settled = list(args)
@@ -116,7 +116,7 @@ def _sound(tck: Any) -> Any:
 
 
 def factorized(real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Hand out a factorization that keeps its permutations, which compiled code follows."""
+    """Return a factorization that protects its permutations, which compiled code follows."""
     return SuperLU(real(*args, **kwargs))
 
 

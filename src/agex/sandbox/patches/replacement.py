@@ -1,7 +1,7 @@
-"""Functions of ours in the places of a library's own, for the whole process and once.
+"""Replacement of functions in a library, for the whole process and once.
 
-They ask `agex.sandbox.runtime.context.asking` whose call it is: the host's goes on to the real one as it
-came.
+A replacement asks `agex.sandbox.runtime.context.asking` whose call it is, and passes a host call on
+unchanged.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ from typing import Any
 __all__ = ["is_stand_in", "replace", "replace_everywhere"]
 
 Make = Callable[[Any], Callable[..., Any]]
-"""Makes the function that stands in, of the real one."""
+"""Makes the replacement of a real function."""
 
 _MADE: weakref.WeakSet[Callable[..., Any]] = weakref.WeakSet()
 
 
 def is_stand_in(function: Any) -> bool:
-    """Tell whether a function was put in a real one's place."""
+    """Return whether a function is a replacement."""
     return function in _MADE
 
 
 def replace(owner: Any, name: str, make: Make) -> None:
-    """Put one in the place of a function of a module, or of a method; of none where a version has none."""
+    """Replace a function of a module, or a method, if this version of the library has it."""
     real = getattr(owner, name, None)
     if real is not None and not is_stand_in(real):
         setattr(owner, name, _made(real, make))
 
 
 def replace_everywhere(home: str, name: str, make: Make) -> None:
-    """Put one in the place of a function in its home, and in modules of the library that have imported it."""
+    """Replace a function in its home, and in the modules of the library that have imported it."""
     real = getattr(import_module(home), name)
     if is_stand_in(real):
         return

@@ -1,4 +1,4 @@
-"""What compiled code of scikit-learn trusts, checked while guest code runs."""
+"""Checks of models in scikit-learn, whose compiled code trusts their attributes."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from agex._interpreter.type_slots import module_of, mro_of
 from agex.errors import SandboxTypeError
 from agex.sandbox.classes.errors import described
 from agex.sandbox.libraries.argument_checks import copies_for_functions
-from agex.sandbox.libraries.numpy.read_only import keeping_read_only
-from agex.sandbox.patches.replace import replace
+from agex.sandbox.libraries.numpy.read_only_arrays import keeping_read_only
+from agex.sandbox.patches.replacement import replace
 from agex.sandbox.runtime.context import asking
 
 __all__ = ["of_own_estimator", "prepare_models"]
 
 
 def prepare_models() -> None:
-    """Have models checked that were changed after they were fitted, and metrics given copies of arrays."""
+    """Check models that were changed after their fit, and pass copies of arrays to metrics."""
     replace(import_module("sklearn.neighbors").BallTree, "__init__", _with_copies)
     replace(import_module("sklearn.svm._base").BaseLibSVM, "_validate_for_predict", _with_vectors)
     replace(import_module("sklearn.manifold._t_sne"), "_kl_divergence_bh", _finite)
@@ -33,7 +33,7 @@ def prepare_models() -> None:
 
 
 def of_own_estimator(real: Any, estimator: Any, *args: Any, **kwargs: Any) -> Any:
-    """Refuse to note columns of a model that is not wholly the guest's: compiled code goes by them."""
+    """Refuse to set the columns of a model that is not pure guest code: compiled code relies on them."""
     guards = asking()
     parts = mro_of(type(estimator))
     homes = {module_of(part) for part in parts if guards is None or not guards.classes.is_guest(part)}
@@ -50,7 +50,7 @@ def _has_no_model(home: str) -> bool:
 
 
 def _with_copies(real: Any) -> Any:
-    """Have a metric given copies: what it is given lies over the memory of the tree."""
+    """Pass copies to a metric: the real arrays lie over the memory of the tree."""
 
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807 - it stands for the one of the class
         if asking() is None:
@@ -62,7 +62,7 @@ def _with_copies(real: Any) -> Any:
 
 
 def _with_vectors(real: Any) -> Any:
-    """Refuse a kernel of other models than the fitted one: one that was given the kernel has no vectors."""
+    """Refuse another kernel than the fitted one: a model fitted to a precomputed kernel has no vectors."""
 
     def _validate_for_predict(self: Any, X: Any) -> Any:  # noqa: N803 - its name there
         checked = real(self, X)
@@ -75,7 +75,7 @@ def _with_vectors(real: Any) -> Any:
 
 
 def _with_columns(real: Any) -> Any:
-    """Refuse a table of no columns: the hash is divided by their number."""
+    """Refuse a table without columns: the hash is divided by their number."""
 
     def _hashing_transform(raw_X: Any, n_features: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N803
         if not isinstance(n_features, numbers.Integral) or n_features < 1:
@@ -86,7 +86,7 @@ def _with_columns(real: Any) -> Any:
 
 
 def _of_one_width(real: Any) -> Any:
-    """Refuse trees that ask for columns which the table does not have: the array of them can be changed."""
+    """Refuse trees that read columns which the table lacks: the array of trees can be changed."""
 
     def predict(estimators: Any, *args: Any) -> Any:
         columns = next(each.shape[1] for each in args if hasattr(each, "shape"))
@@ -98,7 +98,7 @@ def _of_one_width(real: Any) -> Any:
 
 
 def _finite(real: Any) -> Any:
-    """Refuse points that are not finite: they have no place in the tree that is made of them."""
+    """Refuse points that are not finite: they have no place in the tree."""
 
     def _kl_divergence_bh(params: Any, *args: Any, **kwargs: Any) -> Any:
         np: Any = import_module("numpy")

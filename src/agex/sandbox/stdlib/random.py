@@ -1,4 +1,7 @@
-"""``statistics.NormalDist`` whose samples are drawn from the session's own ``random``."""
+"""``random`` and ``statistics`` for guest code: samples are drawn from a generator of the session.
+
+The functions of the real ``random`` share one generator of the process with the host.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,28 @@ import functools
 import types
 from typing import Any
 
-from agex.sandbox.classes import stand_ins as instead
+from agex.sandbox.classes import stand_ins
+from agex.sandbox.patches import methods
 from agex.sandbox.runtime.context import asking
 
-__all__ = ["statistics_members"]
+__all__ = ["random_members", "statistics_members"]
+
+
+def random_members() -> dict[str, Any]:
+    """Return the functions of ``random`` over a new generator of the session."""
+    import random
+
+    methods.hold(random.Random, "setstate")
+    generator = random.Random()  # noqa: S311 - what the guest asked for
+    public = [name for name in dir(random.Random) if not name.startswith("_") and hasattr(random, name)]
+    return {name: getattr(generator, name) for name in public}
+
+
+# -- statistics
 
 
 class _Random:
-    """Answers for the module ``random`` in the functions of ``statistics``."""
+    """Stands in for the module ``random`` in the functions of ``statistics``."""
 
     def __getattr__(self, name: str) -> Any:
         import random
@@ -26,7 +43,7 @@ class _Random:
 
 @functools.cache
 def statistics_members() -> dict[str, Any]:
-    """Give what guests get in place of members of ``statistics``."""
+    """Return the members of ``statistics`` that guest code gets."""
     import statistics
 
     names = {**vars(statistics), "random": _Random()}
@@ -36,11 +53,11 @@ def statistics_members() -> dict[str, Any]:
         if not isinstance(value, (types.MemberDescriptorType, types.GetSetDescriptorType))
     }
     made = names["NormalDist"] = type("NormalDist", (), members)
-    return {"NormalDist": instead.stands_for(statistics.NormalDist, made)}
+    return {"NormalDist": stand_ins.stands_for(statistics.NormalDist, made)}
 
 
 def _over(value: Any, names: dict[str, Any]) -> Any:
-    """Give a function of a class's body, in whatever it is wrapped, over other global names."""
+    """Return a function of a class body, however it is wrapped, over other global names."""
     if isinstance(value, property):
         get, put, delete = (_over(part, names) for part in (value.fget, value.fset, value.fdel))
         return property(get, put, delete, value.__doc__)

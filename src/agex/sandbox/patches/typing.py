@@ -1,9 +1,13 @@
-"""Texts in annotations: whoever asks for hints evaluates them as code, which no guard has seen.
+"""Checks in ``typing``: text in annotations, and ``isinstance`` with a protocol.
 
-``typing.get_type_hints`` of a guest's class looks for the names in the module of the host that is called
-as the guest's is, and of a guest's function reads attributes natively. pydantic does so for each class over
-one of its models. So while guest code runs, a text is evaluated where it is one that the host says itself,
-or says no more than builtin types, or names what is the guest's own.
+``typing.get_type_hints`` passes text to ``eval``, unrewritten, among the names of a host module named like
+the guest's module. pydantic does so for each class derived from one of its models. So while guest code runs,
+a text is evaluated only if the host's own source contains it, or if it names builtin types alone, or guest
+classes.
+
+Until Python 3.12, ``isinstance`` with a protocol reads the members of the protocol from the object. A guest
+object may have a property there, so that a mere class test of the host runs guest code. That call is made
+within limits, as ``repr`` of a guest object is.
 """
 
 from __future__ import annotations
@@ -15,13 +19,14 @@ import importlib
 import sys
 import types
 import typing
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from agex._interpreter.type_slots import namespace_of
 from agex.errors import SandboxTypeError
+from agex.sandbox.patches.replacement import replace
 from agex.sandbox.rules import names as ledger
-from agex.sandbox.runtime import provenance as origins
+from agex.sandbox.runtime import provenance
 from agex.sandbox.runtime.context import asking
 
 if TYPE_CHECKING:
@@ -46,12 +51,12 @@ _TYPES = frozenset(
 
 
 def is_evaluated_in(frame: types.FrameType) -> bool:
-    """Tell whether code that *frame* evaluates is the text of an annotation."""
+    """Return whether the code that *frame* evaluates is the text of an annotation."""
     return frame.f_code.co_qualname.startswith(_EVALUATORS) and frame.f_globals.get("__name__") in _HOMES
 
 
 def check(guards: Membrane, frame: types.FrameType) -> None:
-    """Refuse the text of an annotation that *frame* is about to evaluate, unless it can do no harm."""
+    """Refuse the text of an annotation that *frame* is about to evaluate, unless it is harmless."""
     known = frame.f_locals
     _check(guards, _text(known), list(_spaces(known)), frame, _module(known))
 
@@ -66,7 +71,7 @@ def _check(guards: Membrane, text: Any, spaces: list[Any], frame: types.FrameTyp
         is_harmless = (
             _is_plain(text, spaces)
             or _is_of_guest(text, guards, spaces, bool(own))
-            # Else its names would be the guest's, or it was the guest that said it.
+            # Otherwise its names would belong to the guest, or the text would.
             or (not own and not guards.classes.is_mark(module) and text in _said(guards, frame, spaces))
         )
     if not is_harmless:
@@ -77,10 +82,12 @@ def _check(guards: Membrane, text: Any, spaces: list[Any], frame: types.FrameTyp
 
 
 def install() -> None:
-    """Have names looked up as texts are evaluated: Python 3.14 does it without an event."""
-    if sys.version_info >= (3, 14):
+    """Put the checks in place, once a process."""
+    if sys.version_info >= (3, 14):  # which looks a name up without an event
         reference: Any = importlib.import_module("annotationlib").ForwardRef
         reference.evaluate = _of_names(reference.evaluate)
+    if sys.version_info < (3, 12):
+        replace(vars(typing)["_ProtocolMeta"], "__instancecheck__", _behind_limits)
 
 
 def _of_names(real: Any) -> Any:
@@ -88,7 +95,7 @@ def _of_names(real: Any) -> Any:
     def evaluate(self: Any, **said: Any) -> Any:
         guards, text = asking(), self.__forward_arg__
         if guards is not None and text.isidentifier():
-            caller = sys._getframe(1)  # pyright: ignore[reportPrivateUsage] - the host may say it there
+            caller = sys._getframe(1)  # pyright: ignore[reportPrivateUsage] - its source may contain the text
             _check(guards, text, list(_asked_of(self, said)), caller, self.__forward_module__)
         return real(self, **said)
 
@@ -96,7 +103,7 @@ def _of_names(real: Any) -> Any:
 
 
 def _asked_of(reference: Any, said: dict[str, Any]) -> Iterator[Any]:
-    """Give the namespaces in which a name is looked up."""
+    """Yield the namespaces in which a name is looked up."""
     yield from _spaces(said)
     owner = said.get("owner")
     if said.get("globals") is None and owner is not None:
@@ -111,7 +118,7 @@ def _text(known: dict[str, Any]) -> Any:
 
 
 def _module(known: dict[str, Any]) -> Any:
-    """Give the name of the module in which a text says that it is to be looked up."""
+    """Return the name of the module given with a text, in which it is to be looked up."""
     return getattr(_reference(known), "__forward_module__", None)
 
 
@@ -121,14 +128,14 @@ def _reference(known: dict[str, Any]) -> Any:
 
 
 def _spaces(known: dict[str, Any]) -> Iterator[Any]:
-    """Give the namespaces in which names are looked up."""
+    """Yield the namespaces in which names are looked up."""
     for name in ("globalns", "localns", "globals", "locals", "cls_globals", "cls_locals"):
         if known.get(name) is not None and hasattr(known[name], "get"):
             yield known[name]
 
 
 def _parts(text: str) -> list[ast.AST]:
-    """Give the parts of a text; one that holds more than names and subscripts has none."""
+    """Return the syntax nodes of a text; none if it holds more than names and subscripts."""
     try:
         parts = list(ast.walk(ast.parse(text, mode="eval")))
     except SyntaxError:
@@ -137,7 +144,7 @@ def _parts(text: str) -> list[ast.AST]:
 
 
 def _is_plain(text: str, spaces: list[Any]) -> bool:
-    """Tell whether a text says builtin types only."""
+    """Return whether a text names builtin types only."""
     parts = _parts(text)
     said = [part.id for part in parts if isinstance(part, ast.Name)]
     is_flat = not any(isinstance(part, ast.Attribute) for part in parts)
@@ -145,7 +152,7 @@ def _is_plain(text: str, spaces: list[Any]) -> bool:
 
 
 def _names_only(text: str, guards: Membrane) -> bool:
-    """Tell whether a text reads no attribute that would be checked where it is written as code."""
+    """Return whether a text reads no attribute that a guard would check in code."""
     parts = _parts(text)
     rules = guards.policy.text
     for part in parts:
@@ -160,9 +167,10 @@ def _names_only(text: str, guards: Membrane) -> bool:
 
 
 def _is_of_guest(text: str, guards: Membrane, spaces: list[Any], at_home: bool) -> bool:
-    """Tell whether a text says the guest's own classes, and what else it finds among the guest's own names.
+    """Return whether a text names guest classes, and otherwise only the guest's own names.
 
-    What is no namespace of the guest's is what pydantic knows: a class by its name, what stands in its body.
+    The namespaces that do not belong to the guest come from pydantic: a class by its name, the names of its
+    body.
     """
     foreign = [space for space in spaces if space.get("__builtins__") is not guards.builtins]
     for part in _parts(text):
@@ -177,25 +185,25 @@ def _is_of_guest(text: str, guards: Membrane, spaces: list[Any], at_home: bool) 
 
 
 def _said(guards: Membrane, frame: types.FrameType | None, spaces: list[Any]) -> Iterator[str]:
-    """Give the texts that the host says in the modules whose names are looked up."""
+    """Yield the text annotations in the source of the host modules whose names are looked up."""
     names: set[Any] = {name for space in spaces if type(name := space.get("__name__")) is str}
-    # Fields that a class of the guest's inherits are evaluated again in its name.
+    # Fields that a guest class inherits are evaluated again in its name.
     registered: set[Any] = {getattr(grant.target, "__module__", None) for grant in guards.policy.grants}
     for name in (names | registered) & sys.modules.keys():
         for value in list(vars(sys.modules[name]).values()):
             if not (issubclass(type(value), type) and guards.classes.is_guest(value)):
                 yield from _annotated(value)
     while frame is not None and frame.f_builtins is not guards.builtins:
-        if frame.f_globals.get("__name__") in names:  # it is making a class
+        if frame.f_globals.get("__name__") in names:  # the frame is making a class
             yield from _constants(frame.f_code)
         frame = frame.f_back
 
 
 def _annotated(value: Any) -> Iterator[str]:
-    """Give the texts in the annotations of a class and its methods, or of a function."""
+    """Yield the texts in the annotations of a class and its methods, or of a function."""
     if type(value) is types.FunctionType:
         yield from _texts(list(value.__annotations__.values()))
-    elif issubclass(type(value), type) and not origins.is_guest_class(value):
+    elif issubclass(type(value), type) and not provenance.is_guest_class(value):
         space = namespace_of(value)
         yield from _texts(list(space.get("__annotations__", {}).values()))
         for member in space.values():
@@ -204,10 +212,10 @@ def _annotated(value: Any) -> Iterator[str]:
 
 
 def _texts(hint: Any) -> Iterator[str]:
-    """Give the texts in an annotation, at any depth."""
+    """Yield the texts in an annotation, at any depth."""
     if isinstance(hint, str):
         yield hint
-        if "'" in hint or '"' in hint:  # it holds another, which is evaluated after it
+        if "'" in hint or '"' in hint:  # it holds another text, which is evaluated next
             yield from _inner_texts(hint)
     elif isinstance(hint, typing.ForwardRef):
         yield hint.__forward_arg__
@@ -231,3 +239,31 @@ def _constants(code: types.CodeType) -> Iterator[str]:
             yield from _constants(constant)
         else:
             yield from _texts(constant)
+
+
+# -- protocols
+
+
+def _behind_limits(real: Callable[..., bool]) -> Callable[..., bool]:
+    def __instancecheck__(cls: Any, instance: Any) -> bool:  # noqa: N807 - the name it has in its class
+        guards = provenance.guards_of(type(instance))
+        if guards is not None:
+            return bool(guards.hooks.asking(real, cls, instance))
+        if getattr(cls, "_is_runtime_protocol", True) or not _asks_for_itself():
+            return real(cls, instance)
+        return bool(_as_library(real, cls, instance))
+
+    return __instancecheck__
+
+
+def _asks_for_itself() -> bool:
+    """Return whether a library of Python itself asks, which may do so for any protocol."""
+    frame = sys._getframe(2)  # pyright: ignore[reportPrivateUsage] - known by its module
+    return frame.f_globals.get("__name__") in {"abc", "functools"}
+
+
+def _call(real: Callable[..., bool], cls: Any, instance: Any) -> bool:
+    return real(cls, instance)
+
+
+_as_library: Any = types.FunctionType(_call.__code__, {"__name__": "functools"})

@@ -1,8 +1,8 @@
-"""Memory that nobody may write, and compiled code that does not ask whether it may.
+"""Guards of functions that write into read-only arrays.
 
-An array over ``bytes`` is read-only, as are those by which matplotlib draws or that Arrow hands out.
-Some functions write into whatever they are given: the bytes of the host change, under a hash that was taken
-before, or offsets that other compiled code follows.
+An array over ``bytes`` is read-only, as are the shared arrays of matplotlib and those of Arrow. Some compiled
+functions write into any array. They would change bytes of the host whose hash is already stored, or offsets
+that other compiled code follows.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def _is_read_only(value: Any) -> bool:
 
 
 def into(position: int, keyword: str) -> Guard:
-    """Make the guard of a function that writes into an array: one that may be written."""
+    """Return the guard of a function that writes into an array, which must be writable."""
 
     def guard(real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         if _is_read_only(argument(position, keyword, args, kwargs)):
@@ -37,7 +37,7 @@ def into(position: int, keyword: str) -> Guard:
 
 
 def at_positions(real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Guard ``ufunc.at``, which writes into its first array; off the class, the ufunc stands before it."""
+    """Guard ``ufunc.at``, which writes into its first array; read off the class, the ufunc comes first."""
     is_bound = hasattr(real, "__self__")
     if _is_read_only(argument(0 if is_bound else 1, "a", args, kwargs)):
         raise ValueError("assignment destination is read-only")
@@ -45,7 +45,7 @@ def at_positions(real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 
 def keeping_inputs(real: Callable[..., Any]) -> Callable[..., Any] | None:
-    """Give a function that keeps its arrays, whatever ``overwrite_a=`` says; None if it takes no such."""
+    """Return a function that overwrites no array despite ``overwrite_a=``; None if it has none such."""
     try:
         signature = inspect.signature(real)
     except (TypeError, ValueError):  # a class, or compiled
@@ -63,7 +63,7 @@ def keeping_inputs(real: Callable[..., Any]) -> Callable[..., Any] | None:
 
 
 def keeping_read_only(real: Callable[..., Any]) -> Callable[..., Any]:
-    """Have a function of a library work on copies of arrays that may not be written."""
+    """Make a library function work on copies of read-only arrays."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
         if asking() is None:
