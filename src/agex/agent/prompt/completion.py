@@ -90,7 +90,7 @@ class CompletionConversation:
         self._problem = ""
 
     def _prefill(self, turn: int, space: int) -> str:
-        """Return how the answer begins: the function as far as there is space, so that it is not talked about.
+        """Return how the answer begins: the function as far as it fits, so that it is not talked about.
 
         Measured on 15 HumanEval problems with 0.5B: as many solved as without, for a third of the tokens.
         """
