@@ -77,7 +77,7 @@ class Ledger:
         return min((most - ledger.seconds for ledger, most in limits if most is not None), default=math.inf)
 
     def begin(self) -> None:
-        """Let the clock start now: what was loaded until here is not the call's."""
+        """Start the clock now: loading until here does not count for the call."""
         self._started = self._clock()
 
     def pause(self) -> None:

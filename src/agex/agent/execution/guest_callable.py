@@ -56,7 +56,7 @@ def assigns(source: str, name: str) -> bool:
 def plain_function(function: Any) -> FunctionType | None:
     """Return the function behind functools' own wrappers; None where there is another thing.
 
-    No guest object is asked: one of a guest class could answer with code.
+    No guest object is asked: it could answer with code.
     """
     while type(function) in {_CACHED, functools.partial}:
         function = function.func if type(function) is functools.partial else function.__wrapped__

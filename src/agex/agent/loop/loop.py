@@ -411,9 +411,9 @@ def _together(seen: list[Observation], notes: tuple[str, ...], limit: int) -> Ob
     if len(seen) == 1:
         texts = [seen[0].text]
     else:
-        room = _fair_share([len(one.text) for one in seen], limit)
+        space = _fair_share([len(one.text) for one in seen], limit)
         texts = [
-            f"[action {number}]\n{cut_middle(one.text, room)}" for number, one in enumerate(seen, start=1)
+            f"[action {number}]\n{cut_middle(one.text, space)}" for number, one in enumerate(seen, start=1)
         ]
     images = tuple(image for one in seen for image in one.images)
     if len(images) > MOST_PICTURES:
@@ -429,12 +429,12 @@ def _together(seen: list[Observation], notes: tuple[str, ...], limit: int) -> Ob
 
 def _fair_share(lengths: list[int], limit: int) -> int:
     """Return how long each text may be for all to fit; what short ones leave goes to the long ones."""
-    room = limit
+    space = limit
     for position, length in enumerate(sorted(lengths)):
-        share = room // (len(lengths) - position)
+        share = space // (len(lengths) - position)
         if length > share:
             return share
-        room -= length
+        space -= length
     return limit
 
 

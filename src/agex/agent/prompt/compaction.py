@@ -32,7 +32,7 @@ _LEFT_OUT = (
     Message(role="assistant", content="(Earlier turns, left out here.)"),
     Message(role="user", content="What they made is still there: variables, functions, imports."),
 )
-"""In place of turns for which there is no room even in short."""
+"""In place of turns for which there is no space even in short."""
 
 
 def shortened(messages: Sequence[Message], limit: int = MOST_TOKENS) -> list[Message]:
@@ -45,9 +45,9 @@ def shortened(messages: Sequence[Message], limit: int = MOST_TOKENS) -> list[Mes
         return kept
     beginning, end = kept[:BEGINNING], kept[-WHOLE:]
     between = [_in_short(message) for message in kept[BEGINNING:-WHOLE]]
-    room = limit // 2 - _size(beginning) - _size(end)
-    if _size(between) > room:
-        while between and _size([*_LEFT_OUT, *between]) > room:
+    space = limit // 2 - _size(beginning) - _size(end)
+    if _size(between) > space:
+        while between and _size([*_LEFT_OUT, *between]) > space:
             between = between[2:]
         between = [*_LEFT_OUT, *between]
     return [*beginning, *between, *end]

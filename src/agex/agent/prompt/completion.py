@@ -28,7 +28,7 @@ LIMIT_TOKENS = 400
 """Of a whole request, with what a chat template adds."""
 TEMPLATE_TOKENS = 30
 LIMIT_CHARS = 1_184
-"""3.2 characters a token; code with many digits and signs has fewer, and gets less room."""
+"""3.2 characters a token; code with many digits and signs has fewer, and gets less space."""
 HEAD_CHARS = LIMIT_CHARS // 4
 """A longer signature is not repeated as the beginning of the answer."""
 PROBLEM_LINES = 5
@@ -63,14 +63,14 @@ class CompletionConversation:
 
     def request(self, turn: int, turns_left: int) -> Request:
         """Return the request of this turn, never longer than the limit."""
-        room = LIMIT_CHARS
+        space = LIMIT_CHARS
         while True:
-            messages = self._messages(turn, room - len(self._head))
-            prefill = self._prefill(turn, room - sum(len(message.content) for message in messages))
+            messages = self._messages(turn, space - len(self._head))
+            prefill = self._prefill(turn, space - sum(len(message.content) for message in messages))
             text = "".join([*(message.content for message in messages), prefill])
-            if tokens_at_most(text) <= LIMIT_TOKENS - TEMPLATE_TOKENS or room < LIMIT_CHARS // 4:
+            if tokens_at_most(text) <= LIMIT_TOKENS - TEMPLATE_TOKENS or space < LIMIT_CHARS // 4:
                 break
-            room = room * 9 // 10
+            space = space * 9 // 10
         # Asked plainly for the first time: the likeliest answer. After that, other ones than before.
         attempt = turn - 1 if turn < _PLAIN else (turn - 2) * (turn > _PLAIN)
         return Request(messages=messages, actions=self._brief.actions, attempt=attempt, prefill=prefill)
@@ -89,15 +89,15 @@ class CompletionConversation:
         self._brief = replace(self._brief, task_primer=primer)
         self._problem = ""
 
-    def _prefill(self, turn: int, room: int) -> str:
-        """Return how the answer begins: the function as far as there is room, so that it is not talked about.
+    def _prefill(self, turn: int, space: int) -> str:
+        """Return how the answer begins: the function as far as it fits, so that it is not talked about.
 
         Measured on 15 HumanEval problems with 0.5B: as many solved as without, for a third of the tokens.
         """
         if turn == _PLAIN:
             return ""
         whole = f"{_FENCE}{self._brief.terms.signature.render(doc=True)}\n"
-        return whole if len(whole) <= room and not self._corrects(turn) else self._head
+        return whole if len(whole) <= space and not self._corrects(turn) else self._head
 
     def _corrects(self, turn: int) -> bool:
         """Return whether this turn shows the last attempt: seeing its own mistake twice, it repeats it."""
@@ -113,8 +113,8 @@ class CompletionConversation:
             return (_user(task), Message(role="assistant", content=said), _user(wrong))
         if turn > _CORRECTION and self._brief.terms.examples:
             return (_user(task),)  # the examples stand in the task already
-        room = limit - len(wrong) - 40
-        return (_user(f"{self._task(room)}\n\nAn earlier answer was wrong:\n{wrong}"),)
+        space = limit - len(wrong) - 40
+        return (_user(f"{self._task(space)}\n\nAn earlier answer was wrong:\n{wrong}"),)
 
     def _task(self, limit: int) -> str:
         """Return the task in at most *limit* characters; the docstring's middle goes first."""
@@ -127,9 +127,9 @@ class CompletionConversation:
         quotes = printable.fence(function)
         while True:
             fixed = "\n".join([_ASK, f"{quotes}python", quotes, *extras])
-            room = limit - len(fixed) - 2
-            if len(function) <= room or not extras:
-                return "\n".join([_ASK, f"{quotes}python", _cut(function, room), quotes, *extras])[:limit]
+            space = limit - len(fixed) - 2
+            if len(function) <= space or not extras:
+                return "\n".join([_ASK, f"{quotes}python", _cut(function, space), quotes, *extras])[:limit]
             extras.pop()
 
     def _examples(self) -> str:
@@ -193,11 +193,11 @@ def _commented(text: str) -> str:
     return "\n#   ".join(map(printable.line, text.split("\n")))
 
 
-def _cut(function: str, room: int) -> str:
+def _cut(function: str, space: int) -> str:
     """Return the function with the middle of its docstring left out."""
-    if len(function) <= room:
+    if len(function) <= space:
         return function
     mark = "\n    ...\n"
-    head = max(0, room - len(mark)) * 2 // 3
-    tail = max(0, room - len(mark) - head)
+    head = max(0, space - len(mark)) * 2 // 3
+    tail = max(0, space - len(mark) - head)
     return function[:head] + mark + function[len(function) - tail :]

@@ -1,7 +1,7 @@
 """Figures and pictures as parts of a page.
 
 A figure may hold functions and objects of guest code. One of matplotlib is drawn as it is for a
-model: under limits and behind the sandbox's wall. One of plotly is read field by field, plain data only,
+model: under limits and behind the audit hook. One of plotly is read field by field, plain data only,
 and drawn by plotly's own script in a frame that has no origin and no network.
 """
 

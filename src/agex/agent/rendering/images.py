@@ -63,7 +63,7 @@ def encoded(thing: Any, host_time: HostTime) -> Image:
 def pictures_of(values: Mapping[str, Any], host_time: HostTime) -> tuple[list[str], tuple[Image, ...]]:
     """Return which of some inputs are pictures by their type, and those pictures, the first few of them.
 
-    One of a guest class is none: its methods are guest code, and this runs with the powers of the host.
+    An instance of a guest class is left out: its methods are guest code, which must not run here.
     """
     given = [
         name

@@ -39,8 +39,8 @@ def result_text(result: Result, limit: int, notes: tuple[str, ...] = ()) -> str:
     echo = result.echo or ""
     error = error_text(result.traceback)
     parts = [part for part in (result.stdout.rstrip("\n"), echo, *notes) if part]
-    room = limit - min(len(error), limit // 2)
-    shown = [cut_middle("\n".join(parts), room)] if parts else []
+    space = limit - min(len(error), limit // 2)
+    shown = [cut_middle("\n".join(parts), space)] if parts else []
     shown += [cut_middle(error, limit // 2)] if error else []
     return encodable("\n".join(shown)) or SILENT
 

@@ -140,14 +140,14 @@ class LineView(View):
 class Tasks:
     """The open views of a state, and the line of its host.
 
-    The host's line stands on the head of the state at all times. A task that finds it free works on
+    The line of the host stands on the head of the state at all times. A task that finds it free works on
     it; once another task's commit is the head, it goes on with a line of its own.
 
     Args:
         lock: held while any of it is read or changed.
         files: of the state; tasks share them.
         commit: commits what a task did.
-        write: commits a change of the host's line that no task did.
+        write: commits a change on the line of the host that no task did.
         touched: gives what differs between two commits.
     """
 
@@ -164,7 +164,7 @@ class Tasks:
         self.files = files
         self.commit = commit
         self.host: Line
-        """Where the host's own changes are; it stands on the head."""
+        """The line with the changes of the host; it stands on the head."""
         self._write = write
         self._touched = touched
         self._open: list[weakref.ref[LineView]] = []
@@ -220,7 +220,7 @@ class Tasks:
         return [view for view in self._views() if view.line is line]
 
     def lines(self) -> list[Line]:
-        """Return the host's line and those of tasks."""
+        """Return the line of the host and those of tasks."""
         return list({id(line): line for line in (self.host, *(view.line for view in self._views()))}.values())
 
     # -- who changed what --------------------------------------------------------------------
@@ -267,7 +267,7 @@ class Tasks:
             self.host.follow(commit, marks, change)
 
     def part(self, head: str | None) -> None:
-        """Leave the host's line to the tasks on it, and begin another one for the host."""
+        """Leave the line of the host to the tasks on it, and begin another one for the host."""
         self.host = Line(self.host.variables.at(head))
 
     def moved(self, old: str | None, new: str) -> None:

@@ -168,7 +168,7 @@ class Line:
         self._looks = self._look(self._keys(self.variables))
         self.variables.committed(commit, Change(held=held, gone=change.gone))
 
-    # -- the host's line ---------------------------------------------------------------------
+    # -- the line of the host ----------------------------------------------------------------
 
     def of_host(self) -> dict[str, Any]:
         """Return what the host bound since the last commit, with `GONE` for what it deleted."""
