@@ -106,9 +106,9 @@ _CONSTRUCTORS: Mapping[tuple[str, str], Any] = {
 _INERT = frozenset((cls.__module__, cls.__qualname__) for cls in plain.NATIVE)
 """Types whose instances can be neither called nor given items."""
 _METHODS = frozenset(
-    (cls.__module__, f"{cls.__qualname__}.{name}")
+    (method.__module__, method.__qualname__)
     for cls in (Builder, InstanceBuilder, CallableBuilder)
-    for name in dir(cls)  # those of its bases, too: an earlier stream has them under its name
+    for name, method in vars(cls).items()
     if not name.startswith("_")
 )
 
