@@ -4,7 +4,7 @@ Three checks, each sufficient for its purpose:
 
 * the stream is read through once before: it may use only the opcodes that the encoder writes, and every
   length in it must lie inside it (see `audit`);
-* a global is a constructor of this room or of `plain.NATIVE`, found in a table and never imported;
+* a global is a constructor of this room or of `stdlib.NATIVE`, found in a table and never imported;
 * the stream is gone through once with nothing behind its names: it calls nothing but constructors, and gives
   items to nothing but containers (see `rehearse`). A callable that is no constructor (a class, a guest or
   host function) also comes in a handle, wherever handles are unwrapped.
