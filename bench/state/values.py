@@ -12,8 +12,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from agex.values import Allow, cut, decode, encode, from_recipe
-from agex.values.base import fingerprint
+from agex.values import Allow, cut, decode, encode, fingerprint, from_recipe
 from agex.values.base.fingerprint import digest
 from agex.values.base.group import BLOCK
 

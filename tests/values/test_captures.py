@@ -11,8 +11,7 @@ import pytest
 from pydantic import BaseModel
 
 from agex.errors import EvalError, SandboxError, UnpicklableVariableError
-from agex.values import NotKept, decode, frozen, not_kept_error
-from agex.values.base import fingerprint
+from agex.values import NotKept, decode, fingerprint, frozen, not_kept_error
 
 
 class Vault:

@@ -18,8 +18,7 @@ import pandas as pd
 import pytest
 from pydantic import BaseModel
 
-from agex.values import Allow, cut, decode, encode
-from agex.values.base import fingerprint
+from agex.values import Allow, cut, decode, encode, fingerprint
 from agex.values.base.group import BLOCK
 
 

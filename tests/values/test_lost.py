@@ -15,8 +15,7 @@ import pandas as pd
 import pytest
 
 from agex.errors import UnpicklableVariableError
-from agex.values import Allow, NotKept, decode, encode, not_kept_error
-from agex.values.base import fingerprint
+from agex.values import Allow, NotKept, decode, encode, fingerprint, not_kept_error
 from agex.values.base.allowlist import class_name
 
 ALLOW = Allow()

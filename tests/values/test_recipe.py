@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agex.errors import StateCorrupt
-from agex.values import BLOCK, Allow, Group, cut, encode, from_recipe, read_recipe
-from agex.values.base import fingerprint
+from agex.values import BLOCK, Allow, Group, cut, encode, fingerprint, from_recipe, read_recipe
 
 
 def address(data: memoryview) -> bytes:

@@ -4,7 +4,7 @@ Three checks, each sufficient for its purpose:
 
 * the stream is read through once before: it may use only the opcodes that the encoder writes, and every
   length in it must lie inside it (see `audit`);
-* a global is a constructor of this room or of `plain.NATIVE`, found in a table and never imported;
+* a global is a constructor of this room or of `stdlib.NATIVE`, found in a table and never imported;
 * the stream is gone through once with nothing behind its names: it calls nothing but constructors, and gives
   items to nothing but containers (see `rehearse`). A callable that is no constructor (a class, a guest or
   host function) also comes in a handle, wherever handles are unwrapped.
@@ -106,9 +106,9 @@ _CONSTRUCTORS: Mapping[tuple[str, str], Any] = {
 _INERT = frozenset((cls.__module__, cls.__qualname__) for cls in plain.NATIVE)
 """Types whose instances can be neither called nor given items."""
 _METHODS = frozenset(
-    (cls.__module__, f"{cls.__qualname__}.{name}")
+    (method.__module__, method.__qualname__)
     for cls in (Builder, InstanceBuilder, CallableBuilder)
-    for name in dir(cls)  # those of its bases, too: an earlier stream has them under its name
+    for name, method in vars(cls).items()
     if not name.startswith("_")
 )
 

@@ -1,4 +1,4 @@
-"""Executor of the level ``kernel`` on macOS. It is written and **not exercised**: see `seatbelt`."""
+"""Executor of the level ``kernel`` on macOS. It is written and **not exercised**: see `lockdown.seatbelt`."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ Two accounts are kept:
 
 * bytes, counted before they are allocated. A call into a library is counted in bytes, too (see `CALL`);
 * processor time of hashing, which is unknown beforehand: equal hashes, and those that collide in a table,
-cost the square of their number. The time is looked at after every few hundred keys (see `Clock`).
+  cost the square of their number. The time is looked at after every few hundred keys (see `Clock`).
 """
 
 from __future__ import annotations

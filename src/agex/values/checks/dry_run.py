@@ -53,7 +53,7 @@ def rehearse(stream: bytes, buffers: Sequence[Any], clock: Clock | None = None) 
 
     Raises:
         Exception: it calls what is no constructor or fills what is no container; the error is the
-        unpickler's.
+            unpickler's.
     """
     _Rehearsal(file_of(stream, clock), buffers=buffers).load()
 

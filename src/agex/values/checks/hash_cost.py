@@ -2,9 +2,9 @@
 
 A hash goes through shared tuples again and again: sixty pairs, each of the one before twice, are 300 bytes
 and a hash that never ends, in C code that nothing interrupts. And keys that C code puts in at once are beyond
-the reach of the clock that stops what takes too long (see `budget.Clock`). So the opcodes are followed by the
-weight of what they put on the stack. Runs of plain items, which are nearly all of a stream, are passed by a
-regular expression.
+the reach of the clock that stops what takes too long (see `decode_budget.Clock`). So the opcodes are
+followed by the weight of what they put on the stack. Runs of plain items, which are nearly all of a stream,
+are passed by a regular expression.
 """
 
 from __future__ import annotations

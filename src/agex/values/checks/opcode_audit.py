@@ -1,7 +1,7 @@
 """A look at a stream before it is loaded: its opcodes, its lengths, how deep its tuples are.
 
-A regular expression goes over runs of opcodes whose length it knows (see `grammar`), so that reading a stream
-costs a fraction of loading it.
+A regular expression goes over runs of opcodes whose length it knows (see `opcode_grammar`), so that reading
+a stream costs a fraction of loading it.
 """
 
 from __future__ import annotations

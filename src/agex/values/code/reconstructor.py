@@ -360,6 +360,11 @@ class Builder(InstanceBuilder):
                     self._rename(inner, f"{qualified}.{name.removeprefix(before)}")
 
 
+for _name, _method in vars(InstanceBuilder).items():
+    if is_function(_method):  # streams name them as methods of `Builder`, where they stood first
+        _method.__module__, _method.__qualname__ = Builder.__module__, f"{Builder.__qualname__}.{_name}"
+
+
 MADE, GIVEN, RUN = "made_here", "given_here", "run_here"
 """Names in the program of a stored function or class: of the result, of the captured values, and of the
 function that makes a class."""
