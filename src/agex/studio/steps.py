@@ -19,7 +19,7 @@ from agex.agent import (
     SystemNoteEvent,
     TaskStartEvent,
 )
-from agex.agent.event import ANSWERED
+from agex.agent.call.events import ANSWERED
 from agex.contract import preview
 from agex.models.actions import EditFileAction, PythonAction, TerminalAction, WriteFileAction
 from agex.models.base import Image

@@ -11,9 +11,9 @@ import ast
 from typing import TYPE_CHECKING
 
 from agex.sandbox.language import nodes
+from agex.sandbox.language.format_fields import is_plain_format
 from agex.sandbox.language.traversal import LOADED
 from agex.sandbox.rules import names as ledger
-from agex.sandbox.stdlib.string_format import is_plain_format
 
 if TYPE_CHECKING:
     from agex.sandbox.language.transformer import Transformer

@@ -32,8 +32,8 @@ from typing import TYPE_CHECKING, Any
 from agex.sandbox.libraries import (
     process_settings as settings,  # at import: once a worker is locked down, it cannot read files of agex
 )
+from agex.sandbox.libraries.settings_snapshot import Snapshot
 from agex.sandbox.runtime.host_time import of_host
-from agex.sandbox.runtime.settings_snapshot import Snapshot
 
 if TYPE_CHECKING:
     from agex.sandbox.policy.policy import Policy
