@@ -109,7 +109,7 @@ class AgexError(Exception):
 
 
 def _is_guests(frame: types.FrameType | None) -> bool:
-    """Tell whether a frame is of a guest's code, or of a function of the sandbox that a guest's calls."""
+    """Return whether a frame is of guest code, or of a function of the sandbox that guest code calls."""
     while frame is not None and str(frame.f_globals.get("__name__")).startswith("agex.sandbox."):
         frame = frame.f_back
     return frame is not None and "check!" in frame.f_builtins

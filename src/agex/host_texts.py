@@ -1,4 +1,4 @@
-"""Texts that code of the host's writes about its objects: a repr, the message of an error.
+"""Texts that host code writes about its objects: a repr, the message of an error.
 
 Such code may wait, never end or raise. It is asked in a helper thread, and waited for a moment only; a late
 answer is dropped. It is not interrupted, for it may hold a lock. Code that keeps the interpreter's own lock

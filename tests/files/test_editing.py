@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agex.files.editing import PassageError, replaced
+from agex.files.text_edit import PassageError, replaced
 
 CODE = "def f(x):\n    if x:\n        return 1\n    return 2\n\n\ndef g(x):\n    return 2\n"
 

@@ -55,7 +55,7 @@ def stand_in(work: Callable[[], T]) -> T:
 
 
 def blocks_the_loop() -> bool:
-    """Tell whether this code stands in for a thread: awaiting anything here would wait for ever."""
+    """Return whether this code stands in for a thread: an await here would never end."""
     return _standing_in.get()
 
 

@@ -1,6 +1,6 @@
-"""What the interpreter keeps of a class, without asking its metaclass.
+"""The interpreter's own record of a class, read without asking its metaclass.
 
-A metaclass of the guest's runs code where it is asked, and may lie.
+A guest metaclass runs code where it is asked, and may lie.
 """
 
 from __future__ import annotations
@@ -24,5 +24,5 @@ worked_out_mro: Callable[[type], tuple[type, ...] | None] = _SLOTS["__mro__"].__
 
 
 def mro_of(class_: type) -> tuple[type, ...]:
-    """Give a class and its bases in order; nothing while its metaclass still works that out."""
+    """Return a class and its bases in order; nothing while its metaclass still works that out."""
     return worked_out_mro(class_) or ()

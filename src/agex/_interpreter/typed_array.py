@@ -1,8 +1,8 @@
-"""``array.array``, which has a number before it looks where that is to go.
+"""``array.array`` that converts a number before it looks up the place to write to.
 
-The real one finds the place, asks the object for its number, and then writes to the place. ``__index__`` of
-the guest's may take the memory away in between: it writes to what lies there now. Here the number is made
-first. What is cut out of such an array, or made of two, is one too.
+The real one looks up the place, asks the object for its number, and then writes. A guest ``__index__`` may
+free the memory in between, and the write goes to whatever lies there now. Here the number comes first. A
+slice of such an array and the sum of two are such arrays, too.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _array: Any = real.array
 
 
 def _settled(array: Any, value: Any) -> Any:
-    """Give the number that an object stands for; an array or a text as it is."""
+    """Return the number that an object stands for; an array or a text unchanged."""
     if type(value) in _PLAIN or issubclass(type(value), (_array, str)):
         return value
     if array.typecode in "fd":
@@ -32,7 +32,7 @@ def _each_settled(array: Any, values: Iterable[Any]) -> Iterable[Any]:
 
 
 def _of(array: Any) -> Any:
-    """Give a real array as one of these."""
+    """Return a real array as one of these."""
     return TypedArray(array.typecode, array)
 
 
@@ -45,7 +45,7 @@ class _Meta(type):
 
 
 class Between(_array, metaclass=_Meta):  # type: ignore[misc]
-    """What ``super()`` finds: behind it is the real one."""
+    """The class that ``super()`` finds: behind it is the real one."""
 
     __slots__ = ()
 

@@ -151,7 +151,7 @@ class Tab:
     # -- talking -----------------------------------------------------------------------------
 
     async def ask(self, message: str) -> dict[str, Any]:
-        """Have the agent reply to a message.
+        """Let the agent reply to a message.
 
         Raises:
             InputError: a task is running already.

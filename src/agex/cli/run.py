@@ -91,7 +91,7 @@ def _shown(value: Any) -> str:
 
 
 def _as_json(value: Any, depth: int = 0) -> Any:
-    """Return what JSON can say of a value; what it has no form for is there as the text that is shown of it.
+    """Return a value as JSON data; a part without a JSON form becomes its displayed text.
 
     What only derives from a list or a dict, of a class of the agent's own, is not asked for its items.
     """

@@ -15,7 +15,7 @@ __all__ = ["serve"]
 
 
 def serve(directory: Path, branch: str, port: int, tell: Callable[[str], None]) -> None:
-    """Serve the state in a directory, and tell the address.
+    """Serve the state in a directory, and pass the address to *tell*.
 
     Raises:
         StateError: the directory holds no state, or the port is taken.

@@ -123,5 +123,5 @@ def attempt(check: Check, value: Any, walk: Walk, tally: Tally, step: str) -> An
 
 
 def changed(before: Iterable[Any], after: Iterable[Any]) -> bool:
-    """Tell whether any part was built anew."""
+    """Return whether any part was rebuilt."""
     return not all(map(operator.is_, before, after))

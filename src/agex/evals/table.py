@@ -49,7 +49,7 @@ def _cells(figures: Summary) -> list[str]:
 
 
 def _means(report: Report) -> list[str]:
-    """Give the figures of the mean trial; judges are part of what it takes."""
+    """Return the figures of the mean trial, the cost of judges included."""
     figures = Summary.of([each for each in report.trials if each.status != "stopped"])
     count = figures.ended
     if not count:
@@ -75,5 +75,5 @@ def _cost(dollars: float | None) -> str:
 
 
 def _printable(text: str) -> str:
-    """Return a text without what a terminal would obey."""
+    """Return a text without control characters of a terminal."""
     return "".join(each if each.isprintable() else "?" for each in text)

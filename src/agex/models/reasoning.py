@@ -166,14 +166,14 @@ class _Speech:
 
 
 def _shields(fence: Fence) -> bool:
-    """Tell whether the markers in a block are the block's own: it is valid Python, or a file's content."""
+    """Return whether the markers in a block are the block's own: it is valid Python, or a file's content."""
     if fence.kind in ("write_file", "edit_file"):
         return fence.is_closed
     return parse(tidy(fence.body)) is not None
 
 
 def _is_quoted(text: str, marker: re.Match[str], *, inside: bool) -> bool:
-    """Tell whether a marker stands in quotes or backticks on its line: it is talked about."""
+    """Return whether a marker stands in quotes or backticks on its line: it is talked about."""
     start, end = marker.span()
     around = text[max(0, start - 1) : start]
     if around and around in "`'\"" and text[end : end + 1] == around:

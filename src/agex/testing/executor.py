@@ -1,4 +1,4 @@
-"""What every level of isolation must do, as one call for a test of yours: the same as this process."""
+"""The conformance suite of executors: every isolation level gives the results of this process."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Point:
 
 
 class ShopError(ValueError):
-    """An error of a library of the host's."""
+    """An error of a host library."""
 
 
 class Shop:
@@ -71,7 +71,7 @@ class Shop:
 
 
 class Aisle:
-    """What no registration names: it is reached through what one does."""
+    """A class that no registration names; it is reached through a registered object."""
 
     def __init__(self, shop: Shop) -> None:
         self._shop = shop
@@ -137,7 +137,7 @@ def fail_oddly(text: str) -> None:
 
 
 def apply(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Call a function of the guest's."""
+    """Call a function of guest code."""
     return function(*args, **kwargs)
 
 
@@ -147,7 +147,7 @@ def tell(text: str) -> None:
 
 
 def make_adder(n: int) -> Callable[[int], int]:
-    """Return a function of the host's."""
+    """Return a host function."""
     return lambda x: x + n
 
 

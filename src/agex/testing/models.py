@@ -1,4 +1,4 @@
-"""Models without a model: one that says what it is told, one that records, one that replays."""
+"""Test doubles of models: one plays a script, one records, one replays."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class ScriptedModel(Model):
         self._lock = threading.Lock()
 
     def ask(self, request: Request, on_text: OnText | None = None) -> Reply:
-        """Give the next answer of the script."""
+        """Return the next answer of the script."""
         script = self._next(request)
         answer = script(list(request.messages)) if callable(script) else script
         reply = _reply(answer, request)
@@ -222,7 +222,7 @@ class ReplayModel(Model):
         self._lock = threading.Lock()
 
     def ask(self, request: Request, on_text: OnText | None = None) -> Reply:
-        """Give the recorded answer to *request*."""
+        """Return the recorded answer to *request*."""
         digest = _digest(request)
         with self._lock:
             answers = self._answers.get(digest)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from agex.agent.loop.events import ErrorEvent, Event
 from agex.agent.task.call import Call, current_call, host_time
 from agex.contract import holds_guests
-from agex.contract.realtype import class_attribute, class_name, own_attributes
+from agex.contract.real_types import class_attribute, class_name, own_attributes
 from agex.errors import CheckError, InputError, TaskError
 from agex.host_texts import HostTexts
 

@@ -21,7 +21,7 @@ from agex.agent.prompt.listing import listing
 from agex.agent.registration import Registration
 from agex.agent.task.acceptance import Terms
 from agex.contract import preview
-from agex.contract.realtype import class_name
+from agex.contract.real_types import class_name
 from agex.host_texts import HostTexts
 from agex.models.base import Message, Profile, Reply, Request
 

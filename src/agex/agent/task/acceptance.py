@@ -11,7 +11,7 @@ from agex.agent.loop.observation import cut_middle
 from agex.agent.task.call import current_call
 from agex.agent.task.inputs import Inputs
 from agex.contract import ContractError, Example, TaskSignature, describe_failure, got_instead, same_value
-from agex.contract.realtype import numpy_number
+from agex.contract.real_types import numpy_number
 from agex.errors import CheckError, DefinitionError, InputError
 
 __all__ = ["GOT_CHARS", "Acceptance", "Check", "Terms", "example_inputs"]

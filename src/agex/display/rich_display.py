@@ -1,4 +1,4 @@
-"""Objects that show themselves."""
+"""The base class of objects that show themselves as a page."""
 
 from __future__ import annotations
 

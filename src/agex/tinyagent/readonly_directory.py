@@ -1,4 +1,4 @@
-"""The files that an agent's code may read: those of one directory, and never to write.
+"""Read-only access of an agent's code to the files of one directory.
 
 A file is handed out as a stream in memory. The path is walked name by name without following
 links, so that neither ``..`` nor a symbolic link, also one put there meanwhile, leads out.
@@ -63,7 +63,7 @@ class Directory:
         return io.StringIO(text, newline=newline)
 
     def read(self, path: object) -> bytes:
-        """Return what is in a file, as `open` does."""
+        """Return the content of a file, as `open` does."""
         names = self.names(_text(path, "file"))
         if not names:
             raise SandboxError(_outside(str(path)))

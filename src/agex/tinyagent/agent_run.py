@@ -16,16 +16,16 @@ from agex.agent.task.run import Run
 from agex.errors import BudgetExceeded, StepLimitReached, TaskCancelled, TaskError, TaskFail, TaskTimeout
 from agex.models.base import Model
 from agex.tinyagent.dialogue import Dialogue
-from agex.tinyagent.executor import PythonExecutor
-from agex.tinyagent.memory import MemoryManager, PruneStrategy
 from agex.tinyagent.prompt import Instructions
+from agex.tinyagent.python_executor import PythonExecutor
 from agex.tinyagent.result import FinalAnswer, RunResult
+from agex.tinyagent.step_memory import MemoryManager, PruneStrategy
 from agex.tinyagent.workbench import Workbench
 
-__all__ = ["Running"]
+__all__ = ["AgentRun"]
 
 
-class Running:
+class AgentRun:
     """A run in progress. It has everything to itself but the agent's memory.
 
     Raises:
@@ -82,13 +82,13 @@ class Running:
         self._ledger.begin()
 
     def run(self) -> RunResult:
-        """Carry it out in this thread."""
+        """Carry out the run in this thread."""
         with self._recorded(), self._call.entered(), task_span(self._plan, self._call):
             self._answer = drive(self._steps(), self._plan, self._call, self._model, self._bench)
         return self._result()
 
     async def arun(self) -> RunResult:
-        """Carry it out without blocking the event loop."""
+        """Carry out the run without blocking the event loop."""
         with self._recorded(), self._call.entered(), task_span(self._plan, self._call):
             self._answer = await adrive(self._steps(), self._plan, self._call, self._model, self._bench)
         return self._result()
@@ -122,7 +122,7 @@ class Running:
         return (yield from solve(self._plan, self._dialogue, self._ledger))
 
     def _told(self, error: TaskError) -> TaskError:
-        """Return the error as a caller of this room knows it."""
+        """Return the error under its public class of this room."""
         is_late = isinstance(error, TaskTimeout | TaskFail) and not isinstance(error, BudgetExceeded)
         if not is_late:
             return error

@@ -1,4 +1,4 @@
-"""A workspace in a real directory, which nothing leads out of.
+"""A workspace in a real directory that no path leads out of.
 
 No path is ever given to the operating system whole. ``..`` is taken away by its text; then each
 directory on the way is opened by its one name, relative to the one before and without following a
@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar
 from monkeyfs import suspend
 
 from agex.errors import DefinitionError
-from agex.files.base import FileTree, Names, failure, metadata
+from agex.files.file_tree import FileTree, Names, failure, metadata
 from agex.files.quota import Quota
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ R = TypeVar("R")
 
 
 def _on_host(method: Callable[P, R]) -> Callable[P, R]:
-    """Have a method work with the operating system also where monkeyfs sends its functions elsewhere."""
+    """Run a method on the operating system, also where monkeyfs redirects its functions."""
 
     @functools.wraps(method)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -100,7 +100,7 @@ class IsolatedFiles(FileTree):
 
     @contextmanager
     def _parent(self, path: str) -> Iterator[tuple[int, str]]:
-        """Open the directory that *path* is in; give it and the name there, ``"."`` for the root."""
+        """Open the directory that *path* is in; return it and the name there, ``"."`` for the root."""
         *names, last = self.resolve_path(path).split("/")[1:]
         with self._directory(names, path) as at:
             yield at, last or "."
@@ -164,7 +164,7 @@ class IsolatedFiles(FileTree):
 
     @contextmanager
     def _accounted(self, path: str) -> Iterator[None]:
-        """Keep the account of what becomes of the file at *path*."""
+        """Keep the quota's account of the file at *path*."""
         if self._quota is None:
             yield
             return

@@ -1,4 +1,4 @@
-"""What ``os`` offers for files, as functions over one workspace."""
+"""``os`` over one workspace: its functions for files."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import types
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Self
 
-from agex.files.base import failure
-from agex.files.guarded import GuardedFiles
+from agex.files.file_tree import failure
+from agex.files.guest_files import GuardedFiles
 
 __all__ = ["PUBLIC", "FileOs", "composed", "plain_function", "stat_result"]
 
@@ -25,7 +25,7 @@ _SAME = (
 
 
 class DirEntry:
-    """What ``os.scandir`` yields."""
+    """An entry that ``os.scandir`` yields."""
 
     def __init__(self, files: GuardedFiles, directory: str, name: str) -> None:
         self.name = name
@@ -33,19 +33,19 @@ class DirEntry:
         self._stat = stat_result(files, self.path, follow=False)
 
     def is_dir(self, *, follow_symlinks: bool = True) -> bool:
-        """Tell whether it is a directory."""
+        """Return whether it is a directory."""
         return kinds.S_ISDIR(self._stat.st_mode)
 
     def is_file(self, *, follow_symlinks: bool = True) -> bool:
-        """Tell whether it is a file."""
+        """Return whether it is a file."""
         return kinds.S_ISREG(self._stat.st_mode)
 
     def is_symlink(self) -> bool:
-        """Tell whether it is a link."""
+        """Return whether it is a link."""
         return kinds.S_ISLNK(self._stat.st_mode)
 
     def is_junction(self) -> bool:
-        """Tell whether it is a junction of Windows."""
+        """Return whether it is a junction of Windows."""
         return False
 
     def stat(self, *, follow_symlinks: bool = True) -> os.stat_result:
@@ -64,7 +64,7 @@ class DirEntry:
 
 
 class _Scan:
-    """What ``os.scandir`` returns."""
+    """The iterator that ``os.scandir`` returns."""
 
     def __init__(self, entries: list[DirEntry]) -> None:
         self._entries = iter(entries)
@@ -107,10 +107,10 @@ class FileOs:
         self._files = files
         self._opened: dict[int, Any] = {}
         """Descriptors, whose numbers are of this workspace only."""
-        self._environ: dict[str, str] = {"HOME": "/"}  # that of the host is none of the guest's
+        self._environ: dict[str, str] = {"HOME": "/"}  # the umask of this process is not shown to guest code
 
     def members(self) -> dict[str, Any]:
-        """Return the functions by name, and what else there is of ``os``."""
+        """Return the functions by name, and the other members of ``os``."""
         functions = {name: plain_function(getattr(self, name), "os") for name in _FUNCTIONS}
         return {
             **{name: getattr(os, name) for name in _SAME},
@@ -222,7 +222,7 @@ class FileOs:
 _FUNCTIONS = tuple(name for name in vars(FileOs) if not name.startswith("_") and name != "members")
 
 PUBLIC = (*_SAME, *_FUNCTIONS, "DirEntry", "environ", "removedirs", "renames", "walk")
-"""What guests get of it."""
+"""The members that guest code gets."""
 
 
 def plain_function(method: Callable[..., Any], module: str) -> Callable[..., Any]:
@@ -251,7 +251,7 @@ def _mode(files: GuardedFiles, path: Any, flags: int) -> str:
 
 
 def composed(namespace: dict[str, Any]) -> Mapping[str, Callable[..., Any]]:
-    """Return what ``os`` builds from these functions: its own code, over *namespace*."""
+    """Return the functions that ``os`` builds from these: its own code, over *namespace*."""
     found = {}
     namespace["_walk_symlinks_as_files"] = getattr(os, "_walk_symlinks_as_files", None)  # a mark, of 3.13
     for name in ("_walk", "removedirs", "renames", "walk"):

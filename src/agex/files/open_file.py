@@ -13,7 +13,7 @@ _READ, _WRITE = "r", "wxa"
 
 
 class _Whole(Protocol):
-    """What an open file needs of the file system that it is of."""
+    """The part of a file system that an open file uses."""
 
     def read(self, path: str) -> bytes: ...
 

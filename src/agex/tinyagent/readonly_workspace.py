@@ -1,4 +1,4 @@
-"""A directory that can be read, as the workspace of code that runs in a worker."""
+"""A read-only directory as the workspace of code that runs in a worker."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from agex.errors import SandboxError
 from agex.files import FileTree, Workspace
-from agex.files.base import metadata
-from agex.tinyagent.reading import Directory
+from agex.files.file_tree import metadata
+from agex.tinyagent.readonly_directory import Directory
 
 if TYPE_CHECKING:
     from monkeyfs import FileMetadata

@@ -1,4 +1,4 @@
-"""What a value really is, without asking it.
+"""The real type and contents of a value, read without running its own code.
 
 A guest object may lie through ``__class__``, ``__eq__``, ``__len__`` or ``__iter__``, so
 every question here is answered from ``type(value)`` and the tables of the builtin types.
@@ -33,13 +33,13 @@ _derives = type.__subclasscheck__
 
 
 def is_subclass(kind: type, cls: type) -> bool:
-    """Tell whether *cls* is in the real method resolution order of *kind*."""
+    """Return whether *cls* is in the real method resolution order of *kind*."""
     # Not `issubclass`, which asks the metaclass of *cls*.
     return kind is cls or _derives(cls, kind)
 
 
 def is_a(value: object, cls: type) -> bool:
-    """Tell whether *value* is an instance of *cls*, whatever its ``__class__`` says.
+    """Return whether *value* is an instance of *cls*, ignoring its ``__class__``.
 
     A class with its own idea of instances (an ABC, a metaclass) is asked about the type.
     """
@@ -55,10 +55,9 @@ def is_a(value: object, cls: type) -> bool:
 
 
 def is_known(kind: type, *bases: type) -> bool:
-    """Tell whether a class is one of these, or derives from one and is what its module calls by its name.
+    """Return whether a class is one of these, or derives from one and is what its module calls by its name.
 
-    A class that a guest derived is in no module of the host's, whatever it says: its properties are
-    the guest's code.
+    A guest subclass is in no host module, whichever name it claims: its properties are guest code.
     """
     if not any(is_subclass(kind, base) for base in bases):
         return False

@@ -1,4 +1,4 @@
-"""What each isolation level stops here, by trying: raw Python in a worker, past the sandbox's guards."""
+"""Attempts on each isolation level of this machine: raw Python in a worker, past the sandbox's guards."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _PROCESSES = 200
 
 
 class Attempts:
-    """What a worker's own process is asked to do. Each gives what it reached, or raises."""
+    """The attempts, made in a worker's own process. Each returns what it reached, or raises."""
 
     @staticmethod
     def go(name: str, *args: Any) -> Any:
-        """Make one attempt where neither guards nor the second wall stand in the way."""
+        """Make one attempt without the guards and without the audit hook."""
         from agex.sandbox.runtime.context import CURRENT
 
         token = CURRENT.set(None)
@@ -81,7 +81,7 @@ class Attempts:
 
 
 def try_level(level: Level) -> dict[str, Any]:
-    """Try a level: say whether it is there, what holds it, and what raw Python was kept from."""
+    """Try a level; return whether it is available, its kernel walls, and the attempts that it stopped."""
     try:
         os.environ[_VARIABLE] = "secret"
         executor = executor_of(level)

@@ -1,4 +1,4 @@
-"""Text of strangers, made fit to be shown."""
+"""Untrusted text, made fit to be shown."""
 
 from __future__ import annotations
 

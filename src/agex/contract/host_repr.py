@@ -1,7 +1,7 @@
-"""Which objects of the host are asked for their own repr in a preview, and how.
+"""The repr of host objects in a preview, under a limit of time.
 
-An object of a class of the host's that says how it is shown is shown so, under a limit of time. Not asked
-are objects of the agent's classes and those that hold one: its code runs under the limits of a run alone.
+A host object whose class defines a repr is shown by it. Objects of the agent's classes and objects that
+hold one are not asked: their code runs only under the limits of a run.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from types import FunctionType, MemberDescriptorType, MethodType, ModuleType
 from typing import Any
 
 from agex._interpreter.type_slots import mro_of, namespace_of
-from agex.contract.realtype import class_attribute, is_subclass, own_attributes, real_iter, real_len
+from agex.contract.real_types import class_attribute, is_subclass, own_attributes, real_iter, real_len
 from agex.host_texts import HostTexts
 
 __all__ = ["HostTexts", "holds_guests", "own_repr"]

@@ -1,4 +1,4 @@
-"""What ``tempfile`` offers, over one workspace: files and directories below ``/tmp``."""
+"""``tempfile`` over one workspace: files and directories below ``/tmp``."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import types
 from collections.abc import Iterator
 from typing import Any, Self
 
-from agex.files.guarded import GuardedFiles
-from agex.files.ostwin import plain_function
+from agex.files.guest_files import GuardedFiles
+from agex.files.os_module import plain_function
 
 __all__ = ["PUBLIC", "Temporaries"]
 
 PUBLIC = ("NamedTemporaryFile", "TemporaryDirectory", "TemporaryFile", "gettempdir", "mkdtemp", "tempdir")
-"""What guests get of it."""
+"""The members that guest code gets."""
 
 _HOME = "/tmp"  # noqa: S108 - of the workspace, which is the guest's own
 
@@ -27,7 +27,7 @@ class Temporaries:
         self._shutil = shutil
 
     def members(self) -> dict[str, Any]:
-        """Return the functions by name, and what else there is of ``tempfile``."""
+        """Return the functions by name, and the other members of ``tempfile``."""
         functions = {
             "NamedTemporaryFile": self.file,
             "TemporaryDirectory": self.directory,

@@ -1,4 +1,4 @@
-"""A workspace with other files put into it, to be read only."""
+"""A workspace with other file trees mounted into it, read only."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import posixpath
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from agex.files.base import FileTree, Names, failure, metadata
+from agex.files.file_tree import FileTree, Names, failure, metadata
 
 if TYPE_CHECKING:
     from monkeyfs import FileMetadata

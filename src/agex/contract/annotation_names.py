@@ -1,4 +1,4 @@
-"""The names that a signature says when it is written out, and what they stand for."""
+"""Names that a written-out signature contains, and the objects they stand for."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def annotation_names(annotation: Any) -> dict[str, Any]:
 
 
 def is_record(value: object) -> bool:
-    """Tell whether *value* is a class that holds data: a model, a dataclass, an enum, a typed dict."""
+    """Return whether *value* is a class that holds data: a model, a dataclass, an enum, a typed dict."""
     marks = ("__pydantic_fields__", "__dataclass_fields__", "_fields", "__total__", "__members__")
     return isinstance(value, type) and any(hasattr(value, mark) for mark in marks)
 

@@ -1,7 +1,7 @@
-"""What every file system of a workspace is, and what it is built from.
+"""The base class of every file system of a workspace, and the protocol of its storage.
 
 The protocol is that of monkeyfs and termish: sixteen methods over paths and bytes. `FileTree`
-has what follows from a few of them, so that each kind of workspace says only how it differs.
+derives most of them from a few, so that each kind of workspace implements only where it differs.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any, NoReturn, Protocol, TypeAlias
 
 from monkeyfs import FileInfo, FileMetadata
 
-from agex.files.opened import open_file
+from agex.files.open_file import open_file
 
 __all__ = ["Entry", "FileStat", "FileTree", "Infos", "Names", "Space", "failure", "metadata", "refuse"]
 
@@ -78,7 +78,7 @@ class FileTree(abc.ABC):
     def __init__(self) -> None:
         self._cwd = "/"
 
-    # -- what each kind says -------------------------------------------------------------------
+    # -- implemented by each kind -------------------------------------------------------------------
 
     @abc.abstractmethod
     def stat(self, path: str) -> FileMetadata:
@@ -117,10 +117,10 @@ class FileTree(abc.ABC):
         """Say when a file was modified: the second of *times*, seconds since the epoch; now if not given."""
 
     def islink(self, path: str) -> bool:
-        """Tell whether it is a link."""
+        """Return whether it is a link."""
         return False
 
-    # -- what follows ----------------------------------------------------------------------------
+    # -- derived from these ----------------------------------------------------------------------------
 
     def resolve_path(self, path: str) -> str:
         """Return the absolute path of *path*, without ``.`` and ``..``.
@@ -154,20 +154,20 @@ class FileTree(abc.ABC):
         self._cwd = self.resolve_path(path)
 
     def exists(self, path: str) -> bool:
-        """Tell whether there is a file or directory."""
+        """Return whether there is a file or directory."""
         return self._stat(path) is not None
 
     def lexists(self, path: str) -> bool:
-        """Tell whether there is anything."""
+        """Return whether there is anything."""
         return self.exists(path) or self.islink(path)
 
     def isfile(self, path: str) -> bool:
-        """Tell whether there is a file."""
+        """Return whether there is a file."""
         found = self._stat(path)
         return found is not None and not found.is_dir
 
     def isdir(self, path: str) -> bool:
-        """Tell whether there is a directory."""
+        """Return whether there is a directory."""
         found = self._stat(path)
         return found is not None and found.is_dir
 
@@ -182,13 +182,13 @@ class FileTree(abc.ABC):
         return self.stat(path).size
 
     def samefile(self, path1: str, path2: str) -> bool:
-        """Tell whether two paths are of one file."""
+        """Return whether two paths lead to one file."""
         for path in (path1, path2):
             self.stat(path)
         return self.resolve_path(path1) == self.resolve_path(path2)
 
     def access(self, path: str, mode: int) -> bool:
-        """Tell whether *path* is there; there are no permissions to forbid anything, or to execute."""
+        """Return whether *path* is there; there are no permissions to forbid anything, or to execute."""
         found = self._stat(path)
         return found is not None and (found.is_dir or not mode & os.X_OK)
 
@@ -283,13 +283,13 @@ def failure(number: int, path: str) -> OSError:
 
 
 def refuse(what: str, path: str) -> NoReturn:
-    """Raise that there is no such thing in a workspace."""
+    """Raise the error for an operation that a workspace does not have."""
     raise PermissionError(errno.EPERM, f"there are no {what} in a workspace", path)
 
 
 @dataclass
 class FileStat(FileMetadata):
-    """What is known of a file, in the form of the protocol."""
+    """The description of a file, in the form of the protocol."""
 
     number: int = 0
     """Tells one file from another, as an inode's does."""

@@ -5,17 +5,18 @@ from __future__ import annotations
 import errno
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from agex.files.base import FileTree, Names, Space, failure, metadata
+from agex.files.file_tree import FileTree, Names, Space, failure, metadata
 from agex.files.quota import exceeded
 
 if TYPE_CHECKING:
     from monkeyfs import FileMetadata
 
-__all__ = ["VirtualFiles"]
+__all__ = ["MemorySpace", "VirtualFiles"]
 
 _MB = 1024 * 1024
 
@@ -53,7 +54,7 @@ class _Index:
             self._size += more
 
     def size(self, space: Space) -> int:
-        """Return the bytes of all files. What is stored of them is read for it, the first time."""
+        """Return the bytes of all files. The first call reads their stored sizes."""
         if self._size is None:
             self._size = sum(entry.size for entry in space.entries.values())
         return self._size
@@ -292,3 +293,48 @@ class VirtualFiles(FileTree):
                 return  # the root, which has no time
             self.space.set_time(key, time.time() if times is None else float(times[1]))
             self._index.moved_on()
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    size: int
+    created: float
+    modified: float
+
+
+class MemorySpace:
+    """Files and directories by path; see `Space`."""
+
+    def __init__(self) -> None:
+        self.version = 0
+        self._entries: dict[str, _Entry] = {}
+        self._contents: dict[str, bytes] = {}
+
+    @property
+    def entries(self) -> Mapping[str, _Entry]:
+        """Files and directories, without their bytes."""
+        return self._entries
+
+    def __getitem__(self, path: str) -> bytes:
+        return self._contents[path]
+
+    def __delitem__(self, path: str) -> None:
+        del self._entries[path], self._contents[path]
+        self.version += 1
+
+    def put(self, path: str, content: bytes, *, created: float, modified: float) -> None:
+        """Write a file, whole, or with a path that ends in a slash a directory."""
+        self._entries[path] = _Entry(len(content), created, modified)
+        self._contents[path] = content
+        self.version += 1
+
+    def move(self, old: str, new: str) -> None:
+        """Move a file or directory to another path."""
+        self._entries[new] = self._entries.pop(old)
+        self._contents[new] = self._contents.pop(old)
+        self.version += 1
+
+    def set_time(self, path: str, modified: float) -> None:
+        """Say when a file was modified, in seconds since the epoch."""
+        self._entries[path] = replace(self._entries[path], modified=modified)
+        self.version += 1

@@ -1,9 +1,9 @@
 """The standard library's modules for files, each over one workspace and nothing else.
 
-``os`` is made of the workspace's own methods. What is written in Python over ``os`` and ``open``
-(``os.path``, ``glob``, ``shutil``, ``zipfile``, ``tarfile``, ``gzip``, ...) is the interpreter's own
-code, loaded a second time with these in the place of the real ones. So a function of them that is
-called when no guest runs still has nothing but the workspace.
+``os`` is made of the workspace's own methods. The modules written in Python over ``os`` and ``open``
+(``os.path``, ``glob``, ``shutil``, ``zipfile``, ``tarfile``, ``gzip``, ...) are the interpreter's own
+code, loaded a second time over these. So a function of theirs has nothing but the workspace, also when it
+is called while no guest code runs.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import types
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from agex.files import ostwin, tempfiles
-from agex.files.guarded import GuardedFiles
+from agex.files import os_module, tempfile_module
+from agex.files.guest_files import GuardedFiles
 
 __all__ = ["FileModules"]
 
@@ -37,7 +37,7 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
         "FORMAT_*", "CHECK_*", "FILTER_*", "LZMACompressor", "LZMADecompressor", "LZMAError", "LZMAFile",
         "compress", "decompress", "open",
     ),
-    "os": (*ostwin.PUBLIC, "path"),
+    "os": (*os_module.PUBLIC, "path"),
     # not ismount, lexists of links that there are none of
     "os.path": tuple(
         "abspath altsep basename commonpath commonprefix curdir defpath devnull dirname exists expanduser "
@@ -55,7 +55,7 @@ _PUBLIC: dict[str, tuple[str, ...]] = {
         "*Error", "TarFile", "TarInfo", "is_tarfile", "open", "*_FORMAT", "*TYPE", "data_filter",
         "fully_trusted_filter", "tar_filter",
     ),
-    "tempfile": tempfiles.PUBLIC,
+    "tempfile": tempfile_module.PUBLIC,
     # not PyZipFile, which compiles; Path, which leads to the real pathlib
     "zipfile": (
         "BadZipFile", "BadZipfile", "LargeZipFile", "ZIP_*", "ZipFile", "ZipInfo", "error", "is_zipfile",
@@ -72,7 +72,7 @@ class FileModules:
     """
 
     names = frozenset(_PUBLIC)
-    """What can be imported."""
+    """The names that can be imported."""
 
     def __init__(self, files: GuardedFiles) -> None:
         self._files = files
@@ -120,11 +120,11 @@ class FileModules:
     def _fill(self, module: types.ModuleType) -> None:
         name = module.__name__
         if name == "os":
-            vars(module).update(ostwin.FileOs(self._files).members())
+            vars(module).update(os_module.FileOs(self._files).members())
             vars(module)["path"] = self._load("posixpath")
-            vars(module).update(ostwin.composed(vars(module)))
+            vars(module).update(os_module.composed(vars(module)))
         elif name == "tempfile":
-            temporaries = tempfiles.Temporaries(self._files, self._load("shutil"))
+            temporaries = tempfile_module.Temporaries(self._files, self._load("shutil"))
             vars(module).update(temporaries.members())
         else:
             code, is_package = _code(name)

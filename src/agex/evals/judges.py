@@ -1,4 +1,4 @@
-"""What a judge is, what it is shown, and what its answer means."""
+"""Judges: their arguments, and their answers as verdicts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from agex.agent import AsyncTask, Run, Task
 from agex.contract import same_value, short_repr
-from agex.contract.realtype import is_subclass, numpy_number
+from agex.contract.real_types import is_subclass, numpy_number
 from agex.errors import DefinitionError
 from agex.evals.case import NOTHING, Case
 
@@ -20,7 +20,7 @@ __all__ = ["Judge", "Seen", "Verdict", "ask", "equals", "named_judges", "require
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """What a judge has to say beyond yes or no."""
+    """A judge's answer beyond yes or no."""
 
     passed: bool
     score: float | None = None
@@ -28,7 +28,7 @@ class Verdict:
     reason: str = ""
 
     def __post_init__(self) -> None:
-        # A task that judges returns one, too: nothing of a class that its agent wrote stays in it.
+        # A judge that is a task returns one, too: no object of a class that its agent wrote stays in it.
         if type(self.passed) is not bool:
             raise DefinitionError(f"Verdict(passed={short_repr(self.passed)}): give True or False.")
         if self.score is not None:
@@ -57,13 +57,13 @@ of any other name is the value.
 
 
 def equals(value: Any, expected: Any) -> bool:
-    """Tell whether a value is the expected one: NaN equals NaN, True is not 1, tables have their own rule."""
+    """Return whether a value is the expected one: NaN equals NaN, True is not 1, tables have a rule."""
     return same_value(value, expected)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Seen:
-    """What there is to judge."""
+    """A trial as judges see it."""
 
     case: Case
     value: Any = None
@@ -98,7 +98,7 @@ def named_judges(judge: Judge | Iterable[Judge]) -> dict[str, Judge]:
 
 
 def require_can_judge(judges: Mapping[str, Judge], case: Case) -> None:
-    """Let a case pass, or say what a judge asks for that it does not have.
+    """Require that a case has all arguments that the judges ask for.
 
     Raises:
         DefinitionError: a judge cannot be given its arguments.
@@ -112,7 +112,7 @@ def ask(name: str, judge: Judge, seen: Seen) -> Verdict:
 
     Raises:
         DefinitionError: what it returned is no verdict.
-        BaseException: whatever it raises.
+        BaseException: any exception of the judge.
     """
     args, kwargs = _arguments(name, judge, seen)
     if isinstance(judge, Task | AsyncTask):

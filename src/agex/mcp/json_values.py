@@ -1,4 +1,4 @@
-"""What goes to a tool and what comes back: JSON, and nothing else."""
+"""The arguments and results of a tool: JSON, and nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Replacing one passage of a text, as a model means it: exactly, else by its words."""
+"""The replacement of one passage of a text: found exactly, else by its words."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""Which files somebody changed, seen from one place."""
+"""A record of the files that are changed through one view of a workspace."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from agex.files.base import FileTree, Names
+from agex.files.file_tree import FileTree, Names
 
 if TYPE_CHECKING:
     from monkeyfs import FileMetadata

@@ -1,15 +1,17 @@
-"""``python`` in the terminal: the sandbox of the agent's code, with names of its own."""
+"""The terminal of guest code: over its own files, with ``python`` under its own guards."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Protocol
+import posixpath
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, Protocol
 
 from termish import CommandContext, CommandResult
 
-from agex.shell.terminal import Command
+from agex.shell.terminal import Command, Terminal
 
-__all__ = ["Ran", "python_command"]
+__all__ = ["guest_terminal", "python_command"]
 
 _USAGE = """\
 usage: python FILE [ARG ...] | python -c CODE [ARG ...] | python -m MODULE [ARG ...] | python < FILE
@@ -17,7 +19,7 @@ Runs Python in the sandbox, on the files of the workspace, with names of its own
 
 
 class Ran(Protocol):
-    """What came of a program."""
+    """The result of a program."""
 
     @property
     def stdout(self) -> str: ...
@@ -31,6 +33,40 @@ class Ran(Protocol):
 
 Run = Callable[[str, str, list[str]], Ran]
 """Runs source under a file name, with arguments."""
+
+
+class _Session(Protocol):
+    """The part of `agex.sandbox.Session` that a terminal uses."""
+
+    @property
+    def guest_files(self) -> Any: ...
+
+    def imported(self, name: str, /) -> Any: ...
+
+    def define(
+        self, source: str, filename: str, namespace: dict[str, Any], /, *, main: bool = False
+    ) -> Ran: ...
+
+
+def guest_terminal(session: _Session, commands: Mapping[str, Command]) -> Terminal:
+    """Return a terminal over the files of a session; its scripts are to be run under the session's limits.
+
+    Args:
+        session: which has files.
+        commands: of the host, by name; one may take the place of ``python``.
+    """
+    python = python_command(partial(_run_python, session))
+    return Terminal(session.guest_files, {"python": python, "python3": python, **commands})
+
+
+def _run_python(session: _Session, source: str, filename: str, args: list[str]) -> Ran:
+    system = vars(session.imported("sys"))
+    before = system.get("argv")
+    system["argv"] = args
+    try:
+        return session.define(source, posixpath.normpath(filename), {}, main=True)
+    finally:
+        system.pop("argv") if before is None else system.update(argv=before)
 
 
 def python_command(run: Run) -> Command:

@@ -1,4 +1,4 @@
-"""A workspace as code of a guest has it: plain arguments in, and the host's own powers only within."""
+"""A workspace as guest code has it: arguments are made plain before the host works with them."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from agex.files.base import FileTree, Infos, Names
-from agex.files.opened import OpenFile, open_file
+from agex.files.file_tree import FileTree, Infos, Names
+from agex.files.open_file import OpenFile, open_file
 
 if TYPE_CHECKING:
     from monkeyfs import FileMetadata
@@ -15,14 +15,13 @@ if TYPE_CHECKING:
 __all__ = ["GuardedFiles", "Outside"]
 
 Outside: TypeAlias = Callable[..., Any]
-"""Calls a function outside of what a guest is held by: it touches the files themselves."""
+"""Calls a function outside the guards of guest code: it touches the files themselves."""
 
 
 class GuardedFiles:
-    """The same files. What a guest passes is made plain first, while it is still held.
+    """The same files. Arguments from guest code are made plain first, still under the guards.
 
-    Otherwise a method of a guest's own class, of a path or of a buffer, would run with the powers of
-    the host.
+    Otherwise a method of a guest class, of a path or of a buffer, would run with the powers of the host.
     """
 
     kinds = (OpenFile,)
@@ -144,7 +143,7 @@ class GuardedFiles:
 
 
 def _plain(value: Any) -> Any:
-    """Return a copy of an argument that has no code of a guest in it.
+    """Return a copy of an argument without guest code.
 
     Raises:
         TypeError: it is nothing that a method of a file system takes.

@@ -1,22 +1,22 @@
-"""Python code run piece after piece in one guarded namespace."""
+"""The executor: Python code, run piece after piece in one guarded namespace."""
 
 from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from agex.agent.execution.guest_callable import under_name
-from agex.contract.realtype import class_name
+from agex.contract.real_types import class_name
 from agex.errors import EvalError, ExecutionTimeout, StepLimitReached, TaskCancelled
 from agex.tinyagent import signals
 from agex.tinyagent.imports import grant, require_import_names
 from agex.tinyagent.limits import ExecutionLimits
-from agex.tinyagent.reading import Directory
+from agex.tinyagent.readonly_directory import Directory
 from agex.tinyagent.result import FinalAnswer
 from agex.tinyagent.scratchpad import AgentMemory, functions_of
 from agex.tinyagent.signals import Signal, SignalType
@@ -37,7 +37,7 @@ MAX_SIGNALS = 1_000
 
 
 class _Answered(BaseException):
-    """Ends the code: it gave its answer."""
+    """Ends the code after its answer."""
 
     def __init__(self, value: Any, verified_by: Any) -> None:
         super().__init__()
@@ -46,15 +46,15 @@ class _Answered(BaseException):
 
 
 class _Killed(BaseException):
-    """Ends the code: the host called ``kill``."""
+    """Ends the code after a call of ``kill`` by the host."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ExecutionResult:
-    """What one piece of code came to."""
+    """The result of one piece of code."""
 
     output: str = ""
-    """What it printed, and the value of a last expression; bounded."""
+    """The printed text and the value of a last expression; bounded."""
     is_final: bool = False
     """Whether it gave an answer."""
     answer: FinalAnswer | None = None
@@ -71,11 +71,11 @@ class ExecutionResult:
     namespace: Mapping[str, Any] = field(default_factory=dict, repr=False)
     """The variables of the code after it ran; those of a worker are decoded when they are read."""
     signals: tuple[Signal, ...] = ()
-    """What it said about its reasoning."""
+    """The signals of the code about its reasoning."""
     called: tuple[Tool, ...] = ()
     """The tools that it called."""
     enforcement: Enforcement | None = None
-    """What really held while it ran."""
+    """The limits and isolation in force while it ran."""
 
     @property
     def success(self) -> bool:
@@ -89,14 +89,14 @@ class ExecutionResult:
 
 
 class Executor(Protocol):
-    """What runs code piece after piece, for whoever takes another than `PythonExecutor` as well."""
+    """The interface of an executor, for code that accepts others than `PythonExecutor`."""
 
     def run(self, code: str) -> ExecutionResult:
-        """Run a piece of code; whatever it does is in the result."""
+        """Run a piece of code; errors are part of the result."""
         ...
 
     def inject(self, name: str, value: Any) -> None:
-        """Give the code a variable."""
+        """Set a variable of the code."""
 
     def reset(self) -> None:
         """Forget the variables of the code."""
@@ -151,7 +151,7 @@ class PythonExecutor:
 
     @cached_property
     def policy(self) -> Policy:
-        """What the code may reach."""
+        """The policy of the code."""
         from agex.sandbox import Policy
 
         policy = Policy.default()
@@ -160,7 +160,7 @@ class PythonExecutor:
         return policy
 
     def run(self, code: str) -> ExecutionResult:
-        """Run a piece of code. Whatever it does is in the result; nothing of it is raised.
+        """Run a piece of code. Its errors are in the result; none is raised.
 
         Raises:
             StepLimitReached: it has run as many pieces as it may.
@@ -184,7 +184,7 @@ class PythonExecutor:
             _ACTIVE.reset(active)
 
     def inject(self, name: str, value: Any) -> None:
-        """Give the code a variable. It is there again after a `reset`."""
+        """Set a variable of the code. It is there again after a `reset`."""
         self._injected[name] = value
         if self._session is not None:
             self._session.add({name: value})
@@ -270,9 +270,7 @@ class PythonExecutor:
         session = self.opened()
         if not session.packs:
             return result.namespace
-        from agex.tinyagent.variables import Variables
-
-        return Variables(session.namespace)
+        return _Variables(session.namespace)
 
     def _output(self, result: Result) -> str:
         parts = [part for part in (result.stdout.rstrip("\n"), result.echo or "") if part]
@@ -283,7 +281,7 @@ class PythonExecutor:
         return FinalAnswer(value=answered.value, text=self._text(answered.value), metadata=told)
 
     def _text(self, value: Any) -> str:
-        """Make the text of an answer, whose ``__str__`` may be the guest's, inside the limits."""
+        """Return the text of an answer, inside the limits: its ``__str__`` may be guest code."""
         shown = self.opened().call(str, value)
         if isinstance(shown.value, str):
             return str.__str__(shown.value)
@@ -299,7 +297,7 @@ class PythonExecutor:
             raise result.stopped  # the call around this run was cancelled
         if result.error is None:
             return None, None, ""
-        # By type: isinstance() would ask an error of the guest's for its class.
+        # By type: isinstance() would call ``__class__`` of a guest exception.
         if type(result.error) is EvalError and type(result.error.__cause__) is TimeoutError:
             timeout = ExecutionTimeout(self.limits.timeout_seconds)
             timeout.__cause__ = result.error
@@ -310,6 +308,35 @@ class PythonExecutor:
 
 # Functions that an earlier run left end the run that calls them, not their own.
 _ACTIVE: ContextVar[GuestSession | None] = ContextVar("agex_tinyagent_session", default=None)
+
+
+class _Variables(Mapping[str, Any]):
+    """Variables as a run left them, each decoded when it is read.
+
+    Functions and instances of classes that the code wrote stay where it ran: in their place is a
+    ``NotKept``, which says so.
+
+    Args:
+        packed: the variables, as the session gave them back.
+    """
+
+    def __init__(self, packed: Mapping[str, Any]) -> None:
+        self._packed = dict(packed)
+
+    def __getitem__(self, name: str) -> Any:
+        from agex import values
+
+        one = {name: self._packed[name]}
+        return values.opened(one, allow=values.Allow(()), guest=None)[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._packed)
+
+    def __len__(self) -> int:
+        return len(self._packed)
+
+    def __repr__(self) -> str:
+        return f"Variables({', '.join(self)})"
 
 
 def _final_answer(value: Any = None, *, verified_by: Any = None) -> NoReturn:

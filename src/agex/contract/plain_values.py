@@ -1,8 +1,7 @@
-"""Values without what a guest's classes add to them.
+"""Values reduced to their host classes, without the code of guest subclasses.
 
-A class that a guest derived from ``int`` may say that its repr is ``4`` and that it is greater than
-anything. What is asked for its repr, compared or given to an expression of the host's is therefore the
-value of the class that it derives from. A class of the host's keeps its own ways.
+A guest subclass of ``int`` may have the repr ``4`` and be greater than anything. Host code therefore
+prints and compares the value of the base class. A host class keeps its own methods.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from agex._interpreter.type_slots import mro_of, namespace_of
-from agex.contract.realtype import (
+from agex.contract.real_types import (
     class_attribute,
     is_subclass,
     own_attributes,
@@ -79,12 +78,12 @@ _LIBRARY: dict[type, Callable[[Any], Any]] = {
 
 
 def is_guest_made(kind: type) -> bool:
-    """Tell whether a guest made a class, or one that it derives from."""
+    """Return whether a class or one of its bases was defined by guest code."""
     return any(map(origins.is_guest_class, mro_of(kind)))
 
 
 def bare_scalar(value: Any) -> Any:
-    """Return a number, text or date of a class that a guest derived as the value of the host's class."""
+    """Return a number, text or date of a guest subclass as the value of its host class."""
     kind = type(value)
     if not is_guest_made(kind):
         return value
@@ -100,13 +99,13 @@ def bare_scalar(value: Any) -> Any:
 
 
 def _home(kind: type, base: type) -> type:
-    """Return the nearest class of the host's that derives from *base*; *base* for an enumeration."""
+    """Return the nearest host class that derives from *base*; *base* for an enumeration."""
     home = next(each for each in mro_of(kind) if is_subclass(each, base) and not is_guest_made(each))
     return base if is_subclass(home, Enum) else home
 
 
 def _made(home: Any, base: Any, content: Any, value: Any) -> Any:
-    """Make an instance of a class of the host's, past its constructor; the content where there is no way."""
+    """Make an instance of a host class past its constructor; return the content where that fails."""
     try:
         made = base.__new__(home, content)
     except TypeError:  # of numpy's, which has a way of its own to make one
@@ -115,10 +114,10 @@ def _made(home: Any, base: Any, content: Any, value: Any) -> Any:
 
 
 def bare(value: Any) -> Any:
-    """Return *value* without what classes of a guest add, at full depth.
+    """Return *value* with guest subclasses replaced by their bases, at full depth.
 
-    Replaced are scalars and containers of classes that a guest derived, in builtin containers and in
-    dataclasses and models of the host's. What holds nothing of the kind comes back as the same object.
+    Replaced are scalars and containers of guest subclasses, in builtin containers and in host dataclasses
+    and models. A value that contains none comes back as the same object.
     """
     return value if type(value) in SCALARS else _Bare().of(value)
 
@@ -126,14 +125,14 @@ def bare(value: Any) -> Any:
 def shown_as(value: Any) -> Any:
     """Return *value* as it is to be shown and compared.
 
-    As :func:`bare`, and of a class that a guest derived from a dataclass or a model of the host's, the
-    host's: its repr tells the fields.
+    As :func:`bare`; a guest subclass of a host dataclass or model becomes the host class, whose repr tells
+    the fields.
     """
     return _Bare(lowered=True).of(value)
 
 
 class _Bare:
-    """One walk: each object is looked at once, and what contains itself ends it."""
+    """One walk over a value: each object is visited once, so that cycles end."""
 
     def __init__(self, *, lowered: bool = False) -> None:
         self._lowered = lowered
@@ -215,7 +214,7 @@ def _same(old: list[Any], new: list[Any]) -> bool:
 
 
 def _kind_shown(value: Any, base: type) -> type:
-    """Return the class to show a collection as: a named tuple keeps its own unless its repr is a guest's."""
+    """Return the class to show a collection as: a named tuple keeps its own unless its repr is guest code."""
     kind = type(value)
     if not is_guest_made(kind):
         return kind
@@ -248,7 +247,7 @@ def _filled(value: Any, items: list[tuple[Any, Any]]) -> dict[Any, Any]:
 
 
 def _record_of(kind: type) -> type | None:
-    """Return the nearest class of the host's, where that is a dataclass or a model."""
+    """Return the nearest host class, where that is a dataclass or a model."""
     home = next((each for each in mro_of(kind) if not is_guest_made(each)), object)
     is_record = dataclasses.is_dataclass(home) or is_subclass(home, BaseModel)
     return home if is_record else None
@@ -264,7 +263,7 @@ def copied_as(cls: Any, value: Any) -> Any:
 
 
 def _take_attributes(made: Any, cls: type, value: Any) -> Any:
-    """Give an instance of *cls* the attributes that *value* has."""
+    """Copy the attributes of *value* to an instance of *cls*."""
     for member, held in _slots(cls, value):
         member.__set__(made, held)
     for name, held in own_attributes(value).items() if class_attribute(cls, "__dict__") else ():
@@ -273,7 +272,7 @@ def _take_attributes(made: Any, cls: type, value: Any) -> Any:
 
 
 def _slots(cls: type, value: Any) -> Iterator[tuple[Any, Any]]:
-    """Give the slots of a class that are set in *value*, and what is in them."""
+    """Yield the slots of a class that are set in *value*, with their contents."""
     for each in mro_of(cls):
         for member in namespace_of(each).values():
             if type(member) is MemberDescriptorType:
@@ -285,7 +284,7 @@ def _slots(cls: type, value: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def holds_guest_made(value: Any) -> bool:
-    """Tell whether a value, or one in its builtin containers, is of a class that a guest made."""
+    """Return whether a value, or one in its builtin containers, is of a guest class."""
     found: dict[int, Any] = {}
     rest = [value]
     while rest:

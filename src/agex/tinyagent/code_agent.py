@@ -1,4 +1,4 @@
-"""The agent: a task in words, solved by Python that a model writes and that is run step by step."""
+"""`TinyCodeAgent`: a task in words, solved by Python that a model writes and that is run step by step."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from typing import Literal, overload
 from agex.errors import DefinitionError
 from agex.models.base import Model
 from agex.models.resolve import resolve_model
-from agex.tinyagent.executor import PythonExecutor
+from agex.tinyagent.agent_run import AgentRun
 from agex.tinyagent.imports import require_import_names
 from agex.tinyagent.limits import ExecutionLimits
-from agex.tinyagent.memory import MemoryManager, keep_last_n_steps
 from agex.tinyagent.panels import show_panel
 from agex.tinyagent.prompt import Instructions
+from agex.tinyagent.python_executor import PythonExecutor
 from agex.tinyagent.result import RunResult
-from agex.tinyagent.running import Running
 from agex.tinyagent.scratchpad import AgentMemory
+from agex.tinyagent.step_memory import MemoryManager, keep_last_n_steps
 from agex.tinyagent.tools import Tool, checked_tools
 from agex.tinyagent.trust import TrustLevel, level_of
 
@@ -43,7 +43,7 @@ _FAMILIES = {
 class TinyCodeAgent:
     """Solves tasks given in words by writing Python and having it run.
 
-    Each run begins with empty variables and a new conversation; what stays from run to run is `memory`.
+    Each run begins with empty variables and a new conversation; only `memory` stays from run to run.
     Runs may go on at the same time, from many threads and coroutines.
 
     Args:
@@ -64,7 +64,7 @@ class TinyCodeAgent:
         working_directory: the directory whose files the code may read, never write; None for no files.
 
     Attributes:
-        memory: what the code and the host write down; it stays until cleared.
+        memory: notes of the code and of the host; they stay until cleared.
         memory_manager: the one given; else that of the run begun last, None before the first.
 
     Raises:
@@ -173,7 +173,7 @@ class TinyCodeAgent:
 
     # -- a run -----------------------------------------------------------------------------
 
-    def _running(self, task: str, max_steps: int, verbose: bool, manager: MemoryManager) -> Running:
+    def _running(self, task: str, max_steps: int, verbose: bool, manager: MemoryManager) -> AgentRun:
         if max_steps < 1:
             raise DefinitionError(f"max_steps={max_steps}: a run needs at least 1 step.")
         executor = PythonExecutor(
@@ -185,7 +185,7 @@ class TinyCodeAgent:
             working_directory=self.working_directory,
         )
         executor.opened()  # a level that does not hold is said before anything of a model
-        return Running(
+        return AgentRun(
             task=task,
             steps=max_steps,
             model=self.resolved_model(),
@@ -198,7 +198,7 @@ class TinyCodeAgent:
 
     @contextmanager
     def _manager(self) -> Iterator[MemoryManager]:
-        """Give the run its memory manager."""
+        """Return the memory manager of the run."""
         if self._own_manager is None:
             self.memory_manager = MemoryManager()
             yield self.memory_manager
