@@ -5,7 +5,7 @@ Every command takes ``--json`` and then prints one JSON document. Exit codes: 0 
 each command calls one function of another room.
 
 Reading order: ``app`` (the commands and their options), then a module for each command or family of them:
-``run`` with ``progress``, ``history``, ``shell``, ``serve``, ``studio``, ``doctor`` with
+``run`` with ``progress``, ``history``, ``shell``, ``serve``, ``doctor`` with
 ``isolation_attempts``, ``demo``, ``humaneval``.
 """
 

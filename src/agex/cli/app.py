@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +12,7 @@ import typer
 from rich.console import Console
 
 from agex.display import plain
-from agex.errors import AgexError, ModelNotConfigured, TaskError
+from agex.errors import AgexError, ModelNotConfigured, StateError, TaskError
 
 __all__ = ["main"]
 
@@ -284,13 +285,22 @@ def studio(
     as_json: Json = False,
 ) -> None:
     """Serve a page, to this machine only, that shows what the tasks of a state did, step by step."""
-    from agex.cli.studio import serve
+    from agex.cli import history
+    from agex.studio import Api
+    from agex.studio.server import StudioServer
 
-    def tell(address: str) -> None:
-        typer.echo(json.dumps({"address": address}) if as_json else f"Open {address}\nCtrl-C ends it.")
-
-    with _Reporting():
-        serve(directory, branch, port, tell)
+    with _Reporting(), history.opened(directory, branch) as state:
+        try:
+            server = StudioServer(Api(state, directory.resolve().name), port)
+        except OSError as error:
+            raise StateError(
+                f"Port {port} of 127.0.0.1 cannot be had: {error}; give another --port."
+            ) from error
+        with server:
+            address = server.address
+            typer.echo(json.dumps({"address": address}) if as_json else f"Open {address}\nCtrl-C ends it.")
+            with contextlib.suppress(KeyboardInterrupt):
+                server.serve_forever()
 
 
 @app.command("studio-site")

@@ -17,7 +17,8 @@ from agex.agent.task.call import sharing
 from agex.errors import BudgetExceeded, DefinitionError, InputError
 from agex.evals.case import Case, CaseLike, as_cases
 from agex.evals.judges import Judge, equals, named_judges, require_can_judge
-from agex.evals.report import Report, wilson_interval
+from agex.evals.report import Report
+from agex.evals.summary import wilson_interval
 from agex.evals.trial import Subject, Trial, attempt, raised_is
 
 __all__ = ["evaluate"]
