@@ -83,9 +83,8 @@ def _docstrings(source: str) -> Iterator[Text]:
         body = getattr(node, "body", None)
         if not isinstance(body, list) or _is_task(node):
             continue
-        # The string after a field of a class documents the field.
-        first_only = not isinstance(node, ast.ClassDef)
-        for statement in body[:1] if first_only else body:
+        # Beside the docstring of a module, a class or a function: a string behind a variable documents it.
+        for statement in body:
             if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
                 value = statement.value.value
                 if isinstance(value, str):

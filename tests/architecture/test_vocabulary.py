@@ -25,9 +25,11 @@ def test_a_docstring_does_not_open_with_a_word_that_hides_the_subject(opening: s
     assert refused(f'def f():\n    """{opening} a thing."""\n') == [(2, f"{opening} a thing.")]
 
 
-def test_the_docstring_of_a_module_a_class_and_a_field_is_read() -> None:
-    source = '"""What one."""\nclass C:\n    """What two."""\n    x: int\n    """What three."""\n'
-    assert [line for line, _ in refused(source)] == [1, 3, 5]
+def test_the_docstring_of_a_module_a_class_a_field_and_a_constant_is_read() -> None:
+    source = (
+        '"""What 1."""\nclass C:\n    """What 3."""\n    x: int\n    """What 5."""\nX = 1\n"""What 7."""\n'
+    )
+    assert [line for line, _ in refused(source)] == [1, 3, 5, 7]
 
 
 def test_a_comment_is_read_alone_and_behind_code() -> None:

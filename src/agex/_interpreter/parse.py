@@ -19,7 +19,7 @@ __all__ = ["parse", "parse_expression", "undisturbed"]
 T = TypeVar("T")
 
 _lock = threading.RLock()
-"""Held by whoever keeps the collector off."""
+"""Held by the thread that keeps the collector off."""
 _is_off = False
 """Whether it is off for that, and is to be on again."""
 

@@ -413,7 +413,7 @@ _METHODS = (
     "ask", "answer", "cancel", "use_model", "add_module", "add_file", "remove_file", "timeline", "snapshot",
     "variable", "file", "diff", "branches", "fork", "switch", "events", "status", "flush", "close",
 )  # fmt: skip
-"""What `Tab.call` calls."""
+"""The methods that `Tab.call` may call."""
 
 
 def _variable(past: Past, name: str, rows: int | None) -> dict[str, Any]:

@@ -261,7 +261,7 @@ def _repr_of(value: Any) -> str:
 
 
 def shown_repr(value: Any) -> str:
-    """Return the repr that an example's text is compared with: never one that a guest gave plain data."""
+    """Return the repr that an example's text is compared with; for plain data, never one of guest code."""
     return repr(shown_as(value))
 
 

@@ -72,7 +72,7 @@ def _safely(write: Callable[[Any], str], value: object) -> str:
     """Return what is written of a value, and its class alone where that fails: no preview ends a call."""
     try:
         return write(value)
-    except Exception as error:  # noqa: BLE001 - whatever a library says about one of its objects
+    except Exception as error:  # noqa: BLE001 - a library's repr may raise anything
         return f"<{class_name(type(value))}, which cannot be shown: {class_name(type(error))}>"
 
 

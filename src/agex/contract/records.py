@@ -170,7 +170,7 @@ def _checked_keys(
 
 
 def _built(build: Callable[[], Any], expected: str, within: str = "") -> Any:
-    """Call the host's own constructor; what its validation says, of the field *within*, is a mismatch."""
+    """Call the host class's constructor; its validation errors, of the field *within*, are mismatches."""
     try:
         return build()
     except ValidationError as error:

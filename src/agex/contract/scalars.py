@@ -40,7 +40,7 @@ NUMBERS: dict[type, tuple[type, ...]] = {
     float: (float, int),
     complex: (complex, float, int),
 }
-"""What stands for each kind of number (PEP 484): a float may be an int. A bool is only a bool."""
+"""The types accepted for each kind of number (PEP 484): a float may be an int. A bool is only a bool."""
 
 
 def anything(value: Any, walk: Walk) -> Any:

@@ -174,7 +174,7 @@ class TaskSignature:
     def arguments(self, inputs: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Return the inputs as ``(args, kwargs)`` for a function that this task accepts.
 
-        What can be passed by name is, so that the order of parameters does not matter.
+        Arguments are passed by name where possible, so that the order of parameters does not matter.
         """
         by_position = any(p.kind is _ARGS and inputs[n] for n, p in self.parameters.items())
         args: list[Any] = []

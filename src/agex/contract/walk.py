@@ -18,7 +18,7 @@ class Walk:
         keep_numbers: leave a numpy scalar as it is where a Python number is expected.
         applies: put what validators and the like make of a value in its place; else they only judge it,
             because it went through them already, or pydantic is going to put it through them.
-        visits: what came of each (check, value) pair; the value is kept so that its id stays its own.
+        visits: the result of each (check, value) pair; the value is kept so that its id stays its own.
     """
 
     __slots__ = ("_family", "applies", "keep_numbers", "visits")

@@ -27,7 +27,7 @@ Subject: TypeAlias = Task[..., Any] | AsyncTask[..., Any] | Callable[..., Any]
 """The subject: a task, or a function of the inputs that returns a value, an `agex.Run` or an `Outcome`."""
 
 _ENDS_ALL = (KeyboardInterrupt, ModelNotConfigured)
-"""What is raised on: it says nothing of one trial. Guests cannot raise these."""
+"""Exceptions that end the evaluation, not one trial. Guest code cannot raise these."""
 _OWN_DOING = (TaskFail, TaskClarify, TaskTimeout)
 _REASON_CHARS = 500
 _args = vars(BaseException)["args"].__get__

@@ -32,7 +32,7 @@ class WatchedFiles(FileTree):
         super().__init__()
         self._files = files
         self._before: dict[str, bytes | None] = {}
-        """What a touched file held, or None where there was none; a digest of it would cost as much."""
+        """The former bytes of each touched file, None for a new one; a digest of them would cost as much."""
 
     def take_changes(self) -> Changes:
         """Return what was changed since the last time."""

@@ -20,7 +20,7 @@ class MountedFiles(FileTree):
 
     Args:
         base: the workspace.
-        mounts: what is put into it, by absolute path. What *base* has there is hidden.
+        mounts: the trees to mount, by absolute path. Files of *base* below it are hidden.
     """
 
     def __init__(self, base: FileTree, mounts: Mapping[str, FileTree]) -> None:

@@ -27,7 +27,7 @@ _COPIED = frozenset(
 """Loaded anew, with their submodules."""
 
 _ABSENT = frozenset({"fcntl", "grp", "nt", "pwd"})
-"""What they do without: the users of the machine, other systems."""
+"""Modules that they do without: the users of the machine, other systems."""
 
 _PUBLIC: dict[str, tuple[str, ...]] = {
     "bz2": ("BZ2File", "BZ2Compressor", "BZ2Decompressor", "open", "compress", "decompress"),

@@ -73,7 +73,7 @@ class Workspace:
     def over(self, space: Space) -> Workspace:
         """Return a workspace of the same settings over the files that a state keeps.
 
-        An isolated one has its files in its directory, whatever the state.
+        An isolated one keeps its files in its directory, with any state.
         """
         if isinstance(self.files, IsolatedFiles):
             return Workspace(self.files.view())

@@ -69,7 +69,7 @@ _GRANITE = re.compile(
 )
 _BARE_CHANNELS = re.compile(r"\A\s*analysis(?=\W|[A-Z])")
 _LAST_CHANNEL = "assistantfinal"
-"""What is left of gpt-oss's channels where the special tokens were left out."""
+"""The rest of gpt-oss's channel markers where the special tokens are missing."""
 
 _NEAR = 200
 """How far before a marker quotes are looked for: a line may be as long as the reply."""

@@ -243,7 +243,7 @@ _PROGRAMS: Mapping[str, Mapping[str, str | list[str]]] = {
         "moving and removing": "import os\nos.rename('in.csv', 'b/c.csv')\nos.remove('tools/text.py')\nos.rmdir('tools')\nos.listdir()",
     },
 }
-"""What is run: a session for each topic, in which later sources see what earlier ones left."""
+"""The programs: a session for each topic, in which later sources see the variables of earlier ones."""
 
 _LATE: Mapping[str, str] = {
     "an endless loop": "while True: pass",
@@ -251,7 +251,7 @@ _LATE: Mapping[str, str] = {
     "sleep": "import time\ntime.sleep(60)",
     "an endless function called by the host": "def f():\n    while True: pass\napply(f)",
 }
-"""What must end at its deadline, and the session be of use afterwards."""
+"""Programs that must end at their deadline and leave the session usable."""
 
 
 def check_executor(make: Callable[[], Executor]) -> None:
@@ -305,7 +305,7 @@ def _compare(executor: Executor, topic: str, steps: list[tuple[str, str]]) -> No
 
 
 def _seen(executor: Executor, sources: list[str]) -> list[dict[str, Any]]:
-    """Run sources in a session; tell what came of each."""
+    """Run sources in a session and return the result of each."""
     world = _World()
     session = world.session(executor, _variables(), _SECONDS)
     try:

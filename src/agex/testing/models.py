@@ -24,7 +24,7 @@ from agex.regular_files import open_regular, read_regular
 __all__ = ["RecordingModel", "ReplayMiss", "ReplayModel", "Script", "ScriptExhausted", "ScriptedModel"]
 
 Answer: TypeAlias = str | Sequence[Action] | Exception | Reply
-"""What a script can say to one request."""
+"""An answer of a script to one request."""
 
 Script: TypeAlias = Answer | Callable[[list[Message]], Answer]
 """An answer, or a function of the messages that makes it."""
@@ -41,7 +41,7 @@ class ReplayMiss(AgexError, AssertionError):
 
 
 class ScriptedModel(Model):
-    """A model that says what it is told. Safe to share between threads.
+    """A model that plays a script. Safe to share between threads.
 
     Args:
         replies: answers in order, or one function that answers every request. An answer is a

@@ -52,8 +52,8 @@ class TinyCodeAgent:
         api_key: the provider's key; by default the environment has it.
         trust_level: where the code runs; a level that does not hold here is refused by `run`.
         limits: of each step's time, output and memory, and of all steps.
-        extra_imports: modules that the code may import beside the standard set. What they can do, the
-            code can do: choose them with care.
+        extra_imports: modules that the code may import beside the standard set. The
+            code can do anything that they can do: choose them with care.
         system_suffix: added to the system prompt.
         prompt_file: a file with the rules of the system prompt, in place of the default ones. The names
             in the agent's code are listed where it says ``{helpers}``, or else behind it.
