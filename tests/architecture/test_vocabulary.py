@@ -26,10 +26,9 @@ def test_a_docstring_does_not_open_with_a_word_that_hides_the_subject(opening: s
 
 
 def test_the_docstring_of_a_module_a_class_a_field_and_a_constant_is_read() -> None:
-    source = (
-        '"""What 1."""\nclass C:\n    """What 3."""\n    x: int\n    """What 5."""\nX = 1\n"""What 7."""\n'
-    )
-    assert [line for line, _ in refused(source)] == [1, 3, 5, 7]
+    fields = '"""What 1."""\nclass C:\n    """What 3."""\n    x: int\n    """What 5."""\n'
+    constant = 'X = 1\n"""What 7."""\n'
+    assert [line for line, _ in refused(fields + constant)] == [1, 3, 5, 7]
 
 
 def test_a_comment_is_read_alone_and_behind_code() -> None:
