@@ -58,12 +58,13 @@ test: $(VENV)/.installed-test ## the test suite: no network, no model, random or
 	@$(BIN)/python -m compileall -q src
 	$(BIN)/python -m pytest $(PYTEST_ARGS) $(TESTS)
 
-check: $(VENV)/.installed-check ## lint, format, types, layers
+check: $(VENV)/.installed-check ## lint, format, types, layers, the words of docstrings
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/basedpyright --pythonpath $(BIN)/python
 	$(BIN)/lint-imports
+	$(BIN)/python tools/vocabulary.py
 
 ledger: ## write docs/design/threat-ledger.md from the tests
 	$(PYTHON) tools/threat_ledger.py

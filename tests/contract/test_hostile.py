@@ -13,7 +13,7 @@ from annotated_types import MinLen
 from pydantic import BaseModel
 
 from agex.contract import Checker, ContractError, preview, same_value, short_repr
-from agex.contract.realtype import is_a, real_iter, real_len
+from agex.contract.real_types import is_a, real_iter, real_len
 
 
 class Model(BaseModel):

@@ -67,6 +67,19 @@ def test_a_page_of_the_documentation_is_in_its_navigation(page: Path) -> None:
     assert f"- {page.relative_to(DOCS).as_posix()}\n" in settings
 
 
+def folders_of(folder: Path) -> list[str]:
+    """Return the names of the public folders in a folder."""
+    return sorted(path.name for path in folder.iterdir() if path.is_dir() and not path.name.startswith("_"))
+
+
+def test_the_map_of_the_sources_names_every_room_and_its_sub_rooms() -> None:
+    text = (DOCS / "design" / "README.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)` \|.*\|(.*)\|$", text, re.MULTILINE)
+    told = {room: sorted(re.findall(r"`(\w+)`", sub_rooms)) for room, sub_rooms in rows}
+    package = ROOT / "src" / "agex"
+    assert told == {room: folders_of(package / room) for room in folders_of(package)}
+
+
 def documented() -> set[str]:
     """Name what the reference shows."""
     text = (DOCS / "reference.md").read_text(encoding="utf-8")

@@ -17,7 +17,7 @@ import pytest
 from hostile import attempt, raw
 
 from agex import Agent
-from agex.cli.levels import try_level
+from agex.cli.isolation_attempts import try_level
 from agex.errors import EvalError, IsolationUnavailable
 from agex.files import connect_fs
 from agex.isolation import ContainerExecutor

@@ -20,9 +20,9 @@ from agex.agent import Agent
 from agex.agent.prompt.listing import LISTING_TOKENS, documentation, listing, tokens
 from agex.errors import DefinitionError, ToolError
 from agex.mcp import ToolServer
-from agex.mcp.schema import Room, annotation
+from agex.mcp.json_values import to_json
+from agex.mcp.schema import Allowance, annotation
 from agex.mcp.tools import _distinct, identifier, one_line
-from agex.mcp.wire import to_json
 from agex.testing import ScriptedModel, python_action
 
 SERVERS = str(Path(__file__).parent / "servers.py")
@@ -103,7 +103,7 @@ def test_parts_of_a_schema_that_refer_to_each_other_are_looked_at_so_often_only(
         {combined: [{"$ref": "#/$defs/part"}] * 12} if combined != "type" else {"type": ["array"] * 12}
     )
     part |= {"items": {"$ref": "#/$defs/part"}}
-    annotation({combined: [part] * 12}, {"part": part}, Room())
+    annotation({combined: [part] * 12}, {"part": part}, Allowance())
     assert len(looked) < 2_000
 
 

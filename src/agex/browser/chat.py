@@ -13,9 +13,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from agex.models.actions import TOOLS, parameters_of
 from agex.models.base import Image, Message, ModelError, OnText, Reply, Request, Usage
 from agex.models.parser import Parsed, parse_calls, parse_text
-from agex.models.tools import TOOLS, parameters_of
 
 __all__ = ["Answer", "failure", "payload"]
 

@@ -21,7 +21,7 @@ _MOST_BYTES = 16 * 1024 * 1024
 
 
 class Response(Protocol):
-    """What a server answers."""
+    """A server's answer."""
 
     status: int
     headers: Mapping[str, str]
@@ -145,7 +145,7 @@ class FetchModel(Model):
             if response.headers.get("content-type", "").startswith("text/event-stream"):
                 async for chunk in _bounded(response):
                     answer.feed(chunk)
-            else:  # a server may not stream, whatever it was asked
+            else:  # a server may not stream, even if it was asked to
                 answer.take((await _whole(response)).decode("utf-8", "replace"))
         return answer.reply(request)
 
@@ -153,7 +153,7 @@ class FetchModel(Model):
         headers = {"content-type": "application/json", **self._headers}
         if self._key is not None:
             headers["authorization"] = f"Bearer {self._key}"
-        # What guest code printed may hold lone surrogates, which have no UTF-8: JSON spells them out.
+        # Text printed by guest code may hold lone surrogates, which have no UTF-8: JSON spells them out.
         return Sending(url=self._url, headers=headers, body=json.dumps(body).encode("ascii"))
 
     def _error(self, text: str, *, retryable: bool, retry_after: float | None = None) -> ModelError:

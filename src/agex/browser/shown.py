@@ -1,6 +1,6 @@
 """Values as a page may show them: plain data, bounded, with text in any case. Nothing in it is to be run.
 
-What a value of a guest says of itself is asked inside a session's limits and behind its wall.
+The repr of a guest object is called inside a session's limits and behind its wall.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _CELL_CHARS = 200
 _COLUMNS = 100
 _HTML_CHARS = 500_000
 _SECONDS = 5.0
-"""What showing one value may take."""
+"""Seconds that showing one value may take."""
 
 
 class Showing:

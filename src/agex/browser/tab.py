@@ -152,7 +152,7 @@ class Tab:
     # -- talking -----------------------------------------------------------------------------
 
     async def ask(self, message: str) -> dict[str, Any]:
-        """Have the agent reply to a message.
+        """Let the agent reply to a message.
 
         Raises:
             InputError: a task is running already.
@@ -418,7 +418,7 @@ _METHODS = (
     "ask", "answer", "cancel", "use_model", "add_module", "add_file", "remove_file", "timeline", "snapshot",
     "variable", "file", "diff", "branches", "fork", "switch", "events", "status", "flush", "close",
 )  # fmt: skip
-"""What `Tab.call` calls."""
+"""The methods that `Tab.call` may call."""
 
 
 def _variable(past: Past, name: str, rows: int | None) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +12,7 @@ import typer
 from rich.console import Console
 
 from agex.display import plain
-from agex.errors import AgexError, ModelNotConfigured, TaskError
+from agex.errors import AgexError, ModelNotConfigured, StateError, TaskError
 
 __all__ = ["main"]
 

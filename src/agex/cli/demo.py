@@ -1,7 +1,6 @@
 """``agex demo``: three typed tasks over real objects, solved by a real model, turn by turn.
 
-Nothing here is scripted: what the model writes is what runs, and a task it fails is shown
-as failed.
+Nothing here is scripted: the model's own code runs, and a failed task is shown as failed.
 """
 
 from __future__ import annotations
@@ -85,7 +84,7 @@ def _figures(title: str, run: Any, *, solved: bool, result: str) -> dict[str, An
 
 
 def _prime_finder(agent: Agent, on_event: Any) -> tuple[Any, str]:
-    """Have a function written, and use it."""
+    """Let the agent write a function, and use it."""
     agent.module(math)
 
     def works(finder: Any, inputs: Any) -> str | None:
@@ -103,7 +102,7 @@ def _prime_finder(agent: Agent, on_event: Any) -> tuple[Any, str]:
 
 
 def _statistics(agent: Agent, on_event: Any) -> tuple[Any, str]:
-    """Have figures computed from a data frame that is never copied into the prompt."""
+    """Let the agent compute figures from a data frame that is never copied into the prompt."""
     frame = _sales_frame()
     import pandas as pd
 
@@ -131,7 +130,7 @@ def _sales_frame() -> pd.DataFrame:
 
 
 def _clean_readings(agent: Agent, on_event: Any) -> tuple[Any, str]:
-    """Have messy text summed up: the obvious ``float(text)`` raises, and the agent repairs it."""
+    """Let the agent sum up messy text: the obvious ``float(text)`` raises, and the agent repairs it."""
 
     @agent.task
     def average_reading(readings: list[str]) -> float:  # type: ignore[empty-body]

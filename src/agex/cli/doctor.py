@@ -1,4 +1,4 @@
-"""``agex doctor``: what can be used on this machine, found by trying."""
+"""``agex doctor``: the models and isolation levels of this machine, found by trying."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from agex.cli.levels import try_level
+from agex.cli.isolation_attempts import try_level
 from agex.errors import ModelNotConfigured
 from agex.isolation import Level
 from agex.models import resolve_model
@@ -56,7 +56,7 @@ def _model() -> dict[str, Any]:
 
 
 def _attempts() -> dict[str, bool]:
-    """Tell for each attempt whether it was stopped."""
+    """Return for each attempt whether it was stopped."""
     sandbox = Sandbox(limits=Limits(seconds=_SECONDS))
     return {what: sandbox.exec(source).error is not None for what, source in _ATTEMPTS.items()}
 

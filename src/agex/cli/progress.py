@@ -1,4 +1,4 @@
-"""A run as it goes, in a terminal: what happened above, what is being written below."""
+"""The live view of a run in a terminal: events above, the model's text below."""
 
 from __future__ import annotations
 

@@ -91,9 +91,9 @@ def _shown(value: Any) -> str:
 
 
 def _as_json(value: Any, depth: int = 0) -> Any:
-    """Return what JSON can say of a value; what it has no form for is there as the text that is shown of it.
+    """Return a value as JSON data; a part without a JSON form becomes its displayed text.
 
-    What only derives from a list or a dict, of a class of the agent's own, is not asked for its items.
+    The items of an agent's own subclass of a list or a dict are not read.
     """
     if value is None or type(value) in (bool, int, float, str):
         return value

@@ -97,7 +97,7 @@ class TaskTool:
         )
 
     async def call(self, arguments: dict[str, Any]) -> CallToolResult:
-        """Have the task done; how it failed is said in the result, for whoever asked."""
+        """Run the task; a failure is described in the result, for the calling program."""
         from mcp.types import CallToolResult, TextContent
 
         try:

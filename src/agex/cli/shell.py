@@ -55,7 +55,7 @@ def work(state: Versioned, lines: Iterator[str], show: Callable[[dict[str, Any]]
 
 
 def lines_of(prompt: str) -> Iterator[str]:
-    """Yield the lines that somebody types, until ``exit``; or all of what is piped in, at once."""
+    """Yield the typed lines until ``exit``; or the whole piped input at once."""
     if not sys.stdin.isatty():
         yield sys.stdin.read()
         return

@@ -4,8 +4,15 @@ This room reads a task's signature, checks what goes in and what comes out again
 annotations at full depth, and reads the examples that bind it. It never runs guest code,
 never asks a model, and never imports numpy, pandas or plotly: it looks at values of theirs
 only when somebody else has imported them.
+
+Reading order: ``signature`` (inputs and result), ``annotations`` and ``checker`` (an annotation becomes a
+check), the checks themselves (``scalars``, ``containers``, ``unions``, ``records`` with ``fields``,
+``constraints``), ``walk`` and ``mismatch`` (one pass over a value and its errors). ``real_types`` and
+``plain_values`` read values past the code of guest classes; ``preview`` and ``host_repr`` write them out.
+``examples`` and ``equality`` are for the examples that bind a task, ``body`` for the empty function.
 """
 
+from agex.contract.annotation_names import annotation_names, is_record
 from agex.contract.annotations import Unresolved
 from agex.contract.checker import Checker
 from agex.contract.equality import same_value
@@ -18,9 +25,8 @@ from agex.contract.examples import (
     outcome_matches,
     shown_repr,
 )
+from agex.contract.host_repr import holds_guests
 from agex.contract.mismatch import ContractError
-from agex.contract.names import annotation_names, is_record
-from agex.contract.ownrepr import holds_guests
 from agex.contract.preview import preview, short_repr
 from agex.contract.signature import TaskSignature
 

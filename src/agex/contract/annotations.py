@@ -1,4 +1,4 @@
-"""Annotations: turned into objects where they are strings, and into short text."""
+"""Resolve annotations that are strings, and write annotations as short text."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def _describe_metadata(metadata: Any) -> list[str]:
 
 
 def _shown(metadata: Any) -> str:
-    """Write what its own repr says, of a library's constraint; any other class may do there what it likes."""
+    """Return the repr of a library's constraint; the repr of any other class could run anything."""
     home = str(module_of(type(metadata))).partition(".")[0]
     return (
         repr(metadata) if home in {"annotated_types", "builtins", "pydantic"} else short_repr(metadata, 200)

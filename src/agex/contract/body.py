@@ -1,4 +1,4 @@
-"""Whether a function's body is left for the model to write."""
+"""The check that a function's body is empty, so that the model writes it."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Checks of what ``Annotated`` adds: bounds, patterns, lengths, pydantic's own validators.
+"""Checks of the metadata of ``Annotated``: bounds, patterns, lengths, pydantic's own validators.
 
-pydantic applies all of it, in its own order. Of a scalar it knows the type, because its order depends on
-it: text is stripped before it is counted. Anything else it is given as a type that only our own check
-knows, so that the parts of a value are checked once and by the same rules everywhere.
+pydantic applies all of it, in its own order. It sees the type of a scalar, because its order depends on
+the type: text is stripped before it is counted. Any other type is opaque to pydantic and known to our own
+check only, so that the parts of a value are checked once and by the same rules everywhere.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError, SchemaError, core_schema
 
 from agex._interpreter.type_slots import mro_of, namespace_of
-from agex.contract.barevalue import SCALARS, bare, bare_scalar, is_guest_made
 from agex.contract.containers import size_check
 from agex.contract.mismatch import Mismatch
-from agex.contract.realtype import is_subclass, numpy_number
+from agex.contract.plain_values import SCALARS, bare, bare_scalar, is_guest_made
+from agex.contract.real_types import is_subclass, numpy_number
 from agex.contract.records import NESTED, from_pydantic
 from agex.contract.scalars import instance_check, is_nat
 from agex.contract.walk import Check, Walk
@@ -49,7 +49,7 @@ __all__ = ["Base", "constrained_check", "mode_of", "pydantic_check", "split_vali
 
 _SCALARS = (bool, int, float, complex, str, bytes, Decimal, dt.datetime, dt.date, dt.time, dt.timedelta)
 _NEUTRAL = (Strict, FailFast, Tag, PlainSerializer, WrapSerializer, WithJsonSchema)
-"""How pydantic checks, not what (ours is always strict), and what is written of a value later."""
+"""Metadata about how pydantic checks (ours is always strict) or how a value is serialized later."""
 _HOW = frozenset({"union_mode", "fail_fast", "strict"})
 """The same, where ``Field`` says it."""
 _VALIDATORS: dict[type, str] = {
@@ -61,7 +61,7 @@ _VALIDATORS: dict[type, str] = {
 
 
 class Base(NamedTuple):
-    """What ``Annotated`` adds to."""
+    """The type inside ``Annotated``, without its metadata."""
 
     annotation: Any
     """The type, without the None of a union with None."""
@@ -72,7 +72,7 @@ class Base(NamedTuple):
 
 
 def mode_of(metadata: Any) -> str | None:
-    """Tell when a validator runs: ``before``, ``after``, ``wrap`` or ``plain``; None for other metadata."""
+    """Return when a validator runs: ``before``, ``after``, ``wrap`` or ``plain``; None for other metadata."""
     return next((mode for kind, mode in _VALIDATORS.items() if isinstance(metadata, kind)), None)
 
 
@@ -148,7 +148,7 @@ class _Nullable:
 
 
 def _told_to_pydantic(check: Check) -> Callable[[Any], Any]:
-    """Make a validator of pydantic's of a check."""
+    """Make a pydantic validator from a check."""
 
     def validate(value: Any) -> Any:
         try:
@@ -208,7 +208,7 @@ class _Constrained:
         return checked if self._is_same(result, plain) or not walk.applies else result
 
     def _is_same(self, result: Any, plain: Any) -> bool:
-        """Tell whether the value came through as it was: pydantic makes some scalars anew."""
+        """Return whether the value came through as it was: pydantic makes some scalars anew."""
         if result is plain:
             return True
         if not self._scalar or result is None or plain is None:
@@ -227,7 +227,7 @@ def _decimal_check(base: Base) -> Check:
 
 
 def _counted(constraint: Any) -> Any:
-    """Return a bound of length as one that no class has a say in; any other constraint as it is."""
+    """Return a bound of length that counts past ``__len__``; any other constraint unchanged."""
     if not isinstance(constraint, annotated_types.MinLen | annotated_types.MaxLen):
         return constraint
     return AfterValidator(_told_to_pydantic(size_check(constraint)))
@@ -244,7 +244,7 @@ _COMPARISONS = {"__gt__", "__ge__", "__lt__", "__le__", "__mod__"}
 
 
 def _compares_itself(value: Any) -> bool:
-    """Tell whether a guest wrote how a value compares: it would be asked whether it is within its bounds."""
+    """Return whether guest code defines how a value compares; it could lie about its bounds."""
     if not is_guest_made(type(value)):
         return False
     return any(

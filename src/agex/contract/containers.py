@@ -11,7 +11,7 @@ from annotated_types import MaxLen, MinLen
 
 from agex.contract.mismatch import Mismatch, Tally, item
 from agex.contract.preview import short_repr
-from agex.contract.realtype import is_a, is_subclass, real_items, real_iter, real_len
+from agex.contract.real_types import is_a, is_subclass, real_items, real_iter, real_len
 from agex.contract.walk import Check, Walk, attempt, changed, once, parts
 
 __all__ = ["elements_check", "mapping_check", "size_check", "tuple_check"]
@@ -20,7 +20,7 @@ __all__ = ["elements_check", "mapping_check", "size_check", "tuple_check"]
 def elements_check(cls: type, element: Check, expected: str) -> Check:
     """Make the check of a collection of one kind of element, e.g. ``list[int]``.
 
-    What can be read only once (an iterator, a generator) is checked for its class alone.
+    An iterator or a generator can be read only once, so only its class is checked.
     """
 
     def check(value: Any, walk: Walk) -> Any:

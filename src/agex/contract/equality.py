@@ -1,4 +1,4 @@
-"""When two values count as the same answer."""
+"""Equality of answers: got against expected."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
-from agex.contract.barevalue import SCALARS, bare
-from agex.contract.realtype import is_subclass, numpy_number, real_items, real_iter, real_len
+from agex.contract.plain_values import SCALARS, bare
+from agex.contract.real_types import is_subclass, numpy_number, real_items, real_iter, real_len
 
 __all__ = ["same_value"]
 
@@ -16,12 +16,12 @@ _SCALARS: tuple[type, ...] = (bool, int, float, complex, str, bytes, bytearray, 
 
 
 def same_value(a: object, b: object) -> bool:
-    """Tell whether *a* (got) and *b* (expected) are the same answer.
+    """Return whether *a* (got) and *b* (expected) are the same answer.
 
     Plain data is compared exactly, with NaN equal to NaN and a bool never equal to a number;
     arrays and tables by their own rule. Anything else must have the type of *b*, and *b*
-    decides. A class that a guest derived from ``str`` or the like is taken for what it derives
-    from: Python would ask it first whether it equals *b*.
+    decides. A guest subclass of ``str`` or the like is compared as its base: Python would ask the
+    subclass first whether it equals *b*.
     """
     return _same(bare(a), b, frozenset())
 
@@ -48,7 +48,7 @@ def _same(a: Any, b: Any, above: frozenset[tuple[int, int]]) -> bool:
 
 
 def _is_plain(a: object, b: object, bases: tuple[type, ...]) -> bool:
-    """Tell whether both derive from *bases*; a named tuple or the like keeps its own rule."""
+    """Return whether both derive from *bases*; a named tuple or the like keeps its own rule."""
     if type(a) not in bases and type(b) not in bases:
         return False
     return all(any(is_subclass(type(each), base) for base in bases) for each in (a, b))
@@ -75,7 +75,7 @@ def _bare(value: Any) -> Any:
 
 
 def _bare_keys(got: Iterable[Any], expected: Iterable[Any]) -> list[Any] | None:
-    """Return what can be looked up among *expected*; None where a class of *got* is in none of those.
+    """Return keys that can be looked up among *expected*; None where a class in *got* is not in *expected*.
 
     Such a class would be asked for its hash, and then whether it equals what is expected.
     """

@@ -1,4 +1,4 @@
-"""Examples that bind a task: a call, and what must come of it."""
+"""Examples that bind a task: a call and its required outcome."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from agex._interpreter import parse as parsing
 from agex._interpreter.type_slots import name_of
-from agex.contract.barevalue import bare, holds_guest_made, shown_as
 from agex.contract.equality import same_value
+from agex.contract.plain_values import bare, holds_guest_made, shown_as
 from agex.contract.preview import short_repr
 from agex.errors import DefinitionError
 from agex.escaping import line
@@ -58,7 +58,7 @@ class Example:
     flags: int = field(default=0, repr=False)
     """doctest option flags."""
     around: str | None = field(default=None, repr=False)
-    """What is done with the call's value before it is compared, e.g. ``round(_, 1)``; None for nothing."""
+    """The expression around the call, evaluated before the comparison: ``round(_, 1)``; None for nothing."""
     _call: tuple[tuple[Any, ...], Mapping[str, Any]] | None = field(default=None, repr=False)
     _source_call: str = field(default="", repr=False)
 
@@ -70,8 +70,8 @@ class Example:
     def arguments(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Return fresh ``(args, kwargs)`` of the call.
 
-        Arguments of a doctest are evaluated with the builtins and nothing else; whatever that
-        raises comes through.
+        Arguments of a doctest are evaluated with the builtins and nothing else; their exceptions
+        come through.
         """
         if self._call is not None:
             args, kwargs = copy.deepcopy(self._call)
@@ -80,9 +80,9 @@ class Example:
         return found
 
     def seen(self, value: Any) -> Any:
-        """Return what is compared: *value*, or what the expression around the call makes of it.
+        """Return the value to compare: *value*, or the expression around the call applied to it.
 
-        Of a class that a guest derived from a builtin one it is the builtin's: ``round`` would ask the guest.
+        A guest subclass of a builtin class is reduced to its base first: ``round`` would call guest code.
         """
         plain = bare(value)
         return plain if self.around is None else bare(_evaluate(self.around, "_", plain))
@@ -214,7 +214,7 @@ def _from_given(example: object, name: str) -> Example:
 def outcome_matches(
     example: Example, *, value: Any = None, error: BaseException | None = None, value_repr: str | None = None
 ) -> bool:
-    """Tell whether what came of an example's call is what it says.
+    """Return whether the outcome of an example's call is the expected one.
 
     Args:
         example: the example.
@@ -230,7 +230,7 @@ def outcome_matches(
         return same_value(value, example.expected)
     expected = _literal(example.expected_text)
     shown = shown_repr(value) if value_repr is None else value_repr
-    # Plain data is no object of the guest's, whatever its repr says.
+    # A text that reads as plain data does not match an object with that repr.
     if _text_matches(example, shown) and (expected is _UNSET or not holds_guest_made(value)):
         return True
     return expected is not _UNSET and _is_plain(value) and same_value(value, expected)
@@ -239,7 +239,7 @@ def outcome_matches(
 def got_instead(example: Example, value: Any) -> str | None:
     """Return what *value* shows where an example's own call gave it and it should not; None where it should.
 
-    It asks the value for its repr: call it where what a guest wrote may run.
+    It calls the repr of the value: use it only where guest code may run.
     """
     seen: Any = None
     error: Exception | None = None
@@ -261,7 +261,7 @@ def _repr_of(value: Any) -> str:
 
 
 def shown_repr(value: Any) -> str:
-    """Return the repr that an example's text is compared with: never one that a guest gave plain data."""
+    """Return the repr that an example's text is compared with; for plain data, never one of guest code."""
     return repr(shown_as(value))
 
 

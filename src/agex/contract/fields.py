@@ -87,7 +87,7 @@ class _Validator(NamedTuple):
 
 
 def of_model(cls: type[BaseModel], scope: Scope, check_for: CheckFor) -> dict[str, Field]:
-    """Read a pydantic model. What a dict gives to a field with a ``field_validator`` is left to it."""
+    """Read a pydantic model. A dict's value for a ``field_validator`` is left to the validator."""
     _complete(cls, scope)
     decorated = _decorated(cls)
     found = {}
@@ -110,7 +110,7 @@ def of_model(cls: type[BaseModel], scope: Scope, check_for: CheckFor) -> dict[st
 
 
 def _given_check(info: FieldInfo, is_decorated: bool, check_for: CheckFor) -> Check:
-    """Make the check of what a dict gives to a field. Validators in its annotation are a part of it."""
+    """Make the check of a dict's value for a field, the validators in its annotation included."""
     if is_decorated:
         return anything
     parts: Any = (info.annotation, *info.metadata)
@@ -125,7 +125,7 @@ def _given_check(info: FieldInfo, is_decorated: bool, check_for: CheckFor) -> Ch
 
 
 def _held_check(base: Any, annotation: Any, own: list[_Validator], check_for: CheckFor) -> Check:
-    """Make the check of what an instance holds in a field: what its validators may have left there.
+    """Make the check of a field of an instance, as its validators may have left it.
 
     A ``field_validator`` that follows the type keeps to it, unless it says that it returns another one.
     Of the other kinds, one that does not say what it returns may return anything.
@@ -157,7 +157,7 @@ def _returned(function: Any) -> Any:
 
 
 def _validates_again(cls: type[BaseModel], base: Any, own: list[_Validator]) -> bool:
-    """Tell whether the validators of a field can look once more at what they let through.
+    """Return whether the validators of a field can look once more at what they let through.
 
     Those that follow the type and keep to it can. Others read what is to become a value of the field,
     which is no longer there; and to a frozen model nothing can be assigned.
@@ -171,7 +171,7 @@ def _validates_again(cls: type[BaseModel], base: Any, own: list[_Validator]) -> 
 
 
 def reads_dicts_itself(cls: type[BaseModel]) -> bool:
-    """Tell whether a model has validators that see a dict before its fields do."""
+    """Return whether a model has validators that see a dict before its fields do."""
     return any(each.info.mode != "after" for each in cls.__pydantic_decorators__.model_validators.values())
 
 

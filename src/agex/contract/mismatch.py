@@ -1,4 +1,4 @@
-"""What does not fit, where, and what was expected there."""
+"""Mismatches: the path, the expected type and the value found."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class Problem:
     """One place that does not fit."""
 
     what: str
-    """What is wrong, e.g. ``expected int``."""
+    """The problem, e.g. ``expected int``."""
     value: Any = _MISSING
-    """What was found there; shown only when the message is written."""
+    """The value found there; shown only when the message is written."""
     path: str = ""
     """From the checked value to the place, e.g. ``['a'][3].x``."""
 
@@ -86,7 +86,7 @@ class Mismatch(Exception):
         return cls((Problem(what=what, value=value, path=path),))
 
     def is_about(self, value: object) -> bool:
-        """Tell whether the value as a whole does not fit, rather than a part of it."""
+        """Return whether the value as a whole does not fit, rather than a part of it."""
         return all(problem.path == "" and problem.value is value for problem in self.problems)
 
     def text(self, root: str) -> str:

@@ -1,7 +1,7 @@
 """Bounded text for any value, without running the hooks of its class.
 
 ``short_repr`` is for error messages, ``preview`` for showing inputs in a prompt. Where a preview is given a
-limit of time for it, objects of the host are asked for their own repr, see `agex.contract.ownrepr`.
+limit of time for it, objects of the host are asked for their own repr, see `agex.contract.host_repr`.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from agex._interpreter.type_slots import module_of
-from agex.contract.ownrepr import HostTexts, own_repr
-from agex.contract.realtype import (
+from agex.contract.host_repr import HostTexts, own_repr
+from agex.contract.real_types import (
     class_attribute,
     class_name,
     is_known,
@@ -43,7 +43,7 @@ _BITS = 1024
 
 def short_repr(value: object, limit: int = 80) -> str:
     """Write *value* on one line of at most *limit* characters."""
-    return _cut(line(" ".join(_safely(_Room(limit=limit).text, value).split("\n"))), limit)
+    return _cut(line(" ".join(_safely(_Writer(limit=limit).text, value).split("\n"))), limit)
 
 
 def preview(value: object, limit: int = 1000, texts: HostTexts | None = None) -> str:
@@ -65,14 +65,14 @@ def _preview(value: object, limit: int, texts: HostTexts | None) -> str:
         text = show(value, limit)
         if text:
             return text
-    return line(_Room(limit=limit, texts=texts).text(value))
+    return line(_Writer(limit=limit, texts=texts).text(value))
 
 
 def _safely(write: Callable[[Any], str], value: object) -> str:
     """Return what is written of a value, and its class alone where that fails: no preview ends a call."""
     try:
         return write(value)
-    except Exception as error:  # noqa: BLE001 - whatever a library says about one of its objects
+    except Exception as error:  # noqa: BLE001 - a library's repr may raise anything
         return f"<{class_name(type(value))}, which cannot be shown: {class_name(type(error))}>"
 
 
@@ -87,8 +87,8 @@ def _cut(text: str, limit: int) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Room:
-    """Where a part of a value is written: how much text, how deep, inside what."""
+class _Writer:
+    """Writes one part of a value: within a limit of text, to a depth, inside the values above it."""
 
     limit: int
     depth: int = _DEPTH
@@ -110,39 +110,39 @@ class _Room:
         return _structure(value, replace(self, depth=self.depth - 1, above=self.above | {id(value)}))
 
     def part(self, value: Any, share: int) -> str:
-        """Write a part of a value in one *share*-th of the room."""
+        """Write a part of a value in one *share*-th of the space."""
         limit = max(self.limit // share, 24)
         return _cut(replace(self, limit=limit).text(value), limit)
 
 
-def _integer(value: int, room: _Room) -> str:
+def _integer(value: int, writer: _Writer) -> str:
     return repr(value) if value.bit_length() <= _BITS else f"<int of {value.bit_length()} bits>"
 
 
-def _string(value: str | bytes | bytearray, room: _Room) -> str:
-    if len(value) + 2 <= max(room.limit, 16):
+def _string(value: str | bytes | bytearray, writer: _Writer) -> str:
+    if len(value) + 2 <= max(writer.limit, 16):
         return repr(value)
     told = f" (length {len(value)})"
-    keep = max(room.limit - len(told) - 8, 8)
+    keep = max(writer.limit - len(told) - 8, 8)
     return f"{value[: keep * 2 // 3]!r}...{value[-(keep // 3) :]!r}{told}"
 
 
-def _plain(value: object, room: _Room) -> str:
+def _plain(value: object, writer: _Writer) -> str:
     return repr(value)
 
 
-def _function(value: Any, room: _Room) -> str:
+def _function(value: Any, writer: _Writer) -> str:
     return f"<function {value.__name__}>"
 
 
-_WRITERS: Mapping[type, Callable[[Any, _Room], str]] = {
+_WRITERS: Mapping[type, Callable[[Any, _Writer], str]] = {
     int: _integer,
     str: _string,
     bytes: _string,
     bytearray: _string,
     **dict.fromkeys((float, complex, bool, type(None), type(...), type(NotImplemented), range), _plain),
     **dict.fromkeys((FunctionType, BuiltinFunctionType, MethodType), _function),
-    ModuleType: lambda value, room: f"<module {value.__name__}>",
+    ModuleType: lambda value, writer: f"<module {value.__name__}>",
 }
 _BRACKETS: Mapping[type, str] = {list: "[]", deque: "[]", tuple: "()", dict: "{}", set: "{}", frozenset: "{}"}
 _PLAIN_OF: Mapping[type, Callable[[Any], Any]] = {
@@ -156,27 +156,27 @@ _PRINTED = ("datetime", "decimal", "fractions", "pathlib", "uuid", "re", "pandas
 """Modules whose scalar values are known by their own, short repr."""
 
 
-def _structure(value: Any, room: _Room) -> str:
+def _structure(value: Any, writer: _Writer) -> str:
     kind = type(value)
     shaped = _library_value(value)
     if shaped:
         return shaped
-    own = own_repr(value, room.texts) if room.texts is not None else None
+    own = own_repr(value, writer.texts) if writer.texts is not None else None
     if own is not None:
-        return _cut(own, room.limit)
+        return _cut(own, writer.limit)
     names = _field_names(kind)
     if names:
-        return f"{class_name(kind)}({', '.join(_attributes(value, names, room))})"
+        return f"{class_name(kind)}({', '.join(_attributes(value, names, writer))})"
     for base, brackets in _BRACKETS.items():
         if is_subclass(kind, base):
-            text = _collection(value, brackets, room)
+            text = _collection(value, brackets, writer)
             return text if kind is base and base is not frozenset else f"{class_name(kind)}({text})"
     if is_subclass(kind, type):
         return f"<class {class_name(value, dotted=True)}>"
     for base, plain in _PLAIN_OF.items():
         if is_subclass(kind, base):
-            return f"{class_name(kind)}({room.text(plain(value))})"
-    return _object(value, room)
+            return f"{class_name(kind)}({writer.text(plain(value))})"
+    return _object(value, writer)
 
 
 def _field_names(kind: type) -> list[str]:
@@ -188,15 +188,15 @@ def _field_names(kind: type) -> list[str]:
 
 
 def _is_held(field: Any) -> bool:
-    """Tell whether an object has a field of its own, as opposed to a variable of its class."""
+    """Return whether an object has a field of its own, as opposed to a variable of its class."""
     return field._field_type is vars(dataclasses)["_FIELD"]
 
 
-def _attributes(value: Any, names: Iterable[str], room: _Room) -> Iterator[str]:
-    left = room.limit
+def _attributes(value: Any, names: Iterable[str], writer: _Writer) -> Iterator[str]:
+    left = writer.limit
     for name in names:
         try:
-            text = f"{name}={room.part(real_attribute(value, name), 3)}"
+            text = f"{name}={writer.part(real_attribute(value, name), 3)}"
         except (AttributeError, IndexError):  # a named tuple can have fewer items than names
             continue
         left -= len(text) + 2
@@ -206,33 +206,35 @@ def _attributes(value: Any, names: Iterable[str], room: _Room) -> Iterator[str]:
         yield text
 
 
-def _collection(value: Any, brackets: str, room: _Room) -> str:
+def _collection(value: Any, brackets: str, writer: _Writer) -> str:
     size = real_len(value)
     if not size:
         return "set()" if type(value) is set else brackets
-    texts = _pairs(value, room) if brackets == "{}" and is_subclass(type(value), dict) else None
-    taken, complete = _fill(texts or (room.part(each, 3) for each in real_iter(value)), size, room.limit)
+    texts = _pairs(value, writer) if brackets == "{}" and is_subclass(type(value), dict) else None
+    taken, complete = _fill(texts or (writer.part(each, 3) for each in real_iter(value)), size, writer.limit)
     if not complete:
-        return f"{brackets[0]}{', '.join([*taken, '...', *_last(value, room)])}{brackets[1]} (length {size})"
+        return (
+            f"{brackets[0]}{', '.join([*taken, '...', *_last(value, writer)])}{brackets[1]} (length {size})"
+        )
     comma = "," if brackets == "()" and size == 1 else ""
     return f"{brackets[0]}{', '.join(taken)}{comma}{brackets[1]}"
 
 
-def _pairs(value: dict[Any, Any], room: _Room) -> Iterator[str]:
-    return (f"{room.part(key, 6)}: {room.part(each, 3)}" for key, each in dict.items(value))
+def _pairs(value: dict[Any, Any], writer: _Writer) -> Iterator[str]:
+    return (f"{writer.part(key, 6)}: {writer.part(each, 3)}" for key, each in dict.items(value))
 
 
-def _last(value: Any, room: _Room) -> Iterator[str]:
+def _last(value: Any, writer: _Writer) -> Iterator[str]:
     for base in (list, tuple):
         if is_subclass(type(value), base):
-            yield room.part(base.__getitem__(value, -1), 4)
+            yield writer.part(base.__getitem__(value, -1), 4)
     if is_subclass(type(value), dict):
         for key in islice(dict.__reversed__(value), 1):
-            yield f"{room.part(key, 6)}: {room.part(dict.__getitem__(value, key), 4)}"
+            yield f"{writer.part(key, 6)}: {writer.part(dict.__getitem__(value, key), 4)}"
 
 
 def _fill(texts: Iterator[str], size: int, limit: int) -> tuple[list[str], bool]:
-    """Take texts while they fit, keeping room for the last item and the length."""
+    """Take texts while they fit, keeping space for the last item and the length."""
     taken: list[str] = []
     used = 2
     for text in texts:
@@ -244,17 +246,17 @@ def _fill(texts: Iterator[str], size: int, limit: int) -> tuple[list[str], bool]
     return taken, True
 
 
-def _object(value: Any, room: _Room) -> str:
+def _object(value: Any, writer: _Writer) -> str:
     kind = type(value)
     if _is_printed(kind) and _holds_no_others(value):
         return repr(value)
     public = [name for name in own_attributes(value) if type(name) is str and not name.startswith("_")]
-    told = ", ".join(_attributes(value, public, room))
+    told = ", ".join(_attributes(value, public, writer))
     return f"<{class_name(kind, dotted=True)} object{': ' + told if told else ''}>"
 
 
 def _holds_no_others(value: Any) -> bool:
-    """Tell whether the repr of a library's value asks no other object for its own.
+    """Return whether the repr of a library's value asks no other object for its own.
 
     A moment has the repr of its time zone in it, a record of numpy those of its objects, an offset those of
     what it was made with: any of these may take hours.
@@ -276,7 +278,7 @@ _ZONES = ("zoneinfo", "datetime", "pytz", "dateutil.tz.tz")
 
 
 def _is_printed(kind: type) -> bool:
-    """Tell whether *kind* really is what its module calls by its name, and prints shortly."""
+    """Return whether *kind* really is what its module calls by its name, and prints shortly."""
     module = module_of(kind)
     if type(kind) is not type or type(module) is not str or module.partition(".")[0] not in _PRINTED:
         return False
@@ -335,7 +337,7 @@ def _with_lines(text: str, rows: str, limit: int) -> str:
 
 
 def _labels(index: Any) -> Any:
-    """Return labels that pandas may ask for their text and their hash: those of a guest's as texts."""
+    """Return labels whose text and hash pandas may ask for: guest objects as texts."""
     told = [*index.names, *index]
     parts = [part for each in told for part in (each if type(each) is tuple else (each,))]
     is_plain = all(

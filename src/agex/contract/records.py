@@ -9,9 +9,9 @@ from typing import Any
 
 from pydantic import BaseModel, RootModel, ValidationError
 
-from agex.contract.barevalue import bare, copied_as
 from agex.contract.mismatch import Mismatch, Tally, attribute, item
-from agex.contract.realtype import is_subclass, real_attribute, real_items
+from agex.contract.plain_values import bare, copied_as
+from agex.contract.real_types import is_subclass, real_attribute, real_items
 from agex.contract.walk import Check, Walk, once
 
 __all__ = [
@@ -92,7 +92,7 @@ def record_check(
 def _checked_instance(value: Any, cls: type, fields: Mapping[str, Field], walk: Walk) -> Any:
     tally = Tally()
     news: dict[str, Any] = {}
-    # The class itself is the host's; only a subclass can hold hooks of a guest.
+    # This is a host class; only a subclass can have hooks written by guest code.
     read = getattr if type(value) is cls else real_attribute
     for name, field in fields.items():
         try:
@@ -110,7 +110,7 @@ def _checked_instance(value: Any, cls: type, fields: Mapping[str, Field], walk: 
 
 
 def _held(field: Field, instance: Any, value: Any, walk: Walk) -> Any:
-    """Check what an instance holds. It may have been put there past every validator."""
+    """Check a field of an instance. Its value may have been set past every validator."""
     checked = (field.held or field.check)(value, walk)
     if field.validate is not None:
         field.validate(instance, checked)
@@ -118,9 +118,9 @@ def _held(field: Field, instance: Any, value: Any, walk: Walk) -> Any:
 
 
 def validated_again(cls: type[BaseModel], name: str) -> Callable[[Any, Any], None]:
-    """Make what runs the model's own validators of a field on what an instance holds in it.
+    """Return a function that runs a model's own validators of a field on an instance's value.
 
-    On a copy: pydantic validates an assignment, and what the validators make of the value is left.
+    It works on a copy, because pydantic validates an assignment; the validators' result is dropped.
     """
     expected = f"expected {cls.__name__}"
 
@@ -170,12 +170,12 @@ def _checked_keys(
 
 
 def _built(build: Callable[[], Any], expected: str, within: str = "") -> Any:
-    """Call the host's own constructor; what its validation says, of the field *within*, is a mismatch."""
+    """Call the host class's constructor; its validation errors, of the field *within*, are mismatches."""
     try:
         return build()
     except ValidationError as error:
         raise from_pydantic(error, within) from error
-    except Exception as error:  # Any exception of the host's `__init__` means: not these values.
+    except Exception as error:  # the constructor refuses these values
         raise Mismatch.of(f"{expected}, but building it raised {type(error).__name__}: {error}") from error
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import typing_extensions
 
 from agex.contract.mismatch import Mismatch
-from agex.contract.realtype import is_a, is_subclass, numpy_number
+from agex.contract.real_types import is_a, is_subclass, numpy_number
 from agex.contract.walk import Check, Walk
 
 __all__ = [
@@ -40,7 +40,7 @@ NUMBERS: dict[type, tuple[type, ...]] = {
     float: (float, int),
     complex: (complex, float, int),
 }
-"""What stands for each kind of number (PEP 484): a float may be an int. A bool is only a bool."""
+"""The types accepted for each kind of number (PEP 484): a float may be an int. A bool is only a bool."""
 
 
 def anything(value: Any, walk: Walk) -> Any:
@@ -95,7 +95,7 @@ EXACT: dict[type, Callable[[Any], bool]] = {
     dt.date: _is_moment,
     Decimal: _is_infinite,
 }
-"""Classes with instances that are no value of the type, and what tells those: as pydantic's strict mode."""
+"""Classes with instances that are no value of the type, and the test for those: as pydantic's strict mode."""
 
 
 def exact_check(cls: type, expected: str) -> Check:

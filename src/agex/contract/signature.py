@@ -1,4 +1,4 @@
-"""A task's signature: what may be passed in, what must come out."""
+"""A task's signature: its inputs and its result."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _KWARGS = inspect.Parameter.VAR_KEYWORD
 
 @dataclass(frozen=True, eq=False)
 class TaskSignature:
-    """What a task's function declares. Make one with :meth:`of`; safe to share."""
+    """The declaration of a task's function. Make one with :meth:`of`; safe to share."""
 
     function: FunctionType
     """The declared function; its body is empty."""
@@ -174,7 +174,7 @@ class TaskSignature:
     def arguments(self, inputs: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Return the inputs as ``(args, kwargs)`` for a function that this task accepts.
 
-        What can be passed by name is, so that the order of parameters does not matter.
+        Arguments are passed by name where possible, so that the order of parameters does not matter.
         """
         by_position = any(p.kind is _ARGS and inputs[n] for n, p in self.parameters.items())
         args: list[Any] = []
@@ -191,7 +191,7 @@ class TaskSignature:
         return tuple(args), kwargs
 
     def accepts(self, function: object) -> bool:
-        """Tell whether *function* can be called with this task's inputs, by names and kinds.
+        """Return whether *function* can be called with this task's inputs, by names and kinds.
 
         It must have the parameters under their own names; more of its own need defaults.
         """
@@ -216,7 +216,7 @@ class TaskSignature:
             theirs.bind(*args, **kwargs)
         except TypeError:
             return False
-        # What goes by position although it has a name must stand in the same place there.
+        # A named parameter that is passed by position must stand in the same place there.
         named = [n if p.kind is _EITHER else None for n, p in self.parameters.items() if p.kind in _PLACED]
         placed = [n for n, p in theirs.parameters.items() if p.kind in _PLACED]
         pairs = zip(named[: len(args)], placed, strict=False)
@@ -283,7 +283,7 @@ def _accept(checker: Checker, value: Any, path: str, tally: Tally) -> Any:
 
 
 def _is_mutable(default: object) -> bool:
-    """Tell whether a default is data, copied for each call; a live object is shared, as in any function."""
+    """Return whether a default is data, copied for each call; a live object is shared, as in any function."""
     kind = type(default)
     return isinstance(default, _CONTAINERS) or is_dataclass(kind) or hasattr(kind, "__deepcopy__")
 

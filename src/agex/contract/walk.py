@@ -18,7 +18,7 @@ class Walk:
         keep_numbers: leave a numpy scalar as it is where a Python number is expected.
         applies: put what validators and the like make of a value in its place; else they only judge it,
             because it went through them already, or pydantic is going to put it through them.
-        visits: what came of each (check, value) pair; the value is kept so that its id stays its own.
+        visits: the result of each (check, value) pair; the value is kept so that its id stays its own.
     """
 
     __slots__ = ("_family", "applies", "keep_numbers", "visits")
@@ -123,5 +123,5 @@ def attempt(check: Check, value: Any, walk: Walk, tally: Tally, step: str) -> An
 
 
 def changed(before: Iterable[Any], after: Iterable[Any]) -> bool:
-    """Tell whether any part was built anew."""
+    """Return whether any part was rebuilt."""
     return not all(map(operator.is_, before, after))

@@ -1,14 +1,17 @@
-"""What a reader is shown of an object: a page of parts, as HTML for notebooks and as text for terminals.
+"""Objects as pages: HTML for notebooks, text for terminals.
 
-An object says once what there is to show of it (`Shown.page`). Everything is escaped and of bounded
-size, whoever wrote it: pages hold text and pictures, never markup. This room runs no method of the
-values it shows, and loads nothing but the standard library.
+An object describes itself once (`Shown.page`). Everything is escaped and bounded: pages hold text and
+pictures, never markup. This room runs no method of the values it shows, and loads nothing but the standard
+library.
+
+Reading order: ``page`` (the parts), ``rich_display`` (the base class of objects with a page), ``document``
+(HTML), ``terminal`` (text), ``safe_text``.
 """
 
 from agex.display.document import to_html
 from agex.display.page import Code, Drawing, Fold, Page, Part, Picture, Scripted, Table, Text, Tone
-from agex.display.safety import cut, plain
-from agex.display.shown import Shown
+from agex.display.rich_display import Shown
+from agex.display.safe_text import cut, plain
 from agex.display.terminal import to_text
 
 __all__ = [

@@ -12,7 +12,7 @@ import html
 from collections.abc import Iterator, Sequence
 
 from agex.display.page import Code, Drawing, Fold, Page, Part, Picture, Scripted, Table, Text
-from agex.display.safety import cut, plain
+from agex.display.safe_text import cut, plain
 
 __all__ = ["to_html"]
 

@@ -1,4 +1,4 @@
-"""What a page is made of."""
+"""The parts of a page."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Text:
 
     text: str
     label: str = ""
-    """What it is, in a word or two."""
+    """Its kind, in a word or two."""
     bad: bool = False
     """It tells of an error."""
 
@@ -42,7 +42,7 @@ class Table:
     """The columns' names; without them, the first column names the rows."""
     label: str = ""
     note: str = ""
-    """What the rows leave out."""
+    """A note on the rows that are left out."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,18 +60,18 @@ class Scripted:
 
     document: str
     label: str
-    """What it shows, where it cannot be shown."""
+    """The text to show where it cannot be drawn."""
     height: int = 450
     """Pixels."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Drawing:
-    """What takes a while to draw: it is drawn where it is seen, not where it is told."""
+    """A figure that is rendered lazily, when its page is displayed."""
 
     draw: Callable[[], Text | Picture | Scripted]
     label: str
-    """What it shows, where it is told."""
+    """The text to show where it is not drawn."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,7 +88,7 @@ Part: TypeAlias = Text | Code | Table | Picture | Scripted | Drawing | Fold
 
 @dataclass(frozen=True, kw_only=True)
 class Page:
-    """What there is to show of one object."""
+    """The page of one object."""
 
     title: str
     facts: Sequence[str] = ()
@@ -98,5 +98,5 @@ class Page:
 
     @property
     def sign(self) -> str:
-        """What the tone looks like without colours."""
+        """The mark of a tone where there are no colours."""
         return {"plain": "", "good": "✓ ", "bad": "✗ ", "asking": "? "}[self.tone]

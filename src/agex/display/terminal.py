@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from agex.display.page import Code, Drawing, Fold, Page, Part, Picture, Scripted, Table, Text
-from agex.display.safety import cut, plain
+from agex.display.safe_text import cut, plain
 
 __all__ = ["heading", "lines_of", "table_lines", "to_text"]
 

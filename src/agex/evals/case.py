@@ -1,4 +1,4 @@
-"""What is tried: inputs, and what should come of them."""
+"""Cases: inputs and their expected values."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Case:
     inputs: Mapping[str, Any] = field(default_factory=dict)
     """Arguments by parameter name. Every trial is given these same objects."""
     expected: Any = NOTHING
-    """What judges may compare with; not given by default."""
+    """The value that judges may compare with; not given by default."""
     name: str | None = None
     """How it is called in the report; its position, from ``"1"``, by default."""
 

@@ -1,4 +1,4 @@
-"""Trying all cases, several times, several at once, within a budget."""
+"""The evaluation of all cases: several trials of each, several at once, within a budget."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from agex.agent.call.budget import Ledger
 from agex.agent.call.call import sharing
 from agex.errors import BudgetExceeded, DefinitionError, InputError
 from agex.evals.case import Case, CaseLike, as_cases
-from agex.evals.interval import wilson_interval
-from agex.evals.judging import Judge, equals, named_judges, require_can_judge
+from agex.evals.judges import Judge, equals, named_judges, require_can_judge
 from agex.evals.report import Report
+from agex.evals.summary import wilson_interval
 from agex.evals.trial import Subject, Trial, attempt, raised_is
 
 __all__ = ["evaluate"]
@@ -39,7 +39,7 @@ def evaluate(
     name: str | None = None,
     on_trial: Callable[[Trial], object] | None = None,
 ) -> Report:
-    """Try every case some number of times and let judges say what passed.
+    """Try every case some number of times and let judges decide which trials passed.
 
     All cases are tried once before any is tried again, so that a budget that is used up leaves them
     evenly tried. Everything given is checked before a model is asked.
@@ -117,7 +117,7 @@ def _carried_out(
 
 
 def _within(ledger: Ledger, subject: Subject, judges: tuple[Judge, ...], case: Case, number: int) -> Trial:
-    """Try a case, if there is budget left; a trial that the budget of all ended is neither good nor bad."""
+    """Try a case, if there is budget left; a trial that the shared budget ended did not fail."""
     spent = _spent(ledger)
     if spent is not None:
         return Trial(case=case, number=number, status="stopped", reason=str(spent))

@@ -1,23 +1,22 @@
-"""What an evaluation came to: in figures, as a table, as JSON."""
+"""The report of an evaluation: figures, a table, JSON."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agex.contract import short_repr
 from agex.evals.case import NOTHING, Case
-from agex.evals.interval import wilson_interval
-from agex.evals.trial import Status, Trial
-from agex.models import Usage
+from agex.evals.summary import Summary, usage_as_json
+from agex.evals.trial import Trial
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-__all__ = ["SCHEMA", "Report", "Summary"]
+__all__ = ["SCHEMA", "Report"]
 
 SCHEMA = "agex.evals/1"
 """Names the form of a report's JSON; the number changes when a reader of it would break."""
@@ -25,86 +24,9 @@ SCHEMA = "agex.evals/1"
 _SHOWN_CHARS = 500
 """Of one value in a report's JSON."""
 
-
-@dataclass(frozen=True, kw_only=True)
-class Summary:
-    """The figures of some trials. What was stopped is counted as such, and in turns, tokens and cost."""
-
-    trials: int
-    passed: int
-    failed: int
-    errors: int
-    stopped: int
-    turns: int
-    usage: Usage
-    """Of what was tried."""
-    judging: Usage
-    """Of judges."""
-    seconds: float
-    """Wall seconds, the trials' own added up."""
-    score: float | None
-    """The mean over the trials with a score."""
-    confidence: float = 0.95
-
-    @classmethod
-    def of(cls, trials: Iterable[Trial], *, confidence: float = 0.95) -> Summary:
-        """Add trials up."""
-        each = list(trials)
-        scores = [one.score for one in each if one.score is not None]
-
-        def number(status: Status) -> int:
-            return sum(one.status == status for one in each)
-
-        return cls(
-            trials=len(each),
-            passed=number("passed"),
-            failed=number("failed"),
-            errors=number("error"),
-            stopped=number("stopped"),
-            turns=sum(one.turns for one in each),
-            usage=sum((one.usage for one in each), Usage()),
-            judging=sum((one.judging for one in each), Usage()),
-            seconds=sum(one.seconds for one in each),
-            score=sum(scores) / len(scores) if scores else None,
-            confidence=confidence,
-        )
-
-    @property
-    def ended(self) -> int:
-        """How many came to an end: passed, failed, or an error."""
-        return self.trials - self.stopped
-
-    @property
-    def pass_rate(self) -> float | None:
-        """Passed of those that ended; an error counts against it. None where none ended."""
-        return self.passed / self.ended if self.ended else None
-
-    @property
-    def interval(self) -> tuple[float, float] | None:
-        """The Wilson interval of the pass rate; None where no trial ended."""
-        return wilson_interval(self.passed, self.ended, self.confidence) if self.ended else None
-
-    @property
-    def cost(self) -> float | None:
-        """US dollars, judges included; None where a price is unknown."""
-        return (self.usage + self.judging).cost
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures as JSON has them."""
-        return {
-            "trials": self.trials,
-            "passed": self.passed,
-            "failed": self.failed,
-            "errors": self.errors,
-            "stopped": self.stopped,
-            "pass_rate": self.pass_rate,
-            "interval": None if self.interval is None else list(self.interval),
-            "score": self.score,
-            "turns": self.turns,
-            "usage": _usage(self.usage),
-            "judging": _usage(self.judging),
-            "seconds": self.seconds,
-        }
+_COLUMNS = ("passed", "pass rate", "errors", "turns", "tokens", "cost", "seconds")
+_PRICELESS = 0.000_05
+"""US dollars that four places show as nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,9 +103,7 @@ class Report:
         Path(path).write_text(f"{self.to_json()}\n", encoding="utf-8")
 
     def __rich__(self) -> Table:
-        from agex.evals.table import table_of
-
-        return table_of(self)
+        return _table(self)
 
     def _trials_of(self, name: str | None) -> list[Trial]:
         return [trial for trial in self.trials if trial.case.name == name]
@@ -212,16 +132,70 @@ def _trial(trial: Trial) -> dict[str, Any]:
         },
         "run_id": None if trial.run is None else trial.run.run_id,
         "turns": trial.turns,
-        "usage": _usage(trial.usage),
-        "judging": _usage(trial.judging),
+        "usage": usage_as_json(trial.usage),
+        "judging": usage_as_json(trial.judging),
         "seconds": trial.seconds,
     }
 
 
-def _usage(usage: Usage) -> dict[str, Any]:
-    return {
-        "requests": usage.requests,
-        "input_tokens": usage.input_tokens,
-        "output_tokens": usage.output_tokens,
-        "cost": usage.cost,
-    }
+def _table(report: Report) -> Table:
+    """Draw a row for each case, one for all, and one for the mean trial."""
+    from rich.table import Table
+    from rich.text import Text
+
+    title = report.name if report.model is None else f"{report.name}, {report.model}"
+    table = Table(title=Text(_printable(title)))
+    table.add_column("case")
+    for name in _COLUMNS:
+        table.add_column(name, justify="right")
+    for case in report.cases:
+        table.add_row(Text(_printable(str(case.name))), *_cells(report.of_case(case)))
+    table.add_section()
+    table.add_row("all", *_cells(report.summary))
+    table.add_row("a trial", *_means(report))
+    if report.summary.stopped:
+        table.caption = f"{report.summary.stopped} stopped: the budget was used up"
+    return table
+
+
+def _cells(figures: Summary) -> list[str]:
+    return [
+        f"{figures.passed}/{figures.ended}",
+        _rate(figures),
+        str(figures.errors or ""),
+        str(figures.turns),
+        f"{figures.usage.tokens + figures.judging.tokens:,}",
+        _cost(figures.cost),
+        f"{figures.seconds:.1f}",
+    ]
+
+
+def _means(report: Report) -> list[str]:
+    """Return the figures of the mean trial, the cost of judges included."""
+    figures = Summary.of([each for each in report.trials if each.status != "stopped"])
+    count = figures.ended
+    if not count:
+        return [""] * len(_COLUMNS)
+    cost = None if figures.cost is None else figures.cost / count
+    tokens = (figures.usage.tokens + figures.judging.tokens) / count
+    score = "" if figures.score is None else f"score {figures.score:.3g}"
+    seconds = f"{figures.seconds / count:.1f}"
+    return ["", score, "", f"{figures.turns / count:.1f}", f"{tokens:,.0f}", _cost(cost), seconds]
+
+
+def _rate(figures: Summary) -> str:
+    if figures.pass_rate is None or figures.interval is None:
+        return "-"
+    low, high = figures.interval
+    return f"{figures.pass_rate:.0%} [{low:.0%}, {high:.0%}]"
+
+
+def _cost(dollars: float | None) -> str:
+    if dollars is None:
+        return "unknown"
+    return "0" if dollars < _PRICELESS else f"${dollars:.4f}"
+
+
+def _printable(text: str) -> str:
+    """Return a text without control characters of a terminal."""
+    return "".join(each if each.isprintable() else "?" for each in text)

@@ -1,4 +1,4 @@
-"""One trial: a case given to what is tried, and what the judges say of what comes of it."""
+"""One trial: a subject's outcome for one case, and the judges' verdicts on it."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any, Literal, TypeAlias
 from agex.agent import AsyncTask, Run, Task
 from agex.agent.call.call import sharing
 from agex.contract import short_repr
-from agex.contract.realtype import class_name, is_subclass
+from agex.contract.real_types import class_name, is_subclass
 from agex.errors import AgexError, BudgetExceeded, ModelNotConfigured, TaskClarify, TaskFail, TaskTimeout
 from agex.evals.case import Case
-from agex.evals.judging import Judge, Seen, Verdict, ask, equals, named_judges
+from agex.evals.judges import Judge, Seen, Verdict, ask, equals, named_judges
 from agex.models import Usage
 
 __all__ = ["Outcome", "Status", "Subject", "Trial", "attempt", "raised_is"]
@@ -24,10 +24,10 @@ doing: it gave up, asked back, or was out of turns or of its own budget. ``error
 raised, by what is tried or by a judge. ``stopped``: the budget of the whole evaluation was used up."""
 
 Subject: TypeAlias = Task[..., Any] | AsyncTask[..., Any] | Callable[..., Any]
-"""What is tried: a task, or a function of the inputs that returns a value, an `agex.Run` or an `Outcome`."""
+"""The subject: a task, or a function of the inputs that returns a value, an `agex.Run` or an `Outcome`."""
 
 _ENDS_ALL = (KeyboardInterrupt, ModelNotConfigured)
-"""What is raised on: it says nothing of one trial. Guests cannot raise these."""
+"""Exceptions that end the evaluation, not one trial. Guest code cannot raise these."""
 _OWN_DOING = (TaskFail, TaskClarify, TaskTimeout)
 _REASON_CHARS = 500
 _args = vars(BaseException)["args"].__get__
@@ -35,7 +35,7 @@ _args = vars(BaseException)["args"].__get__
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What a function that is tried returns where it has more to tell than a value."""
+    """The result of a function that has more to return than a value."""
 
     value: Any
     turns: int = 0
@@ -47,7 +47,7 @@ class Outcome:
 
 @dataclass(frozen=True, kw_only=True)
 class Trial:
-    """What came of one trial."""
+    """The record of one trial."""
 
     case: Case
     number: int = 1
@@ -56,13 +56,13 @@ class Trial:
     reason: str = ""
     """Why it did not pass, in one line."""
     verdicts: Mapping[str, Verdict] = field(default_factory=dict)
-    """What each judge said, by its name."""
+    """Each judge's verdict, by the judge's name."""
     value: Any = None
-    """What came of the inputs."""
+    """The value that the subject returned."""
     run: Run[Any] | None = None
     """The run of the task, with its events; None where no task was tried."""
     exception: BaseException | None = None
-    """What was raised."""
+    """The exception that was raised."""
     turns: int = 0
     """Of the task's own model."""
     usage: Usage = field(default_factory=Usage)
@@ -82,7 +82,7 @@ class Trial:
 def attempt(
     subject: Subject, case: Case, *, judge: Judge | Iterable[Judge] = equals, number: int = 1
 ) -> Trial:
-    """Try one case once, in this thread; what is raised becomes part of the trial.
+    """Try one case once, in this thread; an exception becomes part of the trial.
 
     Args:
         subject: what is tried.
@@ -124,7 +124,7 @@ class _Performed:
 
 
 def _performed(subject: Subject, case: Case) -> _Performed:
-    """Give the inputs of a case to what is tried."""
+    """Call the subject with the inputs of a case."""
     outcome = Outcome(value=None)
     raised: BaseException | None = None
     started = time.perf_counter()
@@ -163,7 +163,7 @@ def _of_run(run: Run[Any]) -> Outcome:
 
 
 def _judged(judges: Mapping[str, Judge], seen: Seen, verdicts: dict[str, Verdict]) -> dict[str, Any]:
-    """Ask the judges, put what they say into *verdicts*, and return what it comes to."""
+    """Ask the judges, put their answers into *verdicts*, and return the status."""
     for name, judge in judges.items():
         try:
             verdicts[name] = ask(name, judge, seen)
@@ -183,12 +183,12 @@ def _judged(judges: Mapping[str, Judge], seen: Seen, verdicts: dict[str, Verdict
 
 
 def raised_is(error: BaseException | None, *kinds: type[BaseException]) -> bool:
-    """Tell whether an error is of one of some classes, whatever its ``__class__`` says."""
+    """Return whether an error is of one of some classes, ignoring its ``__class__``."""
     return any(is_subclass(type(error), kind) for kind in kinds)
 
 
 def said_by(error: BaseException) -> str:
-    """Write in one line what was raised, without running what an agent's code may have put into it."""
+    """Write an exception in one line, without running code of the agent that it may contain."""
     args = _args(error)
     is_text = len(args) == 1 and is_subclass(type(args[0]), str)
     text = str.__str__(args[0]) if is_text else short_repr(args, _REASON_CHARS) if args else ""

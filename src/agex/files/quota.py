@@ -1,4 +1,4 @@
-"""How many bytes a workspace may hold."""
+"""The limit on the bytes of a workspace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is in a workspace, in a few lines: the agent's own modules with their signatures, then files."""
+"""A workspace in a few lines: the agent's own modules with their signatures, then files."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from agex._interpreter import parse as parsing
 from agex.escaping import line
-from agex.files.base import FileTree
+from agex.files.file_tree import FileTree
 
 __all__ = ["recap"]
 

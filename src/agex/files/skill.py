@@ -22,8 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from agex.errors import DefinitionError
-from agex.files.memory import MemorySpace
-from agex.files.virtual import VirtualFiles
+from agex.files.virtual_files import MemorySpace, VirtualFiles
 from agex.regular_files import read_regular
 
 __all__ = ["Skill", "read_skill"]

@@ -1,4 +1,4 @@
-"""The workspace of an agent: which files it has, as the host gives them and looks at them."""
+"""The workspace of an agent, as the host configures and reads it."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ import os
 from typing import TYPE_CHECKING, Any, Literal
 
 from agex.errors import DefinitionError
-from agex.files.base import FileTree, Space
-from agex.files.guarded import GuardedFiles, Outside
-from agex.files.isolated import IsolatedFiles
-from agex.files.memory import MemorySpace
-from agex.files.virtual import VirtualFiles
+from agex.files.file_tree import FileTree, Space
+from agex.files.guest_files import GuardedFiles, Outside
+from agex.files.real_directory import IsolatedFiles
+from agex.files.virtual_files import MemorySpace, VirtualFiles
 
 if TYPE_CHECKING:
-    from agex.files.modules import FileModules
+    from agex.files.stdlib_modules import FileModules
 
 __all__ = ["Workspace", "connect_fs"]
 
@@ -74,7 +73,7 @@ class Workspace:
     def over(self, space: Space) -> Workspace:
         """Return a workspace of the same settings over the files that a state keeps.
 
-        An isolated one has its files in its directory, whatever the state.
+        An isolated one keeps its files in its directory, with any state.
         """
         if isinstance(self.files, IsolatedFiles):
             return Workspace(self.files.view())
@@ -94,12 +93,12 @@ class Workspace:
         self.files.write(path, content.encode() if isinstance(content, str) else content, mode)
 
     def guarded(self, outside: Outside) -> GuardedFiles:
-        """Return these files for code of a guest; *outside* is entered wherever they are really touched."""
+        """Return these files for guest code; *outside* is entered wherever they are really touched."""
         return GuardedFiles(self.files, outside)
 
     def modules(self, files: GuardedFiles) -> FileModules:
         """Return the standard library's modules for files, each over *files* and nothing else."""
-        from agex.files.modules import FileModules
+        from agex.files.stdlib_modules import FileModules
 
         return FileModules(files)
 

@@ -1,9 +1,12 @@
 """Servers of the Model Context Protocol as modules of Python functions.
 
-What a server says of itself and of its tools is the text of a stranger: names become
-identifiers, descriptions one bounded line, and neither is ever run as code. This room never
+The texts of a server about itself and its tools are untrusted: names become identifiers,
+descriptions one bounded line, and neither is ever run as code. This room never
 answers a server's own requests (for samples, for files, for the user's input) and knows
 nothing of agents. The other direction, tasks as tools, is ``agex serve-mcp``.
+
+Reading order: ``server`` (the connection), ``tools`` (a server's tools as a module), ``schema`` (JSON Schema
+as annotations), ``json_values`` (arguments and results).
 """
 
 from agex.mcp.server import ToolServer

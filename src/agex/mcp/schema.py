@@ -1,4 +1,4 @@
-"""JSON Schema as Python annotations: what a reader needs to call a function, never more than it says.
+"""JSON Schema as Python annotations: enough to call a function, never more than the schema says.
 
 What has no short Python name is ``Any``. The schema is a stranger's: its depth, its width and
 the texts taken from it are bounded.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal, Union
 
-__all__ = ["Room", "annotation", "is_short"]
+__all__ = ["Allowance", "annotation", "is_short"]
 
 DEPTH = 4
 """Of nested containers; below that, Any."""
@@ -25,7 +25,7 @@ _SCALARS: Mapping[str, Any] = {
 }  # fmt: skip
 
 
-class Room:
+class Allowance:
     """How many parts of schemas are looked at, for one tool: a part may be referred to from many places."""
 
     def __init__(self) -> None:
@@ -37,41 +37,41 @@ class Room:
         return self._left >= 0
 
 
-def annotation(schema: Any, definitions: Mapping[str, Any], room: Room, depth: int = 0) -> Any:
+def annotation(schema: Any, definitions: Mapping[str, Any], allowance: Allowance, depth: int = 0) -> Any:
     """Return the Python type of the values that *schema* describes.
 
     Args:
         schema: a JSON Schema, as data; anything else means Any.
         definitions: what ``#/$defs/NAME`` refers to.
-        room: of the tool; without any, all is Any.
+        allowance: of the tool; without any, all is Any.
         depth: how deep inside another schema this one is.
     """
-    if not isinstance(schema, Mapping) or depth > DEPTH or not room.is_left():
+    if not isinstance(schema, Mapping) or depth > DEPTH or not allowance.is_left():
         return Any
     if isinstance(reference := schema.get("$ref"), str):
-        return annotation(definitions.get(reference.rpartition("/")[2]), definitions, room, depth + 1)
+        return annotation(definitions.get(reference.rpartition("/")[2]), definitions, allowance, depth + 1)
     if "enum" in schema or "const" in schema:
         return _literal(schema.get("enum", [schema.get("const")]))
     for combined in ("anyOf", "oneOf"):
         if isinstance(schema.get(combined), list):
             return _union(
-                [annotation(one, definitions, room, depth + 1) for one in schema[combined][:CHOICES]]
+                [annotation(one, definitions, allowance, depth + 1) for one in schema[combined][:CHOICES]]
             )
     kind = schema.get("type")
     if isinstance(kind, list):
         return _union(
-            [annotation({**schema, "type": one}, definitions, room, depth + 1) for one in kind[:CHOICES]]
+            [annotation({**schema, "type": one}, definitions, allowance, depth + 1) for one in kind[:CHOICES]]
         )
-    return _of_kind(kind, schema, definitions, room, depth)
+    return _of_kind(kind, schema, definitions, allowance, depth)
 
 
 def _of_kind(
-    kind: Any, schema: Mapping[str, Any], definitions: Mapping[str, Any], room: Room, depth: int
+    kind: Any, schema: Mapping[str, Any], definitions: Mapping[str, Any], allowance: Allowance, depth: int
 ) -> Any:
     if kind == "array":
-        return list[annotation(schema.get("items"), definitions, room, depth + 1)]  # type: ignore[misc]  # made at run time
+        return list[annotation(schema.get("items"), definitions, allowance, depth + 1)]  # type: ignore[misc]  # made at run time
     if kind == "object":
-        return dict[str, annotation(schema.get("additionalProperties"), definitions, room, depth + 1)]  # type: ignore[misc]
+        return dict[str, annotation(schema.get("additionalProperties"), definitions, allowance, depth + 1)]  # type: ignore[misc]
     return _SCALARS.get(kind, Any) if isinstance(kind, str) else Any
 
 
@@ -88,7 +88,7 @@ def _union(members: list[Any]) -> Any:
 
 
 def is_short(value: Any) -> bool:
-    """Tell whether a JSON value can stand in a signature as it is."""
+    """Return whether a JSON value can stand in a signature as it is."""
     if isinstance(value, str):
         return len(value) <= TEXT and value.isprintable() and not set(value) & set("`\"'\\")
     return value is None or (isinstance(value, bool | int) and abs(value) < 1 << 63)

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from weakref import finalize
 
 from agex.errors import DefinitionError, ToolError
+from agex.mcp.json_values import from_result, message_of
 from agex.mcp.tools import DOC_CHARS, identifier, is_wrapped, make_module, one_line
-from agex.mcp.wire import from_result, message_of
 from agex.models import background
 
 if TYPE_CHECKING:
@@ -208,7 +208,7 @@ _held: set[_Link] = set()
 
 @cache
 def _end_at_exit() -> None:
-    """Have servers that do not leave by themselves ended with this process, not left behind."""
+    """End the servers that would outlive this process."""
     atexit.register(_end_all)
 
 

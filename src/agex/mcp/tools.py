@@ -1,4 +1,4 @@
-"""The tools of a server as a module: names, signatures and docstrings made of what it says."""
+"""The tools of a server as a module, with names, signatures and docstrings from their descriptions."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Mapping
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from agex.mcp.schema import Room, annotation, is_short
-from agex.mcp.wire import to_json
+from agex.mcp.json_values import to_json
+from agex.mcp.schema import Allowance, annotation, is_short
 
 if TYPE_CHECKING:
     from mcp.types import Tool
@@ -113,8 +113,8 @@ def _parameters(schema: Mapping[str, Any]) -> dict[str, str] | None:
 
 def _signature(tool: Tool, parameters: Mapping[str, str] | None) -> inspect.Signature:
     schema = tool.input_schema
-    room = Room()
-    answer = _answer(tool, room)
+    allowance = Allowance()
+    answer = _answer(tool, allowance)
     if parameters is None:
         rest = inspect.Parameter("arguments", inspect.Parameter.VAR_KEYWORD, annotation=Any)
         return inspect.Signature([rest], return_annotation=answer)
@@ -124,7 +124,7 @@ def _signature(tool: Tool, parameters: Mapping[str, str] | None) -> inspect.Sign
             own,
             inspect.Parameter.POSITIONAL_OR_KEYWORD,
             default=_default(schema, name),
-            annotation=annotation(schema["properties"][name], definitions, room),
+            annotation=annotation(schema["properties"][name], definitions, allowance),
         )
         for own, name in parameters.items()
     ]
@@ -144,16 +144,16 @@ def _definitions(schema: Mapping[str, Any]) -> Mapping[str, Any]:
     return found if isinstance(found, Mapping) else {}
 
 
-def _answer(tool: Tool, room: Room) -> Any:
+def _answer(tool: Tool, allowance: Allowance) -> Any:
     schema = tool.output_schema
     if schema is None:
         return Any
     described = schema["properties"]["result"] if is_wrapped(tool) else schema
-    return annotation(described, _definitions(schema), room)
+    return annotation(described, _definitions(schema), allowance)
 
 
 def is_wrapped(tool: Tool) -> bool:
-    """Tell whether the tool's value is no object and so stands under ``result``, as servers do by custom."""
+    """Return whether the tool's value is no object and so stands under ``result``, as is the custom."""
     properties = (tool.output_schema or {}).get("properties")
     return isinstance(properties, Mapping) and list(properties) == ["result"]
 

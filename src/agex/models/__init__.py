@@ -1,12 +1,16 @@
-"""Asking a language model: one request in, one reply out, whoever the provider is.
+"""Language models: one request in, one reply out, the same for every provider.
 
 The seam is :class:`~agex.models.base.Model`. Behind it stand the adapter to pydantic-ai
 (:mod:`~agex.models.provider`), a model on this machine's own CPU (:mod:`~agex.models.local`)
-and the doubles of :mod:`agex.testing`. What a model wrote becomes actions in one place,
+and the doubles of :mod:`agex.testing`. A model's text becomes actions in one place,
 :mod:`~agex.models.parser`.
 
 This room never executes an action, never retries, never picks a stand-in for a model that
 is not configured, and loads no provider before the first request.
+
+Reading order: ``base`` (the seam), ``actions``, ``resolve`` (the choice of a model); ``parser`` over
+``fences``, ``markup``, ``reasoning`` and ``source``; ``provider`` with ``conversation``, ``background``,
+``instrumentation`` and ``surrogates``; ``local`` with ``weights``; ``function``.
 """
 
 from __future__ import annotations

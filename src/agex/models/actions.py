@@ -1,21 +1,24 @@
-"""The four things a model can ask for in a turn.
+"""The four actions that a model can ask for in a turn.
 
-An action is data: what it does is decided by the loop and the place it runs in.
+An action is data: the loop and the executor decide what it does.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, TypeAlias
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
 __all__ = [
+    "TOOLS",
     "Action",
     "EditFileAction",
     "PythonAction",
     "TerminalAction",
     "WriteFileAction",
     "edit_file",
+    "parameters_of",
     "python_action",
     "terminal_action",
     "write_file",
@@ -81,3 +84,39 @@ def write_file(path: str, content: str) -> WriteFileAction:
 def edit_file(path: str, search: str, replace: str) -> EditFileAction:
     """Make an action that replaces *search* by *replace* in *path*."""
     return EditFileAction(path=path, search=search, replace=replace)
+
+
+TOOLS: Mapping[str, tuple[str, Mapping[str, str]]] = {
+    "python_action": (
+        "Run Python code in the task's namespace.",
+        {"code": "The code, as plain Python without fences."},
+    ),
+    "terminal_action": (
+        "Run shell commands over the files of the workspace.",
+        {"commands": "The commands, one a line."},
+    ),
+    "write_file": (
+        "Write a file of the workspace, whole.",
+        {"path": "Where, relative to the workspace.", "content": "All of the file."},
+    ),
+    "edit_file": (
+        "Replace one passage of a file of the workspace.",
+        {
+            "path": "Which file, relative to the workspace.",
+            "search": "The passage as it stands there, exactly.",
+            "replace": "What to put in its place.",
+        },
+    ),
+}
+"""The purpose of each action and of its parameters, for providers that have tool calls."""
+
+
+def parameters_of(action: str) -> dict[str, Any]:
+    """Return the JSON schema of an action's parameters."""
+    fields = TOOLS[action][1]
+    return {
+        "type": "object",
+        "properties": {name: {"type": "string", "description": text} for name, text in fields.items()},
+        "required": list(fields),
+        "additionalProperties": False,
+    }

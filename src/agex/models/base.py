@@ -1,4 +1,4 @@
-"""What a model is to the rest of agex: one request in, one reply out.
+"""The interface of a model: one request in, one reply out.
 
 The agent's loop builds a :class:`Request`; a :class:`Model` answers it with a
 :class:`Reply`. Nothing here knows a provider. A model that can be asked without
@@ -33,7 +33,7 @@ class Image:
 
 @dataclass(frozen=True, kw_only=True)
 class Usage:
-    """What requests cost. Adds up with ``+``."""
+    """The cost of requests. Adds up with ``+``."""
 
     requests: int = 0
     """Requests sent, failed ones included."""
@@ -96,14 +96,14 @@ class Request:
 
 @dataclass(frozen=True, kw_only=True)
 class Reply:
-    """What a model answered."""
+    """A model's answer."""
 
     text: str = ""
     """The answer outside tool calls; for a model without tools, all of it."""
     actions: tuple[Action, ...] = ()
-    """What it wants done, in order. Empty when nothing could be read as an action."""
+    """The actions asked for, in order. Empty when nothing could be read as an action."""
     notes: tuple[str, ...] = ()
-    """What it asked for and will not get, with the reason, in words for the model."""
+    """Requests that are refused, each with its reason, in words for the model."""
     truncated: bool = False
     """The output limit cut the answer: no action of it may be executed."""
     usage: Usage = field(default_factory=Usage)
@@ -127,7 +127,7 @@ class ModelError(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Profile:
-    """How a model wants to be talked to."""
+    """The form of prompt that suits a model."""
 
     style: Literal["full", "completion"] = "full"
     """``completion``: a small model that is best at completing one function."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from agex.models.actions import TOOLS, parameters_of
 from agex.models.base import Message
-from agex.models.tools import TOOLS, parameters_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

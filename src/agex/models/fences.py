@@ -59,7 +59,7 @@ class Fence:
     """One fenced block."""
 
     info: str
-    """What stands behind the opening marks, e.g. ``python`` or ``write_file path=a.py``."""
+    """The label behind the opening marks, e.g. ``python`` or ``write_file path=a.py``."""
     body: str
     """The lines between, without the last line's end."""
     start: int
@@ -87,7 +87,7 @@ def kind_of(info: str) -> str | None:
 
 
 def words_of(info: str) -> list[str]:
-    """Return the words of what stands behind the opening marks."""
+    """Return the words of a label."""
     try:
         return shlex.split(info)
     except ValueError:  # an unclosed quote
@@ -117,15 +117,15 @@ class _Mark:
 
     @cached_property
     def margin(self) -> re.Match[str] | None:
-        """What stands before the marks, where that is blanks and quote signs only."""
+        """The text before the marks, where it is blanks and quote signs only."""
         return _MARGIN.match(self.before)
 
     def counts(self, marks: str) -> bool:
-        """Tell whether it is a mark in a block opened with *marks*."""
+        """Return whether it is a mark in a block opened with *marks*."""
         return self.margin is not None and self.marks.startswith(marks)
 
     def opens(self) -> bool:
-        """Tell whether a block may begin here."""
+        """Return whether a block may begin here."""
         if self.margin is not None:
             return True
         if self.marks[0] == "~":
@@ -275,7 +275,7 @@ def _may_hold_python(info: str) -> bool:
 
 
 def _without_margin(body: str, margin: re.Match[str] | None) -> str:
-    """Take off the lines what stood before the opening marks: a list's indent, the signs of a quotation."""
+    """Remove the opening marks' margin from the lines: a list's indent, the signs of a quotation."""
     lines = body.split("\n")
     if margin is None:
         return body

@@ -1,4 +1,4 @@
-"""A function as a model: whatever turns a conversation into an answer, e.g. a client of one's own."""
+"""A function of a conversation as a model, e.g. a client of one's own."""
 
 from __future__ import annotations
 

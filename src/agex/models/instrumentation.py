@@ -1,4 +1,4 @@
-"""Whether OpenTelemetry is set up in this process, and how pydantic-ai is to report to it.
+"""The OpenTelemetry provider of this process, and the settings by which pydantic-ai reports to it.
 
 Nothing is imported to find out: where nobody has loaded the API, nobody has set it up.
 """
@@ -26,7 +26,7 @@ def tracer_provider() -> TracerProvider | None:
 
 
 def instrumentation() -> InstrumentationSettings | bool:
-    """Return how pydantic-ai is to trace a request: as it was told to, else without any contents."""
+    """Return how pydantic-ai traces a request: by its own settings, else without any contents."""
     from pydantic_ai import Agent
 
     told: Any = Agent._instrument_default  # pyright: ignore[reportPrivateUsage] - there is no other way to ask

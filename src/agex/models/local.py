@@ -50,7 +50,7 @@ class LocalSettings:
 
 
 def is_installed() -> bool:
-    """Tell whether the runtime is there, without loading it."""
+    """Return whether the runtime is there, without loading it."""
     return importlib.util.find_spec("xllamacpp") is not None
 
 
@@ -126,7 +126,7 @@ class LocalModel(Model):
 
 @dataclass(kw_only=True)
 class _Answer:
-    """What comes back from the engine, piece by piece."""
+    """The engine's answer, piece by piece."""
 
     prefill: str
     on_text: OnText | None
@@ -143,7 +143,7 @@ class _Answer:
 
     def receive(self, chunk: dict[str, Any]) -> bool:
         """Take one chunk; True ends the generation."""
-        # The engine swallows what a callback raises: keep it, and raise it when the engine is out.
+        # The engine swallows a callback's exception: keep it, and raise it when the engine has returned.
         try:
             return self._receive(chunk)
         except BaseException as failure:  # noqa: BLE001

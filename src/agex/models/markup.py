@@ -1,4 +1,4 @@
-"""Actions that a model writes as text in the markup of its own family's tool calls.
+"""Tool calls that a model writes as text, in the markup of its own family.
 
 Servers turn these into tool calls where they know the model; where they do not, they come as text. A call
 is a tag with JSON, with parameters, with a call in Python, with a fenced block or with plain code in it.

@@ -1,7 +1,7 @@
-"""The one parser of what models ask for: tool calls and fenced text, read with tolerance.
+"""The one parser of actions: tool calls and fenced text, read with tolerance.
 
 Pure functions, in time proportional to the text. Reasoning is dropped first (:mod:`~agex.models.reasoning`).
-What is left is read as fenced blocks (:mod:`~agex.models.fences`) and tagged passages
+The rest is read as fenced blocks (:mod:`~agex.models.fences`) and tagged passages
 (:mod:`~agex.models.markup`) in their order; where there is neither, as a tool call written as JSON, or the
 whole of it as Python.
 
@@ -17,8 +17,8 @@ Fence                               Action
                                     ``<<<<<<< SEARCH``, ``=======`` and ``>>>>>>> REPLACE``
 ==================================  =========================================================
 
-What is asked for but cannot be read or is not offered is never dropped in silence and never
-done in part: it becomes a note for the model, and nothing after an unreadable action is done.
+An action that cannot be read or is not offered is never dropped in silence and never done in
+part: it becomes a note for the model, and no action after an unreadable one is done.
 """
 
 from __future__ import annotations
@@ -87,12 +87,12 @@ _Reader: TypeAlias = Callable[[], list[Action]]
 
 @dataclass(frozen=True, kw_only=True)
 class Parsed:
-    """What was found in a reply."""
+    """The actions and notes found in a reply."""
 
     actions: tuple[Action, ...] = ()
-    """To be done, in order."""
+    """The actions to carry out, in order."""
     notes: tuple[str, ...] = ()
-    """What was asked for and will not be done, in words for the model."""
+    """Requests that will not be carried out, in words for the model."""
 
 
 def parse_text(

@@ -370,9 +370,9 @@ _PROVIDERS = frozenset({
 
 
 def _is_misreading(error: Exception) -> bool:
-    """Tell whether a provider's package stumbled over an answer of another form: without choices, or a list.
+    """Return whether a provider's package failed on a malformed answer: one without choices, or a list.
 
-    An error of the same class that passed through code of the caller's is the caller's.
+    An error of the same class that passed through the caller's code belongs to the caller.
     """
     if not isinstance(error, AttributeError | LookupError | TypeError | ValueError | Warning):
         return False

@@ -69,7 +69,7 @@ _GRANITE = re.compile(
 )
 _BARE_CHANNELS = re.compile(r"\A\s*analysis(?=\W|[A-Z])")
 _LAST_CHANNEL = "assistantfinal"
-"""What is left of gpt-oss's channels where the special tokens were left out."""
+"""The rest of gpt-oss's channel markers where the special tokens are missing."""
 
 _NEAR = 200
 """How far before a marker quotes are looked for: a line may be as long as the reply."""
@@ -166,14 +166,14 @@ class _Speech:
 
 
 def _shields(fence: Fence) -> bool:
-    """Tell whether the markers in a block are the block's own: it is valid Python, or a file's content."""
+    """Return whether the markers in a block are the block's own: it is valid Python, or a file's content."""
     if fence.kind in ("write_file", "edit_file"):
         return fence.is_closed
     return parse(tidy(fence.body)) is not None
 
 
 def _is_quoted(text: str, marker: re.Match[str], *, inside: bool) -> bool:
-    """Tell whether a marker stands in quotes or backticks on its line: it is talked about."""
+    """Return whether a marker stands in quotes or backticks on its line: it is talked about."""
     start, end = marker.span()
     around = text[max(0, start - 1) : start]
     if around and around in "`'\"" and text[end : end + 1] == around:

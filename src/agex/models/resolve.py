@@ -1,4 +1,4 @@
-"""Which model to ask, decided at the first call from what the caller and the environment say."""
+"""The choice of a model, made at the first call from the caller's argument and the environment."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def parse(code: str) -> ast.Module | None:
 
 
 def acts(code: str) -> bool:
-    """Tell whether *code* is Python that does something: not prose, a bare name or a constant."""
+    """Return whether *code* is Python that does something: not prose, a bare name or a constant."""
     module = parse(code)
     return module is not None and any(map(_acts, module.body))
 
@@ -64,13 +64,13 @@ def _is_bare_annotation(statement: ast.stmt) -> bool:
 
 
 def calls(code: str) -> bool:
-    """Tell whether *code* is Python that calls something."""
+    """Return whether *code* is Python that calls something."""
     module = parse(code) if "(" in code else None
     return module is not None and any(isinstance(node, ast.Call) for node in ast.walk(module))
 
 
 def tidy(code: str) -> str:
-    """Take off what is not code but often stands around it; code that parses comes back as it is.
+    """Remove text that often stands around code; code that parses comes back unchanged.
 
     In this order, until it parses: a first line that only says ``python``, characters that cannot be seen,
     a common indent, the prompts of a session (whose output lines are dropped), IPython's commands that do

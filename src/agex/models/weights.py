@@ -1,4 +1,4 @@
-"""Where the local model's weights come from, and that they are the right bytes.
+"""The local model's weights: where they are found, and the check of their bytes.
 
 Looked for in this order: a path the caller or ``AGEX_LOCAL_MODEL`` names, installed weight
 packages, the Hugging Face cache, the Hugging Face hub (both only with ``huggingface_hub``).
@@ -117,7 +117,7 @@ def find_weights(
 
 
 def can_find(environ: Mapping[str, str], shipped: Iterable[Shipped] = SHIPPED) -> bool:
-    """Tell whether there are weights on this machine, without reading or fetching them."""
+    """Return whether there are weights on this machine, without reading or fetching them."""
     if environ.get(LOCAL_MODEL, "").strip():
         return True
     cache = cache_directory(environ)
@@ -182,7 +182,7 @@ def _assemble(slices: list[Path], one: Shipped, target: Path) -> None:
     if size != one.size:
         raise _wrong_slices(one, f"{size:,} bytes instead of {one.size:,}")
     target.parent.mkdir(parents=True, exist_ok=True)
-    # Each process writes its own file; whoever renames last wins, with the same bytes.
+    # Each process writes its own file; the last rename wins, with the same bytes.
     handle, name = tempfile.mkstemp(prefix=f"{one.file}.", suffix=".part", dir=target.parent)
     temporary = Path(name)
     try:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from termish import CommandContext, CommandResult, ParseError, TerminalError, execute
 
-__all__ = ["Command", "Terminal", "Transcript"]
+__all__ = ["Command", "Terminal", "TerminalCommand", "Transcript"]
 
 Command = Callable[[CommandContext], CommandResult | None]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Transcript:
-    """What a script showed."""
+    """The output of a script."""
 
     text: str
     failed: bool = False
@@ -28,7 +30,7 @@ class Terminal:
 
     Args:
         files: the file system, of the protocol of termish.
-        commands: what there is beside the commands of termish; a name of theirs is replaced.
+        commands: commands beside those of termish; one of the same name replaces it.
     """
 
     def __init__(self, files: Any, commands: Mapping[str, Command] | None = None) -> None:
@@ -48,3 +50,36 @@ class Terminal:
         except ParseError as error:
             return Transcript(text=f"syntax error: {error}", failed=True, exit_code=2)
         return Transcript(text=text)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TerminalCommand:
+    """A host function as a command of the terminal."""
+
+    name: str
+    handler: Callable[[CommandContext], Any]
+    """Called with the context: ``args``, ``stdin``, ``stdout``, ``fs``, ``env``. It returns None, a text to
+    print, an exit code, or a ``CommandResult``; what it raises is the command's error."""
+    visibility: Literal["high", "medium", "low"] = "medium"
+    docstring: str | None = None
+    """Replaces the handler's own."""
+
+    @property
+    def doc(self) -> str:
+        """The description of the command."""
+        own = inspect.getdoc(self.handler) if self.docstring is None else inspect.cleandoc(self.docstring)
+        return own or ""
+
+    def run(self, context: CommandContext, host: Callable[[], AbstractContextManager[None]]) -> CommandResult:
+        """Carry it out; *host* is entered for the time that the host's own function works."""
+        if context.args in (["--help"], ["-h"]):
+            context.stdout.write(f"{self.doc or f'{self.name}: no description'}\n")
+            return CommandResult()
+        with host():
+            answer = self.handler(context)
+        if isinstance(answer, CommandResult):
+            return answer
+        if isinstance(answer, str):
+            context.stdout.write(answer if answer.endswith("\n") or not answer else f"{answer}\n")
+            return CommandResult()
+        return CommandResult(exit_code=int(answer or 0))

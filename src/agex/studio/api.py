@@ -1,4 +1,4 @@
-"""What the page may ask about a state, by path: plain JSON in and out, whoever carries it.
+"""The page's questions about a state, by path: plain JSON in and out, over any transport.
 
 ``agex studio`` carries it over HTTP, a browser tab by messages to its worker.
 """
@@ -35,7 +35,7 @@ NAME_CHARS = 100
 
 
 class Refused(Exception):
-    """What was asked makes no sense; the message says why."""
+    """The question makes no sense; the message says why."""
 
 
 class NotHere(Refused):
@@ -93,7 +93,7 @@ class Api:
 
     @property
     def changes(self) -> frozenset[str]:
-        """What `tell` can be told."""
+        """The kinds of message that `tell` accepts."""
         return frozenset(self._told)
 
     def _answered(self, known: Mapping[str, Callable[[Query], Any]], what: str, query: Query) -> Any:

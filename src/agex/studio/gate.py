@@ -1,10 +1,10 @@
-"""Who may ask the server what: decided from a request's parts alone, without a socket.
+"""Access control of the server, decided from a request's parts alone, without a socket.
 
-The page's files are for anybody on this machine who can reach the port. What a state holds is for
-whoever has the token, which stands in the address that ``agex studio`` prints, behind the ``#``:
-a browser sends that part nowhere. The page gives it in a header, which pages of other origins
-cannot set without asking, and nobody is answered who asks. That the ``Host`` is this one keeps out
-names that were made to point here (DNS rebinding).
+Anybody on this machine who can reach the port gets the page's files. The contents of a state need the
+token, which stands in the address that ``agex studio`` prints, behind the ``#``: a browser sends that
+part nowhere. The page sends the token in a header. Pages of other origins cannot set it without a
+preflight request, and none is answered. The check of ``Host`` keeps out names that were made to point
+here (DNS rebinding).
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Request:
 
 @dataclass(frozen=True, kw_only=True)
 class Reply:
-    """What is answered."""
+    """The answer to a request."""
 
     status: int
     body: bytes
@@ -78,7 +78,7 @@ def page_files() -> dict[str, bytes]:
 
 
 class Gate:
-    """Answers requests: the page to anybody, what the state holds to whoever has the token.
+    """Answers requests: with the page to anybody, with the state's contents to a holder of the token.
 
     Args:
         api: what is asked.
@@ -197,7 +197,7 @@ class Gate:
 
 
 def _json(status: int, document: Any) -> Reply:
-    # What an agent wrote may hold lone surrogates: escaped, they are JSON.
+    # Text that an agent wrote may hold lone surrogates: escaped, they are JSON.
     return Reply(status=status, body=json.dumps(document).encode("ascii"), type="application/json")
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from agex.agent.rendering.images import media_type_of
 from agex.contract import preview, short_repr
-from agex.contract.realtype import class_name
+from agex.contract.real_types import class_name
 from agex.sandbox.runtime.provenance import source_of
 from agex.values.base.type_checks import is_exactly, is_function
 
@@ -176,7 +176,7 @@ def _figure(value: Any) -> Look | None:
 
 
 def _function(value: Any) -> Look | None:
-    """Give the source of a function that an agent wrote."""
+    """Return the source of a function that an agent wrote."""
     source = source_of(value.__code__) if is_function(value) else None
     if source is None:
         return None

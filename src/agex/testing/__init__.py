@@ -2,6 +2,9 @@
 
 A scripted model stands wherever a model does; a recorded one replays without a network.
 Nothing here is used by agex itself at run time, and nothing here reaches a network.
+
+Reading order: ``models`` (scripted, recorded, replayed), then a conformance suite for each seam:
+``kvstore``, ``filesystem``, ``executor``.
 """
 
 from __future__ import annotations

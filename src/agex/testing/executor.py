@@ -1,4 +1,4 @@
-"""What every level of isolation must do, as one call for a test of yours: the same as this process."""
+"""The conformance suite of executors: every isolation level gives the results of this process."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Point:
 
 
 class ShopError(ValueError):
-    """An error of a library of the host's."""
+    """An error of a host library."""
 
 
 class Shop:
@@ -71,7 +71,7 @@ class Shop:
 
 
 class Aisle:
-    """What no registration names: it is reached through what one does."""
+    """A class that no registration names; it is reached through a registered object."""
 
     def __init__(self, shop: Shop) -> None:
         self._shop = shop
@@ -137,7 +137,7 @@ def fail_oddly(text: str) -> None:
 
 
 def apply(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Call a function of the guest's."""
+    """Call a function of guest code."""
     return function(*args, **kwargs)
 
 
@@ -147,7 +147,7 @@ def tell(text: str) -> None:
 
 
 def make_adder(n: int) -> Callable[[int], int]:
-    """Return a function of the host's."""
+    """Return a host function."""
     return lambda x: x + n
 
 
@@ -243,7 +243,7 @@ _PROGRAMS: Mapping[str, Mapping[str, str | list[str]]] = {
         "moving and removing": "import os\nos.rename('in.csv', 'b/c.csv')\nos.remove('tools/text.py')\nos.rmdir('tools')\nos.listdir()",
     },
 }
-"""What is run: a session for each topic, in which later sources see what earlier ones left."""
+"""The programs: a session for each topic, in which later sources see the variables of earlier ones."""
 
 _LATE: Mapping[str, str] = {
     "an endless loop": "while True: pass",
@@ -251,7 +251,7 @@ _LATE: Mapping[str, str] = {
     "sleep": "import time\ntime.sleep(60)",
     "an endless function called by the host": "def f():\n    while True: pass\napply(f)",
 }
-"""What must end at its deadline, and the session be of use afterwards."""
+"""Programs that must end at their deadline and leave the session usable."""
 
 
 def check_executor(make: Callable[[], Executor]) -> None:
@@ -305,7 +305,7 @@ def _compare(executor: Executor, topic: str, steps: list[tuple[str, str]]) -> No
 
 
 def _seen(executor: Executor, sources: list[str]) -> list[dict[str, Any]]:
-    """Run sources in a session; tell what came of each."""
+    """Run sources in a session and return the result of each."""
     world = _World()
     session = world.session(executor, _variables(), _SECONDS)
     try:

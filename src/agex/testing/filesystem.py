@@ -1,4 +1,4 @@
-"""Does a file system do what agents rely on?"""
+"""The conformance suite of file systems: the behaviour that agents rely on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every `KVStore` must do, as one call for a test of yours."""
+"""The conformance suite of stores: the behaviour that every `KVStore` must have."""
 
 from __future__ import annotations
 

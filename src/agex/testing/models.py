@@ -1,4 +1,4 @@
-"""Models without a model: one that says what it is told, one that records, one that replays."""
+"""Test doubles of models: one plays a script, one records, one replays."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from agex.regular_files import open_regular, read_regular
 __all__ = ["RecordingModel", "ReplayMiss", "ReplayModel", "Script", "ScriptExhausted", "ScriptedModel"]
 
 Answer: TypeAlias = str | Sequence[Action] | Exception | Reply
-"""What a script can say to one request."""
+"""An answer of a script to one request."""
 
 Script: TypeAlias = Answer | Callable[[list[Message]], Answer]
 """An answer, or a function of the messages that makes it."""
@@ -41,7 +41,7 @@ class ReplayMiss(AgexError, AssertionError):
 
 
 class ScriptedModel(Model):
-    """A model that says what it is told. Safe to share between threads.
+    """A model that plays a script. Safe to share between threads.
 
     Args:
         replies: answers in order, or one function that answers every request. An answer is a
@@ -84,7 +84,7 @@ class ScriptedModel(Model):
         self._lock = threading.Lock()
 
     def ask(self, request: Request, on_text: OnText | None = None) -> Reply:
-        """Give the next answer of the script."""
+        """Return the next answer of the script."""
         script = self._next(request)
         answer = script(list(request.messages)) if callable(script) else script
         reply = _reply(answer, request)
@@ -222,7 +222,7 @@ class ReplayModel(Model):
         self._lock = threading.Lock()
 
     def ask(self, request: Request, on_text: OnText | None = None) -> Reply:
-        """Give the recorded answer to *request*."""
+        """Return the recorded answer to *request*."""
         digest = _digest(request)
         with self._lock:
             answers = self._answers.get(digest)

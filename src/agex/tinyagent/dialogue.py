@@ -8,9 +8,9 @@ from agex.agent.loop.loop import Observation
 from agex.models.actions import PythonAction
 from agex.models.base import Message, Profile, Reply, Request
 from agex.models.parser import render
-from agex.tinyagent.executor import ExecutionResult
-from agex.tinyagent.memory import MemoryManager, PruneStrategy
+from agex.tinyagent.python_executor import ExecutionResult
 from agex.tinyagent.scratchpad import AgentMemory
+from agex.tinyagent.step_memory import MemoryManager, PruneStrategy
 from agex.tinyagent.steps import ActionStep, Step, SystemPromptStep, TaskStep
 
 __all__ = ["Dialogue"]
@@ -22,7 +22,7 @@ Taken = Callable[[], list[ExecutionResult]]
 
 
 class Dialogue:
-    """What the model is told, turn by turn. It is a `agex.agent.loop.loop.Conversation`.
+    """The conversation with the model, turn by turn; an `agex.agent.loop.loop.Conversation`.
 
     Args:
         manager: holds the steps; it is cleared first.
@@ -76,7 +76,7 @@ class Dialogue:
         return [step for step in steps if not isinstance(step, ActionStep) or id(step) in last]
 
     def add(self, reply: Reply, seen: Observation) -> None:
-        """Record an answer and what came of it."""
+        """Record an answer and its results."""
         results = self._taken()
         step = ActionStep(
             thought="" if not reply.actions or "```" in reply.text else reply.text.strip(),
@@ -97,7 +97,7 @@ class Dialogue:
             self._manager.prune(self._prune)
 
     def answered(self, text: str) -> None:
-        """Record what the caller says besides, as a further task."""
+        """Record a further message of the caller, as a task."""
         self._manager.add(TaskStep(task=text))
 
 

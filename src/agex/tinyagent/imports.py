@@ -1,4 +1,4 @@
-"""What an agent's code may import, and how the libraries among it read files."""
+"""The imports that an agent's code is granted, and the files that their readers find."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from agex.errors import DefinitionError
 
 if TYPE_CHECKING:
     from agex.sandbox import Policy
-    from agex.tinyagent.reading import Directory
+    from agex.tinyagent.readonly_directory import Directory
 
 __all__ = ["grant", "require_import_names"]
 

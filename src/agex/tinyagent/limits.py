@@ -1,4 +1,4 @@
-"""What the code of an agent may use, and how its output is cut."""
+"""The limits on an agent's code, and the cut of its output."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MARK = "\n[OUTPUT TRUNCATED]\n"
 
 @dataclass(frozen=True, kw_only=True)
 class ExecutionLimits:
-    """What the code of one run may use.
+    """The limits on the code of one run.
 
     Raises:
         DefinitionError: a limit leaves nothing.

@@ -1,4 +1,4 @@
-"""What the model is told at the start. Texts are put together, never formatted: braces are harmless."""
+"""The system prompt. Its texts are joined, never formatted, so that braces are harmless."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from agex.agent.prompt.listing import listing, signature_text
 from agex.agent.registration import Registration
 from agex.errors import DefinitionError
 from agex.models.base import Profile
-from agex.tinyagent.executor import PythonExecutor
+from agex.tinyagent.python_executor import PythonExecutor
 from agex.tinyagent.tools import Tool
 
 __all__ = ["Instructions"]
@@ -48,7 +48,7 @@ It must end by calling final_answer(result) with the result."""
 
 @dataclass(frozen=True, kw_only=True)
 class Instructions:
-    """What an agent's model is told, beside the task.
+    """The instructions of an agent's model, beside the task.
 
     Args:
         own: the caller's own prompt in place of the rules; None for the rules.

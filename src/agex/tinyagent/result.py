@@ -1,4 +1,4 @@
-"""What a run of an agent comes to."""
+"""The result of a run."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["FinalAnswer", "RunResult"]
 
 @dataclass(frozen=True)
 class FinalAnswer:
-    """What the agent gave to ``final_answer``."""
+    """The argument of the agent's ``final_answer``."""
 
     value: Any
     """The object itself."""
@@ -49,10 +49,10 @@ class RunResult:
     steps_taken: int = 0
     duration_seconds: float = 0.0
     error: AgexError | None = None
-    """Why there is no answer."""
+    """The reason that there is no answer."""
     metadata: Mapping[str, Any] = field(default_factory=dict)
     signals: tuple[Signal, ...] = ()
-    """What the agent said about its reasoning, in order."""
+    """The agent's signals about its reasoning, in order."""
     steps: tuple[ActionStep, ...] = ()
     """All steps, those that were pruned from the conversation included."""
     usage: Usage = field(default_factory=Usage)
@@ -60,4 +60,4 @@ class RunResult:
     trust_level: TrustLevel = TrustLevel.LOCAL
     """Where the code was to run."""
     enforcement: Enforcement | None = None
-    """What really held while it ran; None if nothing was executed."""
+    """The limits and isolation in force while it ran; None if nothing was executed."""

@@ -1,4 +1,4 @@
-"""The working memory of an agent: what it writes down for later steps, and for later runs."""
+"""The working memory of an agent: its notes for later steps and later runs."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class AgentMemory:
 
 
 def functions_of(memory: AgentMemory) -> dict[str, Callable[..., Any]]:
-    """Return what agent code calls by name: functions, which have no owner to be reached."""
+    """Return the memory's functions for the agent's code: plain ones, which lead to no owner."""
 
     def store(name: str, value: Any) -> None:
         memory.store(name, value)

@@ -1,6 +1,6 @@
-"""What an agent says about its own reasoning while it works.
+"""Signals of an agent about its own reasoning.
 
-The three functions are there in the agent's code, and for tools on the host. What they say is
+The three functions are there in the agent's code, and for tools on the host. Their signals are
 collected by the run in whose context they are called; outside of a run they only make the signal.
 """
 
@@ -20,7 +20,7 @@ MESSAGE_CHARS = 2_000
 
 
 class SignalType(Enum):
-    """What kind of thing is said."""
+    """The kind of a signal."""
 
     UNCERTAIN = "uncertain"
     EXPLORE = "explore"
@@ -29,7 +29,7 @@ class SignalType(Enum):
 
 @dataclass(frozen=True)
 class Signal:
-    """One thing said. ``str()`` gives ``[UNCERTAIN] message``."""
+    """One signal. ``str()`` gives ``[UNCERTAIN] message``."""
 
     signal_type: SignalType
     message: str

@@ -40,7 +40,7 @@ class SystemPromptStep(Step):
 
 @dataclass(kw_only=True)
 class TaskStep(Step):
-    """What the user wants."""
+    """The task in the user's words."""
 
     task: str = ""
 
@@ -50,18 +50,18 @@ class TaskStep(Step):
 
 @dataclass(kw_only=True)
 class ActionStep(Step):
-    """What the model did in one turn, and what came of it."""
+    """The model's action in one turn, and its results."""
 
     thought: str = ""
-    """What it said beside the code."""
+    """The model's text beside the code."""
     code: str = ""
-    """What was to be executed."""
+    """The code to execute."""
     output: str = ""
-    """What the code printed, and the value of a last expression."""
+    """The printed text, and the value of a last expression."""
     observation: str = ""
-    """What the model was shown of it, where nothing failed."""
+    """The part that the model was shown, where nothing failed."""
     error: str = ""
-    """What the model was shown of it, where something failed: the output so far and the traceback."""
+    """The part that the model was shown after a failure: the output so far and the traceback."""
     is_final: bool = False
     """Whether it ended the task with an answer."""
     duration_seconds: float = 0.0

@@ -1,4 +1,4 @@
-"""Functions of the host that an agent's code calls by name."""
+"""Tools: host functions that an agent's code calls by name."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ NAMES = frozenset(
     commit dir explore fail final_answer help memory observe open print recall store uncertain
     """.split()
 )
-"""What an agent's code already has."""
+"""Names that an agent's code already has."""
 
 
 class Tool:
-    """A function of the host with the names and types that an agent's code may call it by.
+    """A host function with the name and types by which an agent's code calls it.
 
     Calling it calls the function. Made by `tool`.
 
     Attributes:
         fn: the function.
-        name: what the agent's code calls it.
-        doc: what the model is told about it.
+        name: its name in the agent's code.
+        doc: its description for the model.
         signature: its parameters and their types.
-        is_async: whether calling it gives something to await.
+        is_async: whether a call returns an awaitable.
     """
 
     def __init__(self, fn: FunctionType, name: str, localns: Mapping[str, Any] | None = None) -> None:
@@ -162,10 +162,10 @@ def checked_tools(tools: Iterable[Tool]) -> tuple[Tool, ...]:
 
 
 def guest_function(tool: Tool, called: Callable[[Tool], None]) -> Callable[..., Any]:
-    """Return what the agent's code gets for a tool: it checks its arguments and runs as the host does.
+    """Return the function that stands for a tool in the agent's code; it checks its arguments.
 
-    The second wall is down while the tool itself runs: it is the host's own code. What it prints is
-    the step's output, and its time is the step's time.
+    The audit hook permits everything while the tool itself runs, because the tool is host code. Its printed
+    text is part of the step's output, and its time is part of the step's time.
     """
 
     def call(*args: Any, **kwargs: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Where the code of an agent runs: three levels, and one function that gives a session of a level."""
+"""Trust levels: where the code of an agent runs, and the session of each level."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from agex.isolation import Executor, GuestSession, Level
     from agex.sandbox import Policy
     from agex.tinyagent.limits import ExecutionLimits
-    from agex.tinyagent.reading import Directory
+    from agex.tinyagent.readonly_directory import Directory
 
 __all__ = ["TrustLevel", "level_of", "open_session"]
 
@@ -52,7 +52,7 @@ def level_of(level: TrustLevel | str) -> TrustLevel:
 def open_session(
     level: TrustLevel, policy: Policy, limits: ExecutionLimits, files: Directory | None = None
 ) -> GuestSession:
-    """Give a session in which code of this trust runs.
+    """Open a session in which code of this trust level runs.
 
     Raises:
         IsolationUnavailable: the level does not hold here. There is no step down to a weaker one.
@@ -65,7 +65,7 @@ def open_session(
         output_chars=limits.max_output_bytes,  # a character is at least a byte
     )
     if level is not TrustLevel.LOCAL:
-        from agex.tinyagent.readable import workspace_of
+        from agex.tinyagent.readonly_workspace import workspace_of
 
         workspace = None if files is None else workspace_of(files)
         return _executor(level).session(policy, held, {}, files=workspace)
@@ -93,7 +93,7 @@ def _executor(level: TrustLevel) -> Executor:
 
 
 def _plain(files: Directory) -> Callable[..., Any]:
-    """Give ``open`` as a function, which has no ``__self__``."""
+    """Return ``open`` as a function, which has no ``__self__``."""
 
     def open(file: Any, mode: str = "r", *args: Any, **kwargs: Any) -> Any:  # noqa: A001 - its name in tracebacks
         return files.open(file, mode, *args, **kwargs)

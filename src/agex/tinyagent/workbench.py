@@ -1,4 +1,4 @@
-"""Where the loop carries out an agent's code, and what the model is shown of it."""
+"""The executor of the loop's actions, and the observations that the model is shown."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from agex.agent.loop.loop import Failure, Observation, Success
 from agex.agent.prompt.listing import signature_text
 from agex.agent.rendering.output_text import cut_middle, encodable, error_text, quoted
 from agex.models.actions import Action, PythonAction
-from agex.tinyagent.executor import ExecutionResult, PythonExecutor
+from agex.tinyagent.python_executor import ExecutionResult, PythonExecutor
 from agex.tinyagent.tools import Tool
 
 __all__ = ["Workbench"]

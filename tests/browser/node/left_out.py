@@ -89,7 +89,7 @@ _FILES: dict[str, str] = {
     "tests/state/test_store_readonly.py": "a state on disk is not for a tab",
     "tests/files/test_given_by_others.py": "a tab has no pipes, sockets and devices among its files",
     "tests/agent/test_slow_texts.py": "no thread can wait for an object there, and give it up",
-    "tests/contract/test_own_repr.py": "no thread can wait for an object there, and give it up",
+    "tests/contract/test_host_repr.py": "no thread can wait for an object there, and give it up",
     "tests/agent/test_overlap.py": "tasks overlap in threads there; test_overlap_machine.py runs",
     "tests/state/test_redis.py": "a server is started in it",
     "tests/state/test_postgres.py": "a server is started in it",

@@ -10,7 +10,7 @@ from agex.agent.call.host_errors import is_of_guest, message_of, tell_host
 from agex.agent.call.terms import Check, Inputs, Terms, example_inputs
 from agex.agent.rendering.output_text import cut_middle
 from agex.contract import ContractError, Example, TaskSignature, describe_failure, got_instead, same_value
-from agex.contract.realtype import numpy_number
+from agex.contract.real_types import numpy_number
 from agex.errors import CheckError
 
 __all__ = ["GOT_CHARS", "Acceptance"]

@@ -16,7 +16,7 @@ from typing import Any
 
 from agex.agent.call.call import Call, current_call, host_time
 from agex.contract import holds_guests
-from agex.contract.realtype import class_attribute, class_name, own_attributes
+from agex.contract.real_types import class_attribute, class_name, own_attributes
 from agex.errors import CheckError, InputError, TaskError
 from agex.host_texts import HostTexts
 

@@ -12,13 +12,13 @@ from agex.agent.loop.loop import Observation
 from agex.agent.rendering.output_text import cut_middle, encodable, last_lines
 from agex.errors import SandboxError
 from agex.files import FileTree, MountedFiles, WatchedFiles, Workspace
-from agex.files.editing import PassageError, replaced
 from agex.files.recap import recap
+from agex.files.text_edit import PassageError, replaced
 from agex.models.actions import EditFileAction, WriteFileAction
 
 if TYPE_CHECKING:
+    from agex.files.changes import Changes
     from agex.files.skill import Skill
-    from agex.files.watched import Changes
     from agex.isolation import GuestSession
     from agex.isolation.worker.host_session import RemoteSession
     from agex.sandbox import Result, Session

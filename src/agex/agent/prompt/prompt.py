@@ -21,7 +21,7 @@ from agex.agent.registration import Registration
 from agex.agent.rendering.images import pictures_of
 from agex.agent.rendering.output_text import quoted
 from agex.contract import preview
-from agex.contract.realtype import class_name
+from agex.contract.real_types import class_name
 from agex.host_texts import HostTexts
 from agex.models.base import Message, Profile, Reply, Request
 

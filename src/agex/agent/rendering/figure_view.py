@@ -16,7 +16,7 @@ from typing import Any
 
 from agex.agent.rendering.images import encoded
 from agex.contract import short_repr
-from agex.contract.realtype import is_known
+from agex.contract.real_types import is_known
 from agex.display import Picture, Scripted, Text, cut
 from agex.models.base import Image
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from agex.agent.rendering.figure_view import drawn, plotly_figure
 from agex.contract import preview, short_repr
-from agex.contract.realtype import is_known
+from agex.contract.real_types import is_known
 from agex.display import Drawing, Part, Table, Text
 from agex.values.base.type_checks import is_exactly
 

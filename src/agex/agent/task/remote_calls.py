@@ -23,7 +23,7 @@ import cloudpickle
 from agex.agent.call.budget import Ledger
 from agex.agent.call.call import current_call, host_time, payer, sharing
 from agex.contract import short_repr
-from agex.contract.realtype import class_name, is_subclass
+from agex.contract.real_types import class_name, is_subclass
 from agex.errors import AgexError, BudgetExceeded, DefinitionError, WorkerLost
 from agex.models.base import Usage
 from agex.sandbox.runtime import provenance as origins

@@ -17,7 +17,7 @@ from termish.context import PipeStream
 from agex.isolation.rpc.host_proxies import Asker
 from agex.isolation.wire.error_codec import ProtocolError
 from agex.shell import Transcript
-from agex.shell.command import TerminalCommand
+from agex.shell.terminal import TerminalCommand
 
 __all__ = ["CommandRequests", "asking", "read_transcript", "told_transcript"]
 

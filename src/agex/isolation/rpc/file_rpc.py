@@ -17,8 +17,8 @@ from typing import Any
 from monkeyfs import FileInfo
 
 from agex.files import GuardedFiles
-from agex.files.base import FileStat
-from agex.files.modules import FileModules
+from agex.files.file_tree import FileStat
+from agex.files.stdlib_modules import FileModules
 from agex.isolation.rpc.host_proxies import Asker
 from agex.isolation.wire.error_codec import ProtocolError
 from agex.sandbox.runtime.workspace_files import Files, outside
