@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +11,7 @@ import typer
 from rich.console import Console
 
 from agex.display import plain
-from agex.errors import AgexError, ModelNotConfigured, StateError, TaskError
+from agex.errors import AgexError, ModelNotConfigured, TaskError
 
 __all__ = ["main"]
 
