@@ -18,9 +18,9 @@ import functools
 import types
 import typing
 from collections.abc import Callable, Iterable
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, Protocol, TypeVar
 
-from agex._interpreter.type_slots import bases_of, module_of, mro_of, name_of, namespace_of, worked_out_mro
+from agex._interpreter.type_slots import bases_of, mro_of, name_of, namespace_of, worked_out_mro
 from agex.errors import SandboxTypeError
 from agex.sandbox.classes import generic_classes as generic
 from agex.sandbox.classes import hook_guards as answers
@@ -29,19 +29,12 @@ from agex.sandbox.classes import identity
 from agex.sandbox.classes import namespace as members
 from agex.sandbox.classes import stand_ins as instead
 from agex.sandbox.classes import unsafe_protocols as rawmemory
-from agex.sandbox.classes.lazy_meta import LazyMeta
+from agex.sandbox.classes.guest_type import PLAIN, StandInMeta, as_shown, exact_bases, real_metaclass
+from agex.sandbox.classes.stand_ins import LazyMeta
 from agex.sandbox.runtime import provenance as origins
-from agex.sandbox.runtime.context import asking, maker
 from agex.sandbox.runtime.provenance import Statement
 
-__all__ = [
-    "ClassRegistry",
-    "GuestType",
-    "Statement",
-    "as_shown",
-    "real_metaclass",
-    "stand_in",
-]
+__all__ = ["ClassRegistry", "LibraryRules"]
 
 _HOOKS = frozenset(
     {
@@ -58,114 +51,6 @@ _HOOKS = frozenset(
 
 _IDENTITY = frozenset({"__hash__", "__eq__"})
 """What its metaclass may not define: guarded code asks a set whether a class is the guest's own."""
-
-_PLAIN = (int, float, complex, bool, str, bytes, list, tuple, dict, set, frozenset, range, type(None))
-"""Types whose uncontested members are known to be harmless."""
-PLAIN = frozenset(_PLAIN)
-
-
-def _items(bases: Any) -> tuple[Any, ...]:
-    """Give the bases that the interpreter will see: a tuple of the guest may iterate over others."""
-    return tuple(tuple.__iter__(bases)) if isinstance(bases, tuple) else ()
-
-
-class _StandInMeta(type):
-    """The metaclass of stand-ins and of the metaclasses that guests derive from them."""
-
-    def __call__(cls, /, *args: Any, **kwargs: Any) -> Any:
-        if cls is GuestType and len(args) == 1 and not kwargs:
-            return type_of(args[0])
-        real = _REAL.get(cls) or cls
-        if len(args) != 3 or type not in mro_of(cls):
-            members.check_maker(real)
-            return type.__call__(real, *args, **kwargs)
-        registry = cast("ClassRegistry", maker(cls.__name__).classes)  # there is no other kind
-        registry.reconcile(cls, args[1], args[0])
-        made = registry.makes_new(real)
-        return registry.create(functools.partial(type.__call__, real), made, *args, **kwargs)
-
-    def __instancecheck__(cls, instance: object) -> bool:
-        real = _REAL.get(cls)
-        return isinstance(instance, real) if real else type.__instancecheck__(cls, instance)
-
-    def __subclasscheck__(cls, subclass: type) -> bool:
-        real = _REAL.get(cls)
-        return issubclass(subclass, real) if real else type.__subclasscheck__(cls, subclass)
-
-    def __repr__(cls) -> str:
-        return type.__repr__(_REAL.get(cls, cls))
-
-
-class GuestType(type, metaclass=_StandInMeta):
-    """What a guest gets as ``type``."""
-
-    def __class_getitem__(cls, item: Any) -> Any:
-        if cls is not GuestType:
-            raise TypeError(f"type '{cls.__name__}' is not subscriptable")
-        return generic.Alias(GuestType, item)
-
-
-for _shown in (GuestType, _StandInMeta):
-    _shown.__name__ = _shown.__qualname__ = "type"
-    _shown.__module__ = "builtins"
-
-_REAL: dict[type, type] = {GuestType: type}
-_STAND_IN: dict[type, type] = {type: GuestType}
-
-
-def stand_in(metaclass: type) -> type:
-    """Give the stand-in of a metaclass: of one of ours, which would make more of ours, ``type``."""
-    if issubclass(type(metaclass), _StandInMeta):
-        return metaclass
-    if metaclass is _StandInMeta or str(module_of(metaclass)).startswith("agex.sandbox."):
-        return GuestType
-    found = _STAND_IN.get(metaclass)
-    if found is None:
-        bases = (
-            _StandInMeta if type(metaclass) is type else type("_Meta", (_StandInMeta, type(metaclass)), {})
-        )
-        found = type.__call__(bases, metaclass.__name__, (metaclass,), {"__module__": metaclass.__module__})
-        _REAL[found] = metaclass  # before the line below: cut short in between, it is made anew
-        _STAND_IN[metaclass] = found
-    return found
-
-
-def as_shown(value: Any) -> Any:
-    """Give a value as a guest may hold it: a metaclass or a sealed class by its stand-in, in a tuple too."""
-    if type(value) is tuple:
-        return tuple(map(as_shown, value))
-    if not issubclass(type(value), type):
-        return value
-    guards = asking()
-    if issubclass(value, type):
-        return stand_in(value)
-    return value if guards is None else guards.shown_class(value)
-
-
-def call(class_: Any, /, *args: Any, **kwargs: Any) -> Any:
-    """Do what ``type.__call__(class_, ...)`` does: a metaclass makes a class, which is to be checked."""
-    if issubclass(type(class_), type) and issubclass(class_, type):
-        stands: Any = stand_in(class_)
-        return _StandInMeta.__call__(stands, *args, **kwargs)
-    return type.__call__(class_, *args, **kwargs)
-
-
-def real_metaclass(class_: type) -> type:
-    """Give what a stand-in stands for; any other class is returned as it is."""
-    return _REAL.get(class_, class_)
-
-
-def type_of(value: object) -> type:
-    """Do what ``type(value)`` does, without handing out a metaclass or a sealed class."""
-    found = type(value)
-    if type(found) is type and found in PLAIN:
-        return found
-    if issubclass(found, type):
-        return stand_in(found)
-    found = instead.shown(found)
-    guards = asking()
-    return found if guards is None else guards.shown_class(found)
-
 
 T = TypeVar("T")
 
@@ -204,7 +89,7 @@ class ClassRegistry:
         """Likewise where `exec` runs code in a namespace without a ``__name__``."""
         self._marks: dict[str, str] = {}
         self.own: set[type] = set()  # read by compiled code, under the name own!
-        self.trusted: set[type] = set(_PLAIN)  # likewise, in strict mode, under the name ok!
+        self.trusted: set[type] = set(PLAIN)  # likewise, in strict mode, under the name ok!
         self.builtins: dict[str, Any] = {}
         """What the guest's code runs with."""
         self._pure: dict[int, type] = {}
@@ -350,12 +235,12 @@ class ClassRegistry:
     def reconcile(self, metaclass: Any, bases: Any, name: Any = "") -> None:
         """Check the metaclasses of a class to be made, and let those of the guest stand above others.
 
-        ``class M(type, metaclass=MM)``: ``type`` of a guest is an instance of `_StandInMeta`, so what
+        ``class M(type, metaclass=MM)``: ``type`` of a guest is an instance of `StandInMeta`, so what
         comes to be the metaclass of its subclasses must be a subclass of that. It becomes one when it
         is first needed: a class whose metaclass is one pays for it at every call.
         """
-        bases = _items(bases)
-        is_meta = any(issubclass(type(base), _StandInMeta) for base in bases)
+        bases = exact_bases(bases)
+        is_meta = any(issubclass(type(base), StandInMeta) for base in bases)
         is_mixed = not all(map(self._is_harmless, bases))
         if not (is_meta or is_mixed):
             return
@@ -364,8 +249,8 @@ class ClassRegistry:
                 self._check_metaclass(each, name)
             if isinstance(each, type) and is_meta and self.is_guest(each):
                 self._check_order(each)
-                if not issubclass(each, _StandInMeta):
-                    each.__bases__ = (*bases_of(each), _StandInMeta)
+                if not issubclass(each, StandInMeta):
+                    each.__bases__ = (*bases_of(each), StandInMeta)
 
     def _check_order(self, metaclass: type) -> None:
         """Refuse a metaclass that orders the bases of metaclasses: their graph holds what is ours."""
@@ -389,10 +274,10 @@ class ClassRegistry:
         **kwargs: Any,
     ) -> Any:
         """Call a metaclass, with the namespace checked first and the class registered after."""
-        bases = _items(bases) if isinstance(bases, tuple) else bases  # as the interpreter sees them
+        bases = exact_bases(bases) if isinstance(bases, tuple) else bases  # as the interpreter sees them
         is_partial = isinstance(metaclass, functools.partial)
         made_by, makers = (metaclass.func, metaclass.args) if is_partial else (metaclass, (metaclass,))
-        makers = (*makers, *map(type, _items(bases)))
+        makers = (*makers, *map(type, exact_bases(bases)))
         is_read = any(map(self._reads_namespace, makers))
         if is_read:  # of any mapping
             namespace = members.of_its_own(namespace, name, makers)
@@ -406,7 +291,7 @@ class ClassRegistry:
                 namespace = members.settled(namespace, self.module_name)
             is_unseen = isinstance(metaclass, type) and self.makes_new(*makers)
             members.check_given(namespace, name, is_unseen=is_unseen)
-            resolved = types.resolve_bases(_items(bases))
+            resolved = types.resolve_bases(exact_bases(bases))
             members.check_over(
                 namespace,
                 name,
@@ -513,7 +398,7 @@ class ClassRegistry:
     def _tell_by_identity(self) -> None:
         """Let compiled code look for classes without their ``__hash__``; a set asks for it."""
         self.builtins["own!"] = identity.ByIdentity(self._pure)
-        self.builtins["ok!"] = identity.ByIdentity(self._pure, _PLAIN)
+        self.builtins["ok!"] = identity.ByIdentity(self._pure, PLAIN)
 
     def _check_metaclass(self, metaclass: type, name: str) -> None:
         """Refuse a metaclass of the guest that would see a host class's private state pass by."""
@@ -533,7 +418,7 @@ class ClassRegistry:
     def _holds_no_secrets(self, part: type) -> bool:
         if self.is_guest(part):
             return self.is_pure(part)
-        if isinstance(part, _StandInMeta) or issubclass(part, _StandInMeta):
+        if isinstance(part, StandInMeta) or issubclass(part, StandInMeta):
             return True
         known = instead.is_ours(part) or hostclass.is_standard(part, hostclass.STANDARD_BASES)
         return known and not self._restricts(part)
@@ -619,7 +504,3 @@ def _closed_part(class_: type) -> type | None:
         if identity.is_one_of(part, _CLOSED) or (is_other and not isinstance(part, LazyMeta)):
             return part
     return None
-
-
-for _metaclass in (abc.ABCMeta, enum.EnumType):
-    stand_in(_metaclass)

@@ -17,7 +17,7 @@ class ByIdentity:
 
     __slots__ = ("_own", "_plain")
 
-    def __init__(self, own: dict[int, type], plain: tuple[type, ...] = ()) -> None:
+    def __init__(self, own: dict[int, type], plain: Iterable[type] = ()) -> None:
         self._own = own
         self._plain = frozenset(map(id, plain))
 

@@ -10,13 +10,13 @@ import types
 import typing
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, NoReturn
 
 from agex._interpreter.type_slots import module_of, mro_of, name_of, namespace_of
-from agex.errors import SandboxTypeError
-from agex.sandbox.classes import groups, named
+from agex.errors import SandboxAttributeError, SandboxTypeError
 from agex.sandbox.classes import hook_guards as answers
 from agex.sandbox.classes import host_classes as hostclass
+from agex.sandbox.classes import stand_ins as instead
 from agex.sandbox.classes import unsafe_protocols as rawmemory
 from agex.sandbox.classes.identity import is_one_of
 from agex.sandbox.rules import names as ledger
@@ -64,7 +64,7 @@ def check(namespace: Any, class_name: Any) -> None:
                 f"class {class_name} cannot define {member}; use a context manager or a plain method"
             )
     if is_dict:
-        named.check(namespace, class_name)
+        _check_told(namespace, class_name)
 
 
 def of_its_own(namespace: dict[str, Any], class_name: Any, makers: Iterable[Any]) -> dict[str, Any]:
@@ -168,7 +168,7 @@ def is_kept(class_: type, name: str) -> bool:
     An enumeration its members: whoever stores one of them asks that for it.
     """
     is_table = name in _TABLES and issubclass(type(class_), enum.EnumType)
-    return is_table or groups.is_split(class_, name)
+    return is_table or _is_split(class_, name)
 
 
 def is_over_abstract(bases: Iterable[Any]) -> bool:
@@ -204,7 +204,7 @@ def check_over(
     _check_abstract(namespace, class_name, bases, makers)
     _check_home(namespace, class_name, makers)
     check_statement(namespace, class_name, bases, said)
-    groups.keep_whole(namespace, class_name, bases)
+    _keep_whole(namespace, class_name, bases)
 
 
 def _check_home(namespace: dict[str, Any], class_name: Any, makers: Iterable[Any]) -> None:
@@ -279,3 +279,114 @@ def check_maker(class_: type) -> None:
         raise SandboxTypeError(
             f"{name_of(class_)}() takes a name, bases and a namespace, in this order and unnamed"
         )
+
+
+def _check_told(namespace: dict[str, Any], class_name: Any) -> None:
+    """Refuse what a class of the host's has already."""
+    told: dict[int, str] = {}
+    for name, value in dict.items(namespace):
+        kind = type(value)
+        if kind is not types.FunctionType and kind is not str and _is_told(kind):
+            told.update((id(each), name) for each in _told(value))
+    found = _owner(told) if told else None
+    if found is not None:
+        owner, name = found
+        raise SandboxTypeError(
+            f"class {class_name} cannot have {name}: it is a member of {name_of(owner)}, which would be told "
+            "another name; make one of your own"
+        )
+
+
+def _is_told(kind: type) -> bool:
+    """Tell whether Python code of the host's is told the name of an object."""
+    part = next((part for part in mro_of(kind) if "__set_name__" in namespace_of(part)), None)
+    if part is None or part is functools.cached_property:  # which takes no second name
+        return False
+    is_ours = origins.is_guest_class(part) or instead.is_ours(part)
+    return not is_ours and type(namespace_of(part)["__set_name__"]) is types.FunctionType
+
+
+def _told(value: Any) -> list[Any]:
+    """Give what is told: a field hands the name on to its default."""
+    try:
+        default = object.__getattribute__(value, "default")
+    except AttributeError:
+        return [value]
+    held = [default] if _is_told(type(default)) else []
+    return held if hasattr(type(value), "default_factory") else [value, *held]
+
+
+def _owner(told: dict[int, str]) -> tuple[type, str] | None:
+    """Find a class of the host's that has one of these members; it takes milliseconds."""
+    classes, seen = [object], set[int]()
+    while classes:
+        class_ = classes.pop()
+        if id(class_) in seen:
+            continue
+        seen.add(id(class_))
+        classes += type.__subclasses__(class_)
+        members = list(map(id, list(namespace_of(class_).values())))
+        if not told.keys().isdisjoint(members) and not origins.is_guest_class(class_):
+            return class_, next(told[each] for each in members if each in told)
+    return None
+
+
+class _Split:
+    """A data descriptor, which comes before an object's dict.
+
+    Args:
+        own: what the guest wrote there; None for nothing.
+    """
+
+    __slots__ = ("_own",)
+
+    def __init__(self, own: Any) -> None:
+        self._own = own
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        found = BaseExceptionGroup.split if self._own is None else self._own
+        get = getattr(type(found), "__get__", None)
+        bound = found if get is None else get(found, instance, owner)
+        return bound if instance is None or self._own is None else _checked(bound)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        # What can be called is guarded between runs, as methods are.
+        raise TypeError("it is a method, and is called on an object")
+
+    def __set__(self, instance: object, value: object) -> NoReturn:
+        raise SandboxAttributeError("split() of a group of exceptions can be defined in its class only")
+
+
+def _checked(split: Callable[..., Any]) -> Callable[..., Any]:
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        pair = split(*args, **kwargs)
+        if type(pair) is tuple and len(pair) == 2 and all(map(_is_part, pair)):
+            return pair
+        raise TypeError(
+            "split() of a group of exceptions must give two groups, or None for one that is empty"
+        )
+
+    return checked
+
+
+def _is_part(value: Any) -> bool:
+    return value is None or issubclass(type(value), BaseExceptionGroup)
+
+
+def _keep_whole(namespace: dict[str, Any], class_name: Any, bases: Iterable[Any]) -> None:
+    """Have a class over a group of exceptions give pairs, by whatever way it is asked for ``split``."""
+    parts = [part for base in bases if isinstance(base, type) for part in mro_of(base)]
+    if not any(part is BaseExceptionGroup for part in parts):
+        return
+    guests = [namespace, *(namespace_of(part) for part in parts if origins.is_guest_class(part))]
+    if any("__getattribute__" in names for names in guests):
+        raise SandboxTypeError(
+            f"class {class_name} cannot define __getattribute__: it is a group of exceptions"
+        )
+    own = dict.get(namespace, "split")
+    dict.__setitem__(namespace, "split", own if type(own) is _Split else _Split(own))
+
+
+def _is_split(class_: type, name: str) -> bool:
+    """Tell whether *name* is that of the ``split`` of such a class."""
+    return name == "split" and issubclass(class_, BaseExceptionGroup)

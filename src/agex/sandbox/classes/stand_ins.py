@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 from agex.errors import SandboxTypeError
 
-__all__ = ["closed", "is_ours", "is_stand_in", "note_ours", "shown", "stands_for"]
+__all__ = ["REAL_OF", "LazyMeta", "closed", "is_ours", "is_stand_in", "note_ours", "shown", "stands_for"]
 
 # By identity: a metaclass of the guest could define __hash__ and __eq__.
 _INSTEAD: dict[int, tuple[type, type]] = {}
@@ -87,3 +87,19 @@ def closed(real: type) -> type:
     made = _ClosedMeta(real.__name__, (), namespace)
     _CLOSED[id(made)] = real
     return stands_for(real, made)
+
+
+class LazyMeta(type):
+    """The metaclass of the guarded iterator types, which have no subclasses."""
+
+    def __new__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> LazyMeta:
+        if bases and isinstance(bases[0], LazyMeta):
+            raise SandboxTypeError(f"{bases[0].__name__} cannot be subclassed here; write a generator")
+        return super().__new__(cls, name, bases, namespace)
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, REAL_OF[cls])
+
+
+REAL_OF: dict[type, type] = {}
+"""The iterator type of the interpreter that each stands for. No attribute: guest code could read it."""

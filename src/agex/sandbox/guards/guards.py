@@ -21,25 +21,23 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from agex._interpreter.type_slots import mro_of, namespace_of
-from agex.errors import SandboxAttributeError, SandboxTypeError
-from agex.sandbox.classes import class_registry as classes
+from agex.errors import SandboxAttributeError
 from agex.sandbox.classes import host_classes as hostclass
-from agex.sandbox.classes import unsafe_protocols as rawmemory
-from agex.sandbox.classes.errors import described, exact_name, refusal, unwritable
+from agex.sandbox.classes.class_registry import ClassRegistry
+from agex.sandbox.classes.errors import described, refusal, unwritable
+from agex.sandbox.classes.guest_type import PLAIN, GuestType, stand_in
 from agex.sandbox.classes.identity import is_proxy, referent
-from agex.sandbox.classes.sealed import sealed, unsealed_exceptions
-from agex.sandbox.classes.super_lookup import is_inherited, super_answers, super_self, super_shares
-from agex.sandbox.classes.views import shown_namespace, standard_namespace
+from agex.sandbox.classes.sealed_classes import sealed, unsealed_exceptions
+from agex.sandbox.classes.super_lookup import super_answers, super_self, super_shares
 from agex.sandbox.guards import attribute_doors as doors
-from agex.sandbox.guards import strict as strictly
+from agex.sandbox.guards import strict_checks
+from agex.sandbox.guards.builtins import STATIC, BuiltinGuards
 from agex.sandbox.guards.import_statement import Importer
 from agex.sandbox.guards.receivers import Asked
 from agex.sandbox.guards.verdict_cache import Verdicts
 from agex.sandbox.guards.workspace_modules import Compile, Imports
 from agex.sandbox.language import annotations as hints
-from agex.sandbox.language import compiler as compiled
 from agex.sandbox.language import match_patterns as patterns
-from agex.sandbox.language.exec_namespaces import Spaces, runs_apart
 from agex.sandbox.libraries.sqlite import attributes as sqlite_stores
 from agex.sandbox.policy import browser as page
 from agex.sandbox.policy import library_classes
@@ -47,14 +45,10 @@ from agex.sandbox.policy.library_members import member_door
 from agex.sandbox.policy.module_grant import is_for_guests
 from agex.sandbox.policy.policy import Policy
 from agex.sandbox.rules import names as ledger
-from agex.sandbox.rules.code_flags import CO_OPTIMIZED
-from agex.sandbox.runtime.context import caller
 from agex.sandbox.runtime.deadline import RUNNING
 from agex.sandbox.runtime.kill_switch import Switch
 from agex.sandbox.runtime.limits import Stop
-from agex.sandbox.runtime.scopes import Names, own_names, replace_names, scope_of
-from agex.sandbox.stdlib import itertools as lazies
-from agex.sandbox.stdlib.builtins import REFUSING, as_builtin, plain_open, print_, refuse_call, source_text
+from agex.sandbox.stdlib.builtins import plain_open
 from agex.sandbox.stdlib.generic_alias import ALIAS_OWN, is_alias, origin_of
 
 if TYPE_CHECKING:
@@ -65,38 +59,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Guards"]
 
-_SAFE_BUILTINS = (
-    "abs all any ascii bin bool bytearray bytes callable chr classmethod complex dict divmod enumerate "
-    "filter float frozenset hash hex id int isinstance issubclass iter len list map max memoryview min next "
-    "object oct ord pow property range repr reversed round set slice sorted staticmethod str sum super "
-    "tuple zip aiter anext format True False None Ellipsis NotImplemented __debug__"
-).split()
-"""Builtins that are handed out as they are."""
-
-_EXCEPTIONS = [
-    name
-    for name, value in vars(host).items()
-    if isinstance(value, type) and issubclass(value, BaseException) and value is not KeyboardInterrupt
-]
-"""All exceptions but KeyboardInterrupt, which is the keyboard's; guests get one of their own."""
-
-_STATIC: dict[str, Any] = {name: getattr(host, name) for name in (*_SAFE_BUILTINS, *_EXCEPTIONS)}
-_STATIC |= lazies.BUILTINS | REFUSING
-_STATIC["KeyboardInterrupt"] = type("KeyboardInterrupt", (BaseException,), {"__module__": "builtins"})
-
-_OWN_SCOPE = object()
-"""Stands for the argument that was left out: the names of the caller."""
-
-_NAMED = ("getattr", "hasattr", "setattr", "delattr", "vars", "dir", "globals", "locals", "eval", "exec")
-"""Builtins that a session answers itself."""
-
 _MOST_PATTERNS = 256
 """Stand-ins for class patterns that a session keeps."""
 
 _BUILTINS_OF = types.FunctionType.__dict__["__builtins__"].__get__
 
 
-class Guards:
+class Guards(BuiltinGuards):
     """The checks and builtins of one session."""
 
     def __init__(
@@ -105,7 +74,6 @@ class Guards:
         self.policy = policy
         self.hooks = hooks
         self.importer = Importer(policy, self)
-        self._spaces = Spaces()
         self._patterns: dict[tuple[Any, ...], tuple[Any, ...]] = {}
         self._verdicts = Verdicts()
         self.closures: dict[tuple[Any, int], tuple[Any, Any]] = {}
@@ -123,10 +91,10 @@ class Guards:
         self.program: types.CodeType | None = None
         """What the session runs, or ran last."""
         self.sources: dict[str, list[str]] = {}  # by the name of the file
-        self.classes = classes.ClassRegistry(policy.restricts, policy.leaves_out, library_classes)
+        self.classes = ClassRegistry(policy.restricts, policy.leaves_out, library_classes)
         self._registered = policy.text
         self.builtins: dict[str, Any] = {
-            **_STATIC,
+            **STATIC,
             "stop!": RUNNING,
             "Stop!": Stop,
             "trip!": stop,
@@ -150,10 +118,9 @@ class Guards:
             "value!": None,
             "__build_class__": self.classes.build(host.__build_class__),
             "__import__": self.import_,
-            "type": classes.GuestType,
+            "type": GuestType,
             "__name__": self.classes.builtins_name,
-            **{name: as_builtin(name, getattr(self, name)) for name in _NAMED},
-            "print": as_builtin("print", print_),
+            **self.session_builtins(),
         }
         self.classes.builtins = self.builtins
         self.switch = Switch(self.builtins)
@@ -179,7 +146,7 @@ class Guards:
         """Give a value as a variable of the guest's: the classes that a metaclass makes are checked."""
         if not issubclass(type(value), type):
             return value
-        return classes.stand_in(value) if issubclass(value, type) else self.shown_class(value)
+        return stand_in(value) if issubclass(value, type) else self.shown_class(value)
 
     def shown_class(self, class_: type) -> type:
         """Give a class as the guest may hold it: a sealed one cannot be called."""
@@ -203,7 +170,7 @@ class Guards:
         private = ledger.is_private(name)
         if not private and name not in rules.contested:
             return self._check_strictly(receiver, name)
-        if type(class_) is type and class_ in classes.PLAIN and name in rules.only_elsewhere:
+        if type(class_) is type and class_ in PLAIN and name in rules.only_elsewhere:
             return receiver
         origin = receiver if name in ALIAS_OWN else origin_of(receiver)
         if origin is not receiver and self.check(origin, name) is not origin:
@@ -219,7 +186,7 @@ class Guards:
         given = door(self, receiver, name)
         if given is receiver and door is member_door:
             self._verdicts.let_read(receiver, name)
-        return strictly.held(self, receiver, name, given) if rules.strict else given
+        return strict_checks.held(self, receiver, name, given) if rules.strict else given
 
     def _check_strictly(self, receiver: Any, name: str) -> Any:
         """Decide about a name that no registration is known to deny: a strict policy asks for every one."""
@@ -229,16 +196,16 @@ class Guards:
             return receiver
         if issubclass(class_, super):
             self._check_rules(receiver, name)
-            return strictly.held(self, receiver, name, receiver)
+            return strict_checks.held(self, receiver, name, receiver)
         origin = origin_of(receiver)
         if origin is not receiver:
             given = self.check(origin, name)
             return receiver if given is origin else given
-        if not strictly.defines(self, receiver, name):
+        if not strict_checks.defines(self, receiver, name):
             self._check_rules(receiver, name)
         if not self.classes.is_mixed(class_):
             self._verdicts.let_read(receiver, name)
-        return strictly.held(self, receiver, name, receiver)
+        return strict_checks.held(self, receiver, name, receiver)
 
     def check_module(self, module: types.ModuleType) -> None:
         """Refuse a module of the interpreter's own, which an object led to: what is imported is a copy.
@@ -285,6 +252,11 @@ class Guards:
         if self.classes.is_pure(owner):
             return True
         return self.classes.is_mixed(owner) and name not in self.classes.host_names(owner)
+
+    def is_listed(self, value: Any, name: str) -> bool:
+        if ledger.is_denied(name) or self.policy.denies(type(value), name):
+            return False
+        return not ledger.is_private(name) or self._owns_private(value, name)
 
     def _owns_module(self, module: types.ModuleType) -> bool:
         return self.imports is not None and self.imports.owns(module)
@@ -355,175 +327,7 @@ class Guards:
                 return not self.classes.is_guest(base) and hostclass.is_method(namespace_of(base)[name])
         return False
 
-    # -- builtins that take names ----------------------------------------------------
-
-    def getattr(
-        self, receiver: Any = _OWN_SCOPE, name: Any = _OWN_SCOPE, /, *default: Any, **named: Any
-    ) -> Any:
-        """Do what ``getattr`` does, for names that guest code could have written."""
-        if name is _OWN_SCOPE or named:
-            refuse_call("getattr", receiver is not _OWN_SCOPE, named)
-        name = exact_name(name)
-        try:
-            return host.getattr(self.readable(receiver, name), name, *default)
-        except SandboxAttributeError:
-            raise
-        except AttributeError:  # a door looked for it, and there is none
-            if not default:
-                raise
-            return default[0]
-
-    def readable(self, receiver: Any, name: str) -> Any:
-        if ledger.is_denied(name):
-            raise refusal(receiver, name)
-        rules = self.policy.text
-        if page.IS_HERE and page.belongs_to_it(receiver, name):
-            raise refusal(receiver, name)
-        if (ledger.is_private(name) or name in rules.contested or rules.strict) and (
-            name in rules.hot
-            or issubclass(type(receiver), type)  # a guest's metaclass does not make a class the guest's
-            or not self.classes.is_pure(type(receiver))
-            or (name in ledger.INHERITED and is_inherited(self.classes.is_guest, receiver, name))
-        ):
-            return self.check(receiver, name)
-        return receiver
-
-    def hasattr(self, receiver: Any = _OWN_SCOPE, name: Any = _OWN_SCOPE, /, *more: Any) -> bool:
-        """Do what ``hasattr`` does; a name that may not be asked for raises."""
-        if name is _OWN_SCOPE or more:
-            refuse_call("hasattr", _count(receiver, name, *more))
-        name = exact_name(name)
-        try:
-            return host.hasattr(self.readable(receiver, name), name)
-        except SandboxAttributeError:
-            raise
-        except AttributeError:  # a door looked for it, and there is none
-            return False
-
-    def setattr(
-        self, receiver: Any = _OWN_SCOPE, name: Any = _OWN_SCOPE, value: Any = _OWN_SCOPE, /, *more: Any
-    ) -> None:
-        """Do what ``setattr`` does, for names that guest code could have written."""
-        if value is _OWN_SCOPE or more:
-            refuse_call("setattr", _count(receiver, name, value, *more))
-        name = exact_name(name)
-        self.check_storable(receiver, name)
-        host.setattr(self.check_store(receiver, name), name, value)
-
-    def delattr(self, receiver: Any = _OWN_SCOPE, name: Any = _OWN_SCOPE, /, *more: Any) -> None:
-        """Do what ``delattr`` does, for names that guest code could have written."""
-        if name is _OWN_SCOPE or more:
-            refuse_call("delattr", _count(receiver, name, *more))
-        name = exact_name(name)
-        self.check_storable(receiver, name)
-        host.delattr(self.check_delete(receiver, name), name)
-
-    def check_storable(self, receiver: Any, name: str) -> None:
-        if ledger.is_denied(name) or (ledger.is_dunder(name) and name not in ledger.STORABLE):
-            raise SandboxAttributeError(f"attribute '{name}' of {described(receiver)} cannot be changed")
-
-    def vars(self, value: Any = _OWN_SCOPE, /, *more: Any) -> Any:
-        """Do what ``vars`` does; a module's dict comes read-only, a host object's not at all."""
-        if more:
-            refuse_call("vars", 1 + len(more))
-        if value is _OWN_SCOPE:
-            return scope_of(caller(self.builtins))
-        if issubclass(type(value), types.ModuleType):
-            if self.policy.strict:
-                self.check_module(value)
-            return types.MappingProxyType(
-                {k: v for k, v in host.vars(value).items() if not ledger.is_dunder(k)}
-            )
-        if not (rawmemory.is_namespace(value) or self.is_own(value) or self.is_guest_function(value)):
-            if issubclass(type(value), type) and hostclass.is_standard(value, hostclass.STANDARD_BASES):
-                return standard_namespace(self, value)
-            raise SandboxTypeError(
-                f"vars() of {described(value)} is not available; use dir() and its attributes"
-            )
-        if issubclass(type(value), type):
-            return shown_namespace(self, value)
-        if type(value) is types.FunctionType:
-            return Names(host.vars(value))
-        return host.vars(value)
-
-    def dir(self, value: Any = _OWN_SCOPE, /, *more: Any) -> list[str]:
-        """Do what ``dir`` does, for the names that may be read."""
-        if more:
-            refuse_call("dir", 1 + len(more))
-        if value is _OWN_SCOPE:
-            return sorted(own_names(caller(self.builtins).f_locals))
-        if self.policy.strict and issubclass(type(value), types.ModuleType):
-            self.check_module(value)
-        return [name for name in host.dir(value) if self.is_listed(value, name)]
-
-    def is_listed(self, value: Any, name: str) -> bool:
-        if ledger.is_denied(name) or self.policy.denies(type(value), name):
-            return False
-        return not ledger.is_private(name) or self._owns_private(value, name)
-
-    def globals(self, *more: Any) -> Names:
-        """Give a live view of the guest's global names."""
-        if more:
-            refuse_call("globals", len(more))
-        return Names(caller(self.builtins).f_globals)
-
-    def locals(self, *more: Any) -> Mapping[str, Any]:
-        """Give the names of the calling scope: a live view where CPython's is live, else a copy."""
-        if more:
-            refuse_call("locals", len(more))
-        return scope_of(caller(self.builtins))
-
-    # -- code from strings ---------------------------------------------------------
-
-    def eval(self, source: Any = _OWN_SCOPE, globals: Any = None, locals: Any = None, /, *more: Any) -> Any:
-        """Do what ``eval`` does, through the same rewriting."""
-        if source is _OWN_SCOPE or more:
-            refuse_call("eval", 3 + len(more) if more else 0)
-        frame = caller(self.builtins)
-        apart = runs_apart(globals, frame.f_globals)
-        code = compiled.compile_expression(source_text(source, "eval"), self.policy.text, apart=apart)
-        return self._run(code, globals, locals, frame)
-
-    def exec(self, source: Any = _OWN_SCOPE, globals: Any = None, locals: Any = None, /, *more: Any) -> None:
-        """Do what ``exec`` does, through the same rewriting."""
-        if source is _OWN_SCOPE or more:
-            refuse_call("exec", 3 + len(more) if more else 0)
-        frame = caller(self.builtins)
-        text, apart = source_text(source, "exec"), runs_apart(globals, frame.f_globals)
-        code = compiled.compile_module(text, "<string>", self.policy.text, echo=False, apart=apart)
-        self._run(code, globals, locals, frame)
-
-    def _run(self, code: types.CodeType, outer: Any, inner: Any, frame: types.FrameType) -> Any:
-        """Run code in namespaces that cannot shadow a helper; what it binds is copied back."""
-        outer = None if type(outer) is Names else outer  # globals() itself
-        for mapping in (outer, inner):
-            if mapping is not None and type(mapping) not in {dict, Names}:
-                raise SandboxTypeError(f"a namespace must be a dict, got {type(mapping).__name__}")
-        if outer is None:
-            names = frame.f_globals
-            here = frame.f_locals if inner is None else inner
-            here = None if here is names else here
-        else:
-            names = self._spaces.enter(outer, {"__builtins__": self.builtins})
-            if names.get("__name__") == "__main__":
-                names["__name__"] = self.classes.module_name  # by which new classes are known
-            here = inner
-        scope = names if here is None else own_names(here)
-        try:
-            return host.eval(code, names, scope)
-        finally:
-            if outer is not None:
-                self._spaces.leave(names)
-            if inner is not None or (here is not None and _is_written_to(frame)):
-                replace_names(here, own_names(scope))
-
     # -- imports -------------------------------------------------------------------
-
-    def import_(
-        self, name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0
-    ) -> Any:
-        """Do what the import statement does; guest code cannot call it."""
-        return self.importer(name, globals, fromlist, level)
 
     @property
     def imports(self) -> Imports | None:
@@ -580,18 +384,3 @@ class Guards:
         except KeyError:
             return elsewhere()
         return functools.reduce(self.getattr, rest, value)
-
-
-def _count(*given: Any) -> int:
-    """Count the arguments of a call."""
-    return sum(each is not _OWN_SCOPE for each in given)
-
-
-def _is_written_to(frame: types.FrameType) -> bool:
-    """Tell whether ``exec`` in this scope binds names in it: in a function, up to Python 3.12, half."""
-    return sys.version_info < (3, 13) or not frame.f_code.co_flags & CO_OPTIMIZED
-
-
-for _function in (print_, *(vars(Guards)[name] for name in _NAMED)):  # as error messages name them
-    _function.__name__ = _function.__qualname__ = _function.__name__.strip("_")
-    _function.__module__ = "builtins"

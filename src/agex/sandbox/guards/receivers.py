@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from agex.sandbox.guards.guards import Guards
 
-__all__ = ["Asked"]
+__all__ = ["Asked", "Door"]
 
 
 class Asked:
@@ -47,3 +47,15 @@ class Asked:
 _SET = object.__setattr__
 _GUARDS = Asked.__dict__["_guards"].__get__
 _RECEIVER = Asked.__dict__["_receiver"].__get__
+
+
+class Door:
+    """Answers the one attribute it is asked for with a guarded value."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: Any) -> None:
+        object.__setattr__(self, "_value", value)
+
+    def __getattribute__(self, name: str) -> Any:
+        return object.__getattribute__(self, "_value")

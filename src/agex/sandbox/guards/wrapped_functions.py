@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 from agex._interpreter.type_slots import mro_of, namespace_of
 from agex.errors import SandboxAttributeError
-from agex.sandbox.classes import class_registry as classes
+from agex.sandbox.classes import guest_type
 from agex.sandbox.classes import host_classes as hostclass
 from agex.sandbox.classes import stand_ins as instead
 from agex.sandbox.classes.errors import refusal
 from agex.sandbox.classes.identity import is_one_of
-from agex.sandbox.guards.door import Door
+from agex.sandbox.guards.receivers import Door
 from agex.sandbox.rules import names as ledger
 from agex.sandbox.runtime import provenance as origins
 
@@ -62,7 +62,7 @@ def function_door(guards: Guards, receiver: Any, name: str) -> Any:
         is_open = name != "func" or _could_name(guards, value)
     if not is_open:
         raise refusal(receiver, name)
-    return receiver if is_one_of(class_, _CALLERS) else Door(classes.as_shown(value))
+    return receiver if is_one_of(class_, _CALLERS) else Door(guest_type.as_shown(value))
 
 
 def _could_name(guards: Guards, value: Any) -> bool:

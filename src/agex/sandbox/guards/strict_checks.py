@@ -17,7 +17,7 @@ from agex.errors import SandboxTypeError
 from agex.sandbox.classes import host_classes as hostclass
 from agex.sandbox.classes.errors import described
 from agex.sandbox.classes.super_lookup import super_answers, super_self
-from agex.sandbox.guards.door import Door
+from agex.sandbox.guards.receivers import Door
 
 if TYPE_CHECKING:
     from agex.sandbox.guards.guards import Guards
