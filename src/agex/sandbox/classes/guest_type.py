@@ -1,7 +1,8 @@
 """``type`` as guest code holds it, and the stand-ins of other metaclasses.
 
-Calling a metaclass makes a class: ``type('X', (Vault,), {...})``. So guest code never holds a metaclass itself
-but its stand-in, a subclass that registers each class it makes and otherwise answers for the real one.
+Calling a metaclass makes a class: ``type('X', (Vault,), {...})``. So guest code never holds a metaclass
+itself. It holds a stand-in: a subclass that registers each class it makes and otherwise answers for the real
+metaclass.
 """
 
 from __future__ import annotations
@@ -51,12 +52,12 @@ class _ClassMaker(Protocol):
 
 
 def exact_bases(bases: Any) -> tuple[Any, ...]:
-    """Give the bases that the interpreter will see: a tuple of the guest may iterate over others."""
+    """Return the bases that the interpreter sees; a guest subclass of tuple may iterate over others."""
     return tuple(tuple.__iter__(bases)) if isinstance(bases, tuple) else ()
 
 
 class StandInMeta(type):
-    """The metaclass of stand-ins and of the metaclasses that guests derive from them."""
+    """The metaclass of stand-ins, and of the metaclasses that guest code derives from them."""
 
     def __call__(cls, /, *args: Any, **kwargs: Any) -> Any:
         if cls is GuestType and len(args) == 1 and not kwargs:
@@ -83,7 +84,7 @@ class StandInMeta(type):
 
 
 class GuestType(type, metaclass=StandInMeta):
-    """What a guest gets as ``type``."""
+    """The ``type`` of guest code."""
 
     def __class_getitem__(cls, item: Any) -> Any:
         if cls is not GuestType:
@@ -100,7 +101,7 @@ _STAND_IN: dict[type, type] = {type: GuestType}
 
 
 def stand_in(metaclass: type) -> type:
-    """Give the stand-in of a metaclass: of one of ours, which would make more of ours, ``type``."""
+    """Return the stand-in of a metaclass; that of `type` for a metaclass of the sandbox itself."""
     if issubclass(type(metaclass), StandInMeta):
         return metaclass
     if metaclass is StandInMeta or str(module_of(metaclass)).startswith("agex.sandbox."):
@@ -109,13 +110,13 @@ def stand_in(metaclass: type) -> type:
     if found is None:
         bases = StandInMeta if type(metaclass) is type else type("_Meta", (StandInMeta, type(metaclass)), {})
         found = type.__call__(bases, metaclass.__name__, (metaclass,), {"__module__": metaclass.__module__})
-        _REAL[found] = metaclass  # before the line below: cut short in between, it is made anew
+        _REAL[found] = metaclass  # before the line below: if interrupted in between, it is made again
         _STAND_IN[metaclass] = found
     return found
 
 
 def as_shown(value: Any) -> Any:
-    """Give a value as a guest may hold it: a metaclass or a sealed class by its stand-in, in a tuple too."""
+    """Return a value as guest code may hold it: the stand-in of a metaclass or sealed class, in tuples too."""
     if type(value) is tuple:
         return tuple(map(as_shown, value))
     if not issubclass(type(value), type):
@@ -127,7 +128,7 @@ def as_shown(value: Any) -> Any:
 
 
 def call(class_: Any, /, *args: Any, **kwargs: Any) -> Any:
-    """Do what ``type.__call__(class_, ...)`` does: a metaclass makes a class, which is to be checked."""
+    """Do what ``type.__call__(class_, ...)`` does, with a check of the class that a metaclass makes."""
     if issubclass(type(class_), type) and issubclass(class_, type):
         stands: Any = stand_in(class_)
         return StandInMeta.__call__(stands, *args, **kwargs)
@@ -135,7 +136,7 @@ def call(class_: Any, /, *args: Any, **kwargs: Any) -> Any:
 
 
 def real_metaclass(class_: type) -> type:
-    """Give what a stand-in stands for; any other class is returned as it is."""
+    """Return the metaclass behind a stand-in, and any other class as it is."""
     return _REAL.get(class_, class_)
 
 

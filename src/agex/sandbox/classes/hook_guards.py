@@ -51,7 +51,7 @@ Shown = Callable[[Any], Any]
 
 
 def guard(namespace: dict[str, Any], shown: Shown) -> dict[str, Any]:
-    """Give the guarded hooks for a class of this namespace; *shown* gives a value as a guest may hold it."""
+    """Return the guarded hooks for a class of this namespace; *shown* gives a value as a guest may hold it."""
     guarded = {}
     for name, make in _HOOKS.items():
         value = dict.get(namespace, name)
@@ -61,7 +61,7 @@ def guard(namespace: dict[str, Any], shown: Shown) -> dict[str, Any]:
 
 
 def is_guarded(value: Any) -> bool:
-    """Tell whether a hook is one of ours, around the guest's."""
+    """Return whether a hook is one of ours, around the guest's."""
     function = value.__func__ if type(value) is classmethod else value
     return type(function) is types.FunctionType and function.__globals__ is globals()
 
@@ -163,7 +163,7 @@ def _of_class(hook: Any, shown: Shown) -> Any:
 
 
 def _function(hook: Any) -> Callable[..., Any]:
-    """Give a hook of any kind as a function of the object."""
+    """Return a hook of any kind as a function of the object."""
     if type(hook) is types.FunctionType:
         return hook
     return lambda self, /, *args: _bound(hook, self, type(self))(*args)

@@ -262,11 +262,11 @@ class Hooks:
         return self._answer(function, args, {})
 
     def told(self, value: Any, instance: Any) -> Any:
-        """Give what reading *value*, a descriptor of the guest's, from an object gives."""
+        """Return what reading *value*, a descriptor of the guest's, from an object gives."""
         return self._answer(_get, (value, instance), {})
 
     def _calls(self, name: str) -> Callable[[Any], Any]:
-        """Give a method that is looked up as a run does it."""
+        """Return a method that is looked up as a run does it."""
 
         def read(instance: Any) -> Any:
             def called(*args: Any, **kwargs: Any) -> Any:
@@ -403,7 +403,7 @@ _guards: weakref.WeakSet[Callable[..., Any]] = weakref.WeakSet()
 
 
 def _get(value: Any, instance: Any) -> Any:
-    """Give what reading *value* from an object gives, as the interpreter does it."""
+    """Return what reading *value* from an object gives, as the interpreter does it."""
     get = getattr(type(value), "__get__", None)
     return value if get is None else get(value, instance, type(instance))
 
@@ -420,12 +420,12 @@ def _builtin_bases(class_: type) -> tuple[type, ...]:
 
 
 def _below(bases: tuple[type, ...], name: str) -> Any:
-    """Give what the first of some classes that has *name* says of it; None where none has it."""
+    """Return what the first of some classes that has *name* says of it; None where none has it."""
     return next((namespace_of(each)[name] for each in bases if name in namespace_of(each)), None)
 
 
 def _runs_when_read(value: Any) -> bool:
-    """Tell whether reading *value* from an object may run code of the guest's."""
+    """Return whether reading *value* from an object may run code of the guest's."""
     return not is_one_of(type(value), _BINDING) and any(
         "__get__" in namespace_of(part) for part in mro_of(type(value))
     )

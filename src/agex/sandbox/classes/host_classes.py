@@ -42,12 +42,12 @@ _FLAGS = type.__dict__["__flags__"].__get__
 
 
 def is_static(class_: type) -> bool:
-    """Tell whether *class_* is built into the interpreter: it holds no secrets of a program."""
+    """Return whether *class_* is built into the interpreter: it holds no secrets of a program."""
     return not _FLAGS(class_) & _HEAPTYPE
 
 
 def is_standard(class_: type, modules: frozenset[str]) -> bool:
-    """Tell whether *class_* is the interpreter's own, or is what one of *modules* calls by its name."""
+    """Return whether *class_* is the interpreter's own, or is what one of *modules* calls by its name."""
     home: object = module_of(class_)
     if type(home) is not str:
         return False
@@ -74,12 +74,12 @@ def private_names(class_: type) -> frozenset[str]:
 
 @lru_cache(maxsize=1024)
 def public_names(class_: type) -> frozenset[str]:
-    """Give every public member of *class_*: its attributes, and those its code assigns."""
+    """Return every public member of *class_*: its attributes, and those its code assigns."""
     return frozenset(n for n in _names(class_) if not n.startswith("_")) | _attributes(class_)
 
 
 def held(value: object) -> frozenset[str]:
-    """Give the names of what an object holds itself, apart from its class; its own code is not asked."""
+    """Return the names of what an object holds itself, apart from its class; its own code is not asked."""
     try:
         return frozenset(filter(_is_text, object.__getattribute__(value, "__dict__")))
     except AttributeError:  # it has slots
@@ -109,7 +109,7 @@ def _names(class_: type) -> Iterator[str]:
 
 
 def _functions(member: object) -> Iterator[types.FunctionType]:
-    """Give the functions of a member, and those behind it."""
+    """Return the functions of a member, and those behind it."""
     waiting, seen = [member], set[int]()
     while waiting:
         part = waiting.pop()
@@ -144,7 +144,7 @@ _OF_FUNCTIONS = (
 
 
 def _code_names(code: types.CodeType) -> Iterator[str]:
-    """Give the names that code uses, and the words in it: ``setattr(self, "_x", 1)`` says one as a text."""
+    """Return the names that code uses, and the words in it: ``setattr(self, "_x", 1)`` says one as a text."""
     yield from code.co_names
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
@@ -155,7 +155,7 @@ def _code_names(code: types.CodeType) -> Iterator[str]:
 
 
 def is_dispatcher(value: object) -> bool:
-    """Tell whether a function dispatches for the host: its later calls run what is registered there."""
+    """Return whether a function dispatches for the host: its later calls run what is registered there."""
     if type(value) is _BOUND_DISPATCHER:
         return type(vars(value)["_unbound"]) is functools.singledispatchmethod
     if type(value) is not types.FunctionType:
@@ -171,23 +171,23 @@ _BOUND_DISPATCHER = getattr(functools, "_singledispatchmethod_get", None)
 
 
 def is_method(member: object) -> bool:
-    """Tell whether a member of a class makes something to call: a store in its place would be called."""
+    """Return whether a member of a class makes something to call: a store in its place would be called."""
     kind = type(member)
     is_read = has(kind, "__get__") and not has(kind, "__set__") and kind is not functools.cached_property
     return is_read or callable(member)
 
 
 def is_unaware(member: object) -> bool:
-    """Tell whether a member of a class is told nothing of what is stored under its name on an object."""
+    """Return whether a member of a class is told nothing of what is stored under its name on an object."""
     return is_static(type(member)) and not has(type(member), "__set__")
 
 
 def answers(class_: type, name: str, function: object) -> bool:
-    """Tell whether a function is what *class_* or a base has under *name*; C code sees to that itself."""
+    """Return whether a function is what *class_* or a base has under *name*; C code sees to that itself."""
     parts = map(namespace_of, mro_of(class_))
     return type(function) is not types.FunctionType or any(part.get(name) is function for part in parts)
 
 
 def has(class_: type, name: str) -> bool:
-    """Tell whether objects of *class_* have *name*, by their class or its bases."""
+    """Return whether objects of *class_* have *name*, by their class or its bases."""
     return any(name in namespace_of(part) for part in mro_of(class_))

@@ -68,7 +68,7 @@ def check(namespace: Any, class_name: Any) -> None:
 
 
 def of_its_own(namespace: dict[str, Any], class_name: Any, makers: Iterable[Any]) -> dict[str, Any]:
-    """Give a copy, which stays as it was checked; one of a class of the guest's could answer otherwise.
+    """Return a copy, which stays as it was checked; one of a class of the guest's could answer otherwise.
 
     One of a library's own class, which a metaclass of that library among *makers* prepares, stays as it is.
     """
@@ -90,7 +90,7 @@ def of_its_own(namespace: dict[str, Any], class_name: Any, makers: Iterable[Any]
 
 
 def settled(namespace: dict[str, Any], module: str) -> dict[str, Any]:
-    """Give a copy, of *module* if it names none: what a collection closes meanwhile may change the other."""
+    """Return a copy, of *module* if it names none: what a collection closes meanwhile may change the other."""
     kind: Any = OrderedDict if type(namespace) is OrderedDict else dict  # whose order is its own
     made = dict(kind.items(namespace))
     made.setdefault("__module__", module)
@@ -163,7 +163,7 @@ _TABLES = frozenset({"_member_map_", "_value2member_map_", "_member_names_"})
 
 
 def is_kept(class_: type, name: str) -> bool:
-    """Tell whether a class keeps what it was made with there.
+    """Return whether a class keeps what it was made with there.
 
     An enumeration its members: whoever stores one of them asks that for it.
     """
@@ -172,7 +172,7 @@ def is_kept(class_: type, name: str) -> bool:
 
 
 def is_over_abstract(bases: Iterable[Any]) -> bool:
-    """Tell whether an abstract class that is not the guest's is told what classes over *bases* say.
+    """Return whether an abstract class that is not the guest's is told what classes over *bases* say.
 
     ``isinstance(x, Sequence)`` asks each class over ``Sequence`` whether *x* is one of its objects, and
     remembers the answer for as long as the process lives.
@@ -239,7 +239,7 @@ def _check_abstract(
 
 
 def are_fields(table: Any) -> bool:
-    """Tell whether this is what ``@dataclass`` makes: what reads the fields of an object believes it."""
+    """Return whether this is what ``@dataclass`` makes: what reads the fields of an object believes it."""
     dataclasses: Any = sys.modules.get("dataclasses")  # not imported for a table that may be there
     return type(table) is dict and all(
         type(key) is str and type(field) is dataclasses.Field and field.name == key
@@ -251,7 +251,7 @@ _FROZEN = (bool, bytes, float, int, str, type(None))
 
 
 def making(is_own: Callable[[type], bool]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Give the decorator of a metaclass's ``__new__``: whoever calls that writes to what it gives.
+    """Return the decorator of a metaclass's ``__new__``: whoever calls that writes to what it gives.
 
     So it gives a class or an object of the guest's own, or what nobody can write to.
     """
@@ -298,7 +298,7 @@ def _check_told(namespace: dict[str, Any], class_name: Any) -> None:
 
 
 def _is_told(kind: type) -> bool:
-    """Tell whether Python code of the host's is told the name of an object."""
+    """Return whether Python code of the host's is told the name of an object."""
     part = next((part for part in mro_of(kind) if "__set_name__" in namespace_of(part)), None)
     if part is None or part is functools.cached_property:  # which takes no second name
         return False
@@ -307,7 +307,7 @@ def _is_told(kind: type) -> bool:
 
 
 def _told(value: Any) -> list[Any]:
-    """Give what is told: a field hands the name on to its default."""
+    """Return what is told: a field hands the name on to its default."""
     try:
         default = object.__getattribute__(value, "default")
     except AttributeError:
@@ -388,5 +388,5 @@ def _keep_whole(namespace: dict[str, Any], class_name: Any, bases: Iterable[Any]
 
 
 def _is_split(class_: type, name: str) -> bool:
-    """Tell whether *name* is that of the ``split`` of such a class."""
+    """Return whether *name* is that of the ``split`` of such a class."""
     return name == "split" and issubclass(class_, BaseExceptionGroup)

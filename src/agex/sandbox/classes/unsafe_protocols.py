@@ -68,12 +68,12 @@ class First(_Nowhere):
 
 
 def is_kept(value: object) -> bool:
-    """Tell whether a member of a class is one of those that stand there to answer nothing."""
+    """Return whether a member of a class is one of those that stand there to answer nothing."""
     return value is NOWHERE or type(value) is First
 
 
 def kept_from(bases: Iterable[Any], note: Callable[[type], None]) -> dict[str, Any]:
-    """Give what the namespace of a class over *bases* has from the start; *note* is told of the class."""
+    """Return what the namespace of a class over *bases* has from the start; *note* is told of the class."""
     parts = [part for base in bases if isinstance(base, type) for part in mro_of(base)]
     first = {NAMES[0]: First(note)}  # see `keep_from`, which puts another in its place
     if is_one_of(type, parts):
@@ -87,14 +87,14 @@ def kept_from(bases: Iterable[Any], note: Callable[[type], None]) -> dict[str, A
 
 
 def failed(error: RuntimeError, kept: dict[str, Any]) -> BaseException | None:
-    """Give what went wrong in noting a class, of which CPython 3.11 makes an error of its own."""
+    """Return what went wrong in noting a class, of which CPython 3.11 makes an error of its own."""
     noting = kept[NAMES[0]]
     found, noting.failed = noting.failed, None
     return found if type(error) is RuntimeError and error.__cause__ is found else None
 
 
 def first(namespace: dict[str, Any], kept: dict[str, Any]) -> dict[str, Any]:
-    """Give a copy of a namespace, in which *kept* comes first and nothing is in the place of it."""
+    """Return a copy of a namespace, in which *kept* comes first and nothing is in the place of it."""
     return {**kept, **dict(dict.items(namespace)), **kept}
 
 
@@ -159,13 +159,13 @@ def guarding(
 
 
 def _has(makers: Iterable[type], hook: str) -> bool:
-    """Tell whether code of the guest's is among what *makers* have as *hook*."""
+    """Return whether code of the guest's is among what *makers* have as *hook*."""
     parts = (part for maker in makers for part in mro_of(maker))
     return any(origins.is_guest_class(part) and hook in namespace_of(part) for part in parts)
 
 
 def _is_called_otherwise(maker: type) -> bool:
-    """Tell whether calling *maker* is not what ``type`` does: it comes to this module once more."""
+    """Return whether calling *maker* is not what ``type`` does: it comes to this module once more."""
     return any("__call__" in namespace_of(part) for part in mro_of(type(maker)) if part is not type)
 
 
@@ -216,7 +216,7 @@ class SimpleNamespace(types.SimpleNamespace):
 
 
 def is_namespace(value: object) -> bool:
-    """Tell whether a value is a namespace that a guest made: the host's are of the real class."""
+    """Return whether a value is a namespace that a guest made: the host's are of the real class."""
     return type(value) is SimpleNamespace
 
 

@@ -30,7 +30,7 @@ class AttributeReader(Protocol):
 
 
 def shown_namespace(guards: AttributeReader, class_: type) -> Mapping[str, Any]:
-    """Give the names of a class: a copy, because a proxy can be made to tell what it views."""
+    """Return the names of a guest class as a copy: the mapping behind a proxy can be reached."""
     names = {
         name: _shown(guards, class_, name, value)
         for name, value in namespace_of(class_).items()
@@ -42,7 +42,7 @@ def shown_namespace(guards: AttributeReader, class_: type) -> Mapping[str, Any]:
 
 
 def standard_namespace(guards: AttributeReader, class_: type) -> Mapping[str, Any]:
-    """Give the names of a class of Python's, as ``dir`` lists them; what may be read is what it is."""
+    """Return the names of a standard class that ``dir`` lists; descriptors that may not be read are `Inert`."""
     names: dict[str, Any] = {}
     for name, value in namespace_of(class_).items():
         if guards.is_listed(class_, name):
@@ -54,7 +54,7 @@ def standard_namespace(guards: AttributeReader, class_: type) -> Mapping[str, An
 def _readable(guards: AttributeReader, class_: type, name: str, value: Any) -> Any:
     kind = type(value)
     is_descriptor = any("__get__" in namespace_of(base) for base in mro_of(kind))
-    # Any other descriptor would be run, or gives something else on the class than it is.
+    # Any other descriptor would run, or answers on the class with another object.
     if (kind in _METHODS or not is_descriptor) and (found := guards.getattr(class_, name)) is value:
         return found
     inert: Any = Inert(kind, value.__doc__)
@@ -66,15 +66,16 @@ _METHODS = frozenset({types.FunctionType, types.MethodDescriptorType, types.Wrap
 
 def _shown(guards: AttributeReader, class_: type, name: str, value: Any) -> Any:
     if type(value) is types.GetSetDescriptorType:
-        return Inert(value, None)  # __dict__ and __weakref__ of one class answer for objects of others
+        return Inert(value, None)  # __dict__ and __weakref__ of one class work on instances of others
     if name in {"_replace", "__replace__"} and type(value) is types.FunctionType:
         return guards.getattr(class_, "_replace") if "_replace" in namespace_of(class_) else value
     if name == "__init__" and type(value) is types.FunctionType and not guards.is_guest_function(value):
-        return guards.getattr(class_, name)  # what @dataclass wrote sets the fields of any object
+        return guards.getattr(class_, name)  # the method that @dataclass wrote sets the fields of any object
     return value
 
 
-class Inert:  # noqa: D101 - each has the docstring of the descriptor for which it stands in the view of a class
+# Stands for a descriptor that may not be used. Each has the docstring of that.
+class Inert:  # noqa: D101
     __slots__ = ("__doc__", "_text")
 
     def __init__(self, shown: object, doc: str | None) -> None:

@@ -205,13 +205,13 @@ class BuiltinGuards:
         return [name for name in host.dir(value) if self.is_listed(value, name)]
 
     def globals(self, *more: Any) -> Names:
-        """Give a live view of the guest's global names."""
+        """Return a live view of the guest's global names."""
         if more:
             refuse_call("globals", len(more))
         return Names(caller(self.builtins).f_globals)
 
     def locals(self, *more: Any) -> Mapping[str, Any]:
-        """Give the names of the calling scope: a live view where CPython's is live, else a copy."""
+        """Return the names of the calling scope: a live view where CPython's is live, else a copy."""
         if more:
             refuse_call("locals", len(more))
         return scope_of(caller(self.builtins))
@@ -275,7 +275,7 @@ def _count(*given: Any) -> int:
 
 
 def _is_written_to(frame: types.FrameType) -> bool:
-    """Tell whether ``exec`` in this scope binds names in it: in a function, up to Python 3.12, half."""
+    """Return whether ``exec`` in this scope binds names in it: in a function, up to Python 3.12, half."""
     return sys.version_info < (3, 13) or not frame.f_code.co_flags & CO_OPTIMIZED
 
 

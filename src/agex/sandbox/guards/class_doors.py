@@ -95,7 +95,7 @@ def dict_door(guards: Guards, receiver: Any, name: str) -> Any:
 
 
 def _is_guests_code(guards: Guards, value: Any) -> bool:
-    """Tell whether *value* is a function of the guest, bound or not: whatever it is given, it is checked."""
+    """Return whether *value* is a function of the guest, bound or not: whatever it is given, it is checked."""
     function = value.__func__ if type(value) is types.MethodType else value
     if type(function) is types.FunctionType and answers.is_guarded(function):
         function = vars(function).get("__wrapped__")  # a hook of a class, which is called through one of ours
@@ -103,7 +103,7 @@ def _is_guests_code(guards: Guards, value: Any) -> bool:
 
 
 def _closure(guards: Guards, real: Any, make: Callable[..., Any], *subject: Any) -> Any:
-    """Give the function that stands for *real*: the same one each time, as ``A.__setattr__`` is."""
+    """Return the function that stands for *real*: the same one each time, as ``A.__setattr__`` is."""
     if subject or type(real) not in _HELD:
         return named_after(make(guards, real, *subject), real)
     known = guards.closures.get((make, id(real)))
@@ -183,13 +183,13 @@ def _init_of_host(guards: Guards, real: Callable[..., Any]) -> Callable[..., Non
 
 
 def _is_guests(guards: Guards, subject: Any) -> bool:
-    """Tell whether *subject* is a class of the guest's or an object of one; its own code is not asked."""
+    """Return whether *subject* is a class of the guest's or an object of one; its own code is not asked."""
     class_ = type(subject)
     return guards.classes.is_guest(subject if issubclass(class_, type) else class_)
 
 
 def _begins_anew(class_: type) -> bool:
-    """Tell whether ``__init__`` does to an object of *class_* nothing that its other methods would not."""
+    """Return whether ``__init__`` does to an object of *class_* nothing that its other methods would not."""
     is_refilled = class_ in guest_type.PLAIN or class_ is bytearray or class_ is super
     return is_refilled or (issubclass(class_, BaseException) and hostclass.is_static(class_))
 
@@ -219,7 +219,7 @@ def own_door(guards: Guards, receiver: Any, name: str) -> Any:
 
 
 def _is_defined(guards: Guards, class_: type, name: str) -> bool:
-    """Tell whether the guest wrote what *class_* answers: ``object.__getstate__`` takes any object."""
+    """Return whether the guest wrote what *class_* answers: ``object.__getstate__`` takes any object."""
     for base in mro_of(class_):
         if name in namespace_of(base):
             return guards.classes.is_guest(base)
@@ -260,7 +260,7 @@ def get_door(guards: Guards, receiver: Any, name: str) -> Any:
 
 
 def _reads(guards: Guards, descriptor: Any, instance: Any) -> bool:
-    """Tell whether a property is the guest's, or a member of the class of *instance*."""
+    """Return whether a property is the guest's, or a member of the class of *instance*."""
     kind = type(descriptor)
     if issubclass(kind, property) and guards.is_guest_function(_FGET(descriptor)):
         return True
@@ -272,7 +272,7 @@ def _reads(guards: Guards, descriptor: Any, instance: Any) -> bool:
 
 
 def _behind(method: Any) -> Any:
-    """Give what a class method is made of."""
+    """Return what a class method is made of."""
     while issubclass(type(method), classmethod):
         method = _METHOD(method)
     return method
@@ -403,7 +403,7 @@ _ACCESSORS = {
 
 
 def _goes_round(guards: Guards, target: Any, name: str, real: Any) -> bool:
-    """Tell whether *real* is not what the class of the host has for this: a frozen one would not be asked."""
+    """Return whether *real* is not what the class of the host has for this: a frozen one would not be asked."""
     if _is_guests(guards, target):
         return False
     spaces = map(namespace_of, mro_of(type(target)))

@@ -128,7 +128,7 @@ class Guards(BuiltinGuards):
         self.builtins.update(self._shown(policy.names))
 
     def use_files(self, files: Files, outside: Callable[..., Any], compile_file: Compile) -> None:
-        """Give the guest a workspace.
+        """Take the workspace of guest code.
 
         It has ``open``, the modules that it writes there, and with the standard set those for files.
         """
@@ -143,13 +143,13 @@ class Guards(BuiltinGuards):
         return {name: self.shown(value) for name, value in names.items()}
 
     def shown(self, value: Any) -> Any:
-        """Give a value as a variable of the guest's: the classes that a metaclass makes are checked."""
+        """Return a value as a variable of the guest's: the classes that a metaclass makes are checked."""
         if not issubclass(type(value), type):
             return value
         return stand_in(value) if issubclass(value, type) else self.shown_class(value)
 
     def shown_class(self, class_: type) -> type:
-        """Give a class as the guest may hold it: a sealed one cannot be called."""
+        """Return a class as the guest may hold it: a sealed one cannot be called."""
         is_sealed = not self.classes.is_guest(class_) and self.policy.is_sealed(class_)
         return sealed(class_) if is_sealed else class_
 
@@ -239,7 +239,7 @@ class Guards(BuiltinGuards):
             self._registered = registered  # at last: cut short before, it is done when the next run begins
 
     def _owns_private(self, receiver: Any, name: str) -> bool:
-        """Tell whether a private name of *receiver* is the guest's own."""
+        """Return whether a private name of *receiver* is the guest's own."""
         if type(receiver) is types.FunctionType:
             return self.is_guest_function(receiver)
         if type(receiver) is types.ModuleType:
@@ -262,11 +262,11 @@ class Guards(BuiltinGuards):
         return self.imports is not None and self.imports.owns(module)
 
     def is_guest_function(self, function: Any) -> bool:
-        """Tell whether *function* was compiled for this session."""
+        """Return whether *function* was compiled for this session."""
         return type(function) is types.FunctionType and _BUILTINS_OF(function) is self.builtins
 
     def is_own(self, receiver: Any) -> bool:
-        """Tell whether *receiver* is a pure class of the guest or an instance of one."""
+        """Return whether *receiver* is a pure class of the guest or an instance of one."""
         return self.classes.is_pure(receiver if issubclass(type(receiver), type) else type(receiver))
 
     # -- stores --------------------------------------------------------------------
@@ -321,7 +321,7 @@ class Guards(BuiltinGuards):
         )
 
     def _hides_method(self, class_: type, name: str) -> bool:
-        """Tell whether *name* is a method of a host class among the bases."""
+        """Return whether *name* is a method of a host class among the bases."""
         for base in mro_of(class_):
             if name in namespace_of(base):
                 return not self.classes.is_guest(base) and hostclass.is_method(namespace_of(base)[name])
@@ -337,7 +337,7 @@ class Guards(BuiltinGuards):
     # -- match ---------------------------------------------------------------------
 
     def pattern(self, class_: Any, has_positional: bool, *watched: str) -> Any:
-        """Give the class that a class pattern is matched with.
+        """Return the class that a class pattern is matched with.
 
         The interpreter reads ``__match_args__`` off the class and those attributes off the
         subject, with no check in between. The stand-in has fixed, checked ``__match_args__``
@@ -368,7 +368,7 @@ class Guards(BuiltinGuards):
                 raise SandboxAttributeError(f"attribute '{name}' of {described(subject)} cannot be matched")
 
     def named_pattern(self, elsewhere: Callable[[], Any], path: str, *said: Any) -> Any:
-        """Give what `pattern` gives, for a name that the calling scope may hold; else *elsewhere*'s value."""
+        """Return what `pattern` gives, for a name that the calling scope may hold; else *elsewhere*'s value."""
         first, *rest = path.split(".")
         try:
             class_ = sys._getframe(1).f_locals[first]  # pyright: ignore[reportPrivateUsage] - the scope
@@ -377,7 +377,7 @@ class Guards(BuiltinGuards):
         return self.pattern(functools.reduce(self.getattr, rest, class_), *said)
 
     def path_value(self, elsewhere: Callable[[], Any], path: str) -> Any:
-        """Give the value of a dotted name in a pattern, which the calling scope may hold."""
+        """Return the value of a dotted name in a pattern, which the calling scope may hold."""
         first, *rest = path.split(".")
         try:
             value = sys._getframe(1).f_locals[first]  # pyright: ignore[reportPrivateUsage] - the scope

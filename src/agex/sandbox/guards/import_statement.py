@@ -33,7 +33,7 @@ __all__ = ["Importer"]
 
 
 def _holding(members: Mapping[str, Any]) -> types.ModuleType:
-    """Give a module of what an import statement reads off it.
+    """Return a module of what an import statement reads off it.
 
     For what a module has not, it looks under the module's name in ``sys.modules``, which has the real ones.
     """
@@ -68,7 +68,7 @@ class Importer:
         """The modules that ``import a.b`` has named, in order."""
 
     def use_files(self, own: Imports, over_files: FileModules | None) -> None:
-        """Give it a workspace: the guest's own modules, and those that work on files."""
+        """Take a workspace: the guest's own modules, and those that work on files."""
         self.own = own
         self._over_files = over_files
 
@@ -132,7 +132,7 @@ class Importer:
         return None
 
     def _names_of(self, module: types.ModuleType) -> Iterator[str]:
-        """Give the names that a module may have here: its own, and those that it is registered by."""
+        """Return the names that a module may have here: its own, and those that it is registered by."""
         real = vars(module).get("__name__")
         if type(real) is not str:
             return
@@ -159,13 +159,13 @@ class Importer:
         return self._linked(name, module)
 
     def _found(self, name: str) -> types.ModuleType:
-        """Give the module of that name itself, reached by attributes from those around it."""
+        """Return the module of that name itself, reached by attributes from those around it."""
         module = self._module(name)
         self._linked(name, module)
         return module
 
     def _package(self, name: str, members: Iterable[str]) -> types.ModuleType:
-        """Give a module by its name; a bare one where only modules in it that are asked for are granted."""
+        """Return a module by its name; a bare one where only modules in it that are asked for are granted."""
         try:
             return self._module(name)
         except SandboxImportError:
@@ -180,7 +180,7 @@ class Importer:
         return self.own.absolute(name, importer, level)
 
     def _linked(self, name: str, module: types.ModuleType) -> types.ModuleType:
-        """Give the outermost package of *name*, from which *module* is reached by attributes."""
+        """Return the outermost package of *name*, from which *module* is reached by attributes."""
         package, _, child = name.rpartition(".")
         while package:
             try:
@@ -224,7 +224,7 @@ class Importer:
         return found
 
     def _missing(self, name: str) -> str:
-        """Give the outermost package of *name* that is not there, which is what an import fails at."""
+        """Return the outermost package of *name* that is not there, which is what an import fails at."""
         parts = name.split(".")
         for end in range(1, len(parts)):
             package = ".".join(parts[:end])
@@ -234,7 +234,7 @@ class Importer:
         return name
 
     def _module_of_files(self, name: str, grant: ModuleGrant | None) -> types.ModuleType | None:
-        """Give a module over the workspace; one that the host registered itself comes before it."""
+        """Return a module over the workspace; one that the host registered itself comes before it."""
         assert self._over_files is not None, "asked for only where there is a workspace"
         if grant is None or grant.gives_way:
             found = self._over_files.get(name)
@@ -256,7 +256,7 @@ class Importer:
         return self._own_module(name)
 
     def _own_module(self, name: str) -> types.ModuleType | None:
-        """Give a module of the guest's workspace. Its code runs in a run only, under limits."""
+        """Return a module of the guest's workspace. Its code runs in a run only, under limits."""
         if self.own is None:
             return None
         return self.own.load(name) if CURRENT.get() is self._guards else self.own.known(name)

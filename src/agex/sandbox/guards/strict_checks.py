@@ -26,7 +26,7 @@ __all__ = ["defines", "held"]
 
 
 def defines(guards: Guards, receiver: Any, name: str) -> bool:
-    """Tell whether the guest's part of a class over one of the host answers for *receiver*."""
+    """Return whether the guest's part of a class over one of the host answers for *receiver*."""
     class_ = receiver if issubclass(type(receiver), type) else type(receiver)
     if not guards.classes.is_mixed(class_):
         return False
@@ -44,7 +44,7 @@ def defines(guards: Guards, receiver: Any, name: str) -> bool:
 
 
 def held(guards: Guards, receiver: Any, name: str, given: Any) -> Any:
-    """Give what *name* is read from, *given* or else a door: a method of a class is held to its objects."""
+    """Return what *name* is read from, *given* or else a door: a method of a class is held to its objects."""
     class_ = super_self(receiver) if issubclass(type(receiver), super) else receiver
     if not issubclass(type(class_), type):
         return given

@@ -26,11 +26,11 @@ class Verdicts:
         self._stored: dict[_Key, set[str]] = {}
 
     def may_read(self, rules: Rules, receiver: Any, name: str) -> bool:
-        """Tell whether it is known that *receiver* may be asked for *name*."""
+        """Return whether it is known that *receiver* may be asked for *name*."""
         return self._knows(rules, self._read, receiver, name)
 
     def may_store(self, rules: Rules, receiver: Any, name: str) -> bool:
-        """Tell whether it is known that *name* may be set on *receiver*."""
+        """Return whether it is known that *name* may be set on *receiver*."""
         return self._knows(rules, self._stored, receiver, name)
 
     def _knows(self, rules: Rules, names: dict[_Key, set[str]], receiver: Any, name: str) -> bool:
@@ -71,5 +71,5 @@ class Verdicts:
 
 
 def _speaks_for_another(class_: type) -> bool:
-    """Tell whether its objects are classes, or answer for others: each is a case of its own."""
+    """Return whether its objects are classes, or answer for others: each is a case of its own."""
     return issubclass(class_, (type, super, types.ModuleType))

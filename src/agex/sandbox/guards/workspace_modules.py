@@ -57,7 +57,7 @@ class Imports:
         return None if found is None else found.module
 
     def owns(self, module: types.ModuleType) -> bool:
-        """Tell whether a module is one of the guest's own."""
+        """Return whether a module is one of the guest's own."""
         return self.name_of(module) is not None
 
     def name_of(self, module: types.ModuleType) -> str | None:
@@ -108,7 +108,7 @@ class Imports:
         return ".".join([*parts[: len(parts) - level + 1], *([name] if name else [])])
 
     def starred(self, home: str, module: types.ModuleType) -> dict[str, Any]:
-        """Give what ``from module import *`` is to read: the interpreter asks for any name in ``__all__``.
+        """Return what ``from module import *`` is to read: the interpreter asks for any name in ``__all__``.
 
         Raises:
             AttributeError: a name in it is not there, or none that guest code may read.
@@ -155,7 +155,7 @@ class Imports:
         return self._files.read(path).decode("utf-8-sig") if self._files.isfile(path) else ""
 
     def _is_stale(self, name: str, seen: set[str]) -> bool:
-        """Tell whether a module is to be run: for the first time, or because a file has changed."""
+        """Return whether a module is to be run: for the first time, or because a file has changed."""
         seen.add(name)
         known, found = self._loaded.get(name), self._find(name)
         if known is None or found is None or self._source(found[0]) != known.source:

@@ -41,7 +41,7 @@ _CALLERS = (
 
 
 def is_reader(class_: type) -> bool:
-    """Tell whether ``__get__`` of its objects is code of the host, which reads any object it is given."""
+    """Return whether ``__get__`` of its objects is code of the host, which reads any object it is given."""
     if issubclass(class_, READERS):
         return True
     part = next((part for part in mro_of(class_) if "__get__" in namespace_of(part)), object)
@@ -66,7 +66,7 @@ def function_door(guards: Guards, receiver: Any, name: str) -> Any:
 
 
 def _could_name(guards: Guards, value: Any) -> bool:
-    """Tell whether the guest could have read a function where that is held."""
+    """Return whether the guest could have read a function where that is held."""
     if type(value) is types.MethodType:
         return guards.is_guest_function(value.__func__) or _is_readable(
             guards, value.__self__, value.__func__
@@ -78,7 +78,7 @@ def _could_name(guards: Guards, value: Any) -> bool:
 
 
 def _is_readable(guards: Guards, subject: Any, function: Any) -> bool:
-    """Tell whether *subject* may be asked for a method by a name that its class has for it."""
+    """Return whether *subject* may be asked for a method by a name that its class has for it."""
     parts = mro_of(subject if issubclass(type(subject), type) else type(subject))
     for name in [
         name for part in parts for name, value in namespace_of(part).items() if _behind(value) is function
@@ -94,7 +94,7 @@ def _behind(member: Any) -> Any:
 
 
 def _is_public(guards: Guards, function: Any) -> bool:
-    """Tell whether a function was granted, or has a public name in a package of which something was."""
+    """Return whether a function was granted, or has a public name in a package of which something was."""
     policy, name = guards.policy, function.__name__
     if any(function is granted for granted in policy.names.values()):
         return True
