@@ -116,7 +116,7 @@ def stand_in(metaclass: type) -> type:
 
 
 def as_shown(value: Any) -> Any:
-    """Return a value as guest code may hold it: the stand-in of a metaclass or sealed class, in tuples too."""
+    """Return a value as guest code may hold it: metaclasses and sealed classes by their stand-ins."""
     if type(value) is tuple:
         return tuple(map(as_shown, value))
     if not issubclass(type(value), type):

@@ -1,9 +1,9 @@
 """Guards around the hooks of guest classes, put in place before the class is made.
 
 numpy believes the ``__array_interface__`` that ``__getattr__`` returns. A memo of ``deepcopy`` leads to host
-objects. ``isinstance`` with an abstract guest class hands it the real class of an object, which may be ``type``
-or sealed. A class runs guest code while it is made (``__init_subclass__``, ``__set_name__``), so the hooks in
-its namespace are replaced before, descriptors of any kind included.
+objects. ``isinstance`` with an abstract guest class hands it the real class of an object, which may be
+``type`` or sealed. A class runs guest code while it is made (``__init_subclass__``, ``__set_name__``), so the
+hooks in its namespace are replaced before, descriptors of any kind included.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def _filtered(hook: Any, shown: Shown) -> Any:
     def answer(self: Any, name: str) -> Any:
         if name in _UNANSWERED:
             raise AttributeError(name)
-        if name in _PICKLING:  # it may refuse to be copied; its answer is not used
+        if name in _PICKLING:  # it may refuse a copy; its answer is not used
             with contextlib.suppress(
                 SandboxAttributeError
             ):  # from object.__getattribute__, as guest code has it

@@ -1,12 +1,12 @@
 """Limits on the methods of guest classes that host code calls implicitly between runs.
 
-``repr(obj)``, ``obj == other`` or ``x in found`` in the host run methods that guest code wrote, after its time
-is over and where nobody expects its exceptions. So while no run is on, and while the host works within one,
+``repr(obj)``, ``obj == other`` or ``x in found`` in the host run methods that guest code wrote, after its
+time is over and where nobody expects its exceptions. So while no run is on, and while the host works within one,
 these methods are replaced by guards. The next run puts them back. There are four kinds:
 
 * methods that an expression or a library function calls on objects of any class: `HOOKS`;
-* overridden methods of a builtin base: host code that knows ``str`` calls ``strip``, and the interpreter calls
-  ``close`` of a file that is dropped;
+* overridden methods of a builtin base: host code that knows ``str`` calls ``strip``, and the interpreter
+  calls ``close`` of a file that is dropped;
 * properties in place of attributes that the interpreter keeps: ``__cause__`` of an error, ``__doc__``;
 * hooks of a metaclass that identify classes: a look-up of a class in a set calls them, and so does a read of
   its name. The methods of ``type`` take their place.
@@ -221,7 +221,7 @@ class Hooks:
             self._put(class_, name, value, guarded)
 
     def _shut_file(self, class_: type) -> None:
-        """Guard ``close``, which the interpreter calls when a file is dropped; an instance may have its own."""
+        """Guard ``close``, which the interpreter calls when a file is dropped, in instances too."""
         value = namespace_of(class_).get("close", _NOWHERE)
         self._put(class_, "close", written(value), _Shut(written(value), self._calls("close")))
 

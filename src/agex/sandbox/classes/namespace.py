@@ -54,7 +54,7 @@ _SAYABLE = ledger.DEFINABLE | {
     "__classdict__", "__classdictcell__", "__conditional_annotations__", "__dataclass_fields__",
     "__dataclass_params__", "__parameters__", "__type_params__",
 }  # fmt: skip
-"""Dunders that a metaclass may get: those that may be defined, and those that compilers and decorators add."""
+"""Dunders that a metaclass may get: definable ones, and those that compilers and decorators add."""
 
 
 def check(namespace: Any, class_name: Any) -> None:
@@ -79,7 +79,7 @@ def check(namespace: Any, class_name: Any) -> None:
 def of_its_own(namespace: dict[str, Any], class_name: Any, makers: Iterable[Any]) -> dict[str, Any]:
     """Return a copy, which stays as it was checked; an instance of a guest class could change its answers.
 
-    A namespace of a library's class, which a metaclass of that library among *makers* prepares, stays as it is.
+    A namespace of a library's class stays as it is, if a metaclass of that library among *makers* prepares it.
     """
     kind: Any = type(namespace)
     if kind is dict:
@@ -139,7 +139,7 @@ _OF_ENUMERATIONS: type = type(enum.EnumType.__prepare__("_", ()))
 
 
 def check_given(namespace: dict[str, Any], class_name: Any, *, is_unseen: bool) -> None:
-    """Refuse members that a class statement could not have: ``type(name, bases, namespace)`` takes any dunder.
+    """Refuse members that no class statement has: ``type(name, bases, namespace)`` takes any dunder.
 
     The interpreter puts the real namespace of the new class into a cell (Python 3.12). That namespace is
     behind all guards. The cell *is_unseen* only if no guest code gets the parts of the class.

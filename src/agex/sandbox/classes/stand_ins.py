@@ -1,7 +1,7 @@
 """The register of classes that stand in for classes of the standard library.
 
-Some classes of the standard library do more for their caller than guest code may: a real ``SimpleNamespace``
-tells numpy any address, a real ``cached_property`` reads any name of any object. Guest code gets other classes
+Some classes of the standard library do more for their caller than guest code may: a real
+``SimpleNamespace`` tells numpy any address, a real ``cached_property`` reads any name of any object. Guest code gets other classes
 of the same names. But an object that the host or the library made is of the real class, and ``type(x)`` or
 the bases of a class lead there; these answer with the stand-in.
 """
@@ -52,7 +52,7 @@ def is_ours(class_: type) -> bool:
 
 
 def _is_future(class_: type) -> bool:
-    """Return whether a class is a future: it calls any event loop it is given, in the context of the host."""
+    """Return whether a class is a future, which calls any event loop in the context of the host."""
     futures: Any = sys.modules.get("asyncio.futures")
     return futures is not None and issubclass(class_, (futures.Future, futures._PyFuture))
 
@@ -89,7 +89,7 @@ def closed(real: type) -> type:
 
 
 class LazyMeta(type):
-    """The metaclass of the guarded ``map``, ``zip``, ``itertools.chain`` and others; they have no subclasses."""
+    """The metaclass of the guarded iterator types (``map``, ``zip``), which have no subclasses."""
 
     def __new__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> LazyMeta:
         if bases and isinstance(bases[0], LazyMeta):

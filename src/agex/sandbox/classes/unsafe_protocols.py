@@ -7,8 +7,8 @@
 * A task asks each awaited object whether it is a future, and hands futures its context.
 
 So guest objects never have these attributes, whether set on the class, in the dict of an instance or answered
-by ``__getattr__``. This holds while the class is made, too: guest code runs during that, and ``copy`` fills the
-dict of an object.
+by ``__getattr__``. This holds while the class is made, too: guest code runs during that, and ``copy`` fills
+the dict of an object.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ def shown_namespace(guards: AttributeReader, class_: type) -> Mapping[str, Any]:
 
 
 def standard_namespace(guards: AttributeReader, class_: type) -> Mapping[str, Any]:
-    """Return the names of a standard class that ``dir`` lists; descriptors that may not be read are `Inert`."""
+    """Return the names of a standard class that ``dir`` lists; unreadable descriptors are `Inert`."""
     names: dict[str, Any] = {}
     for name, value in namespace_of(class_).items():
         if guards.is_listed(class_, name):

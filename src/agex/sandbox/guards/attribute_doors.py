@@ -1,7 +1,8 @@
-"""Doors: what a contested name gives on the receivers that may not answer it themselves.
+"""Doors: functions that decide about a contested name on receivers which may not answer it themselves.
 
-A door function gets the session's guards, the receiver and the name. It returns what the
-attribute is then read from, or raises. One function, one verdict.
+A door function gets the guards of the session, the receiver and the name. It returns the object that the
+attribute is read from, or raises. One function, one verdict. Those for names of classes are in
+`agex.sandbox.guards.class_doors`.
 """
 
 from __future__ import annotations
@@ -41,9 +42,9 @@ __all__ = ["DOORS"]
 
 
 def _format_door(guards: Guards, receiver: Any, name: str) -> Any:
-    """``str.format``, by whatever way it is reached: a subclass, ``super()``, a generic alias."""
+    """Guard ``str.format``, also through a subclass, ``super()`` or a generic alias."""
     if type(receiver) is str and formatting.is_plain_format(receiver):
-        return receiver  # no field walks an attribute: the real method, at its own speed
+        return receiver  # no field reads an attribute: the real method is faster
     value = host.getattr(receiver, name)
     safe = formatting.safe_format if name == "format" else formatting.safe_format_map
     if type(value) is types.BuiltinMethodType and isinstance(value.__self__, str):
@@ -65,13 +66,13 @@ def _formatter_door(guards: Guards, receiver: Any, name: str) -> Any:
 
 def _obj_door(guards: Guards, receiver: Any, name: str) -> Any:
     subject = receiver if issubclass(type(receiver), type) else type(receiver)
-    if issubclass(subject, (AttributeError, memoryview)):  # a read-only view has what can be written
+    if issubclass(subject, (AttributeError, memoryview)):  # a read-only view leads to the writable object
         raise refusal(receiver, name)
     return receiver
 
 
 def _shown_door(guards: Guards, receiver: Any, name: str) -> Any:
-    """What typing keeps of an annotation: a metaclass in it is shown as the guest's own ``type``."""
+    """Show a metaclass in the attributes of ``typing`` objects by its stand-in."""
     if guards.is_own(receiver):
         return receiver
     value = host.getattr(receiver, name)
@@ -79,9 +80,9 @@ def _shown_door(guards: Guards, receiver: Any, name: str) -> Any:
 
 
 def _loop_door(guards: Guards, receiver: Any, name: str) -> Any:
-    """What asyncio's objects know of the host: the loop, its threads, the frames of tasks."""
+    """Refuse attributes of asyncio's objects that lead to the host: the loop, its threads, task frames."""
     if type(receiver) is types.ModuleType and name not in vars(receiver):
-        return receiver  # the copy has no such member, and the error says what to write
+        return receiver  # the copy has no such member, and the error gives advice
     if _is_asyncios(guards, receiver):
         raise refusal(receiver, name)
     return receiver
@@ -101,16 +102,16 @@ def _is_asyncios(guards: Guards, receiver: Any) -> bool:
     subject = receiver if issubclass(type(receiver), type) else type(receiver)
     if issubclass(type(receiver), types.ModuleType):
         modules = [receiver.__name__]
-    else:  # an event loop may have futures of a class of its own
+    else:  # an event loop may have its own class of futures
         modules = [str(part.__module__) for part in mro_of(subject)]
     homes = (module.lstrip("_").partition(".")[0] for module in modules)
     return not guards.is_own(receiver) and not {"asyncio", "concurrent"}.isdisjoint(homes)
 
 
 def _zone_door(guards: Guards, receiver: Any, name: str) -> Any:
-    """``ZoneInfo.clear_cache``: the cache is the host's. ``from_file``: C code believes what the file says.
+    """Guard three methods of ``ZoneInfo``: the cache belongs to the host, and C code trusts a file.
 
-    The zones are of the real class, whose ``no_cache`` they would give.
+    Zones are of the real class and would answer with its ``no_cache``.
     """
     subject = receiver if issubclass(type(receiver), type) else type(receiver)
     if not any(str(module_of(part)).startswith("zoneinfo") for part in mro_of(subject)):
@@ -137,7 +138,7 @@ def _register_door(guards: Guards, receiver: Any, name: str) -> Any:
 
 
 def _registry_door(guards: Guards, receiver: Any, name: str) -> Any:
-    """``registry`` of a dispatcher: a view hands the table to the ``__eq__`` of what it meets."""
+    """Return a copy for ``registry`` of a dispatcher: ``==`` of a view hands the table to the other operand."""
     if type(receiver) is not types.FunctionType:
         return receiver
     value = host.getattr(receiver, name)
@@ -145,7 +146,7 @@ def _registry_door(guards: Guards, receiver: Any, name: str) -> Any:
 
 
 def _copy_door(guards: Guards, receiver: Any, name: str) -> Any:
-    """A class's tables, as a copy: a proxy hands the real one to the ``__eq__`` of whatever it meets."""
+    """Return a copy of a table of a class: ``==`` of a proxy hands the real one to the other operand."""
     table = dict(host.getattr(receiver, name))
     if name == "__dataclass_fields__" and not guards.is_own(receiver):
         from agex.sandbox.stdlib import dataclass_fields
@@ -155,13 +156,13 @@ def _copy_door(guards: Guards, receiver: Any, name: str) -> Any:
 
 
 def _shared_door(guards: Guards, receiver: Any, name: str) -> Any:
-    """A table that a class of the standard library holds for the whole process, as a copy."""
+    """Return a copy of a table that a class of the standard library holds for the whole process."""
     value = host.getattr(receiver, name)
     return Door(value.copy()) if caches.is_shared(name, value) else receiver
 
 
 def _table_door(guards: Guards, receiver: Any, name: str) -> Any:
-    """A table that a class has for its own use, as a copy, unless the class is the guest's."""
+    """Return a copy of a table that a host class has for its own use."""
     value = host.getattr(receiver, name)
     return Door(value.copy()) if type(value) in TABLES and not guards.is_own(receiver) else receiver
 
@@ -169,8 +170,8 @@ def _table_door(guards: Guards, receiver: Any, name: str) -> Any:
 def _module_door(guards: Guards, receiver: Any, name: str) -> Any:
     """Read an attribute, and refuse it where it is a module that was not registered.
 
-    ``path.parser`` is ``posixpath``, which has the real ``os``; a class may keep ``re``, which leads to ``sys``.
-    A strict policy asks for every attribute; any other for the names that modules have.
+    ``path.parser`` is ``posixpath``, which has the real ``os``. A class may keep ``re``, which leads to
+    ``sys``. A strict policy asks for every attribute; any other for the names that modules have.
     """
     given = member_door(guards, receiver, name)
     if given is not receiver:

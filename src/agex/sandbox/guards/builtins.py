@@ -1,7 +1,7 @@
 """The builtins that guest code runs with.
 
-`STATIC` holds those that every session shares. `BuiltinGuards` has the ones that a session answers itself: they
-take the names of attributes, show namespaces or run code from strings.
+`STATIC` holds those that all sessions share. `BuiltinGuards` has those that a session answers itself: they take
+the names of attributes, show namespaces or run code from strings.
 """
 
 from __future__ import annotations
@@ -42,21 +42,21 @@ _SAFE_BUILTINS = (
     "object oct ord pow property range repr reversed round set slice sorted staticmethod str sum super "
     "tuple zip aiter anext format True False None Ellipsis NotImplemented __debug__"
 ).split()
-"""Builtins that are handed out as they are."""
+"""Builtins that guest code gets as they are."""
 
 _EXCEPTIONS = [
     name
     for name, value in vars(host).items()
     if isinstance(value, type) and issubclass(value, BaseException) and value is not KeyboardInterrupt
 ]
-"""All exceptions but KeyboardInterrupt, which is the keyboard's; guests get one of their own."""
+"""All exceptions but KeyboardInterrupt, which belongs to the keyboard; guest code gets another class."""
 
 STATIC: dict[str, Any] = {name: getattr(host, name) for name in (*_SAFE_BUILTINS, *_EXCEPTIONS)}
 STATIC |= lazies.BUILTINS | REFUSING
 STATIC["KeyboardInterrupt"] = type("KeyboardInterrupt", (BaseException,), {"__module__": "builtins"})
 
 _OWN_SCOPE = object()
-"""Stands for the argument that was left out: the names of the caller."""
+"""Stands for an argument that was left out."""
 
 _NAMED = ("getattr", "hasattr", "setattr", "delattr", "vars", "dir", "globals", "locals", "eval", "exec")
 """Builtins that a session answers itself."""
@@ -116,7 +116,7 @@ class BuiltinGuards:
             return host.getattr(self.readable(receiver, name), name, *default)
         except SandboxAttributeError:
             raise
-        except AttributeError:  # a door looked for it, and there is none
+        except AttributeError:  # a door found no such attribute
             if not default:
                 raise
             return default[0]
@@ -129,7 +129,7 @@ class BuiltinGuards:
             raise refusal(receiver, name)
         if (ledger.is_private(name) or name in rules.contested or rules.strict) and (
             name in rules.hot
-            or issubclass(type(receiver), type)  # a guest's metaclass does not make a class the guest's
+            or issubclass(type(receiver), type)  # a guest metaclass does not make its class a guest class
             or not self.classes.is_pure(type(receiver))
             or (name in ledger.INHERITED and is_inherited(self.classes.is_guest, receiver, name))
         ):
@@ -137,7 +137,7 @@ class BuiltinGuards:
         return receiver
 
     def hasattr(self, receiver: Any = _OWN_SCOPE, name: Any = _OWN_SCOPE, /, *more: Any) -> bool:
-        """Do what ``hasattr`` does; a name that may not be asked for raises."""
+        """Do what ``hasattr`` does; a refused name raises."""
         if name is _OWN_SCOPE or more:
             refuse_call("hasattr", _count(receiver, name, *more))
         name = exact_name(name)
@@ -145,7 +145,7 @@ class BuiltinGuards:
             return host.hasattr(self.readable(receiver, name), name)
         except SandboxAttributeError:
             raise
-        except AttributeError:  # a door looked for it, and there is none
+        except AttributeError:  # a door found no such attribute
             return False
 
     def setattr(
@@ -171,7 +171,7 @@ class BuiltinGuards:
             raise SandboxAttributeError(f"attribute '{name}' of {described(receiver)} cannot be changed")
 
     def vars(self, value: Any = _OWN_SCOPE, /, *more: Any) -> Any:
-        """Do what ``vars`` does; a module's dict comes read-only, a host object's not at all."""
+        """Do what ``vars`` does; the dict of a module is read-only, that of a host object refused."""
         if more:
             refuse_call("vars", 1 + len(more))
         if value is _OWN_SCOPE:
@@ -205,13 +205,13 @@ class BuiltinGuards:
         return [name for name in host.dir(value) if self.is_listed(value, name)]
 
     def globals(self, *more: Any) -> Names:
-        """Return a live view of the guest's global names."""
+        """Return a live view of the global names of guest code."""
         if more:
             refuse_call("globals", len(more))
         return Names(caller(self.builtins).f_globals)
 
     def locals(self, *more: Any) -> Mapping[str, Any]:
-        """Return the names of the calling scope: a live view where CPython's is live, else a copy."""
+        """Return the names of the calling scope: a live view where that of CPython is live, else a copy."""
         if more:
             refuse_call("locals", len(more))
         return scope_of(caller(self.builtins))
@@ -219,7 +219,7 @@ class BuiltinGuards:
     # -- code from strings ---------------------------------------------------------
 
     def eval(self, source: Any = _OWN_SCOPE, globals: Any = None, locals: Any = None, /, *more: Any) -> Any:
-        """Do what ``eval`` does, through the same rewriting."""
+        """Do what ``eval`` does, with transformed code."""
         if source is _OWN_SCOPE or more:
             refuse_call("eval", 3 + len(more) if more else 0)
         frame = caller(self.builtins)
@@ -228,7 +228,7 @@ class BuiltinGuards:
         return self._run(code, globals, locals, frame)
 
     def exec(self, source: Any = _OWN_SCOPE, globals: Any = None, locals: Any = None, /, *more: Any) -> None:
-        """Do what ``exec`` does, through the same rewriting."""
+        """Do what ``exec`` does, with transformed code."""
         if source is _OWN_SCOPE or more:
             refuse_call("exec", 3 + len(more) if more else 0)
         frame = caller(self.builtins)
@@ -237,7 +237,7 @@ class BuiltinGuards:
         self._run(code, globals, locals, frame)
 
     def _run(self, code: types.CodeType, outer: Any, inner: Any, frame: types.FrameType) -> Any:
-        """Run code in namespaces that cannot shadow a helper; what it binds is copied back."""
+        """Run code in namespaces that cannot shadow a helper; copy back the names that it binds."""
         outer = None if type(outer) is Names else outer  # globals() itself
         for mapping in (outer, inner):
             if mapping is not None and type(mapping) not in {dict, Names}:
@@ -275,7 +275,7 @@ def _count(*given: Any) -> int:
 
 
 def _is_written_to(frame: types.FrameType) -> bool:
-    """Return whether ``exec`` in this scope binds names in it: in a function, up to Python 3.12, half."""
+    """Return whether ``exec`` binds names in this scope; in functions it does so up to Python 3.12 only."""
     return sys.version_info < (3, 13) or not frame.f_code.co_flags & CO_OPTIMIZED
 
 

@@ -52,9 +52,7 @@ __all__ = [
 
 
 def graph_door(guards: Guards, receiver: Any, name: str) -> Any:
-    """``__mro__``, ``__bases__``, ``__base__``, ``mro``: not of a metaclass, whose graph ends at ``type``.
-
-    Nor of a class that stands in for one of the host's: behind it is the real one.
+    """Refuse the bases of a metaclass, which lead to ``type``, and of a stand-in, which lead to the real class."""
     """
     subject = origin_of(super_self(receiver) if type(receiver) is super else receiver)
     if is_metaclass(subject):
@@ -67,7 +65,7 @@ def graph_door(guards: Guards, receiver: Any, name: str) -> Any:
 
 
 def alias_door(guards: Guards, receiver: Any, name: str) -> Any:
-    """``super().__class_getitem__``: calls of what the interpreter's own makes write to what they give."""
+    """Make our aliases for ``super().__class_getitem__``: a call of a plain one writes to its result."""
     subject = super_self(receiver) if type(receiver) is super else receiver
     owner = subject if issubclass(type(subject), type) else type(subject)
     maker = super_answers(receiver, name) if type(receiver) is super else owner
@@ -76,51 +74,54 @@ def alias_door(guards: Guards, receiver: Any, name: str) -> Any:
 
 
 def is_metaclass(subject: Any) -> bool:
+    """Return whether an object is a metaclass."""
     return issubclass(type(subject), type) and issubclass(subject, type)
 
 
 def class_door(guards: Guards, receiver: Any, name: str) -> Any:
+    """Return ``__class__`` as ``type(x)`` does; a proxy written in guest code may answer itself."""
     if guards.is_own(receiver) and not issubclass(type(receiver), type):
         spaces = map(namespace_of, mro_of(type(receiver)))
         answers = next(space["__getattribute__"] for space in spaces if "__getattribute__" in space)
-        if _is_guests_code(guards, answers):  # a proxy shows itself as what it stands for
+        if _is_guests_code(guards, answers):  # a proxy answers with the class of its object
             return Door(guest_type.as_shown(host.getattr(receiver, name)))
     return Door(guest_type.type_of(receiver))
 
 
 def dict_door(guards: Guards, receiver: Any, name: str) -> Any:
+    """Return ``__dict__`` as ``vars(x)`` does."""
     if guards.is_own(receiver) and not issubclass(type(receiver), (type, types.ModuleType)):
-        return receiver  # it is all the guest's; and an object with slots has none
+        return receiver  # all of it is guest code's; an object with slots has none
     return Door(guards.vars(receiver))
 
 
 def _is_guests_code(guards: Guards, value: Any) -> bool:
-    """Return whether *value* is a function of the guest, bound or not: whatever it is given, it is checked."""
+    """Return whether a value is a guest function, bound or not; its code is checked for any arguments."""
     function = value.__func__ if type(value) is types.MethodType else value
     if type(function) is types.FunctionType and answers.is_guarded(function):
-        function = vars(function).get("__wrapped__")  # a hook of a class, which is called through one of ours
+        function = vars(function).get("__wrapped__")  # a hook of a class, behind one of our guards
     return guards.is_guest_function(function)
 
 
 def _closure(guards: Guards, real: Any, make: Callable[..., Any], *subject: Any) -> Any:
-    """Return the function that stands for *real*: the same one each time, as ``A.__setattr__`` is."""
+    """Return the guard of a function: the same one each time, as ``A.__setattr__`` is the same each time."""
     if subject or type(real) not in _HELD:
         return named_after(make(guards, real, *subject), real)
     known = guards.closures.get((make, id(real)))
     if known is None:
         if len(guards.closures) > _MOST_CLOSURES:
             guards.closures.clear()
-        # With the real one, whose id nothing else can have then.
+        # Kept with the real one, so that nothing else gets its id.
         known = guards.closures[make, id(real)] = real, named_after(make(guards, real), real)
     return known[1]
 
 
 _HELD = frozenset({types.WrapperDescriptorType, types.FunctionType, types.BuiltinFunctionType})
-"""The kinds of functions that a class holds; any other is made anew each time that it is read."""
+"""Types of functions that a class holds; any other is made anew at each read."""
 
 
 _MOST_CLOSURES = 256
-"""Functions that stand for others, kept by a session."""
+"""Guards of functions that a session keeps."""
 
 
 _C_CODE = (types.WrapperDescriptorType, types.MethodWrapperType, types.BuiltinFunctionType)
@@ -133,8 +134,8 @@ _NAMED = (*_C_CODE, types.FunctionType, types.MethodType)
 
 
 def named_after(function: Any, real: Any) -> Any:
-    """Let what stands for *real* show itself as that."""
-    if is_one_of(type(real), _NAMED):  # else it is to be asked
+    """Copy name, docstring and annotations of a real function to its guard."""
+    if is_one_of(type(real), _NAMED):  # any other type may run code for its attributes
         function.__name__, function.__qualname__ = real.__name__, real.__qualname__
         function.__doc__, function.__module__ = real.__doc__, getattr(real, "__module__", None)
         function.__annotations__ = dict(getattr(real, "__annotations__", ()))
@@ -142,16 +143,16 @@ def named_after(function: Any, real: Any) -> Any:
 
 
 def init_door(guards: Guards, receiver: Any, name: str) -> Any:
-    """``__init__`` once more would change an object of the host, even a frozen one."""
+    """Refuse ``__init__`` of a host object: a second call changes even a frozen one."""
     if not issubclass(type(receiver), type):
         subject = super_self(receiver) if type(receiver) is super else receiver
         if _is_guests(guards, subject):
             return receiver
         raise refusal(receiver, name)
     if issubclass(receiver, types.ModuleType):
-        raise refusal(receiver, name)  # it would name a module anew that all sessions share
+        raise refusal(receiver, name)  # it would rename a module that all sessions share
     real = host.getattr(receiver, name)
-    # What was looked at, not the class: a collection may close a file, and that take away the guest's own.
+    # Return the checked function, not the class: a finalizer could delete the guest function meanwhile.
     is_harmless = real is object.__init__ or guards.is_guest_function(real)
     owner = next(part for part in mro_of(receiver) if name in namespace_of(part))
     make = _init if guards.classes.is_guest(owner) else _init_of_host
@@ -160,7 +161,7 @@ def init_door(guards: Guards, receiver: Any, name: str) -> Any:
 
 def _init(guards: Guards, real: Callable[..., Any]) -> Callable[..., None]:
     def init(*args: Any, **kwargs: Any) -> None:
-        if not args:  # an object given by its name would not have been looked at
+        if not args:  # an object passed by keyword would not be checked
             real()
         elif not _is_guests(guards, args[0]) and not _begins_anew(type(args[0])):
             raise refusal(args[0], "__init__")
@@ -171,7 +172,7 @@ def _init(guards: Guards, real: Callable[..., Any]) -> Callable[..., None]:
 
 
 def _init_of_host(guards: Guards, real: Callable[..., Any]) -> Callable[..., None]:
-    """What a class of the host's puts into an object of another class, anybody could read there."""
+    """Guard a host ``__init__``: its state in an instance of another class would be readable there."""
     init = _init(guards, real)
 
     def of_its_class(*args: Any, **kwargs: Any) -> None:
@@ -183,19 +184,19 @@ def _init_of_host(guards: Guards, real: Callable[..., Any]) -> Callable[..., Non
 
 
 def _is_guests(guards: Guards, subject: Any) -> bool:
-    """Return whether *subject* is a class of the guest's or an object of one; its own code is not asked."""
+    """Return whether an object is a guest class or a guest object, without a call of its code."""
     class_ = type(subject)
     return guards.classes.is_guest(subject if issubclass(class_, type) else class_)
 
 
 def _begins_anew(class_: type) -> bool:
-    """Return whether ``__init__`` does to an object of *class_* nothing that its other methods would not."""
+    """Return whether ``__init__`` of a class does no more than its other methods could do."""
     is_refilled = class_ in guest_type.PLAIN or class_ is bytearray or class_ is super
     return is_refilled or (issubclass(class_, BaseException) and hostclass.is_static(class_))
 
 
 def replace_door(guards: Guards, receiver: Any, name: str) -> Any:
-    """``_replace`` of a named tuple of the guest's: it has whatever it is given make another of itself."""
+    """Guard ``_replace`` of a guest named tuple, which calls ``_make`` of any object that it is given."""
     value = host.getattr(receiver, name)
     if type(value) is not types.FunctionType or guards.is_guest_function(value):
         return Door(value)
@@ -209,7 +210,7 @@ def replace_door(guards: Guards, receiver: Any, name: str) -> Any:
 
 
 def own_door(guards: Guards, receiver: Any, name: str) -> Any:
-    """Names that only the guest's own classes and objects, or ``super()`` in them, may answer."""
+    """Refuse a name on all but guest classes, guest objects and ``super()`` in them."""
     subject = super_self(receiver) if type(receiver) is super else receiver
     if not guards.is_own(subject) or (
         issubclass(type(subject), type) and not _is_defined(guards, subject, name)
@@ -219,7 +220,7 @@ def own_door(guards: Guards, receiver: Any, name: str) -> Any:
 
 
 def _is_defined(guards: Guards, class_: type, name: str) -> bool:
-    """Return whether the guest wrote what *class_* answers: ``object.__getstate__`` takes any object."""
+    """Return whether guest code wrote the member of a class: ``object.__getstate__`` takes any object."""
     for base in mro_of(class_):
         if name in namespace_of(base):
             return guards.classes.is_guest(base)
@@ -227,6 +228,7 @@ def _is_defined(guards: Guards, class_: type, name: str) -> bool:
 
 
 def inherited_door(guards: Guards, receiver: Any, name: str) -> Any:
+    """Refuse a name on all but guest classes and their objects."""
     subject = super_self(receiver) if type(receiver) is super else receiver
     owner = subject if issubclass(type(subject), type) else type(subject)
     if guards.classes.is_guest(owner):
@@ -235,11 +237,11 @@ def inherited_door(guards: Guards, receiver: Any, name: str) -> Any:
 
 
 def get_door(guards: Guards, receiver: Any, name: str) -> Any:
-    """``__get__``: a property of the host's reads the private state of whatever object it is given."""
+    """Guard ``__get__``: a property of the host reads private state of any object that it is given."""
     if issubclass(type(receiver), (types.MemberDescriptorType, types.GetSetDescriptorType, Inert)):
         raise refusal(receiver, name)
     if type(receiver) is types.MethodType and not guards.is_guest_function(receiver.__func__):
-        return Door(lambda *args: receiver)  # up to Python 3.12 it would be of the object that it is given
+        return Door(lambda *args: receiver)  # up to Python 3.12 it would bind to the given object
     descriptor: Any = super_self(receiver) if issubclass(type(receiver), super) else receiver
     is_class = issubclass(type(descriptor), type)
     kind = descriptor if is_class else type(descriptor)
@@ -250,7 +252,7 @@ def get_door(guards: Guards, receiver: Any, name: str) -> Any:
     def get(*args: Any) -> Any:
         said = args if is_class else (descriptor, *args)
         if said and issubclass(type(said[0]), classmethod):
-            if not _reads(guards, _behind(said[0]), None):  # until Python 3.12 it reads, of anything
+            if not _reads(guards, _behind(said[0]), None):  # until Python 3.12 it calls __get__ of the inner one
                 raise refusal(receiver, name)
         elif len(said) > 1 and said[1] is not None and not _reads(guards, *said[:2]):
             raise refusal(receiver, name)
@@ -260,19 +262,19 @@ def get_door(guards: Guards, receiver: Any, name: str) -> Any:
 
 
 def _reads(guards: Guards, descriptor: Any, instance: Any) -> bool:
-    """Return whether a property is the guest's, or a member of the class of *instance*."""
+    """Return whether a property is a guest property, or a member of the class of *instance*."""
     kind = type(descriptor)
     if issubclass(kind, property) and guards.is_guest_function(_FGET(descriptor)):
         return True
     if instance is not None and any(descriptor is held for _, held in guards.held.values()):
-        return True  # it looks at the object itself
+        return True  # it checks the object itself
     spaces = map(namespace_of, mro_of(type(instance)))
     is_member = any(value is descriptor for space in spaces for value in space.values())
     return is_member or not called.is_reader(kind)
 
 
 def _behind(method: Any) -> Any:
-    """Return what a class method is made of."""
+    """Return the function or descriptor behind a class method."""
     while issubclass(type(method), classmethod):
         method = _METHOD(method)
     return method
@@ -285,7 +287,7 @@ _FGET: Callable[[Any], Any] = property.__dict__["fget"].__get__
 
 
 def orig_door(guards: Guards, receiver: Any, name: str) -> Any:
-    """``__orig_class__`` and ``__orig_bases__``: an alias of a sealed class can be called."""
+    """Refuse ``__orig_class__`` and ``__orig_bases__`` with a sealed class: its alias can be called."""
     value = host.getattr(receiver, name, None)
     for each in value if type(value) is tuple else (value,):
         origin = origin_of(each)
@@ -295,9 +297,10 @@ def orig_door(guards: Guards, receiver: Any, name: str) -> Any:
 
 
 def wrapped_door(guards: Guards, receiver: Any, name: str) -> Any:
+    """Return ``__wrapped__`` if guest code stored it, or if it is a guest function."""
     function = receiver.__func__ if type(receiver) is types.MethodType else receiver
     if guards.is_own(receiver) or guards.is_guest_function(function):
-        return receiver  # it was the guest that stored it
+        return receiver  # guest code stored it
     value = host.getattr(receiver, name)
     if guards.is_guest_function(value):
         return Door(value)
@@ -305,6 +308,7 @@ def wrapped_door(guards: Guards, receiver: Any, name: str) -> Any:
 
 
 def annotations_door(guards: Guards, receiver: Any, name: str) -> Any:
+    """Return a copy of the annotations of a host object, as guest code may hold them."""
     if guards.is_own(receiver) or guards.is_guest_function(receiver):
         return receiver
     found = dict(host.getattr(receiver, name))
@@ -312,6 +316,7 @@ def annotations_door(guards: Guards, receiver: Any, name: str) -> Any:
 
 
 def new_door(guards: Guards, receiver: Any, name: str) -> Any:
+    """Guard ``__new__``: a class that it makes is checked, and a sealed class makes nothing."""
     real = host.getattr(receiver, name)
     return Door(real if guards.is_guest_function(real) else _closure(guards, real, _new))
 
@@ -338,14 +343,14 @@ def _new(guards: Guards, real: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _failing(real: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Have what is written in C say what is wrong with its arguments; a program might take them."""
+    """Raise the error for wrong arguments: C code raises its own; a Python function might accept them."""
     if is_one_of(type(real), _C_CODE):
         return real(*args, **kwargs)
     raise TypeError(f"{real.__name__}() was not given what it needs, got {len(args)} arguments")
 
 
 def call_door(guards: Guards, receiver: Any, name: str) -> Any:
-    """``type.__call__``: what it makes is checked, by whatever way it is reached."""
+    """Guard ``type.__call__``: a class that it makes is checked."""
     subject = super_self(receiver) if type(receiver) is super else receiver
     if subject is receiver and not issubclass(type(receiver), type):
         return receiver
@@ -358,7 +363,7 @@ def call_door(guards: Guards, receiver: Any, name: str) -> Any:
 
 
 def accessor_door(guards: Guards, receiver: Any, name: str) -> Any:
-    """``object.__setattr__`` and its kin: the real one, after the check of the name it is given."""
+    """Guard ``object.__setattr__`` and its kin: the name is checked, then the real one is called."""
     real = host.getattr(receiver, name)
     if _is_guests_code(guards, real):
         return Door(real)
@@ -368,7 +373,7 @@ def accessor_door(guards: Guards, receiver: Any, name: str) -> Any:
 
 
 def _accessor(name: str, size: int) -> Callable[..., Callable[..., Any]]:
-    """Make what guards an accessor, which takes *size* arguments; *subject* is what it is bound to."""
+    """Return a maker of guards for an accessor of *size* arguments, bound to *subject* or unbound."""
 
     def make(guards: Guards, real: Callable[..., Any], *subject: Any) -> Callable[..., Any]:
         def access(*args: Any, **kwargs: Any) -> Any:
@@ -384,7 +389,7 @@ def _accessor(name: str, size: int) -> Callable[..., Callable[..., Any]]:
                 guards.check_storable(target, key)
                 if guards.check_store(target, key) is not target:
                     raise refusal(target, key)
-            elif key == "__class__":  # the door would ask the class that asks here
+            elif key == "__class__":  # the door would call the __getattribute__ that calls here
                 return guest_type.type_of(target)
             elif guards.readable(target, key) is not target:
                 return guards.getattr(target, key)
@@ -403,10 +408,10 @@ _ACCESSORS = {
 
 
 def _goes_round(guards: Guards, target: Any, name: str, real: Any) -> bool:
-    """Return whether *real* is not what the class of the host has for this: a frozen one would not be asked."""
+    """Return whether an accessor is not that of the host class: it would bypass a frozen class."""
     if _is_guests(guards, target):
         return False
     spaces = map(namespace_of, mro_of(type(target)))
     found = next(space[name] for space in spaces if name in space)
-    # What is written in C the interpreter guards itself, and it has no rules of a program.
+    # The interpreter guards C code itself, and C code holds no rules of a program.
     return type(found) is not types.WrapperDescriptorType and found is not getattr(real, "__func__", real)

@@ -1,14 +1,13 @@
 """The checks that guarded code calls, and the builtins it runs with.
 
-One :class:`Guards` serves one session. Its ``builtins`` are an exact dict (a subclass
-would cost every global lookup its specialisation) that holds the allowed builtins, the
-guarded ones and the helpers of :mod:`agex.sandbox.language.transformer`.
+One :class:`Guards` serves one session. Its ``builtins`` are an exact dict: with a subclass the interpreter
+would not specialise global look-ups. It holds the allowed builtins, the guarded ones and the helpers of
+:mod:`agex.sandbox.language.transformer`.
 
-A check gets a receiver and a name and gives back what the attribute is then read from:
-the receiver itself, or a *door*, an object whose one attribute is the guarded version of
-what was asked for. It raises :class:`~agex.errors.SandboxAttributeError` otherwise.
+A check gets a receiver and a name and returns the object that the attribute is read from: the receiver itself,
+or a *door*, an object whose one attribute is the guarded value.
 
-Whatever is refused here is refused by raising; nothing is answered with a default.
+A check refuses by raising :class:`~agex.errors.SandboxAttributeError`, never by a default value.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ if TYPE_CHECKING:
 __all__ = ["Guards"]
 
 _MOST_PATTERNS = 256
-"""Stand-ins for class patterns that a session keeps."""
+"""Stand-ins for class patterns that a session keeps, at most."""
 
 _BUILTINS_OF = types.FunctionType.__dict__["__builtins__"].__get__
 
@@ -77,19 +76,19 @@ class Guards(BuiltinGuards):
         self._patterns: dict[tuple[Any, ...], tuple[Any, ...]] = {}
         self._verdicts = Verdicts()
         self.closures: dict[tuple[Any, int], tuple[Any, Any]] = {}
-        """What doors gave for functions that classes hold, with those functions."""
+        """Guards of functions that classes hold, with those functions."""
         self.held: dict[tuple[int, int], tuple[Any, Any]] = {}
-        """Likewise what a strict policy gave."""
+        """Guards of a strict policy, with the members that they guard."""
         self.notes: dict[str, Any] = {}
-        """What stand-ins of modules note with the session. A table by session would hold it for good."""
+        """Notes of guarded modules about the session; a table by session would keep the session alive."""
         self.files: GuestFiles | None = None
         """The workspace, if the session has one."""
         self.run: Context | None = None
-        """The context of the run that is on."""
+        """The context of the current run."""
         self.threads: set[int] = set()
-        """Threads of libraries that this run has called code in."""
+        """Threads of libraries that run code for this run."""
         self.program: types.CodeType | None = None
-        """What the session runs, or ran last."""
+        """The program that the session runs, or ran last."""
         self.sources: dict[str, list[str]] = {}  # by the name of the file
         self.classes = ClassRegistry(policy.restricts, policy.leaves_out, library_classes)
         self._registered = policy.text
@@ -128,10 +127,7 @@ class Guards(BuiltinGuards):
         self.builtins.update(self._shown(policy.names))
 
     def use_files(self, files: Files, outside: Callable[..., Any], compile_file: Compile) -> None:
-        """Take the workspace of guest code.
-
-        It has ``open``, the modules that it writes there, and with the standard set those for files.
-        """
+        """Take a workspace: guest code gets ``open``, its modules, and with the standard set those for files."""
         self.policy.use_paths()
         own: GuestFiles = files.guarded(outside)
         self.files = own
@@ -143,20 +139,20 @@ class Guards(BuiltinGuards):
         return {name: self.shown(value) for name, value in names.items()}
 
     def shown(self, value: Any) -> Any:
-        """Return a value as a variable of the guest's: the classes that a metaclass makes are checked."""
+        """Return a value as a variable of guest code: a metaclass or sealed class by its stand-in."""
         if not issubclass(type(value), type):
             return value
         return stand_in(value) if issubclass(value, type) else self.shown_class(value)
 
     def shown_class(self, class_: type) -> type:
-        """Return a class as the guest may hold it: a sealed one cannot be called."""
+        """Return a class as guest code may hold it: a sealed class cannot be called."""
         is_sealed = not self.classes.is_guest(class_) and self.policy.is_sealed(class_)
         return sealed(class_) if is_sealed else class_
 
     # -- loads ---------------------------------------------------------------------
 
     def check(self, receiver: Any, name: str) -> Any:
-        """Decide about reading *name*, a private or contested one, of *receiver*; for a strict policy any."""
+        """Decide about a read of a private or contested name; for a strict policy, of any name."""
         class_, rules = type(receiver), self.policy.text
         if self._verdicts.may_read(rules, receiver, name):
             return receiver
@@ -174,7 +170,7 @@ class Guards(BuiltinGuards):
             return receiver
         origin = receiver if name in ALIAS_OWN else origin_of(receiver)
         if origin is not receiver and self.check(origin, name) is not origin:
-            raise refusal(receiver, name)  # an alias hands on what it is asked for
+            raise refusal(receiver, name)  # an alias hands the read on
         if private:
             if not self._owns_private(receiver, name):
                 raise refusal(receiver, name)
@@ -189,7 +185,7 @@ class Guards(BuiltinGuards):
         return strict_checks.held(self, receiver, name, given) if rules.strict else given
 
     def _check_strictly(self, receiver: Any, name: str) -> Any:
-        """Decide about a name that no registration is known to deny: a strict policy asks for every one."""
+        """Decide about a name that is neither private nor contested, for a strict policy."""
         class_ = type(receiver)
         if issubclass(class_, types.ModuleType):
             self._verdicts.let_read(receiver, name)
@@ -208,9 +204,9 @@ class Guards(BuiltinGuards):
         return strict_checks.held(self, receiver, name, receiver)
 
     def check_module(self, module: types.ModuleType) -> None:
-        """Refuse a module of the interpreter's own, which an object led to: what is imported is a copy.
+        """Refuse a real module that an object led to: imported modules are copies.
 
-        For a strict policy any that is no copy: the host may have loaded it past the interpreter's table.
+        A strict policy refuses any module that is no copy: it may not be in ``sys.modules``.
         """
         name = types.ModuleType.__getattribute__(module, "__dict__").get("__name__")
         is_hosts = type(name) is str and sys.modules.get(name) is module
@@ -221,7 +217,7 @@ class Guards(BuiltinGuards):
             )
 
     def _check_rules(self, receiver: Any, name: str) -> None:
-        """Refuse a member that a registration leaves out."""
+        """Refuse a member that a registration excludes."""
         subject = receiver
         if issubclass(type(receiver), super):
             subject = super_self(receiver)
@@ -232,14 +228,14 @@ class Guards(BuiltinGuards):
                 raise refusal(receiver, name, self.policy.instead(owner, name))
 
     def renew(self) -> None:
-        """Take over what was registered since the last run."""
+        """Take over registrations since the last run."""
         self.policy.prepare()
         if self._registered is not (registered := self.policy.text):
             self.classes.reconsider()
-            self._registered = registered  # at last: cut short before, it is done when the next run begins
+            self._registered = registered  # last: if interrupted before, the next run does it
 
     def _owns_private(self, receiver: Any, name: str) -> bool:
-        """Return whether a private name of *receiver* is the guest's own."""
+        """Return whether a private name of a receiver belongs to guest code."""
         if type(receiver) is types.FunctionType:
             return self.is_guest_function(receiver)
         if type(receiver) is types.ModuleType:
@@ -262,17 +258,17 @@ class Guards(BuiltinGuards):
         return self.imports is not None and self.imports.owns(module)
 
     def is_guest_function(self, function: Any) -> bool:
-        """Return whether *function* was compiled for this session."""
+        """Return whether a function was compiled for this session."""
         return type(function) is types.FunctionType and _BUILTINS_OF(function) is self.builtins
 
     def is_own(self, receiver: Any) -> bool:
-        """Return whether *receiver* is a pure class of the guest or an instance of one."""
+        """Return whether a receiver is a pure guest class or an instance of one."""
         return self.classes.is_pure(receiver if issubclass(type(receiver), type) else type(receiver))
 
     # -- stores --------------------------------------------------------------------
 
     def check_store(self, receiver: Any, name: str) -> Any:
-        """Decide about assigning *name* on *receiver*."""
+        """Decide about an assignment to an attribute."""
         if self._verdicts.may_store(self.policy.text, receiver, name):
             return receiver
         if not self._may_write(receiver, name):
@@ -286,7 +282,7 @@ class Guards(BuiltinGuards):
         return receiver
 
     def alter(self, class_: type, name: str) -> None:
-        """Note that an attribute of a class of the guest's is set or deleted."""
+        """Note that an attribute of a guest class is set or deleted."""
         self._verdicts.forget_stores()
         self.classes.alter(class_, name)
 
@@ -331,7 +327,7 @@ class Guards(BuiltinGuards):
 
     @property
     def imports(self) -> Imports | None:
-        """The guest's own modules, if it has a workspace."""
+        """The guest modules, if the session has a workspace."""
         return self.importer.own
 
     # -- match ---------------------------------------------------------------------
@@ -339,9 +335,9 @@ class Guards(BuiltinGuards):
     def pattern(self, class_: Any, has_positional: bool, *watched: str) -> Any:
         """Return the class that a class pattern is matched with.
 
-        The interpreter reads ``__match_args__`` off the class and those attributes off the
-        subject, with no check in between. The stand-in has fixed, checked ``__match_args__``
-        and answers ``isinstance`` for the class.
+        The interpreter reads ``__match_args__`` from the class and those attributes from the subject, without
+        a check in between. A stand-in has fixed, checked ``__match_args__`` and answers ``isinstance`` for the
+        class.
         """
         if not issubclass(type(class_), type):
             return class_  # the interpreter raises
@@ -352,7 +348,7 @@ class Guards(BuiltinGuards):
         key = (id(class_), found, has_positional, watched)
         rules, matched, known = self._patterns.get(key, (None, None, None))
         if rules is not self.policy.text or matched is not class_:
-            rules, known = self.policy.text, class_  # its __match_args__ stay what they are
+            rules, known = self.policy.text, class_  # its __match_args__ cannot change
             delicate = patterns.delicate_names(rules, found or (), watched)
             if delicate or (is_guest and has_positional):
                 known = patterns.stand_in(self, class_, found, delicate)
@@ -362,13 +358,13 @@ class Guards(BuiltinGuards):
         return known
 
     def check_matched(self, subject: Any, delicate: tuple[str, ...]) -> None:
-        """Refuse a class pattern that reads a name which *subject* may not be asked for."""
+        """Refuse a class pattern that reads a guarded name of *subject*."""
         for name in delicate:
             if self.readable(subject, name) is not subject:
                 raise SandboxAttributeError(f"attribute '{name}' of {described(subject)} cannot be matched")
 
     def named_pattern(self, elsewhere: Callable[[], Any], path: str, *said: Any) -> Any:
-        """Return what `pattern` gives, for a name that the calling scope may hold; else *elsewhere*'s value."""
+        """Return the class of a pattern named in the calling scope; else the result of *elsewhere*."""
         first, *rest = path.split(".")
         try:
             class_ = sys._getframe(1).f_locals[first]  # pyright: ignore[reportPrivateUsage] - the scope
@@ -377,7 +373,7 @@ class Guards(BuiltinGuards):
         return self.pattern(functools.reduce(self.getattr, rest, class_), *said)
 
     def path_value(self, elsewhere: Callable[[], Any], path: str) -> Any:
-        """Return the value of a dotted name in a pattern, which the calling scope may hold."""
+        """Return the value of a dotted name in a pattern; that of *elsewhere* if the scope has none."""
         first, *rest = path.split(".")
         try:
             value = sys._getframe(1).f_locals[first]  # pyright: ignore[reportPrivateUsage] - the scope
