@@ -1,8 +1,8 @@
 """Limits on the methods of guest classes that host code calls implicitly between runs.
 
 ``repr(obj)``, ``obj == other`` or ``x in found`` in the host run methods that guest code wrote, after its
-time is over and where nobody expects its exceptions. So while no run is on, and while the host works within one,
-these methods are replaced by guards. The next run puts them back. There are four kinds:
+time is over and where nobody expects its exceptions. So while no run is on, and while the host works within
+one, these methods are replaced by guards. The next run puts them back. There are four kinds:
 
 * methods that an expression or a library function calls on objects of any class: `HOOKS`;
 * overridden methods of a builtin base: host code that knows ``str`` calls ``strip``, and the interpreter

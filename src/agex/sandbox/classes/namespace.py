@@ -79,7 +79,7 @@ def check(namespace: Any, class_name: Any) -> None:
 def of_its_own(namespace: dict[str, Any], class_name: Any, makers: Iterable[Any]) -> dict[str, Any]:
     """Return a copy, which stays as it was checked; an instance of a guest class could change its answers.
 
-    A namespace of a library's class stays as it is, if a metaclass of that library among *makers* prepares it.
+    A namespace of a library's class stays as it is if a metaclass of that library, among *makers*, made it.
     """
     kind: Any = type(namespace)
     if kind is dict:

@@ -1,9 +1,9 @@
 """The register of classes that stand in for classes of the standard library.
 
 Some classes of the standard library do more for their caller than guest code may: a real
-``SimpleNamespace`` tells numpy any address, a real ``cached_property`` reads any name of any object. Guest code gets other classes
-of the same names. But an object that the host or the library made is of the real class, and ``type(x)`` or
-the bases of a class lead there; these answer with the stand-in.
+``SimpleNamespace`` tells numpy any address, a real ``cached_property`` reads any name of any object. Guest
+code gets other classes of the same names. But an object that the host or the library made is of the real
+class, and ``type(x)`` or the bases of a class lead there; these answer with the stand-in.
 """
 
 from __future__ import annotations

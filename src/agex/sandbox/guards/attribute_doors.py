@@ -138,7 +138,7 @@ def _register_door(guards: Guards, receiver: Any, name: str) -> Any:
 
 
 def _registry_door(guards: Guards, receiver: Any, name: str) -> Any:
-    """Return a copy for ``registry`` of a dispatcher: ``==`` of a view hands the table to the other operand."""
+    """Return ``registry`` of a dispatcher as a copy: ``==`` of a view hands the table to an operand."""
     if type(receiver) is not types.FunctionType:
         return receiver
     value = host.getattr(receiver, name)

@@ -1,7 +1,7 @@
 """The builtins that guest code runs with.
 
-`STATIC` holds those that all sessions share. `BuiltinGuards` has those that a session answers itself: they take
-the names of attributes, show namespaces or run code from strings.
+`STATIC` holds those that all sessions share. `BuiltinGuards` has those that a session answers itself: they
+take the names of attributes, show namespaces or run code from strings.
 """
 
 from __future__ import annotations

@@ -52,8 +52,7 @@ __all__ = [
 
 
 def graph_door(guards: Guards, receiver: Any, name: str) -> Any:
-    """Refuse the bases of a metaclass, which lead to ``type``, and of a stand-in, which lead to the real class."""
-    """
+    """Refuse the bases of a metaclass, which lead to ``type``, and of a stand-in of a host class."""
     subject = origin_of(super_self(receiver) if type(receiver) is super else receiver)
     if is_metaclass(subject):
         raise refusal(receiver, name)
@@ -252,7 +251,9 @@ def get_door(guards: Guards, receiver: Any, name: str) -> Any:
     def get(*args: Any) -> Any:
         said = args if is_class else (descriptor, *args)
         if said and issubclass(type(said[0]), classmethod):
-            if not _reads(guards, _behind(said[0]), None):  # until Python 3.12 it calls __get__ of the inner one
+            if not _reads(
+                guards, _behind(said[0]), None
+            ):  # until Python 3.12 it calls __get__ of the inner one
                 raise refusal(receiver, name)
         elif len(said) > 1 and said[1] is not None and not _reads(guards, *said[:2]):
             raise refusal(receiver, name)

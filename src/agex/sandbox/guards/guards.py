@@ -4,8 +4,8 @@ One :class:`Guards` serves one session. Its ``builtins`` are an exact dict: with
 would not specialise global look-ups. It holds the allowed builtins, the guarded ones and the helpers of
 :mod:`agex.sandbox.language.transformer`.
 
-A check gets a receiver and a name and returns the object that the attribute is read from: the receiver itself,
-or a *door*, an object whose one attribute is the guarded value.
+A check gets a receiver and a name and returns the object that the attribute is read from: the receiver
+itself, or a *door*, an object whose one attribute is the guarded value.
 
 A check refuses by raising :class:`~agex.errors.SandboxAttributeError`, never by a default value.
 """
@@ -336,8 +336,8 @@ class Guards(BuiltinGuards):
         """Return the class that a class pattern is matched with.
 
         The interpreter reads ``__match_args__`` from the class and those attributes from the subject, without
-        a check in between. A stand-in has fixed, checked ``__match_args__`` and answers ``isinstance`` for the
-        class.
+        a check in between. A stand-in has fixed, checked ``__match_args__`` and answers ``isinstance`` for
+        the class.
         """
         if not issubclass(type(class_), type):
             return class_  # the interpreter raises

@@ -1,8 +1,8 @@
 """Checks of a strict policy at every attribute, beyond the contested names.
 
 A function of a host class takes any object for ``self``: ``Client.connect(x)`` would put private state of
-clients into a guest object, ``Event.is_set(x)`` reads a private name of any object. So a function that is read
-from a class takes instances of that class only, as C code does.
+clients into a guest object, ``Event.is_set(x)`` reads a private name of any object. So a function that is
+read from a class takes instances of that class only, as C code does.
 """
 
 from __future__ import annotations

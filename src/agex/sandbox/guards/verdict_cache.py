@@ -71,5 +71,5 @@ class Verdicts:
 
 
 def _speaks_for_another(class_: type) -> bool:
-    """Return whether instances are classes or answer for other objects, so that each needs its own verdict."""
+    """Return whether instances are classes or answer for others, so that each needs its own verdict."""
     return issubclass(class_, (type, super, types.ModuleType))
