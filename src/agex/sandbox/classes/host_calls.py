@@ -90,7 +90,7 @@ class Hooks:
 
     def __init__(self, answer: Answer) -> None:
         self._answer = answer
-        self._shut: list[_Place] = []
+        self._shut: list[_Replacement] = []
         self._known: dict[int, _Class] = {}
         self._is_open = True
         self._is_on = True
@@ -228,7 +228,7 @@ class Hooks:
     def _put(self, class_: type, name: str, value: Any, guarded: Any) -> None:
         if name in _UNSETTABLE:
             return
-        self._shut.append(_Place(class_, name, value, guarded))
+        self._shut.append(_Replacement(class_, name, value, guarded))
         type.__setattr__(class_, name, guarded)
 
     def _open(self) -> None:
@@ -308,7 +308,7 @@ class Hooks:
         return shut
 
 
-class _Place(NamedTuple):
+class _Replacement(NamedTuple):
     """A guard and its place."""
 
     class_: type
@@ -325,7 +325,7 @@ class _Class(NamedTuple):
     mro: tuple[type, ...]
     names: tuple[str, ...]
     values: tuple[Any, ...]
-    places: list[_Place]
+    places: list[_Replacement]
 
     def is_as_before(self, class_: type) -> bool:
         said = namespace_of(class_)

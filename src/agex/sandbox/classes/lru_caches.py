@@ -64,7 +64,7 @@ def of_plain(function: Any) -> Callable[..., Any]:
         return (function if is_plain else function.__wrapped__)(*args, **kwargs)
 
     functools.update_wrapper(call, function, updated=())
-    del call.__wrapped__  # type: ignore[attr-defined]  # the guest may ask what decorates it for that
+    del call.__wrapped__  # type: ignore[attr-defined]  # guest code could read it
     vars(call).update(cache_info=function.cache_info, cache_clear=function.cache_clear)
     return call
 

@@ -127,7 +127,7 @@ class Guards(BuiltinGuards):
         self.builtins.update(self._shown(policy.names))
 
     def use_files(self, files: Files, outside: Callable[..., Any], compile_file: Compile) -> None:
-        """Take a workspace: guest code gets ``open``, its modules, and with the standard set those for files."""
+        """Take a workspace: guest code gets ``open``, its modules, and standard modules for files."""
         self.policy.use_paths()
         own: GuestFiles = files.guarded(outside)
         self.files = own
