@@ -260,14 +260,7 @@ class ClassRegistry:
             metaclass = type(metaclass)
 
     def create(
-        self,
-        metaclass: Any,
-        makes_new: bool,
-        name: Any,
-        bases: Any,
-        namespace: Any,
-        /,
-        **kwargs: Any,
+        self, metaclass: Any, makes_new: bool, name: Any, bases: Any, namespace: Any, /, **kwargs: Any
     ) -> Any:
         """Check a namespace, call a metaclass with it and register the class."""
         bases = exact_bases(bases) if isinstance(bases, tuple) else bases  # as the interpreter sees them
