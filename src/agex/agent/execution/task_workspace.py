@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from agex import escaping as printable
-from agex._interpreter import parse as parsing
+from agex._interpreter import syntax_trees
 from agex.agent.loop.loop import Observation
 from agex.agent.rendering.output_text import cut_middle, encodable, last_lines
 from agex.errors import SandboxError
@@ -171,7 +171,7 @@ def _syntax(path: str, text: str) -> str:
     if not path.endswith(".py"):
         return ""
     try:
-        parsing.parse(text)
+        syntax_trees.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:  # the last two: nested too deep
         line = getattr(error, "lineno", None)
         return f" It has a syntax error{f' in line {line}' if line else ''}: {getattr(error, 'msg', error)}."
