@@ -11,8 +11,7 @@ from agex import values
 from agex.errors import StateConflict
 from agex.state.commits.history import Diff
 from agex.state.commits.journal import Journal
-from agex.state.commits.unreadable_values import Unreadable
-from agex.state.working.stored_variables import CACHE, Codec, Stored, is_import, members, name_of
+from agex.state.working.stored_variables import CACHE, Codec, Stored, Unreadable, is_import, members, name_of
 from agex.state.working.tracked_files import FileSpace, content_of, entry_of, path_of, same_content
 from agex.state.working.working_copy import Mark
 

@@ -19,7 +19,6 @@ from weakref import WeakValueDictionary
 from agex import values
 from agex.errors import StateCorrupt
 from agex.state.commits.journal import Journal
-from agex.state.commits.unreadable_values import Unreadable
 from agex.state.working.stored_variables import (
     CACHE,
     ELSEWHERE,
@@ -27,6 +26,7 @@ from agex.state.working.stored_variables import (
     IMPORT,
     Codec,
     Stored,
+    Unreadable,
     is_import,
     key_of,
     name_of,

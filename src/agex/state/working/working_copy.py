@@ -12,8 +12,7 @@ from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 from agex import values
-from agex.state.commits.unreadable_values import Unreadable
-from agex.state.working.stored_variables import CACHE
+from agex.state.working.stored_variables import CACHE, Unreadable
 from agex.state.working.variables import Change, Variables
 from agex.state.working.view import Writes
 
