@@ -125,7 +125,7 @@ class TaskFiles:
             self.in_terminal = False
 
     def shown(self, result: Result, limit: int) -> Observation:
-        """Return what is shown of a terminal action."""
+        """Return the observation of a terminal action."""
         if result.error is not None:
             text = "\n".join(last_lines(result.traceback, 1))
             return Observation(text=text, failed=True, brief=text, seconds=result.duration)

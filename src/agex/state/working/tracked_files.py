@@ -1,4 +1,4 @@
-"""The files of a branch: flat keys, their bytes, and what is stored of them.
+"""The files of a branch: flat keys, their bytes, and their stored form.
 
 A key is a path from the root, without the slash it begins with; a directory that was made for
 itself is its path with a slash at the end. What was not touched costs nothing at a commit: its
@@ -382,7 +382,7 @@ def _payload(journal: Journal, entry: FileEntry, content: bytes, chunks: dict[by
 
 
 def entry_of(path: str, payload: bytes) -> FileEntry:
-    """Return what a payload says of a file, without its bytes."""
+    """Return the entry of a file, read from its payload, without its bytes."""
     fields = unpack(payload)
     if len(fields) < 5 or fields[0] != _FORM:
         raise StateCorrupt(f"The payload of file {path!r} is of no known kind")

@@ -1,4 +1,4 @@
-"""The variables of a branch: the live objects, and what is stored of them.
+"""The variables of a branch: the live objects, and their stored form.
 
 Objects stay live between commits, so identity holds within a process and nothing is read
 again. Whether one was changed in place is seen by its fingerprint, taken of the live object.
@@ -87,7 +87,7 @@ class Variables:
         self.commit = commit
         self._live: dict[str, Any] = {}
         self._packed: WeakValueDictionary[str, values.Group] = WeakValueDictionary()
-        """Groups that somebody has as they were packed: variables that share objects are of one group."""
+        """Groups that are still in use as they were packed: variables that share objects are of one group."""
         self._held: dict[str, _StoredGroup] = {}
         self._sketched: tuple[tuple[str | None, str], dict[str, Any]] | None = None
         """The group that was shown last, and where it is stored: its variables are shown one by one."""
@@ -311,7 +311,7 @@ class Variables:
         return self._given_up(name) != b""
 
     def _given_up(self, name: str) -> bytes | None:
-        """Return what is stored of a variable that is given up: empty for nothing, None for damage.
+        """Return the stored payload of a variable that is given up: empty for none, None for damage.
 
         Damage is no reason not to give it up. It stays in the commits before, where `fsck` finds it.
         """
