@@ -153,7 +153,7 @@ class TaskFiles:
     # -- what the model is told --------------------------------------------------------------------
 
     def take_changes(self) -> Changes:
-        """Return what was changed since the last time."""
+        """Return the changes since the last call of this method."""
         return self._watched.take_changes()
 
     def recap(self) -> str:

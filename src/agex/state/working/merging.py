@@ -82,7 +82,7 @@ def files_to_take(journal: Journal, base: str | None, mine: str, theirs: str) ->
 
 
 def marks_between(journal: Journal, old: str | None, new: str) -> set[Mark]:
-    """Return what differs of the variables and the cache, by its keys in the journal."""
+    """Return the marks of variables and cache that differ, by their keys in the journal."""
     return {(name,) for name in _touched(journal, old, new)}
 
 

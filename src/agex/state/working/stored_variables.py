@@ -59,7 +59,7 @@ def variables_at(journal: Journal, commit: str | None) -> list[str]:
 
 
 def names_at(journal: Journal, commit: str | None, prefix: str) -> list[str]:
-    """Return what follows a prefix in the keys at a commit."""
+    """Return the keys at a commit that begin with a prefix, without it."""
     keys = [] if commit is None else journal.keys(commit, prefix)
     return [key.removeprefix(prefix) for key in keys]
 

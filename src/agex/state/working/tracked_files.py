@@ -322,7 +322,7 @@ class FileSpace(MutableMapping[str, bytes]):
 
 
 def _version(entry: FileEntry) -> tuple[int, float, float]:
-    """Return what tells one version of a file from another, without its bytes."""
+    """Return the version of a file: its size and times, without its bytes."""
     return entry.size, entry.created, entry.modified
 
 
@@ -368,7 +368,7 @@ def _micros(seconds: float) -> bytes:
 
 
 def _payload(journal: Journal, entry: FileEntry, content: bytes, chunks: dict[bytes, memoryview]) -> bytes:
-    """Return what the key holds, and add to *chunks* what it names."""
+    """Return the payload of a file, and add to *chunks* those that it names."""
     head = (_FORM, _micros(entry.created), _micros(entry.modified))
     size = entry.size.to_bytes(8, "big")
     # Bytes that look like an address would be taken for one by a collector.

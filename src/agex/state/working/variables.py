@@ -109,7 +109,7 @@ class Variables:
         return sorted(stored | {name for name in self._live if name != CACHE and not is_import(name)})
 
     def imports(self) -> dict[str, str]:
-        """Return what to import for the variables that are modules."""
+        """Return the imports that bind the variables that are modules, by variable."""
         stored = names_at(self._journal, self.commit, key_of(IMPORT))
         names = {f"{IMPORT}{name}" for name in stored} - self._gone | set(filter(is_import, self._live))
         return {name.removeprefix(IMPORT): self[name] for name in sorted(names)}
