@@ -255,7 +255,7 @@ def _number(value: Any) -> Any:
 
 
 def registrations(name: str, access: Access) -> tuple[Registration, ...]:
-    """Return the registrations of an agent that may build agents: the built agents, budgets and built tasks."""
+    """Return the registrations of an agent that may build agents: those, budgets and built tasks."""
     return (
         Registration.of(BuiltAgent, kind="class", name=name, access=replace(access, stays=True)),
         Registration(kind="class", name="Budget", target=Budget, visibility="low"),

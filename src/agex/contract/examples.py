@@ -237,7 +237,7 @@ def outcome_matches(
 
 
 def got_instead(example: Example, value: Any) -> str | None:
-    """Return what *value* shows where an example's own call gave it and it should not; None where it should.
+    """Return the wrong outcome that *value* shows for an example's own call; None where it is right.
 
     It calls the repr of the value: use it only where guest code may run.
     """
