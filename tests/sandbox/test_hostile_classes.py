@@ -18,7 +18,7 @@ from fuzz import attack
 
 from agex.errors import SandboxError
 from agex.sandbox import Policy, Sandbox
-from agex.sandbox.runtime import audit_hook as wall
+from agex.sandbox.patches import install
 
 
 def cases(attacks: dict[str, str]) -> list[Any]:
@@ -408,7 +408,7 @@ class Row(typing.NamedTuple):
 
 
 def test_the_bases_of_a_named_tuple_do_not_change_while_it_is_made() -> None:
-    """Stopped by: sandbox.classes.named."""
+    """Stopped by: sandbox.classes.namespace."""
     source = """
 import typing
 class T(tuple):
@@ -497,14 +497,14 @@ class A(metaclass={maker}):
 def test_a_group_of_exceptions_gives_pairs(body: str) -> None:
     """What is none ends the process.
 
-    Stopped by: sandbox.classes.groups.
+    Stopped by: sandbox.classes.namespace.
     """
     source = f"{body}\ntry:\n  raise G('x', [ValueError(1)])\nexcept* ValueError:\n  pass"
     assert isinstance(Sandbox().exec(source).error, SandboxError | TypeError)
 
 
 def test_a_group_of_exceptions_may_be_split_in_a_way_of_its_own() -> None:
-    """Stopped by: sandbox.classes.groups."""
+    """Stopped by: sandbox.classes.namespace."""
     result = Sandbox().exec("""
 class G(ExceptionGroup):
     def split(self, kind):
@@ -565,7 +565,7 @@ def test_a_maker_of_classes_that_the_host_calls_makes_none_that_nobody_looks_at(
 
 def test_the_host_makes_enumerations_as_ever() -> None:
     """Stopped by: sandbox.patches.enum."""
-    wall.install()
+    install.install()
     assert list(enum.Enum("E", {"A": 1, "B": 2}).__members__) == ["A", "B"]
     assert enum.IntEnum("E", [("A", 1)]).A == 1
     assert enum.Flag("E", "A B").B.value == 2

@@ -19,7 +19,7 @@ from fnmatch import fnmatchcase
 from typing import Any, TypeAlias
 
 from agex.errors import SandboxAttributeError
-from agex.sandbox.classes import class_registry as classes
+from agex.sandbox.classes import guest_type
 from agex.sandbox.classes import lru_caches as memoized
 from agex.sandbox.policy import catalog
 from agex.sandbox.policy.exclusions import dotted
@@ -487,5 +487,5 @@ def handed_out(value: Any) -> Any:
     if type(value) in _DATA:
         return fresh(value)
     if isinstance(value, type) and issubclass(value, type):
-        return classes.stand_in(value)
+        return guest_type.stand_in(value)
     return memoized.of_plain(value) if memoized.is_memoized(value) else value
