@@ -30,7 +30,7 @@ from agex.sandbox.classes.host_calls import Hooks
 from agex.sandbox.guards.guards import Guards
 from agex.sandbox.libraries import process_state
 from agex.sandbox.patches.threading import THREADED, end_elsewhere
-from agex.sandbox.policy.module_grant import explained, refused_member
+from agex.sandbox.policy.advice import explained, refused_member
 from agex.sandbox.policy.policy import Policy
 from agex.sandbox.runtime import audit_hook
 from agex.sandbox.runtime.asyncio_cleanup import end_callbacks, watch_generators

@@ -22,7 +22,7 @@ __all__ = [
     "trusted",
 ]
 
-_ROOMS = {
+_POLICIES = {
     "PIL": "pillow",
     "cycler": "matplotlib.policy",
     "dateutil": "dateutil",
@@ -52,7 +52,7 @@ OPEN_UNSEEN = ("polars", "pyarrow", "pydantic")
 
 def has_policy(name: str) -> bool:
     """Return whether there is a policy for an import name."""
-    return name in _ROOMS
+    return name in _POLICIES
 
 
 WITH_CLASS_RULES = ("pydantic",)
@@ -77,16 +77,16 @@ EVALUATING = ("jinja2", "sympy")
 @functools.cache
 def find(name: str) -> Library | None:
     """Give the policy for an import name; None for a library that has none."""
-    room = _ROOMS.get(name)
-    if room is None:
+    home = _POLICIES.get(name)
+    if home is None:
         return None
-    libraries: dict[str, Library] = importlib.import_module(f"agex.sandbox.libraries.{room}").LIBRARIES
+    libraries: dict[str, Library] = importlib.import_module(f"agex.sandbox.libraries.{home}").LIBRARIES
     return libraries[name]
 
 
 def trusted(class_: type) -> Iterator[str]:
     """Give the names under which compiled code finds what it follows, in objects of a class of a library."""
-    from agex.sandbox.policy.homes import homes
+    from agex.sandbox.policy.library import homes
 
     for home, qualname in homes(class_):
         library = find(home)

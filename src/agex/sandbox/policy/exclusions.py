@@ -14,19 +14,19 @@ from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from agex._interpreter.type_slots import module_of, namespace_of, qualname_of
-from agex.sandbox.classes import host_classes as hostclass
-from agex.sandbox.rules import names as ledger
+from agex.sandbox.classes import host_classes
+from agex.sandbox.rules.names import PUBLIC_UNDERSCORE, is_dunder, is_private
 
-__all__ = ["Dotted", "dotted"]
+__all__ = ["ModuleExclusions", "member_patterns"]
 
 
-def dotted(exclude: Iterable[str]) -> tuple[tuple[str, str], ...]:
+def member_patterns(exclude: Iterable[str]) -> tuple[tuple[str, str], ...]:
     """Give the patterns that speak of members, as owner and member; private ones are left out anyway."""
     pairs = (pattern.rpartition(".")[::2] for pattern in exclude if "." in pattern)
-    return tuple((owner, member) for owner, member in pairs if not ledger.is_private(member))
+    return tuple((owner, member) for owner, member in pairs if not is_private(member))
 
 
-class Dotted(NamedTuple):
+class ModuleExclusions(NamedTuple):
     """The exclusions of members that were registered with one module."""
 
     home: str
@@ -36,9 +36,9 @@ class Dotted(NamedTuple):
 
     def denies(self, class_: type, name: str) -> bool:
         """Tell whether a public member of a class, which is not of a base, is left out."""
-        if ledger.is_private(name) or ledger.is_dunder(name) or name in self.configured:
+        if is_private(name) or is_dunder(name) or name in self.configured:
             return False
-        fits = operator.eq if name in ledger.PUBLIC_UNDERSCORE else fnmatchcase
+        fits = operator.eq if name in PUBLIC_UNDERSCORE else fnmatchcase
         said = [owner for owner, member in self.patterns if fits(name, member)]
         paths = list(self._paths(class_)) if said else ()
         return any(fnmatchcase(path, owner) for owner in said for path in paths)
@@ -50,10 +50,12 @@ class Dotted(NamedTuple):
     def names(self) -> frozenset[str]:
         """Give the names that it is known to leave out: those said in full, and of loaded classes."""
         said = {member for _, member in self.patterns if not set(member) & set("*?[")}
-        globs = Dotted(self.home, tuple(p for p in self.patterns if p[1] not in said), self.configured)
+        globs = ModuleExclusions(
+            self.home, tuple(p for p in self.patterns if p[1] not in said), self.configured
+        )
         if globs.patterns:
             for class_ in globs.classes():
-                said |= {name for name in hostclass.public_names(class_) if globs.denies(class_, name)}
+                said |= {name for name in host_classes.public_names(class_) if globs.denies(class_, name)}
         return frozenset(said)
 
     def classes(self) -> Iterator[type]:

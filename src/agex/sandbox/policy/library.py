@@ -1,21 +1,63 @@
-"""The policy of one library, as data."""
+"""The policy of one library, as data, and the name of a class in its library."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import abc
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any, TypeAlias
 
-from agex.sandbox.policy.homes import Guard
+from agex._interpreter.type_slots import module_of, mro_of, qualname_of
+from agex.sandbox.classes.errors import check_keywords
+from agex.sandbox.runtime import provenance
 
-__all__ = ["Library", "Room", "less", "only"]
+__all__ = ["ClassRules", "Guard", "Library", "ModuleMembers", "PathGuard", "guarded", "homes", "less", "only"]
+
+Guard: TypeAlias = Callable[..., Any]
+"""Called as ``guard(real, *args, **kwargs)``; checks the arguments and calls *real*, or raises."""
+
+
+class PathGuard(abc.ABC):
+    """A guard of a function that takes a path."""
+
+    @abc.abstractmethod
+    def __call__(self, real: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """Check the arguments and call the function."""
+
+    @abc.abstractmethod
+    def opened(self) -> Guard:
+        """Return the guard for a function to which the host opened its files."""
+
+
+def guarded(real: Callable[..., Any], guard: Guard) -> Callable[..., Any]:
+    """Return a module's function behind a guard."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        check_keywords(kwargs)
+        return guard(real, *args, **kwargs)
+
+    call.__name__ = call.__qualname__ = getattr(real, "__name__", "call")
+    call.__doc__ = real.__doc__
+    return call
+
+
+def homes(class_: type) -> Iterator[tuple[str, str]]:
+    """Give, for a class and its bases, the library and the class's name in it."""
+    # By name, not by identity: no library has to be imported, and a class keeps its name when it moves.
+    for base in mro_of(class_):
+        if provenance.is_guest_class(base):  # it may say what it likes
+            continue
+        module = module_of(base)
+        if type(module) is str:
+            yield module.partition(".")[0].lstrip("_"), qualname_of(base)
+
 
 Replacements: TypeAlias = Mapping[str, Mapping[str, Any]]
 """Module path to member to what is handed out in its place."""
 
 
-class Room:
+class ModuleMembers:
     """Which public members of one module are granted.
 
     Args:
@@ -45,14 +87,14 @@ class _Names:
         return name in self._exact or any(fnmatchcase(name, each) for each in self._globs)
 
 
-def less(*names: str) -> Room:
+def less(*names: str) -> ModuleMembers:
     """Grant what a module offers, but for those named; several names may stand in one string."""
-    return Room(without=_words(names))
+    return ModuleMembers(without=_words(names))
 
 
-def only(*names: str) -> Room:
+def only(*names: str) -> ModuleMembers:
     """Grant the members named."""
-    return Room(names=_words(names))
+    return ModuleMembers(names=_words(names))
 
 
 def _words(texts: tuple[str, ...]) -> tuple[str, ...]:
@@ -87,7 +129,7 @@ class Library:
 
     name: str
     """Its import name."""
-    modules: Mapping[str, Room] = field(default_factory=dict)
+    modules: Mapping[str, ModuleMembers] = field(default_factory=dict)
     """The granted modules, by path below the library (``""`` is itself, ``"/package.module"`` is another
     package's); no other is reached."""
     lazy: tuple[str, ...] = ()
@@ -135,9 +177,9 @@ class Library:
         """Give every member name that is decided by the receiver."""
         return frozenset(key.rpartition(".")[2] for key in (*self.denied, *self.guarded, *self.copied))
 
-    def room(self, path: str) -> Room | None:
+    def granted(self, path: str) -> ModuleMembers | None:
         """Give the rule of the module at *path*; None if it is not granted."""
         found = self.modules.get(path)
         if found is None and any(fnmatchcase(path, each) for each in self.lazy):
-            return Room()
+            return ModuleMembers()
         return found

@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from agex.sandbox.classes import sealed as sealing
-from agex.sandbox.patches import library_caches as keys
-from agex.sandbox.policy.homes import guarded
+from agex.sandbox.classes import sealed
+from agex.sandbox.patches import library_caches
+from agex.sandbox.policy.library import guarded
 from agex.sandbox.policy.library_members import named
 from agex.sandbox.policy.module_grant import ModuleGrant, Pattern, blank, handed_out, make_for_each
-from agex.sandbox.runtime import audit_hook as wall
+from agex.sandbox.runtime import audit_hook
 
 if TYPE_CHECKING:
     from agex.sandbox.policy.library import Library
@@ -32,7 +32,7 @@ class LibraryGrant(ModuleGrant):
         include, exclude: narrow the policy further. A dotted name without a wildcard in
             *include*, spelled as under the granted module, lifts the policy for that member.
         recursive: whether the modules below it are part of the grant.
-        doors: what is open while a function of it runs.
+        permissions: what is open while a function of it runs.
     """
 
     def __init__(
@@ -43,12 +43,14 @@ class LibraryGrant(ModuleGrant):
         include: Pattern = "*",
         exclude: Pattern = ("_*", "*._*"),
         recursive: bool = True,
-        doors: tuple[str, ...] = (),
+        permissions: tuple[str, ...] = (),
     ) -> None:
-        super().__init__(module_name, include=include, exclude=exclude, recursive=recursive, doors=doors)
+        super().__init__(
+            module_name, include=include, exclude=exclude, recursive=recursive, permissions=permissions
+        )
         self.library = library
         self.lifted = named(include)
-        self._replaced = library.replace("files" in doors)
+        self._replaced = library.replace("files" in permissions)
         self._sealed = frozenset(library.sealed)
 
     def copy(self) -> types.ModuleType:
@@ -63,7 +65,7 @@ class LibraryGrant(ModuleGrant):
             return None
         if self._leaves_out(last, ".".join((self.module_name, *above))):
             return None
-        if self.library.room(self._path(full)) is None:
+        if self.library.granted(self._path(full)) is None:
             return None
         try:
             return self._copied(full)
@@ -75,7 +77,7 @@ class LibraryGrant(ModuleGrant):
 
     def _copied(self, full: str) -> types.ModuleType:
         copy = self._copies.get(full)
-        return wall.call_as_host(self._copy, full) if copy is None else copy
+        return audit_hook.call_as_host(self._copy, full) if copy is None else copy
 
     def _copy(self, full: str) -> types.ModuleType:
         """Load a listed module as the host would: it may read settings and fonts among the host's files."""
@@ -128,7 +130,7 @@ class LibraryGrant(ModuleGrant):
 
     def _given(self, value: Any) -> Any:
         if isinstance(value, type) and f"{value.__module__}.{value.__qualname__}" in self._sealed:
-            return sealing.sealed(value)
+            return sealed.sealed(value)
         if type(value).__module__ == "numpy" and type(value).__name__ == "ndarray":
             return value.copy()  # a constant of the module, which the host reads as well
         return self._opened(handed_out(value))
@@ -137,7 +139,7 @@ class LibraryGrant(ModuleGrant):
         """Do what ``__getattr__`` of a lazy module does."""
         if name.startswith("_") or name not in getattr(real, "__all__", ()):
             raise AttributeError(f"module '{real.__name__}' has no attribute '{name}'")
-        value = wall.call_as_host(getattr, real, name)
+        value = audit_hook.call_as_host(getattr, real, name)
         return self._copied(value.__name__) if isinstance(value, types.ModuleType) else self._given(value)
 
     def _is_lazy(self, path: str) -> bool:
@@ -159,15 +161,15 @@ def _listing(library: Library, full: str) -> tuple[tuple[str, Any, str | None], 
     from agex.sandbox.policy.library import only  # a library is there, so this is loaded
 
     real = sys.modules[full]
-    room = library.room(_path(library, full)) or only()
+    members = library.granted(_path(library, full)) or only()
     public: frozenset[str] = frozenset(getattr(real, "__all__", ()))
     found: dict[str, tuple[str, Any, str | None]] = {}
-    for name in filter(room.allows, (*vars(real), *public)):
+    for name in filter(members.allows, (*vars(real), *public)):
         value = getattr(real, name, None)
         if isinstance(value, types.ModuleType):
-            if library.room(_path(library, value.__name__)) is not None and value.__name__ != library.name:
+            if library.granted(_path(library, value.__name__)) is not None and value.__name__ != library.name:
                 found[name] = (name, None, value.__name__)
-        elif room.is_explicit or (name in public if public else _is_own(library, value)):
+        elif members.is_explicit or (name in public if public else _is_own(library, value)):
             found[name] = (name, value, None)
     for child in _unloaded(library, real, full):
         name = child.rpartition(".")[2]
@@ -196,7 +198,7 @@ def _unloaded(library: Library, real: types.ModuleType, full: str) -> Iterator[s
 @functools.cache
 def prepare(library: Library) -> None:
     """Load what the library would load later, and have it do as its policy needs."""
-    wall.call_as_host(_prepare, library)
+    audit_hook.call_as_host(_prepare, library)
 
 
 def _prepare(library: Library) -> None:
@@ -209,4 +211,4 @@ def _prepare(library: Library) -> None:
 
 def _hold(library: Library) -> None:
     """Look at what was loaded since: its functions remember nothing of a guest's."""
-    keys.hold_memoized((library.name, *library.brings, *library.preload))
+    library_caches.hold_memoized((library.name, *library.brings, *library.preload))

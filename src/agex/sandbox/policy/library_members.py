@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from agex._interpreter.type_slots import namespace_of
 from agex.errors import SandboxError
-from agex.sandbox.classes import sealed as sealing
+from agex.sandbox.classes import sealed
 from agex.sandbox.classes.errors import check_keywords, refusal
 from agex.sandbox.classes.super_lookup import super_self
-from agex.sandbox.policy.homes import Guard, PathGuard, homes
+from agex.sandbox.policy.library import Guard, PathGuard, homes
 from agex.sandbox.policy.module_grant import open_while
 from agex.sandbox.runtime.host_time import HOST_TIME, of_host
 from agex.sandbox.runtime.provenance import Notes
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from agex.sandbox.policy.library import Library
     from agex.sandbox.runtime.membrane import Membrane
 
-__all__ = ["COPIED", "DENIED", "Shelf", "member_door", "named", "open_guard", "unsealed"]
+__all__ = ["COPIED", "DENIED", "ActiveLibraries", "member_door", "named", "open_guard", "unsealed"]
 
 
 def DENIED(real: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N802 - a verdict, beside the guards
@@ -42,7 +42,7 @@ def unsealed(class_: type) -> type:
     return real if isinstance(real, type) else class_
 
 
-_SEALED = type(sealing.sealed(object))
+_SEALED = type(sealed.sealed(object))
 
 
 def named(include: Any) -> frozenset[str]:
@@ -57,7 +57,7 @@ _CACHE_SIZE = 1024  # verdicts of one class: a program may ask for names without
 _UNKNOWN: Any = object()
 
 
-class Shelf:
+class ActiveLibraries:
     """The libraries in force under one policy."""
 
     def __init__(self) -> None:
@@ -65,7 +65,7 @@ class Shelf:
         self._cache: Notes[dict[str, Guard | None]] = Notes()
         self._libraries: dict[str, Library] = {}
         self._lifted: dict[str, frozenset[str]] = {}
-        self._doors: dict[str, tuple[str, ...]] = {}
+        self._permissions: dict[str, tuple[str, ...]] = {}
 
     def add(self, library: Library) -> None:
         """Put a library in force."""
@@ -75,7 +75,9 @@ class Shelf:
     def loosen(self, library: Library, lifted: frozenset[str], opened: tuple[str, ...]) -> None:
         """Take over what a registration names itself."""
         self._lifted[library.name] = self._lifted.get(library.name, frozenset()) | lifted
-        self._doors[library.name] = tuple(dict.fromkeys((*self._doors.get(library.name, ()), *opened)))
+        self._permissions[library.name] = tuple(
+            dict.fromkeys((*self._permissions.get(library.name, ()), *opened))
+        )
         self._cache = Notes()
 
     def verdict(self, class_: type, name: str) -> Guard | None:
@@ -99,7 +101,7 @@ class Shelf:
                 continue
             own = f"{qualname}.{name}"
             if own in self._lifted.get(home, ()):
-                return open_guard(self._doors.get(home, ()))
+                return open_guard(self._permissions.get(home, ()))
             if found is None and own in library.answered:
                 return None
             for key in (own, name):
@@ -107,7 +109,7 @@ class Shelf:
                     found = COPIED
                 elif found is None and (key in library.denied or key in library.guarded):
                     found = DENIED if key in library.denied else library.guarded[key]
-                    if found is not DENIED and (opened := self._doors.get(home)):
+                    if found is not DENIED and (opened := self._permissions.get(home)):
                         found = _opened_guard(opened, found)
         return found
 
@@ -153,7 +155,7 @@ class Shelf:
 
 @functools.cache
 def open_guard(opened: tuple[str, ...]) -> Guard | None:
-    """Give the guard of a member that the host named itself: none, or one that opens its doors."""
+    """Give the guard of a member that the host named itself: none, or one that opens its permissions."""
     if not opened:
         return None
     return _opened_guard(opened, lambda real, *args, **kwargs: real(*args, **kwargs))
@@ -164,8 +166,8 @@ def _opened_guard(opened: tuple[str, ...], guard: Guard) -> Guard:
         guard = guard.opened()
     if HOST_TIME in opened:
         guard = of_host(guard)
-    doors = tuple(each for each in opened if each != HOST_TIME)
-    return open_while(doors, guard) if doors else guard
+    permissions = tuple(each for each in opened if each != HOST_TIME)
+    return open_while(permissions, guard) if permissions else guard
 
 
 class _Answer:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from agex._interpreter.type_slots import module_of, mro_of, namespace_of
 from agex.sandbox.policy.catalog import has_policy
-from agex.sandbox.policy.homes import homes
+from agex.sandbox.policy.library import homes
 
 if TYPE_CHECKING:
     from agex.sandbox.policy.library import Library

@@ -22,24 +22,20 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from agex._interpreter.type_slots import module_of, mro_of
 from agex.errors import DefinitionError
-from agex.sandbox.classes import host_classes as hostclass
-from agex.sandbox.classes import lru_caches as memoized
-from agex.sandbox.patches import inspect as signatures
-from agex.sandbox.patches import threading as foreign_threads
-from agex.sandbox.policy import browser as page
-from agex.sandbox.policy import catalog, library_classes
-from agex.sandbox.policy import spelling as misnamed
-from agex.sandbox.policy.class_rules import ClassRules, of_hosts
+from agex.sandbox.classes import host_classes, lru_caches
+from agex.sandbox.patches import threading
+from agex.sandbox.policy import browser, catalog, library_classes, spelling
 from agex.sandbox.policy.evaluators import without_evaluators
-from agex.sandbox.policy.exclusions import Dotted
-from agex.sandbox.policy.homes import Guard, homes
+from agex.sandbox.policy.exclusions import ModuleExclusions
+from agex.sandbox.policy.library import Guard, homes
 from agex.sandbox.policy.library_grant import LibraryGrant, prepare
-from agex.sandbox.policy.library_members import DENIED, Shelf, named, open_guard, unsealed
+from agex.sandbox.policy.library_members import DENIED, ActiveLibraries, named, open_guard, unsealed
+from agex.sandbox.policy.member_rules import MemberRules, of_hosts
 from agex.sandbox.policy.module_grant import FUNCTIONS, ModuleGrant, Pattern, open_while, telling
 from agex.sandbox.policy.native import UnknownPackages, inert_reason, opens_unseen, unseen
-from agex.sandbox.rules import names as ledger
+from agex.sandbox.rules.names import CONTESTED, is_dunder
 from agex.sandbox.rules.ruleset import Rules
-from agex.sandbox.runtime import provenance as origins
+from agex.sandbox.runtime import provenance
 from agex.sandbox.runtime.host_time import HOST_TIME, methods_of_host, of_host, require_timeout
 
 if TYPE_CHECKING:
@@ -87,13 +83,13 @@ class Policy:
     """
 
     def __init__(self, strict: bool = False) -> None:
-        self.strict = strict or page.IS_HERE
+        self.strict = strict or browser.IS_HERE
         self.names: dict[str, Any] = {}
         self.modules: dict[str, ModuleGrant] = {}
         self.grants: list[Grant] = []
         self.is_standard = False
         self.notes: dict[str, Any] = {}
-        self._rules = ClassRules()
+        self._rules = MemberRules()
         self._sealed: set[type] = set()
         self._unloaded: dict[
             str, tuple[str, ...]
@@ -102,7 +98,7 @@ class Policy:
         self._of_builtins: set[str] = set()
         self._hot: set[str] = set()
         self._writable: set[type] = set()
-        self._shelf = Shelf()
+        self._libraries = ActiveLibraries()
         self._used: set[str] = set()
         self._unprepared = {name: _known(name) for name in catalog.EVALUATING}
         self._open: dict[type, tuple[str, ...]] = {}
@@ -111,7 +107,7 @@ class Policy:
         self._imported = 0  # modules that there were when what they lead to was looked at
         for name in catalog.OPEN_UNSEEN:  # their objects may come from anywhere: an input, a function
             library = _known(name)
-            self._shelf.add(library)
+            self._libraries.add(library)
             self._contest(library.members())
 
     @classmethod
@@ -151,7 +147,7 @@ class Policy:
         """
         if not callable(function):
             raise DefinitionError(f"Policy.fn needs a callable, got {type(function).__name__}")
-        opened = _doors(host_fs_access, network_access)
+        opened = _permissions(host_fs_access, network_access)
         self.grants.append(Grant("fn", function, {"name": name}))  # what it may open is the host's to open
         require_timeout(timeout)
         home = getattr(function, "__module__", None)
@@ -179,18 +175,18 @@ class Policy:
         """Grant a class: its public members, and its construction unless *constructable* is false.
 
         *host_fs_access* and *network_access* say what is open while a public method runs that guest
-        code calls. Properties and the constructor run with the doors shut: grant a function that opens
+        code calls. Properties and the constructor run with the permissions shut: grant a function that opens
         what the object works on.
 
         With *stays*, code that runs in another process makes and uses instances in this one.
         """
         if not isinstance(class_, type):
             raise DefinitionError(f"Policy.cls needs a class, got {type(class_).__name__}")
-        misnamed.require_bools(constructable=constructable, stays=stays)
-        include, exclude = (misnamed.settled(each, class_, name) for each in (include, exclude))
-        configure = misnamed.configured(configure or {}, class_, name)
-        misnamed.check_class(class_, (), include, exclude, tuple(configure or ()))
-        misnamed.check_left_out(class_, exclude)
+        spelling.require_bools(constructable=constructable, stays=stays)
+        include, exclude = (spelling.settled(each, class_, name) for each in (include, exclude))
+        configure = spelling.configured(configure or {}, class_, name)
+        spelling.check_class(class_, (), include, exclude, tuple(configure or ()))
+        spelling.check_left_out(class_, exclude)
         settings = {
             "name": name,
             "constructable": constructable,
@@ -202,8 +198,8 @@ class Policy:
             "stays": stays,
         }
         self.grants.append(Grant("cls", class_, settings))
-        self._use_home(class_, _doors(host_fs_access, network_access))
-        self._open_methods(class_, _doors(host_fs_access, network_access))
+        self._use_home(class_, _permissions(host_fs_access, network_access))
+        self._open_methods(class_, _permissions(host_fs_access, network_access))
         self._rule(class_, name or class_.__name__, include, exclude, configure or {})
         self._hot |= library_classes.private_names(class_)
         self._writable.add(class_)
@@ -234,16 +230,16 @@ class Policy:
         *host_fs_access* and *network_access* say what is open while a function of the module runs that
         guest code calls, or a public method of the live object.
         """
-        misnamed.require_bools(recursive=recursive)
-        include, exclude = (misnamed.settled(each, module, name) for each in (include, exclude))
-        configure = misnamed.configured(configure or {}, module, name)
-        misnamed.check_left_out(module, exclude)
+        spelling.require_bools(recursive=recursive)
+        include, exclude = (spelling.settled(each, module, name) for each in (include, exclude))
+        configure = spelling.configured(configure or {}, module, name)
+        spelling.check_left_out(module, exclude)
         if isinstance(module, types.ModuleType):
-            misnamed.check_module(module, include, exclude, tuple(configure or ()))
+            spelling.check_module(module, include, exclude, tuple(configure or ()))
         else:
-            held = hostclass.held(module)
-            misnamed.check_class(type(module), held, include, exclude, tuple(configure or ()))
-        opened = _doors(host_fs_access, network_access)
+            held = host_classes.held(module)
+            spelling.check_class(type(module), held, include, exclude, tuple(configure or ()))
+        opened = _permissions(host_fs_access, network_access)
         settings = {
             "name": name,
             "include": include,
@@ -264,7 +260,7 @@ class Policy:
             is_told = methods_of_host(type(module)) or type(module).__module__ == "builtins"
             self._open_methods(type(module), opened if is_told else (*opened, HOST_TIME))
             self.has_host_time = True
-            self._rule(type(module), name, include, exclude, configure or {}, held=hostclass.held(module))
+            self._rule(type(module), name, include, exclude, configure or {}, held=host_classes.held(module))
             self._writable.add(type(module))
             self._grant(name, module, module)
             return module
@@ -282,10 +278,10 @@ class Policy:
         self.modules[name or module.__name__] = grant
         for other in library.offers if library is not None and library.name == module.__name__ else ():
             self.modules.setdefault(other, LibraryGrant(_known(other), other))
-        if patterns := grant.dotted():
+        if patterns := grant.member_exclusions():
             by = name or module.__name__
-            dotted = Dotted(module.__name__, patterns, frozenset(configure or ()))
-            self._contest(self._rules.add_dotted(by, dotted))
+            dotted = ModuleExclusions(module.__name__, patterns, frozenset(configure or ()))
+            self._contest(self._rules.add_module(by, dotted))
         for owner, members in grant.class_exclusions():
             self._rule(unsealed(owner), name or module.__name__, "*", members, configure or {})
         vars(self).pop("text", None)
@@ -303,9 +299,11 @@ class Policy:
     ) -> ModuleGrant:
         if library is not None:
             self._use(library)
-            self._shelf.loosen(library, named(include), opened)
+            self._libraries.loosen(library, named(include), opened)
         path = module.__name__.partition(".")[2]
-        if library is None or library.room(path) is None:  # a module off the list: the host named it itself
+        if (
+            library is None or library.granted(path) is None
+        ):  # a module off the list: the host named it itself
             exclude = without_evaluators(module.__name__, include, exclude)
             if "files" not in opened and opens_unseen(module.__name__):
                 raise DefinitionError(unseen(module.__name__, library))
@@ -315,11 +313,16 @@ class Policy:
                 include=include,
                 exclude=exclude,
                 recursive=recursive,
-                doors=opened,
+                permissions=opened,
                 without=self.unknown.owns,
             )
         return LibraryGrant(
-            library, module.__name__, include=include, exclude=exclude, recursive=recursive, doors=opened
+            library,
+            module.__name__,
+            include=include,
+            exclude=exclude,
+            recursive=recursive,
+            permissions=opened,
         )
 
     def _use(self, library: Library) -> None:
@@ -328,7 +331,7 @@ class Policy:
             return
         self._used.add(library.name)
         self._unprepared[library.name] = library
-        self._shelf.add(library)
+        self._libraries.add(library)
         self._contest(library.members())
         self._unloaded[library.name] = library.sealed
         for builtin in library.builtins:
@@ -342,9 +345,12 @@ class Policy:
 
     def prepare(self) -> None:
         """Have the libraries in force that are there be as they need to be: objects of theirs may be, too."""
-        signatures.hold()
+        if "inspect" in sys.modules:
+            from agex.sandbox.patches import inspect  # only beside what it patches
+
+            inspect.hold()
         if self._imported != (count := len(sys.modules)):  # which is less than the questions below, each run
-            foreign_threads.hold_executors()
+            threading.hold_executors()
             self._contest(self.unknown.look())
             self._imported = count
         if self._unprepared.keys().isdisjoint(sys.modules.keys()):
@@ -384,7 +390,7 @@ class Policy:
         self._contest(found)
 
     def _grant(self, name: str | None, value: Any, target: Any) -> None:
-        if not name or not name.isidentifier() or ledger.is_dunder(name):
+        if not name or not name.isidentifier() or is_dunder(name):
             raise DefinitionError(f"{name!r} is not a usable name for {target!r}; pass name='an_identifier'")
         self.names[name] = value
         vars(self).pop("text", None)
@@ -409,10 +415,10 @@ class Policy:
     @functools.cached_property
     def text(self) -> Rules:
         """What this policy means for the text of a program; another object after each registration."""
-        contested = ledger.CONTESTED | self._contested
+        contested = CONTESTED | self._contested
         return Rules(
             contested=frozenset(contested),
-            only_elsewhere=frozenset(contested - ledger.CONTESTED - self._of_builtins),
+            only_elsewhere=frozenset(contested - CONTESTED - self._of_builtins),
             hot=frozenset(self._hot),
             strict=self.strict,
         )
@@ -426,12 +432,12 @@ class Policy:
             return True
         if self.unknown.owner(class_, name) is not None:
             return True
-        return self._rules.denies(class_, name) or self._shelf.verdict(class_, name) is DENIED
+        return self._rules.denies(class_, name) or self._libraries.verdict(class_, name) is DENIED
 
     def guard(self, class_: type, name: str) -> Guard | None:
         """Give the guarded form in which objects of *class_* answer *name*; None for the plain one."""
         class_ = unsealed(class_)
-        said = self._shelf.verdict(class_, name)
+        said = self._libraries.verdict(class_, name)
         if said is not None:
             return said
         opened = next((self._open[base] for base in of_hosts(class_) if base in self._open), ())
@@ -446,10 +452,10 @@ class Policy:
 
     def restricts(self, class_: type) -> bool:
         """Tell whether a registration, or a library in force, says something of a class's own members."""
-        if origins.is_guest_class(class_):
+        if provenance.is_guest_class(class_):
             return False
         said = class_ in self._open or self.is_sealed(class_) or self._rules.speaks_of(class_)
-        return said or self._shelf.restricts(class_)
+        return said or self._libraries.restricts(class_)
 
     def leaves_out(self, class_: type, name: str) -> bool:
         """Tell whether a registration, or a library, excludes a public *name* that *class_* is known to have.
@@ -457,8 +463,8 @@ class Policy:
         Classes that are not derived from have no ``__init_subclass__``.
         """
         if name == "__init_subclass__":
-            return self._shelf.is_whole(class_)
-        if self._shelf.keeps(unsealed(class_), name):
+            return self._libraries.is_whole(class_)
+        if self._libraries.keeps(unsealed(class_), name):
             return True
         if name.startswith("_"):
             return False
@@ -469,16 +475,16 @@ class Policy:
         for package in self._unloaded.keys() & sys.modules.keys():
             self._sealed.update(filter(None, map(_class_at, self._unloaded.pop(package))))
         is_sealed = class_ in self._sealed or self.unknown.owns(class_) is not None
-        return is_sealed and not origins.is_guest_class(class_)
+        return is_sealed and not provenance.is_guest_class(class_)
 
     def instead(self, class_: type, name: str) -> str | None:
         """Say what to write instead of a member that is refused; None where no library says."""
         package = self.unknown.owner(unsealed(class_), name)
-        return self._shelf.instead(class_, name) if package is None else inert_reason(package)
+        return self._libraries.instead(class_, name) if package is None else inert_reason(package)
 
     def is_writable(self, class_: type, name: str) -> bool:
         """Tell whether a public data attribute of instances of *class_* may be assigned."""
-        if (said := self._shelf.is_writable(class_, name)) is not None:
+        if (said := self._libraries.is_writable(class_, name)) is not None:
             return said
         if issubclass(type(class_), enum.EnumType):  # a member is the only one of its kind
             return False
@@ -515,8 +521,8 @@ _FREELY_WRITTEN = frozenset(
 """Classes of the standard library whose instances are there to be written to, and are the guest's own."""
 
 
-def _doors(host_fs_access: bool, network_access: bool) -> tuple[str, ...]:
-    misnamed.require_bools(host_fs_access=host_fs_access, network_access=network_access)
+def _permissions(host_fs_access: bool, network_access: bool) -> tuple[str, ...]:
+    spelling.require_bools(host_fs_access=host_fs_access, network_access=network_access)
     asked = (("files", host_fs_access), ("network", network_access))
     return tuple(door for door, is_asked in asked if is_asked)
 
@@ -540,8 +546,8 @@ def _plain_function(function: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap a callable whose attributes would show what it was made of, or that remembers what it gave."""
     if isinstance(function, (types.FunctionType, types.BuiltinFunctionType, types.MethodType, type)):
         return function
-    if memoized.is_memoized(function):
-        return memoized.of_plain(function)
+    if lru_caches.is_memoized(function):
+        return lru_caches.of_plain(function)
     if not isinstance(function, functools.partial):
         return function
 

@@ -15,12 +15,12 @@ from typing import Any, TypeVar
 
 from agex._interpreter.type_slots import module_of, mro_of, namespace_of, qualname_of
 from agex.errors import DefinitionError
-from agex.sandbox.classes import host_classes as hostclass
+from agex.sandbox.classes import host_classes
 from agex.sandbox.policy import library_classes
-from agex.sandbox.policy.exclusions import Dotted
+from agex.sandbox.policy.exclusions import ModuleExclusions
 from agex.sandbox.policy.library_members import named
 from agex.sandbox.policy.module_grant import Pattern
-from agex.sandbox.rules import names as ledger
+from agex.sandbox.rules import names
 
 __all__ = ["check_class", "check_left_out", "check_module", "configured", "require_bools", "settled"]
 
@@ -111,7 +111,7 @@ def _members(pattern: str, class_: type, name: str) -> Iterator[str]:
         yield member
         return
     for base in bases:
-        known = hostclass.public_names(base).union(library_classes.private_names(base), dir(base))
+        known = host_classes.public_names(base).union(library_classes.private_names(base), dir(base))
         yield from sorted(each for each in known if fnmatchcase(each, member))
 
 
@@ -170,7 +170,7 @@ def _check_dotted(module: types.ModuleType, pattern: str) -> None:
 
 def _check_class_of_package(module: types.ModuleType, owner: str, member: str) -> None:
     """Refuse a member of a class that no module of the package has, of those that are loaded."""
-    classes = list(Dotted(module.__name__, ((owner, "*"),), frozenset()).classes())
+    classes = list(ModuleExclusions(module.__name__, ((owner, "*"),), frozenset()).classes())
     home = f"{module.__name__}."
     if any(name.startswith(home) and name.endswith(f".{owner}") for name in list(sys.modules)):
         return
@@ -199,7 +199,7 @@ def check_class(class_: type, held: Iterable[str], *said: Any) -> None:
     """
     if any(name in namespace_of(part) for part in mro_of(class_)[:-1] for name in _ANSWERS):
         return  # its objects have what they like
-    known = hostclass.public_names(class_).union(library_classes.private_names(class_), dir(class_), held)
+    known = host_classes.public_names(class_).union(library_classes.private_names(class_), dir(class_), held)
     for name in _plain(said):
         if name not in known and (meant := _like(name, known)):
             raise _unknown(name, f"class {class_.__name__}", meant)
@@ -230,7 +230,7 @@ def check_left_out(target: Any, exclude: Pattern) -> None:
 
 _BY_SYNTAX = {
     **dict.fromkeys(
-        ledger.OPERATORS, "register a function, or an object of a class that has no such operator"
+        names.OPERATORS, "register a function, or an object of a class that has no such operator"
     ),
     **dict.fromkeys(("__init__", "__new__"), "register the class with constructable=False"),
     "__class__": "register an object of a class that may be known",
@@ -243,7 +243,7 @@ def _check_glob(target: Any, pattern: str) -> None:
         raise DefinitionError(f"{pattern!r} is no glob; say names with *, ? and [abc], one for each pattern")
     if not isinstance(target, types.ModuleType):
         class_ = target if isinstance(target, type) else type(target)
-        _check_case(pattern, member, hostclass.public_names(class_).union(dir(class_)))
+        _check_case(pattern, member, host_classes.public_names(class_).union(dir(class_)))
     elif not owner and "__getattr__" not in vars(target):
         known = frozenset(dir(target)).union(vars(target).get("__all__", ()), _submodules(target))
         if any(fnmatchcase(name, pattern) for name in known):
@@ -252,7 +252,7 @@ def _check_glob(target: Any, pattern: str) -> None:
         classes = [value for value in vars(target).values() if isinstance(value, type)]
         own = [each for each in classes if str(module_of(each)).startswith(target.__name__)]
         fits = pattern.lower()
-        if any(fnmatchcase(name.lower(), fits) for each in own for name in hostclass.public_names(each)):
+        if any(fnmatchcase(name.lower(), fits) for each in own for name in host_classes.public_names(each)):
             raise DefinitionError(
                 f"{pattern!r} is the name of nothing that module {target.__name__} has, but of members of "
                 f"its classes: for these, say {f'*.{pattern}'!r}"
