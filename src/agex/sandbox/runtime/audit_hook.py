@@ -349,15 +349,15 @@ class _Installed:
 _CODE_CHECKS: list[CodeCheck] = []
 
 
-def install(*checks: CodeCheck) -> None:
+def install(check: CodeCheck) -> None:
     """Add the audit hook to this process, once.
 
     Args:
-        checks: called before code of a library evaluates text, with the guards of the session, the code and
-            the frame of the library; raise to refuse it.
+        check: called before code of a library evaluates text, with the guards of the session, the code and
+            the frame of the library; it raises an error to refuse it.
     """
     if not _Installed.done:
         _Installed.roots = _roots()
-        _CODE_CHECKS.extend(checks)
+        _CODE_CHECKS.append(check)
         sys.addaudithook(_hook)
         _Installed.done = True
