@@ -47,7 +47,7 @@ _INSTEAD = {
     **dict.fromkeys(("bz2.open", "gzip.open", "lzma.open"), "use compress(data) and decompress(data)"),
     "tomllib.load": "read the text yourself, and use tomllib.loads(text)",
 }
-"""What to do instead of members that are often asked for."""
+"""Advice in place of members that programs often ask for."""
 
 _NO_FILES = "this sandbox has no file system; work with the values and text you were given"
 _NO_PROCESSES = "no process can be started; do the work in this code"
@@ -73,11 +73,11 @@ _INSTEAD_OF_MODULES = {
     "weakref": "use a dict, and delete from it what is over",
     "xml": "use xml.etree.ElementTree, whose indent(tree) lays it out",
 }
-"""What to do instead of modules that are often asked for."""
+"""Advice in place of modules that programs often ask for."""
 
 
 def instead_of_module(name: str, known: Mapping[str, Any]) -> str:
-    """Say what to do instead of importing a module; one of the standard library is no slip of the pen."""
+    """Return advice in place of a module; one of the standard library is no typing error."""
     top = name.partition(".")[0]
     if name in _INSTEAD_OF_MODULES:
         return _INSTEAD_OF_MODULES[name]
@@ -88,10 +88,10 @@ def instead_of_module(name: str, known: Mapping[str, Any]) -> str:
 
 
 def explained(error: AttributeError) -> AttributeError:
-    """Give the refusal that *error* is, where a copy of a module lacks what the module itself has.
+    """Return a refusal in place of *error*, where a copy of a module lacks a member of the real module.
 
-    The copy does not answer for it when it is asked: a module with a ``__getattr__`` loses the
-    interpreter's fast way of reading its members.
+    The copy has no ``__getattr__`` for this: a module with one loses the interpreter's fast way of reading
+    its members.
     """
     text = refused_member(error)
     if text is None:
@@ -103,9 +103,9 @@ def explained(error: AttributeError) -> AttributeError:
 
 
 def refused_member(error: AttributeError) -> str | None:
-    """Say what is wrong where a copy of a module lacks what the module itself has; None elsewhere."""
+    """Return the refusal's text where a copy of a module lacks a member of the real one; None elsewhere."""
     if type(error) is not AttributeError:
-        return None  # a class of the guest may answer with code of its own
+        return None  # a guest class may answer with code of its own
     module, name = error.obj, error.name
     if type(module) is not types.ModuleType or type(name) is not str:
         return None
@@ -117,24 +117,24 @@ def refused_member(error: AttributeError) -> str | None:
 
 
 def _of_unknown(home: str, name: str) -> str | None:
-    """Say why a member is not handed out that is of a package with compiled code, which nobody registered."""
+    """Return why a member from an unregistered package with compiled code is not handed out; else None."""
     package = native.home_of(vars(sys.modules[home]).get(name)) if home in sys.modules else ""
     is_own = package in sys.stdlib_module_names or package == home.partition(".")[0]
     return native.inert_reason(package) if package and not is_own and native.opens_unseen(package) else None
 
 
 def _has(module: types.ModuleType | None, name: str) -> bool:
-    """Tell whether a module has a member, without making one that is made when it is asked for."""
+    """Return whether a module has a member, without making one that is made at access."""
     return module is not None and (name in vars(module) or name in vars(module).get("__all__", ()))
 
 
 def instead_of_member(home: str, name: str, known: Mapping[str, Any]) -> str:
-    """Say what to do instead of asking a module for a member, or what was meant; nothing where none knows."""
+    """Return advice in place of a module's member, or a similar name; empty where there is neither."""
     return _INSTEAD.get(f"{home}.{name}") or _of_unknown(home, name) or _hint(name, known)
 
 
 def _hint(name: str, known: Mapping[str, Any]) -> str:
-    """Say what was probably meant; nothing where no name is like *name*."""
+    """Return a question for the name that was probably meant; empty where none is like *name*."""
     import difflib
 
     close = difflib.get_close_matches(name, [k for k in known if not k.startswith("_")], n=1, cutoff=0.7)

@@ -1,4 +1,4 @@
-"""Which libraries have a policy."""
+"""The table of libraries that have a policy; each is loaded when it is needed."""
 
 from __future__ import annotations
 
@@ -60,13 +60,13 @@ WITH_CLASS_RULES = ("pydantic",)
 
 
 def standard_set() -> Mapping[str, ModuleGrant]:
-    """Return the grants of the standard set: they are loaded with all that stands in for them."""
+    """Return the grants of the standard set, loaded with all that stands in for its members."""
     grants: Mapping[str, ModuleGrant] = importlib.import_module("agex.sandbox.stdlib.standard_set").grants()
     return grants
 
 
 def hold_templates(package: str) -> None:
-    """Have functions of a package that fill in texts look at the texts that guest code gives them."""
+    """Check the texts of guest code that functions of a package fill in."""
     importlib.import_module("agex.sandbox.libraries.templates").hold_templates(package)
 
 
@@ -76,7 +76,7 @@ EVALUATING = ("jinja2", "sympy")
 
 @functools.cache
 def find(name: str) -> Library | None:
-    """Give the policy for an import name; None for a library that has none."""
+    """Return the policy for an import name; None for a library that has none."""
     home = _POLICIES.get(name)
     if home is None:
         return None
@@ -85,7 +85,7 @@ def find(name: str) -> Library | None:
 
 
 def trusted(class_: type) -> Iterator[str]:
-    """Give the names under which compiled code finds what it follows, in objects of a class of a library."""
+    """Return the names of a library class under which compiled code finds objects that it follows."""
     from agex.sandbox.policy.library import homes
 
     for home, qualname in homes(class_):

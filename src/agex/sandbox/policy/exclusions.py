@@ -1,7 +1,7 @@
-"""What the exclusions of a module say of classes that no name of its own leads to.
+"""Exclusions of members that a module's registration says of all classes of its package.
 
-``*.secret`` is said of every class of the package: of those in its submodules, some of which are loaded
-later, of those in other classes, and of those that only its functions give.
+``*.secret`` holds for every class of the package: in submodules, of which some are loaded later, in other
+classes, and where only a function returns its instances.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["ModuleExclusions", "member_patterns"]
 
 
 def member_patterns(exclude: Iterable[str]) -> tuple[tuple[str, str], ...]:
-    """Give the patterns that speak of members, as owner and member; private ones are left out anyway."""
+    """Return the patterns of members as owner and member; private members are left out anyway."""
     pairs = (pattern.rpartition(".")[::2] for pattern in exclude if "." in pattern)
     return tuple((owner, member) for owner, member in pairs if not is_private(member))
 
@@ -35,7 +35,7 @@ class ModuleExclusions(NamedTuple):
     configured: frozenset[str]
 
     def denies(self, class_: type, name: str) -> bool:
-        """Tell whether a public member of a class, which is not of a base, is left out."""
+        """Return whether a public member is left out of a class that has it itself."""
         if is_private(name) or is_dunder(name) or name in self.configured:
             return False
         fits = operator.eq if name in PUBLIC_UNDERSCORE else fnmatchcase
@@ -44,11 +44,11 @@ class ModuleExclusions(NamedTuple):
         return any(fnmatchcase(path, owner) for owner in said for path in paths)
 
     def speaks_of(self, class_: type) -> bool:
-        """Tell whether a pattern may leave out members of a class."""
+        """Return whether a pattern may leave out members of a class."""
         return any(fnmatchcase(path, owner) for path in self._paths(class_) for owner, _ in self.patterns)
 
     def names(self) -> frozenset[str]:
-        """Give the names that it is known to leave out: those said in full, and of loaded classes."""
+        """Return the names that are left out for certain: those said in full, and those of loaded classes."""
         said = {member for _, member in self.patterns if not set(member) & set("*?[")}
         globs = ModuleExclusions(
             self.home, tuple(p for p in self.patterns if p[1] not in said), self.configured
@@ -59,7 +59,7 @@ class ModuleExclusions(NamedTuple):
         return frozenset(said)
 
     def classes(self) -> Iterator[type]:
-        """Give the classes of the package that are loaded, and of which a pattern may speak."""
+        """Return the loaded classes of the package of which a pattern may speak."""
         seen = set[int]()
         waiting: list[type | types.ModuleType] = [
             module
@@ -81,7 +81,7 @@ class ModuleExclusions(NamedTuple):
         return type(module) is str and (module == self.home or module.startswith(f"{self.home}."))
 
     def _paths(self, class_: type) -> Iterator[str]:
-        """Give the names that a pattern may have for a class: each end of its path."""
+        """Return the names that a pattern may have for a class: each end of its path."""
         module = module_of(class_)
         if self._holds(module):
             parts = f"{module}.{qualname_of(class_)}".split(".")

@@ -32,7 +32,7 @@ class LibraryGrant(ModuleGrant):
         include, exclude: narrow the policy further. A dotted name without a wildcard in
             *include*, spelled as under the granted module, lifts the policy for that member.
         recursive: whether the modules below it are part of the grant.
-        permissions: what is open while a function of it runs.
+        permissions: open while a function of the module runs.
     """
 
     def __init__(
@@ -54,11 +54,11 @@ class LibraryGrant(ModuleGrant):
         self._sealed = frozenset(library.sealed)
 
     def copy(self) -> types.ModuleType:
-        """Give the copy of the module itself."""
+        """Return the copy of the module itself."""
         return self._copied(self.module_name)
 
     def submodule(self, path: str) -> types.ModuleType | None:
-        """Give the copy of a module below; None if the policy does not list it."""
+        """Return the copy of a module below; None if the policy does not list it."""
         full = f"{self.module_name}.{path}"
         *above, last = path.split(".")
         if not self._recursive or not all(self._allows(part, self.module_name) for part in (*above, last)):
@@ -80,7 +80,7 @@ class LibraryGrant(ModuleGrant):
         return audit_hook.call_as_host(self._copy, full) if copy is None else copy
 
     def _copy(self, full: str) -> types.ModuleType:
-        """Load a listed module as the host would: it may read settings and fonts among the host's files."""
+        """Load a listed module as the host: it may read settings and fonts among the host's files."""
         real = importlib.import_module(full)
         prepare(self.library)
         _hold(self.library)
@@ -94,12 +94,12 @@ class LibraryGrant(ModuleGrant):
                 vars(copy)["__all__"] = [name for name in public if name in vars(copy)]
             is_whole = True
         finally:
-            if not is_whole:  # a limit struck, or the guest had used up the stack: the next one begins anew
+            if not is_whole:  # a limit struck, or the stack was used up: the next call begins anew
                 del self._copies[full]
         return copy
 
     def _granted(self, real: types.ModuleType, full: str) -> Iterator[tuple[str, Any]]:
-        """Give the members of a module, as guests get them."""
+        """Return the members of a module, as guest code gets them."""
         path = self._path(full)
         guards = self.library.functions.get(path, {})
         replaced = {name: guarded(getattr(real, name), guard) for name, guard in guards.items()}
@@ -147,18 +147,18 @@ class LibraryGrant(ModuleGrant):
 
 
 def _path(library: Library, full: str) -> str:
-    """Give the path of a module below the library; one of another package has a slash before it."""
+    """Return the path of a module below the library; one of another package has a slash before it."""
     inside = full == library.name or full.startswith(library.name + ".")
     return full[len(library.name) + 1 :] if inside else f"/{full}"
 
 
 @functools.cache
 def _listing(library: Library, full: str) -> tuple[tuple[str, Any, str | None], ...]:
-    """Give the members that a module's room allows: name, value, and for a module its full name.
+    """Return the granted members of a module: name, value, and for a module its full name.
 
-    Called once for all grants: a library has thousands of members.
+    The result is kept for all grants: a library has thousands of members.
     """
-    from agex.sandbox.policy.library import only  # a library is there, so this is loaded
+    from agex.sandbox.policy.library import only  # loaded already: there is a library
 
     real = sys.modules[full]
     members = library.granted(_path(library, full)) or only()
@@ -178,7 +178,7 @@ def _listing(library: Library, full: str) -> tuple[tuple[str, Any, str | None], 
 
 
 def _is_own(library: Library, value: Any) -> bool:
-    """Tell whether a module without ``__all__`` means to offer *value*, or imported it for itself."""
+    """Return whether a module without ``__all__`` offers *value*, and has not just imported it."""
     if not callable(value):
         return True
     home = str(getattr(value, "__module__", None) or library.name).partition(".")[0].lstrip("_")
@@ -197,7 +197,7 @@ def _unloaded(library: Library, real: types.ModuleType, full: str) -> Iterator[s
 
 @functools.cache
 def prepare(library: Library) -> None:
-    """Load what the library would load later, and have it do as its policy needs."""
+    """Load the modules that the library would load later, and prepare it as its policy needs."""
     audit_hook.call_as_host(_prepare, library)
 
 
@@ -210,5 +210,5 @@ def _prepare(library: Library) -> None:
 
 
 def _hold(library: Library) -> None:
-    """Look at what was loaded since: its functions remember nothing of a guest's."""
+    """Hold the caches of modules that were loaded since: they keep no guest objects."""
     library_caches.hold_memoized((library.name, *library.brings, *library.preload))

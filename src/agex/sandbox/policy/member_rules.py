@@ -30,12 +30,12 @@ class _Rule:
         if not matches(self.include, name):
             return True
         if name in names.PUBLIC_UNDERSCORE and not callable(self.exclude):
-            return name in named(self.exclude)  # public by its documentation: "_*" does not mean it
+            return name in named(self.exclude)  # documented as public: "_*" does not cover it
         return matches(self.exclude, name)
 
 
 class MemberRules:
-    """The rules of one policy. One registration brings back no member that another leaves out."""
+    """The rules of all registrations of a policy. None brings back a member that another leaves out."""
 
     def __init__(self) -> None:
         self._rules: dict[type, dict[str, _Rule]] = {}  # by the name that it was registered under
@@ -88,7 +88,7 @@ class MemberRules:
         return False
 
     def speaks_of(self, class_: type) -> bool:
-        """Return whether a registration says something of a class's own members."""
+        """Return whether a registration has rules for the members of a class."""
         return class_ in self._rules or any(each.speaks_of(class_) for each in self._modules.values())
 
     def _of(self, class_: type) -> Iterable[_Rule]:
@@ -96,5 +96,5 @@ class MemberRules:
 
 
 def of_hosts(class_: type) -> list[type]:
-    """Return a class and its bases, less those of guests: what is looked up by them they would answer for."""
+    """Return a class and its bases, without guest classes: these could claim to be registered."""
     return [part for part in mro_of(class_) if not provenance.is_guest_class(part)]

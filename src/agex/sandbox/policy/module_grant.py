@@ -1,9 +1,8 @@
 """Modules as guest code sees them: plain copies of what is allowed.
 
-A guest never holds a module of the host. ``import m`` gives an ordinary ``ModuleType``
-filled with the allowed members, so that access runs at native speed, a write would hit the
-copy, and a module is reached through another one only inside a registered package.
-Mutable data (lists, dicts, sets) is copied as well, for each session anew.
+Guest code never holds a module of the host. ``import m`` binds an ordinary ``ModuleType`` filled with the
+allowed members. So access runs at native speed, and a write would hit the copy. A module is reached through
+another one only inside a registered package. Mutable data (lists, dicts, sets) is copied for each session.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ _FORMATTING = frozenset({"logging", "rich", "seaborn", "tqdm"})
 
 
 def matches(pattern: Pattern, name: str) -> bool:
-    """Tell whether *name* fits a pattern. Dotted globs speak of members and do not fit a plain name."""
+    """Return whether *name* fits a pattern. Dotted globs are for members of classes and fit no plain name."""
     if isinstance(pattern, str):
         return fnmatchcase(name, pattern)
     if callable(pattern):
@@ -52,38 +51,38 @@ _FOR_GUESTS: weakref.WeakSet[types.ModuleType] = weakref.WeakSet()
 
 
 def blank(name: str, doc: str | None = None) -> types.ModuleType:
-    """Make a module for guests, with nothing in it yet."""
+    """Return a new, empty module for guest code."""
     made = types.ModuleType(name, doc)
     _FOR_GUESTS.add(made)
     return made
 
 
 def note(module: types.ModuleType) -> types.ModuleType:
-    """Note that a module, and those in it, were made for guests; return it."""
+    """Note that a module, and those in it, were made for guest code; return it."""
     _FOR_GUESTS.add(module)
     _FOR_GUESTS.update(each for each in vars(module).values() if type(each) is types.ModuleType)
     return module
 
 
 def is_for_guests(module: types.ModuleType) -> bool:
-    """Tell whether a module was made for guests: the host's own may be in no table of the interpreter's."""
+    """Return whether a module was made for guest code; a host module need not be in ``sys.modules``."""
     return type(module) is types.ModuleType and module in _FOR_GUESTS
 
 
 class ModuleGrant:
-    """One importable module, and the copies that guests get of it and of its submodules.
+    """One importable module, and the copies of it and of its submodules for guest code.
 
     Args:
-        module: the module, or its name, to be imported when a guest first asks for it.
-        include: what may be seen.
-        exclude: what may not; wins over *include*.
+        module: the module, or its name, to be imported when guest code first asks for it.
+        include: the members that may be seen.
+        exclude: the members that may not; it wins over *include*.
         recursive: whether submodules of the same package are part of the grant.
         replace: members that are handed out in place of the module's own.
-        permissions: what is open while a function of it runs. Classes are handed out as they are: their
-            constructors and methods run with the permissions shut.
-        per_session: makes such members anew for each session, where they hold a state.
-        gives_way: whether a module of that name over a workspace comes before it.
-        without: names the package of what is left out because of that; None for anything else.
+        permissions: open while a function of the module runs. Classes are handed out as they are: their
+            constructors and methods run without them.
+        per_session: makes members with a state anew for each session.
+        gives_way: whether a workspace module of that name comes before it.
+        without: returns the package for whose sake an object is left out; None for any other object.
     """
 
     is_for_each_session = False
@@ -116,13 +115,13 @@ class ModuleGrant:
         self.root = self.module_name.partition(".")[0]
 
     def copy(self) -> types.ModuleType:
-        """Give the copy of the module itself."""
+        """Return the copy of the module itself."""
         if isinstance(self._module, str):
             self._module = importlib.import_module(self._module)
         return self._copy_of(self._module)
 
     def own_copy(self) -> types.ModuleType:
-        """Give a copy for one session only, with its members of `per_session`."""
+        """Return a copy for one session only, with its members of `per_session`."""
         shared = self.copy()
         own = blank(shared.__name__, shared.__doc__)
         vars(own).update(vars(shared))
@@ -131,7 +130,7 @@ class ModuleGrant:
         return own
 
     def submodule(self, path: str) -> types.ModuleType | None:
-        """Give the copy of a submodule, e.g. ``"linalg"``; None if the grant does not hold it."""
+        """Return the copy of a submodule, e.g. ``"linalg"``; None if the grant does not hold it."""
         if not self._recursive:
             return None
         copy = self.copy()
@@ -158,7 +157,7 @@ class ModuleGrant:
         return matches(self._include, name) and not self._leaves_out(name, home)
 
     def _leaves_out(self, name: str, home: str) -> bool:
-        """Tell whether a member of the module *home* is excluded, by its name or by its path."""
+        """Return whether a member of the module *home* is excluded, by its name or by its path."""
         if matches(self._exclude, name):
             return True
         if callable(self._exclude):
@@ -181,7 +180,7 @@ class ModuleGrant:
     def _members(self, module: types.ModuleType) -> Iterator[tuple[str, Any]]:
         public = getattr(module, "__all__", ())
         top = module.__name__ == self.module_name
-        for name in dict.fromkeys((*vars(module), *public)):  # what is public may be made when asked for
+        for name in dict.fromkeys((*vars(module), *public)):  # a public member may be made at access
             if not self._allows(name, module.__name__):
                 continue
             try:
@@ -206,7 +205,7 @@ class ModuleGrant:
             yield "__version__", version
 
     def _is_left_out(self, value: Any) -> bool:
-        """Return whether a class or function is excluded by its path, under whatever name it is found."""
+        """Return whether a class or function is excluded by its path, under any name."""
         return isinstance(value, (type, *FUNCTIONS)) and any(value is each for each in self._said_by_path)
 
     @functools.cached_property
@@ -220,7 +219,7 @@ class ModuleGrant:
         return [vars(module)[name] for module, name in found if module is not None and name in vars(module)]
 
     def _opened(self, value: Any) -> Any:
-        """Give a function of the module that opens the grant's permissions; anything else as it is."""
+        """Return a function wrapped to open the permissions of the grant; any other object as it is."""
         return (
             open_while(self._permissions, value)
             if self._permissions and isinstance(value, FUNCTIONS)
@@ -228,13 +227,13 @@ class ModuleGrant:
         )
 
     def member_exclusions(self) -> tuple[tuple[str, str], ...]:
-        """Give the exclusions that speak of members, such as ``"DataFrame.to_*"``: of what, and which."""
+        """Return the exclusions of members, such as ``"DataFrame.to_*"``, as owner and member."""
         if callable(self._exclude):
             return ()
         return member_patterns((self._exclude,) if isinstance(self._exclude, str) else self._exclude)
 
     def class_exclusions(self) -> Iterator[tuple[type, tuple[str, ...]]]:
-        """Give each class that a name of the module leads to, with its excluded members."""
+        """Return each class that a name of the module leads to, with its excluded members."""
         owners = self.member_exclusions()
         if not owners:
             return
@@ -246,7 +245,7 @@ class ModuleGrant:
 
 
 def open_while(opened: tuple[str, ...], function: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a function that opens permissions of the second wall for its length."""
+    """Return a function during which the audit hook permits what *opened* names."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
         return audit_hook.call_with_permissions(opened, function, *args, **kwargs)
@@ -260,8 +259,8 @@ def open_while(opened: tuple[str, ...], function: Callable[..., Any]) -> Callabl
 def telling(
     on_error: Callable[[Exception], None], call: Callable[..., Any], function: Callable[..., Any]
 ) -> Callable[..., Any]:
-    """Return a function that tells what *call* raises; it looks like *function*, which that calls."""
-    import inspect  # for whoever grants functions with it, which is not at import
+    """Return a function that reports the errors of *call* and looks like *function*, which *call* calls."""
+    import inspect  # not at import: few hosts grant functions with it
 
     def told(*args: Any, **kwargs: Any) -> Any:
         try:
@@ -279,7 +278,7 @@ def telling(
 
 
 def is_foreign(value: Any, root: str) -> bool:
-    """Tell whether a function or class of package *root* was imported from the standard library."""
+    """Return whether a function or class of package *root* was imported from the standard library."""
     if not isinstance(value, (types.FunctionType, types.BuiltinFunctionType, type)):
         return False
     home = str(getattr(value, "__module__", None) or "").partition(".")[0].lstrip("_")
@@ -313,9 +312,9 @@ Known: TypeAlias = dict[int, tuple[types.ModuleType, types.ModuleType]]
 
 
 def of_session(shared: types.ModuleType, known: Known) -> types.ModuleType:
-    """Give a module, and those in it, with data of their own: what a guest changes there is its session's.
+    """Return a module, and those in it, with data of their own, so that changes stay in the session.
 
-    A module in which nothing can be changed is given as it is.
+    A module in which nothing can be changed is returned as it is.
     """
     if id(shared) in known:
         return known[id(shared)][1]
@@ -342,19 +341,19 @@ _MADE_FOR_EACH: weakref.WeakKeyDictionary[types.ModuleType, Callable[[], Mapping
 
 
 def make_for_each(shared: types.ModuleType, make: Callable[[], Mapping[str, Any]]) -> None:
-    """Have members of a module made anew for each session."""
+    """Register a function that makes members of a module anew for each session."""
     _MADE_FOR_EACH[shared] = make
 
 
 def fresh(value: Any) -> Any:
-    """Give the data of a module as a copy; anything else as it is."""
+    """Return a copy of plain data; any other object as it is."""
     if type(value).__module__ == "numpy" and type(value).__name__ == "ndarray":
         return value.copy()
     return _copied(value, {})
 
 
 def handed_out(value: Any) -> Any:
-    """Give what a guest gets for a module's member."""
+    """Return a module's member as guest code gets it."""
     if type(value) in _DATA:
         return fresh(value)
     if isinstance(value, type) and issubclass(value, type):

@@ -1,7 +1,7 @@
-"""The guards of a session, as the rooms below them see them.
+"""The protocol of a session's guards, for the rooms below them.
 
 `agex.sandbox.guards.guards.Guards` is the one implementation. Rooms below `guards` are handed a `Membrane`
-and use what is declared here, and nothing else of it.
+and use nothing of it but what is declared here.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ class PolicyQuestions(Protocol):
     """Questions about a session's policy."""
 
     grants: list[Any]
-    """What was granted, in order."""
+    """The grants, in order."""
     modules: dict[str, Any]
     """The grants of modules, by import name."""
 
     @functools.cached_property
     def text(self) -> Rules:
-        """What the policy means for the text of a program."""
+        """The rules of the policy for the text of a program."""
         ...
 
     def covers(self, root: str) -> bool:
@@ -53,7 +53,7 @@ class PolicyQuestions(Protocol):
         """Return the guard of a member of a class, None where there is none."""
 
     def instead(self, class_: type, name: str) -> str | None:
-        """Return what to use in place of a member, None where nobody says."""
+        """Return what to use in place of a member; None where no library says it."""
         ...
 
     def is_sealed(self, class_: type) -> bool:
@@ -66,7 +66,7 @@ class PolicyQuestions(Protocol):
 
 
 class ClassQuestions(Protocol):
-    """Questions about classes, from where guest code's own ones are known."""
+    """Questions about classes, to the registry that knows guest classes."""
 
     builtins: dict[str, Any]
     """The builtins of the session."""
@@ -102,7 +102,7 @@ class ClassQuestions(Protocol):
         ...
 
     def is_mixed(self, class_: type) -> bool:
-        """Return whether guest code made a class over one of the host."""
+        """Return whether a guest class has a base from the host."""
         ...
 
     def may_store_on_class(self, class_: type, name: str) -> bool:
@@ -155,7 +155,7 @@ class RunningSession(Protocol):
 
 
 class SessionRecord(Protocol):
-    """What is kept of a session while it lasts."""
+    """The data of a session while it lasts."""
 
     builtins: dict[str, Any]
     closures: dict[tuple[Any, int], tuple[Any, Any]]
