@@ -177,6 +177,8 @@ def _keys(node: ast.expr, tables: dict[str, ast.expr]) -> Iterator[str]:
             yield from _keys(value, tables)
         case ast.Call(args=[first, *_]):  # sorted(TABLE), cases(TABLE)
             yield from _keys(first, tables)
+        case _:  # read from elsewhere: it has no names here
+            return
 
 
 def _item(node: ast.expr) -> Iterator[str]:
@@ -189,6 +191,8 @@ def _item(node: ast.expr) -> Iterator[str]:
             for each in keywords:
                 if each.arg == "id" and isinstance(each.value, ast.Constant):
                     yield str(each.value.value)
+        case _:  # an item without a name
+            return
 
 
 # -- the page

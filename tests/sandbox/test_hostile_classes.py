@@ -18,7 +18,7 @@ from fuzz import attack
 
 from agex.errors import SandboxError
 from agex.sandbox import Policy, Sandbox
-from agex.sandbox.patches import install
+from agex.sandbox.patches.install import install
 
 
 def cases(attacks: dict[str, str]) -> list[Any]:
@@ -565,7 +565,7 @@ def test_a_maker_of_classes_that_the_host_calls_makes_none_that_nobody_looks_at(
 
 def test_the_host_makes_enumerations_as_ever() -> None:
     """Stopped by: sandbox.patches.enum."""
-    install.install()
+    install()
     assert list(enum.Enum("E", {"A": 1, "B": 2}).__members__) == ["A", "B"]
     assert enum.IntEnum("E", [("A", 1)]).A == 1
     assert enum.Flag("E", "A B").B.value == 2

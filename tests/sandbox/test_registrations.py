@@ -1,6 +1,6 @@
 """What a registration of a class or an object says holds, whatever else is registered beside it.
 
-Stopped by: sandbox.policy.policy, sandbox.policy.class_rules.
+Stopped by: sandbox.policy.policy, sandbox.policy.member_rules.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What a registration says of a class holds by every way there is to its objects, its subclasses and its members.
 
-Stopped by: sandbox.policy.policy, sandbox.policy.class_rules, sandbox.classes.host_classes,
+Stopped by: sandbox.policy.policy, sandbox.policy.member_rules, sandbox.classes.host_classes,
 sandbox.classes.hook_guards.
 """
 

@@ -29,9 +29,9 @@ from agex.errors import EvalError, SandboxError
 from agex.sandbox.classes.host_calls import Hooks
 from agex.sandbox.guards.guards import Guards
 from agex.sandbox.libraries import process_state
-from agex.sandbox.patches import install
+from agex.sandbox.patches.install import install
 from agex.sandbox.patches.threading import THREADED, end_elsewhere
-from agex.sandbox.policy.module_grant import explained, refused_member
+from agex.sandbox.policy.advice import explained, refused_member
 from agex.sandbox.policy.policy import Policy
 from agex.sandbox.runtime import audit_hook
 from agex.sandbox.runtime.asyncio_cleanup import end_callbacks, watch_generators
@@ -149,7 +149,7 @@ class Runner:
 
     def __init__(self, policy: Policy, limits: Limits, output: Callable[[int], Output]) -> None:
         require_limits(limits)
-        install.install()
+        install()
         process_state.keep_functions(policy)
         self._policy = policy
         self._limits = limits

@@ -77,4 +77,6 @@ class Access:
 
 def _reusable(pattern: Pattern) -> Pattern:
     """Return a pattern that can be read more than once."""
-    return pattern if isinstance(pattern, str) or callable(pattern) else tuple(pattern)
+    if isinstance(pattern, str) or callable(pattern) or not isinstance(pattern, Iterable):
+        return pattern  # the registration refuses an object that is no pattern
+    return tuple(pattern)

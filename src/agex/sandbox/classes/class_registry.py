@@ -56,9 +56,11 @@ class LibraryRules(Protocol):
 
     def private_names(self, class_: type, /) -> frozenset[str]:
         """Return every private name that the code of a host class uses, and that compiled code follows."""
+        ...
 
     def is_settings(self, class_: type, name: str, /) -> bool:
         """Return whether a member holds the settings that a library read when the class was made."""
+        ...
 
     def check_class_statement(
         self, namespace: dict[str, Any], class_name: Any, bases: Iterable[Any], said: dict[str, Any], /

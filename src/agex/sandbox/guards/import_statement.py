@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any
 from agex._interpreter.type_slots import qualname_of
 from agex.errors import SandboxImportError
 from agex.sandbox.language.nodes import ITSELF
+from agex.sandbox.policy.advice import instead_of_member, instead_of_module
 from agex.sandbox.policy.module_grant import (
     Known,
     ModuleGrant,
     blank,
-    instead_of_member,
-    instead_of_module,
     is_for_guests,
     note,
     of_session,

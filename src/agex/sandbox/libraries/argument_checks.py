@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from agex.errors import SandboxError, SandboxTypeError
 from agex.sandbox.classes.identity import is_one_of
-from agex.sandbox.policy.homes import Guard, PathGuard, guarded, homes
+from agex.sandbox.policy.library import Guard, PathGuard, guarded, homes
 from agex.sandbox.runtime.context import CURRENT
 from agex.sandbox.runtime.provenance import is_guest_class
 from agex.sandbox.stdlib.string_format import is_plain_format

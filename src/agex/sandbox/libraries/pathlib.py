@@ -13,8 +13,7 @@ from typing import Any
 from monkeyfs.context import current_fs
 
 from agex.sandbox.patches import stdlib_caches
-from agex.sandbox.policy.homes import Guard
-from agex.sandbox.policy.library import Library, only
+from agex.sandbox.policy.library import Guard, Library, only
 from agex.sandbox.runtime.workspace_files import inside, workspace
 
 __all__ = ["LIBRARIES"]

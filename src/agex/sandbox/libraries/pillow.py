@@ -8,8 +8,7 @@ from typing import Any
 
 from agex.errors import SandboxError
 from agex.sandbox.libraries.argument_checks import Stream, argument, guarded
-from agex.sandbox.policy.homes import Guard
-from agex.sandbox.policy.library import Library, Replacements, less, only
+from agex.sandbox.policy.library import Guard, Library, Replacements, less, only
 
 __all__ = ["LIBRARIES"]
 

@@ -10,11 +10,11 @@ from agex.sandbox.classes import unsafe_protocols
 from agex.sandbox.libraries.argument_checks import Stream
 from agex.sandbox.patches.library_caches import hold, hold_of_class
 from agex.sandbox.patches.replacement import replace_everywhere
-from agex.sandbox.policy.library import Library, Room, less, only
+from agex.sandbox.policy.library import Library, ModuleMembers, less, only
 
 __all__ = ["LIBRARIES"]
 
-_SCALES = Room(names=("*",), without=("swatches*",))  # lists of colors; swatches draw them
+_SCALES = ModuleMembers(names=("*",), without=("swatches*",))  # lists of colors; swatches draw them
 _COLORS = "qualitative sequential diverging cyclical carto cmocean colorbrewer plotlyjs".split()
 
 _MODULES = {

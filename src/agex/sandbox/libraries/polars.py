@@ -15,8 +15,7 @@ from agex.sandbox.libraries.argument_checks import Stream, guarded, plain_format
 from agex.sandbox.libraries.pandas import dataclass_rows
 from agex.sandbox.patches.replacement import replace, replace_everywhere
 from agex.sandbox.patches.threading import carried
-from agex.sandbox.policy.homes import Guard
-from agex.sandbox.policy.library import Library, Replacements, less, only
+from agex.sandbox.policy.library import Guard, Library, Replacements, less, only
 from agex.sandbox.runtime.context import asking
 
 __all__ = ["CALLING", "LIBRARIES"]

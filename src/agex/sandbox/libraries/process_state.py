@@ -30,7 +30,7 @@ from importlib.machinery import ModuleSpec
 from typing import TYPE_CHECKING, Any
 
 from agex.sandbox.libraries import (
-    process_settings as settings,  # at import: once a worker is locked down, it cannot read files of agex
+    process_settings,  # at import: once a worker is locked down, it cannot read files of agex
 )
 from agex.sandbox.libraries.settings_snapshot import Snapshot
 from agex.sandbox.runtime.host_time import of_host
@@ -119,13 +119,13 @@ def hold() -> SavedSettings:
         if not _HELD:
             sys.meta_path.insert(0, _LOADING)
         _HELD.append(held)
-    settings.watch_seeds(_note_seed)
+    process_settings.watch_seeds(_note_seed)
     return held
 
 
 def _now() -> Snapshot:
     """Return a snapshot of the present settings: the last one, where it holds. Callers do not change it."""
-    found = settings.loaded()
+    found = process_settings.loaded()
     last = _LAST.get("noted")
     if last is None or not last.is_current(found):
         last = _LAST["noted"] = Snapshot()

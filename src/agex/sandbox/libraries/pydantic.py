@@ -12,8 +12,7 @@ from agex._interpreter.type_slots import module_of, mro_of, name_of, namespace_o
 from agex.errors import SandboxError, SandboxTypeError, StateCorrupt
 from agex.sandbox.classes.errors import check_keywords
 from agex.sandbox.patches.replacement import replace, replace_everywhere
-from agex.sandbox.policy.homes import Guard, homes
-from agex.sandbox.policy.library import ClassRules, Library, less, only
+from agex.sandbox.policy.library import ClassRules, Guard, Library, homes, less, only
 from agex.sandbox.rules import names as ledger
 from agex.sandbox.rules.code_flags import CO_OPTIMIZED
 from agex.sandbox.runtime import provenance

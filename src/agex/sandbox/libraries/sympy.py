@@ -18,8 +18,7 @@ from typing import Any, NoReturn
 
 from agex.errors import SandboxError
 from agex.sandbox.patches.replacement import replace, replace_everywhere
-from agex.sandbox.policy.homes import homes
-from agex.sandbox.policy.library import Library, less, only
+from agex.sandbox.policy.library import Library, homes, less, only
 from agex.sandbox.runtime import provenance
 from agex.sandbox.runtime.context import asking
 

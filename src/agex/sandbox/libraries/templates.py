@@ -1,8 +1,8 @@
-"""Functions of well-known libraries that fill in a text by ``str.format``, with objects of theirs.
+"""Checks of library functions that fill in a text by ``str.format`` with their own objects.
 
-Its fields walk attributes by names that no guard sees. Where the library is registered plainly, these
-functions take texts of guest code that read public attributes: ``"{task.description}"``. Libraries with a
-policy have guards of their own.
+The fields of such a text walk attributes by names that no guard sees. Where the library is registered
+plainly, these functions take texts of guest code that read public attributes: ``"{task.description}"``.
+Libraries with a policy have guards of their own.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ TEMPLATES: dict[str, tuple[tuple[str, str, str], ...]] = {
     "seaborn": (("seaborn.axisgrid", "FacetGrid", "set_titles"),),
     "tqdm": (("tqdm.std", "tqdm", "format_meter"),),
 }
-"""By package: module, class and method. All texts that are given to these are looked at.
+"""By package: module, class and method. All texts that these are given are checked.
 
 Formatters of ``logging`` fill in what they were made with, and read it as guest code may.
 """
 
 
 def hold_templates(package: str) -> None:
-    """Have the functions of a package look at the texts they are given, where they are loaded."""
+    """Check the texts that functions of a package are given, where these functions are loaded."""
     for home, owner, name in TEMPLATES.get(package, ()):
         class_: Any = getattr(sys.modules.get(home), owner, None)
         if class_ is None or is_stand_in(getattr(class_, name)):
@@ -60,7 +60,7 @@ def _looking(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _filled(real: Callable[..., Any]) -> Callable[..., str]:
-    """Have records of ``logging`` filled in as guest code may read them."""
+    """Fill in records of ``logging`` as guest code may read them."""
 
     def fill(self: Any, record: Any) -> str:
         guards = asking()

@@ -1,11 +1,11 @@
-"""In a browser tab, what Pyodide's objects lead to: the page and everything that its user may do there.
+"""Objects of Pyodide in a browser tab: they lead to the page, and to everything that its user may do there.
 
-A JavaScript object, as Python sees it, has ``constructor``, and from there it is two steps to code in the
-page; an error, an input, a value that a function of the host gave back may be one. So in Pyodide the
-receiver of every attribute is checked, as with ``Policy(strict=True)``, and nothing is read off an object
-of Pyodide's own classes but what a class of the standard library below it has (a task's ``result``).
+A JavaScript object, as Python sees it, has ``constructor``, and two steps further is code in the page. An
+error, an input or the result of a host function may be such an object. So the receiver of every attribute is
+checked in Pyodide, as with ``Policy(strict=True)``. Objects of its own classes answer only the attributes of
+a class of the standard library among their bases (a task's ``result``).
 
-Calling such an object, or taking items from it, is what the host allows by handing it over.
+A host that hands such an object over allows guest code to call it and to take items from it.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ IS_HERE = sys.platform == "emscripten"
 """Whether this interpreter runs in a page, or in another program of JavaScript."""
 
 PACKAGES = frozenset({"js", "micropip", "pyodide", "pyodide_js", "_pyodide", "_pyodide_core"})
-"""What leads to the page."""
+"""Packages whose objects lead to the page."""
 
 
 def belongs_to_it(receiver: Any, name: str) -> bool:
-    """Tell whether an attribute of *receiver* would be answered by Pyodide."""
+    """Return whether an attribute of *receiver* would be answered by Pyodide."""
     if issubclass(type(receiver), types.ModuleType):
         return _package(types.ModuleType.__getattribute__(receiver, "__dict__").get("__name__")) in PACKAGES
     subject = receiver if issubclass(type(receiver), type) else type(receiver)
@@ -36,11 +36,11 @@ def belongs_to_it(receiver: Any, name: str) -> bool:
             if name in space or not _ANSWERS_ITSELF.isdisjoint(space):
                 return True
         elif name in space and base is not object:
-            return False  # the class of the guest, or of the library, that answers first
+            return False  # a guest class, or one of a library, answers first
     return False
 
 
-# As the type itself says it: a class of C has it nowhere else, and a metaclass of the guest is not asked.
+# From the namespace of the type itself: a C class has it nowhere else, and a guest metaclass is not asked.
 _ANSWERS_ITSELF = frozenset({"__getattribute__", "__getattr__"})
 
 

@@ -1,4 +1,4 @@
-"""Which libraries have a policy."""
+"""The table of libraries that have a policy; each is loaded when it is needed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = [
     "trusted",
 ]
 
-_ROOMS = {
+_POLICIES = {
     "PIL": "pillow",
     "cycler": "matplotlib.policy",
     "dateutil": "dateutil",
@@ -52,7 +52,7 @@ OPEN_UNSEEN = ("polars", "pyarrow", "pydantic")
 
 def has_policy(name: str) -> bool:
     """Return whether there is a policy for an import name."""
-    return name in _ROOMS
+    return name in _POLICIES
 
 
 WITH_CLASS_RULES = ("pydantic",)
@@ -60,13 +60,13 @@ WITH_CLASS_RULES = ("pydantic",)
 
 
 def standard_set() -> Mapping[str, ModuleGrant]:
-    """Return the grants of the standard set: they are loaded with all that stands in for them."""
+    """Return the grants of the standard set, loaded with all that stands in for its members."""
     grants: Mapping[str, ModuleGrant] = importlib.import_module("agex.sandbox.stdlib.standard_set").grants()
     return grants
 
 
 def hold_templates(package: str) -> None:
-    """Have functions of a package that fill in texts look at the texts that guest code gives them."""
+    """Check the texts of guest code that functions of a package fill in."""
     importlib.import_module("agex.sandbox.libraries.templates").hold_templates(package)
 
 
@@ -76,17 +76,17 @@ EVALUATING = ("jinja2", "sympy")
 
 @functools.cache
 def find(name: str) -> Library | None:
-    """Give the policy for an import name; None for a library that has none."""
-    room = _ROOMS.get(name)
-    if room is None:
+    """Return the policy for an import name; None for a library that has none."""
+    home = _POLICIES.get(name)
+    if home is None:
         return None
-    libraries: dict[str, Library] = importlib.import_module(f"agex.sandbox.libraries.{room}").LIBRARIES
+    libraries: dict[str, Library] = importlib.import_module(f"agex.sandbox.libraries.{home}").LIBRARIES
     return libraries[name]
 
 
 def trusted(class_: type) -> Iterator[str]:
-    """Give the names under which compiled code finds what it follows, in objects of a class of a library."""
-    from agex.sandbox.policy.homes import homes
+    """Return the names of a library class under which compiled code finds objects that it follows."""
+    from agex.sandbox.policy.library import homes
 
     for home, qualname in homes(class_):
         library = find(home)

@@ -27,7 +27,7 @@ _WHOLE = {
     ),
     # templates that are Python, or become it with nothing in between
     **dict.fromkeys("Cheetah chameleon genshi mako".split(), "its templates are programs"),
-    # names in text become modules, or what is in them; mock.patch() changes it for everybody
+    # names in text become modules or their members; mock.patch() changes those for the process
     **dict.fromkeys(
         "importlib logging.config modulefinder pkgutil pydoc unittest zipimport".split(),
         "it loads whatever a text names",
@@ -37,7 +37,7 @@ _WHOLE = {
 """Packages with that sole purpose, and why they are not registered as a whole."""
 
 _HARMLESS = frozenset({"importlib.metadata", "importlib.resources"})
-"""Modules of those packages that tell of packages and run nothing."""
+"""Modules of those packages that describe packages and run nothing."""
 
 _PARTS = {
     "bottle": "SimpleTemplate SimpleTemplate.* jinja2_template load load_app mako_template run template view",
@@ -52,7 +52,7 @@ _PARTS = {
         add_multi_representer add_path_resolver add_representer full_load full_load_all
         unsafe_load unsafe_load_all""",
 }
-"""Packages with such members among others: these members are left out in all their modules."""
+"""Packages with such members among others; the members are left out in all modules of the package."""
 
 
 def without_evaluators(module: str, include: Pattern, exclude: Pattern) -> Pattern:

@@ -1,27 +1,69 @@
-"""The policy of one library, as data."""
+"""The policy of one library, as data, and the name of a class in its library."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import abc
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any, TypeAlias
 
-from agex.sandbox.policy.homes import Guard
+from agex._interpreter.type_slots import module_of, mro_of, qualname_of
+from agex.sandbox.classes.errors import check_keywords
+from agex.sandbox.runtime import provenance
 
-__all__ = ["Library", "Room", "less", "only"]
+__all__ = ["ClassRules", "Guard", "Library", "ModuleMembers", "PathGuard", "guarded", "homes", "less", "only"]
+
+Guard: TypeAlias = Callable[..., Any]
+"""Called as ``guard(real, *args, **kwargs)``; checks the arguments and calls *real*, or raises."""
+
+
+class PathGuard(abc.ABC):
+    """A guard of a function that takes a path."""
+
+    @abc.abstractmethod
+    def __call__(self, real: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """Check the arguments and call the function."""
+
+    @abc.abstractmethod
+    def opened(self) -> Guard:
+        """Return the guard for a function to which the host opened its files."""
+
+
+def guarded(real: Callable[..., Any], guard: Guard) -> Callable[..., Any]:
+    """Return a module's function behind a guard."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        check_keywords(kwargs)
+        return guard(real, *args, **kwargs)
+
+    call.__name__ = call.__qualname__ = getattr(real, "__name__", "call")
+    call.__doc__ = real.__doc__
+    return call
+
+
+def homes(class_: type) -> Iterator[tuple[str, str]]:
+    """Return the library and the name there, of a class and of each of its bases."""
+    # By name, not by identity: no library has to be imported, and a class keeps its name when it moves.
+    for base in mro_of(class_):
+        if provenance.is_guest_class(base):  # it may claim any name
+            continue
+        module = module_of(base)
+        if type(module) is str:
+            yield module.partition(".")[0].lstrip("_"), qualname_of(base)
+
 
 Replacements: TypeAlias = Mapping[str, Mapping[str, Any]]
-"""Module path to member to what is handed out in its place."""
+"""By module path and member: the object that is handed out in its place."""
 
 
-class Room:
-    """Which public members of one module are granted.
+class ModuleMembers:
+    """The public members of one module that are granted.
 
     Args:
-        names: those that fit; None for what the module offers: its ``__all__``, or else its own
-            functions and classes, and its data.
-        without: those that are left out.
+        names: names and globs; None for all that the module offers, by its ``__all__`` or else as its
+            own functions, classes and data.
+        without: names and globs that are left out.
     """
 
     def __init__(self, names: tuple[str, ...] | None = None, without: tuple[str, ...] = ()) -> None:
@@ -30,7 +72,7 @@ class Room:
         """Whether the names are listed here."""
 
     def allows(self, name: str) -> bool:
-        """Tell whether a member may be handed out."""
+        """Return whether a member may be handed out."""
         return not name.startswith("_") and name in self._names and name not in self._without
 
 
@@ -45,14 +87,14 @@ class _Names:
         return name in self._exact or any(fnmatchcase(name, each) for each in self._globs)
 
 
-def less(*names: str) -> Room:
-    """Grant what a module offers, but for those named; several names may stand in one string."""
-    return Room(without=_words(names))
+def less(*names: str) -> ModuleMembers:
+    """Grant what a module offers, without the members named; one string may hold several names."""
+    return ModuleMembers(without=_words(names))
 
 
-def only(*names: str) -> Room:
+def only(*names: str) -> ModuleMembers:
     """Grant the members named."""
-    return Room(names=_words(names))
+    return ModuleMembers(names=_words(names))
 
 
 def _words(texts: tuple[str, ...]) -> tuple[str, ...]:
@@ -83,19 +125,19 @@ class ClassRules:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Library:
-    """What guest code may do with one library. Members are named ``name`` or ``Class.name``."""
+    """The rules for guest code that uses one library. Members are named ``name`` or ``Class.name``."""
 
     name: str
     """Its import name."""
-    modules: Mapping[str, Room] = field(default_factory=dict)
+    modules: Mapping[str, ModuleMembers] = field(default_factory=dict)
     """The granted modules, by path below the library (``""`` is itself, ``"/package.module"`` is another
-    package's); no other is reached."""
+    package's); no other module is reached."""
     lazy: tuple[str, ...] = ()
     """Globs of modules whose members are looked up when asked for; granted by their ``__all__``."""
     denied: frozenset[str] = frozenset()
     """Members that no object of the library answers."""
     answered: frozenset[str] = frozenset()
-    """Members of one class that it does answer, where those of others by their name are not."""
+    """Members of single classes that are answered, though `denied` or `guarded` has their plain name."""
     guarded: Mapping[str, Guard] = field(default_factory=dict)
     """Members that are handed out in a guarded form."""
     functions: Mapping[str, Mapping[str, Guard]] = field(default_factory=dict)
@@ -103,41 +145,41 @@ class Library:
     copied: frozenset[str] = frozenset()
     """Data that an object of the library trusts, and hands out as a copy."""
     trusted: frozenset[str] = frozenset()
-    """Data that compiled code asks of an object and follows: no class of a guest's says it otherwise."""
+    """Data that compiled code reads from an object and follows: no guest class overrides it."""
     whole: frozenset[str] = frozenset()
-    """Classes that no class of a guest's derives from: compiled code trusts what their methods answer."""
+    """Classes without guest subclasses: compiled code trusts the results of their methods."""
     writable: frozenset[str] | None = frozenset()
     """Classes on whose instances attributes may be assigned; None where the registration decides."""
     fixed: frozenset[str] = frozenset()
-    """Attributes of those that may not."""
+    """Attributes of `writable` classes that may not be assigned."""
     instead: Mapping[str, str] = field(default_factory=dict)
-    """What to write instead of members that are left out or fixed, where many write those."""
+    """Advice in place of members that are left out or fixed, where programs often use them."""
     sealed: tuple[str, ...] = ()
     """Classes, by dotted path, that are handed out for ``isinstance`` and their class methods only."""
     builtins: tuple[type, ...] = ()
     """Builtin classes that become sealed with it."""
     brings: tuple[str, ...] = ()
-    """Libraries whose objects its own lead to: their members are decided with it."""
+    """Libraries to whose objects its own lead: the rules for those are in force with it."""
     offers: tuple[str, ...] = ()
     """Libraries that can be imported with it."""
     preload: tuple[str, ...] = ()
     """Modules that it imports when they are first needed."""
     prepare: Callable[[], None] = _ready
-    """Does, once and as the host, what the library would do when it is first used."""
+    """Does once, as the host, the work that the library would do at its first use."""
     own: Mapping[str, Callable[[], Mapping[str, Any]]] = field(default_factory=dict)
-    """Makes members of a module for each session, where they hold a state; by the module's path."""
+    """Makes members with a state anew for each session; by the module's path."""
     classes: ClassRules | None = None
-    """What it asks of classes over its own."""
+    """Its rules for classes over its own."""
     replace: Callable[[bool], Replacements] = _nothing
-    """Makes what is handed out in place of members, for each grant; told whether files are open to it."""
+    """Makes the objects in place of members, for each grant; called with whether files are open to it."""
 
     def members(self) -> frozenset[str]:
-        """Give every member name that is decided by the receiver."""
+        """Return the names of members that the receiver decides."""
         return frozenset(key.rpartition(".")[2] for key in (*self.denied, *self.guarded, *self.copied))
 
-    def room(self, path: str) -> Room | None:
-        """Give the rule of the module at *path*; None if it is not granted."""
+    def granted(self, path: str) -> ModuleMembers | None:
+        """Return the granted members of the module at *path*; None if it is not granted."""
         found = self.modules.get(path)
         if found is None and any(fnmatchcase(path, each) for each in self.lazy):
-            return Room()
+            return ModuleMembers()
         return found

@@ -36,7 +36,7 @@ def is_settings(class_: type, name: str) -> bool:
 def check_class_statement(
     namespace: dict[str, Any], class_name: Any, bases: Iterable[Any], said: dict[str, Any]
 ) -> None:
-    """Refuse a guest class that a library over whose class it is would let reach further.
+    """Refuse a guest class over a library's class, where that library would let it reach further.
 
     Args:
         namespace: of the class body.
@@ -49,7 +49,7 @@ def check_class_statement(
 
 
 def check_stored(class_: type, name: str, value: Any) -> None:
-    """Refuse settings that a class statement could not have: stored bytes may hold any.
+    """Refuse settings that no class statement could have: stored bytes may hold any.
 
     Raises:
         StateCorrupt: a library would refuse them in a class statement.

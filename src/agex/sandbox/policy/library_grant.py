@@ -11,11 +11,11 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from agex.sandbox.classes import sealed_classes
-from agex.sandbox.patches import library_caches as keys
-from agex.sandbox.policy.homes import guarded
+from agex.sandbox.patches import library_caches
+from agex.sandbox.policy.library import guarded
 from agex.sandbox.policy.library_members import named
 from agex.sandbox.policy.module_grant import ModuleGrant, Pattern, blank, handed_out, make_for_each
-from agex.sandbox.runtime import audit_hook as wall
+from agex.sandbox.runtime import audit_hook
 
 if TYPE_CHECKING:
     from agex.sandbox.policy.library import Library
@@ -32,7 +32,7 @@ class LibraryGrant(ModuleGrant):
         include, exclude: narrow the policy further. A dotted name without a wildcard in
             *include*, spelled as under the granted module, lifts the policy for that member.
         recursive: whether the modules below it are part of the grant.
-        doors: what is open while a function of it runs.
+        permissions: open while a function of the module runs.
     """
 
     def __init__(
@@ -43,27 +43,29 @@ class LibraryGrant(ModuleGrant):
         include: Pattern = "*",
         exclude: Pattern = ("_*", "*._*"),
         recursive: bool = True,
-        doors: tuple[str, ...] = (),
+        permissions: tuple[str, ...] = (),
     ) -> None:
-        super().__init__(module_name, include=include, exclude=exclude, recursive=recursive, doors=doors)
+        super().__init__(
+            module_name, include=include, exclude=exclude, recursive=recursive, permissions=permissions
+        )
         self.library = library
         self.lifted = named(include)
-        self._replaced = library.replace("files" in doors)
+        self._replaced = library.replace("files" in permissions)
         self._sealed = frozenset(library.sealed)
 
     def copy(self) -> types.ModuleType:
-        """Give the copy of the module itself."""
+        """Return the copy of the module itself."""
         return self._copied(self.module_name)
 
     def submodule(self, path: str) -> types.ModuleType | None:
-        """Give the copy of a module below; None if the policy does not list it."""
+        """Return the copy of a module below; None if the policy does not list it."""
         full = f"{self.module_name}.{path}"
         *above, last = path.split(".")
         if not self._recursive or not all(self._allows(part, self.module_name) for part in (*above, last)):
             return None
         if self._leaves_out(last, ".".join((self.module_name, *above))):
             return None
-        if self.library.room(self._path(full)) is None:
+        if self.library.granted(self._path(full)) is None:
             return None
         try:
             return self._copied(full)
@@ -75,10 +77,10 @@ class LibraryGrant(ModuleGrant):
 
     def _copied(self, full: str) -> types.ModuleType:
         copy = self._copies.get(full)
-        return wall.call_as_host(self._copy, full) if copy is None else copy
+        return audit_hook.call_as_host(self._copy, full) if copy is None else copy
 
     def _copy(self, full: str) -> types.ModuleType:
-        """Load a listed module as the host would: it may read settings and fonts among the host's files."""
+        """Load a listed module as the host: it may read settings and fonts among the host's files."""
         real = importlib.import_module(full)
         prepare(self.library)
         _hold(self.library)
@@ -92,12 +94,12 @@ class LibraryGrant(ModuleGrant):
                 vars(copy)["__all__"] = [name for name in public if name in vars(copy)]
             is_whole = True
         finally:
-            if not is_whole:  # a limit struck, or the guest had used up the stack: the next one begins anew
+            if not is_whole:  # a limit struck, or the stack was used up: the next call begins anew
                 del self._copies[full]
         return copy
 
     def _granted(self, real: types.ModuleType, full: str) -> Iterator[tuple[str, Any]]:
-        """Give the members of a module, as guests get them."""
+        """Return the members of a module, as guest code gets them."""
         path = self._path(full)
         guards = self.library.functions.get(path, {})
         replaced = {name: guarded(getattr(real, name), guard) for name, guard in guards.items()}
@@ -137,7 +139,7 @@ class LibraryGrant(ModuleGrant):
         """Do what ``__getattr__`` of a lazy module does."""
         if name.startswith("_") or name not in getattr(real, "__all__", ()):
             raise AttributeError(f"module '{real.__name__}' has no attribute '{name}'")
-        value = wall.call_as_host(getattr, real, name)
+        value = audit_hook.call_as_host(getattr, real, name)
         return self._copied(value.__name__) if isinstance(value, types.ModuleType) else self._given(value)
 
     def _is_lazy(self, path: str) -> bool:
@@ -145,29 +147,29 @@ class LibraryGrant(ModuleGrant):
 
 
 def _path(library: Library, full: str) -> str:
-    """Give the path of a module below the library; one of another package has a slash before it."""
+    """Return the path of a module below the library; one of another package has a slash before it."""
     inside = full == library.name or full.startswith(library.name + ".")
     return full[len(library.name) + 1 :] if inside else f"/{full}"
 
 
 @functools.cache
 def _listing(library: Library, full: str) -> tuple[tuple[str, Any, str | None], ...]:
-    """Give the members that a module's room allows: name, value, and for a module its full name.
+    """Return the granted members of a module: name, value, and for a module its full name.
 
-    Called once for all grants: a library has thousands of members.
+    The result is kept for all grants: a library has thousands of members.
     """
-    from agex.sandbox.policy.library import only  # a library is there, so this is loaded
+    from agex.sandbox.policy.library import only  # loaded already: there is a library
 
     real = sys.modules[full]
-    room = library.room(_path(library, full)) or only()
+    members = library.granted(_path(library, full)) or only()
     public: frozenset[str] = frozenset(getattr(real, "__all__", ()))
     found: dict[str, tuple[str, Any, str | None]] = {}
-    for name in filter(room.allows, (*vars(real), *public)):
+    for name in filter(members.allows, (*vars(real), *public)):
         value = getattr(real, name, None)
         if isinstance(value, types.ModuleType):
-            if library.room(_path(library, value.__name__)) is not None and value.__name__ != library.name:
+            if library.granted(_path(library, value.__name__)) is not None and value.__name__ != library.name:
                 found[name] = (name, None, value.__name__)
-        elif room.is_explicit or (name in public if public else _is_own(library, value)):
+        elif members.is_explicit or (name in public if public else _is_own(library, value)):
             found[name] = (name, value, None)
     for child in _unloaded(library, real, full):
         name = child.rpartition(".")[2]
@@ -176,7 +178,7 @@ def _listing(library: Library, full: str) -> tuple[tuple[str, Any, str | None], 
 
 
 def _is_own(library: Library, value: Any) -> bool:
-    """Tell whether a module without ``__all__`` means to offer *value*, or imported it for itself."""
+    """Return whether a module without ``__all__`` offers *value*, and has not just imported it."""
     if not callable(value):
         return True
     home = str(getattr(value, "__module__", None) or library.name).partition(".")[0].lstrip("_")
@@ -195,8 +197,8 @@ def _unloaded(library: Library, real: types.ModuleType, full: str) -> Iterator[s
 
 @functools.cache
 def prepare(library: Library) -> None:
-    """Load what the library would load later, and have it do as its policy needs."""
-    wall.call_as_host(_prepare, library)
+    """Load the modules that the library would load later, and prepare it as its policy needs."""
+    audit_hook.call_as_host(_prepare, library)
 
 
 def _prepare(library: Library) -> None:
@@ -208,5 +210,5 @@ def _prepare(library: Library) -> None:
 
 
 def _hold(library: Library) -> None:
-    """Look at what was loaded since: its functions remember nothing of a guest's."""
-    keys.hold_memoized((library.name, *library.brings, *library.preload))
+    """Hold the caches of modules that were loaded since: they keep no guest objects."""
+    library_caches.hold_memoized((library.name, *library.brings, *library.preload))

@@ -1,4 +1,4 @@
-"""How a policy finds what its libraries say about a member."""
+"""Members of library objects: the verdicts and guards of all libraries in force."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from agex.errors import SandboxError
 from agex.sandbox.classes import sealed_classes
 from agex.sandbox.classes.errors import check_keywords, refusal
 from agex.sandbox.classes.super_lookup import super_self
-from agex.sandbox.policy.homes import Guard, PathGuard, homes
+from agex.sandbox.policy.library import Guard, PathGuard, homes
 from agex.sandbox.policy.module_grant import open_while
 from agex.sandbox.runtime.host_time import HOST_TIME, of_host
 from agex.sandbox.runtime.provenance import Notes
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from agex.sandbox.policy.library import Library
     from agex.sandbox.runtime.membrane import Membrane
 
-__all__ = ["COPIED", "DENIED", "Shelf", "member_door", "named", "open_guard", "unsealed"]
+__all__ = ["COPIED", "DENIED", "ActiveLibraries", "member_door", "named", "open_guard", "unsealed"]
 
 
 def DENIED(real: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N802 - a verdict, beside the guards
@@ -30,14 +30,14 @@ def DENIED(real: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N802 - a verdi
 
 
 def COPIED(real: Any) -> Any:  # noqa: N802 - a verdict, beside the guards
-    """Give a copy of an array or a table, or of a list of them; of what has no copy, itself."""
+    """Return a copy of an array, a table, or a list of them; any other object itself."""
     if isinstance(real, list):
         return type(real)(map(COPIED, real))
     return real.copy() if hasattr(type(real), "copy") else real
 
 
 def unsealed(class_: type) -> type:
-    """Give what the stand-in of a sealed class stands for; any other class as it is."""
+    """Return the real class behind the stand-in of a sealed class; any other class as it is."""
     real = namespace_of(class_).get("_real") if type(class_) is _SEALED else None
     return real if isinstance(real, type) else class_
 
@@ -46,7 +46,7 @@ _SEALED = type(sealed_classes.sealed(object))
 
 
 def named(include: Any) -> frozenset[str]:
-    """Give the patterns that are names: those lift a library's policy."""
+    """Return the patterns that are plain names: they lift the policy of a library."""
     if callable(include):
         return frozenset()
     patterns: Iterable[str] = (include,) if isinstance(include, str) else include
@@ -57,15 +57,15 @@ _CACHE_SIZE = 1024  # verdicts of one class: a program may ask for names without
 _UNKNOWN: Any = object()
 
 
-class Shelf:
+class ActiveLibraries:
     """The libraries in force under one policy."""
 
     def __init__(self) -> None:
-        # Weakly: a class of a guest's holds its methods, and they all that its session holds.
+        # Weakly: a guest class holds its methods, and these hold all of its session.
         self._cache: Notes[dict[str, Guard | None]] = Notes()
         self._libraries: dict[str, Library] = {}
         self._lifted: dict[str, frozenset[str]] = {}
-        self._doors: dict[str, tuple[str, ...]] = {}
+        self._permissions: dict[str, tuple[str, ...]] = {}
 
     def add(self, library: Library) -> None:
         """Put a library in force."""
@@ -73,13 +73,15 @@ class Shelf:
         self._cache = Notes()
 
     def loosen(self, library: Library, lifted: frozenset[str], opened: tuple[str, ...]) -> None:
-        """Take over what a registration names itself."""
+        """Lift the policy for members that a registration names, and add its permissions."""
         self._lifted[library.name] = self._lifted.get(library.name, frozenset()) | lifted
-        self._doors[library.name] = tuple(dict.fromkeys((*self._doors.get(library.name, ()), *opened)))
+        self._permissions[library.name] = tuple(
+            dict.fromkeys((*self._permissions.get(library.name, ()), *opened))
+        )
         self._cache = Notes()
 
     def verdict(self, class_: type, name: str) -> Guard | None:
-        """Give the guard of a member, `DENIED`, or None where no library says anything."""
+        """Return the guard of a member, `DENIED`, or None where no library says anything."""
         known = self._cache.get(class_)
         if known is None:
             known = {}
@@ -99,7 +101,7 @@ class Shelf:
                 continue
             own = f"{qualname}.{name}"
             if own in self._lifted.get(home, ()):
-                return open_guard(self._doors.get(home, ()))
+                return open_guard(self._permissions.get(home, ()))
             if found is None and own in library.answered:
                 return None
             for key in (own, name):
@@ -107,12 +109,12 @@ class Shelf:
                     found = COPIED
                 elif found is None and (key in library.denied or key in library.guarded):
                     found = DENIED if key in library.denied else library.guarded[key]
-                    if found is not DENIED and (opened := self._doors.get(home)):
+                    if found is not DENIED and (opened := self._permissions.get(home)):
                         found = _opened_guard(opened, found)
         return found
 
     def restricts(self, class_: type) -> bool:
-        """Tell whether a library says something of members of a class: of this one, not of its bases."""
+        """Return whether a library has rules for members of a class itself, apart from its bases."""
         home, qualname = next(homes(class_), ("", ""))
         library = self._libraries.get(home)
         if library is None:
@@ -123,16 +125,16 @@ class Shelf:
         )
 
     def keeps(self, class_: type, name: str) -> bool:
-        """Tell whether objects have something under *name* that they do not answer, or answer with a copy."""
+        """Return whether objects do not answer *name*, or answer it with a copy."""
         return self.verdict(class_, name) in (DENIED, COPIED)
 
     def is_whole(self, class_: type) -> bool:
-        """Tell whether no class of a guest's may derive from a class."""
+        """Return whether no guest class may derive from a class."""
         known = self._libraries
         return any(home in known and name in known[home].whole for home, name in homes(class_))
 
     def instead(self, class_: type, name: str) -> str | None:
-        """Give what to write instead of a member; None where no library says."""
+        """Return advice in place of a member; None where no library has any."""
         for home, qualname in homes(class_):
             said = self._libraries[home].instead if home in self._libraries else {}
             if text := said.get(f"{qualname}.{name}", said.get(name)):
@@ -140,7 +142,7 @@ class Shelf:
         return None
 
     def is_writable(self, class_: type, name: str) -> bool | None:
-        """Tell whether an attribute of instances may be assigned; None where no library says."""
+        """Return whether an attribute of instances may be assigned; None where no library decides it."""
         said: bool | None = None
         for home, qualname in homes(class_):
             library = self._libraries.get(home)
@@ -153,7 +155,7 @@ class Shelf:
 
 @functools.cache
 def open_guard(opened: tuple[str, ...]) -> Guard | None:
-    """Give the guard of a member that the host named itself: none, or one that opens its doors."""
+    """Return the guard of a member that the host named itself: one that opens permissions, or None."""
     if not opened:
         return None
     return _opened_guard(opened, lambda real, *args, **kwargs: real(*args, **kwargs))
@@ -164,12 +166,12 @@ def _opened_guard(opened: tuple[str, ...], guard: Guard) -> Guard:
         guard = guard.opened()
     if HOST_TIME in opened:
         guard = of_host(guard)
-    doors = tuple(each for each in opened if each != HOST_TIME)
-    return open_while(doors, guard) if doors else guard
+    permissions = tuple(each for each in opened if each != HOST_TIME)
+    return open_while(permissions, guard) if permissions else guard
 
 
 class _Answer:
-    """Answers the one attribute it is asked for."""
+    """A receiver in place of the real one: any attribute of it is the value."""
 
     __slots__ = ("_value",)
 
@@ -191,7 +193,7 @@ def member_door(guards: Membrane, receiver: Any, name: str) -> Any:
         return receiver
     real = getattr(receiver, name)
     if guard is COPIED:
-        if isinstance(real, property):  # read off the class, it would give the data itself
+        if isinstance(real, property):  # read off the class, it would lead to the data itself
             raise refusal(subject, name)
         return _Answer(COPIED(real))
     # Read off a class, a method takes its receiver as the first argument.

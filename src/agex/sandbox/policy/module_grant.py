@@ -1,9 +1,8 @@
 """Modules as guest code sees them: plain copies of what is allowed.
 
-A guest never holds a module of the host. ``import m`` gives an ordinary ``ModuleType``
-filled with the allowed members, so that access runs at native speed, a write would hit the
-copy, and a module is reached through another one only inside a registered package.
-Mutable data (lists, dicts, sets) is copied as well, for each session anew.
+Guest code never holds a module of the host. ``import m`` binds an ordinary ``ModuleType`` filled with the
+allowed members. So access runs at native speed, and a write would hit the copy. A module is reached through
+another one only inside a registered package. Mutable data (lists, dicts, sets) is copied for each session.
 """
 
 from __future__ import annotations
@@ -18,17 +17,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from typing import Any, TypeAlias
 
-from agex.errors import SandboxAttributeError
-from agex.sandbox.classes import guest_type
-from agex.sandbox.classes import lru_caches as memoized
+from agex.sandbox.classes import guest_type, lru_caches
 from agex.sandbox.policy import catalog
-from agex.sandbox.policy.exclusions import dotted
-from agex.sandbox.runtime import audit_hook as wall
+from agex.sandbox.policy.exclusions import member_patterns
+from agex.sandbox.runtime import audit_hook
 
 __all__ = [
-    "FUNCTIONS", "Known", "ModuleGrant", "Pattern", "blank", "explained", "handed_out", "hint",
-    "instead_of_module", "is_for_guests", "is_foreign", "make_for_each", "matches", "note", "of_session",
-    "open_while", "refused_member", "telling",
+    "FUNCTIONS", "Known", "ModuleGrant", "Pattern", "blank", "handed_out",
+    "is_for_guests", "is_foreign", "make_for_each", "matches", "note", "of_session",
+    "open_while", "telling",
 ]  # fmt: skip
 
 Pattern: TypeAlias = str | Iterable[str] | Callable[[str], bool]
@@ -42,7 +39,7 @@ _FORMATTING = frozenset({"logging", "rich", "seaborn", "tqdm"})
 
 
 def matches(pattern: Pattern, name: str) -> bool:
-    """Tell whether *name* fits a pattern. Dotted globs speak of members and do not fit a plain name."""
+    """Return whether *name* fits a pattern. Dotted globs are for members of classes and fit no plain name."""
     if isinstance(pattern, str):
         return fnmatchcase(name, pattern)
     if callable(pattern):
@@ -54,38 +51,38 @@ _FOR_GUESTS: weakref.WeakSet[types.ModuleType] = weakref.WeakSet()
 
 
 def blank(name: str, doc: str | None = None) -> types.ModuleType:
-    """Make a module for guests, with nothing in it yet."""
+    """Return a new, empty module for guest code."""
     made = types.ModuleType(name, doc)
     _FOR_GUESTS.add(made)
     return made
 
 
 def note(module: types.ModuleType) -> types.ModuleType:
-    """Note that a module, and those in it, were made for guests; return it."""
+    """Note that a module, and those in it, were made for guest code; return it."""
     _FOR_GUESTS.add(module)
     _FOR_GUESTS.update(each for each in vars(module).values() if type(each) is types.ModuleType)
     return module
 
 
 def is_for_guests(module: types.ModuleType) -> bool:
-    """Tell whether a module was made for guests: the host's own may be in no table of the interpreter's."""
+    """Return whether a module was made for guest code; a host module need not be in ``sys.modules``."""
     return type(module) is types.ModuleType and module in _FOR_GUESTS
 
 
 class ModuleGrant:
-    """One importable module, and the copies that guests get of it and of its submodules.
+    """One importable module, and the copies of it and of its submodules for guest code.
 
     Args:
-        module: the module, or its name, to be imported when a guest first asks for it.
-        include: what may be seen.
-        exclude: what may not; wins over *include*.
+        module: the module, or its name, to be imported when guest code first asks for it.
+        include: the members that may be seen.
+        exclude: the members that may not; it wins over *include*.
         recursive: whether submodules of the same package are part of the grant.
         replace: members that are handed out in place of the module's own.
-        doors: what is open while a function of it runs. Classes are handed out as they are: their
-            constructors and methods run with the doors shut.
-        per_session: makes such members anew for each session, where they hold a state.
-        gives_way: whether a module of that name over a workspace comes before it.
-        without: names the package of what is left out because of that; None for anything else.
+        permissions: open while a function of the module runs. Classes are handed out as they are: their
+            constructors and methods run without them.
+        per_session: makes members with a state anew for each session.
+        gives_way: whether a workspace module of that name comes before it.
+        without: returns the package for whose sake an object is left out; None for any other object.
     """
 
     is_for_each_session = False
@@ -99,7 +96,7 @@ class ModuleGrant:
         exclude: Pattern = ("_*", "*._*"),
         recursive: bool = True,
         replace: Mapping[str, Any] | None = None,
-        doors: tuple[str, ...] = (),
+        permissions: tuple[str, ...] = (),
         per_session: Callable[[], Mapping[str, Any]] | None = None,
         gives_way: bool = False,
         without: Callable[[Any], str | None] | None = None,
@@ -109,7 +106,7 @@ class ModuleGrant:
         self._exclude = exclude if isinstance(exclude, str) or callable(exclude) else tuple(exclude)
         self._recursive = recursive
         self._replace = dict(replace or {})
-        self._doors = doors
+        self._permissions = permissions
         self.per_session = per_session
         self.gives_way = gives_way
         self._without = without
@@ -118,13 +115,13 @@ class ModuleGrant:
         self.root = self.module_name.partition(".")[0]
 
     def copy(self) -> types.ModuleType:
-        """Give the copy of the module itself."""
+        """Return the copy of the module itself."""
         if isinstance(self._module, str):
             self._module = importlib.import_module(self._module)
         return self._copy_of(self._module)
 
     def own_copy(self) -> types.ModuleType:
-        """Give a copy for one session only, with its members of `per_session`."""
+        """Return a copy for one session only, with its members of `per_session`."""
         shared = self.copy()
         own = blank(shared.__name__, shared.__doc__)
         vars(own).update(vars(shared))
@@ -133,7 +130,7 @@ class ModuleGrant:
         return own
 
     def submodule(self, path: str) -> types.ModuleType | None:
-        """Give the copy of a submodule, e.g. ``"linalg"``; None if the grant does not hold it."""
+        """Return the copy of a submodule, e.g. ``"linalg"``; None if the grant does not hold it."""
         if not self._recursive:
             return None
         copy = self.copy()
@@ -160,7 +157,7 @@ class ModuleGrant:
         return matches(self._include, name) and not self._leaves_out(name, home)
 
     def _leaves_out(self, name: str, home: str) -> bool:
-        """Tell whether a member of the module *home* is excluded, by its name or by its path."""
+        """Return whether a member of the module *home* is excluded, by its name or by its path."""
         if matches(self._exclude, name):
             return True
         if callable(self._exclude):
@@ -183,7 +180,7 @@ class ModuleGrant:
     def _members(self, module: types.ModuleType) -> Iterator[tuple[str, Any]]:
         public = getattr(module, "__all__", ())
         top = module.__name__ == self.module_name
-        for name in dict.fromkeys((*vars(module), *public)):  # what is public may be made when asked for
+        for name in dict.fromkeys((*vars(module), *public)):  # a public member may be made at access
             if not self._allows(name, module.__name__):
                 continue
             try:
@@ -208,7 +205,7 @@ class ModuleGrant:
             yield "__version__", version
 
     def _is_left_out(self, value: Any) -> bool:
-        """Return whether a class or function is excluded by its path, under whatever name it is found."""
+        """Return whether a class or function is excluded by its path, under any name."""
         return isinstance(value, (type, *FUNCTIONS)) and any(value is each for each in self._said_by_path)
 
     @functools.cached_property
@@ -222,18 +219,22 @@ class ModuleGrant:
         return [vars(module)[name] for module, name in found if module is not None and name in vars(module)]
 
     def _opened(self, value: Any) -> Any:
-        """Give a function of the module that opens the grant's doors; anything else as it is."""
-        return open_while(self._doors, value) if self._doors and isinstance(value, FUNCTIONS) else value
+        """Return a function wrapped to open the permissions of the grant; any other object as it is."""
+        return (
+            open_while(self._permissions, value)
+            if self._permissions and isinstance(value, FUNCTIONS)
+            else value
+        )
 
-    def dotted(self) -> tuple[tuple[str, str], ...]:
-        """Give the exclusions that speak of members, such as ``"DataFrame.to_*"``: of what, and which."""
+    def member_exclusions(self) -> tuple[tuple[str, str], ...]:
+        """Return the exclusions of members, such as ``"DataFrame.to_*"``, as owner and member."""
         if callable(self._exclude):
             return ()
-        return dotted((self._exclude,) if isinstance(self._exclude, str) else self._exclude)
+        return member_patterns((self._exclude,) if isinstance(self._exclude, str) else self._exclude)
 
     def class_exclusions(self) -> Iterator[tuple[type, tuple[str, ...]]]:
-        """Give each class that a name of the module leads to, with its excluded members."""
-        owners = self.dotted()
+        """Return each class that a name of the module leads to, with its excluded members."""
+        owners = self.member_exclusions()
         if not owners:
             return
         for name, value in vars(self.copy()).items():
@@ -243,142 +244,11 @@ class ModuleGrant:
                 yield value, members
 
 
-_INSTEAD = {
-    **dict.fromkeys(
-        ("asyncio.run", "asyncio.get_event_loop", "asyncio.new_event_loop", "asyncio.Runner"),
-        "call await main() itself, where the code is run with await allowed",
-    ),
-    "asyncio.to_thread": "no thread can be started; call the function itself",
-    "io.TextIOWrapper": "use io.StringIO(data.decode())",
-    "json.load": "use json.loads(text)",
-    "logging.captureWarnings": "what libraries warn of goes to the host",
-    "json.dump": "use json.dumps(value)",
-    "matplotlib.rcParams": "give figsize=, fontsize=, color= and the like to what draws",
-    "matplotlib.pyplot.rc": "give figsize=, fontsize=, color= and the like to what draws",
-    "matplotlib.pyplot.rcParams": "give figsize=, fontsize=, color= and the like to what draws",
-    "matplotlib.pyplot.style": "give color=, linewidth= and the like to what draws",
-    "numpy.set_printoptions": "format the one output instead, np.array2string(a, precision=3)",
-    "operator.call": "call the function itself",
-    "pandas.eval": "use df.eval() or df.query()",
-    "pandas.options": "format the one output instead, e.g. df.to_string(max_rows=20)",
-    "random.SystemRandom": "use the functions of secrets",
-    "sqlite3.register_adapter": "give the value as text or a number: execute(sql, (str(value),))",
-    "sqlite3.register_converter": "convert what fetchall() gives",
-    "sys.argv": "use the variables you were given",
-    "sys.exc_info": "use except Exception as error",
-    "sys.exception": "use except Exception as error",
-    "sys.exit": "return or raise to end the program earlier",
-    "sys.setrecursionlimit": "write a loop instead of a deep recursion",
-    "sys.stdin": "use the values you were given",
-    "sys.modules": "import what you need by its name",
-    "sys.path": "import what you need by its name",
-    "weakref.WeakMethod": "keep ref(object), and call the method on what ref() gives",
-    "weakref.finalize": "use a with statement, or try and finally",
-    "weakref.proxy": "keep ref(object), and use what ref() gives",
-    **dict.fromkeys(("bz2.open", "gzip.open", "lzma.open"), "use compress(data) and decompress(data)"),
-    "tomllib.load": "read the text yourself, and use tomllib.loads(text)",
-}
-"""What to do instead of members that are often asked for."""
-
-_NO_FILES = "this sandbox has no file system; work with the values and text you were given"
-_NO_PROCESSES = "no process can be started; do the work in this code"
-_NO_THREADS = "no thread can be started; call the functions one after the other"
-_NO_NETWORK = "there is no network; use the functions you were given"
-_INSTEAD_OF_MODULES = {
-    **dict.fromkeys(("glob", "os", "pathlib", "shutil", "tempfile"), _NO_FILES),
-    **dict.fromkeys(("multiprocessing", "subprocess"), _NO_PROCESSES),
-    **dict.fromkeys(("concurrent", "threading"), _NO_THREADS),
-    **dict.fromkeys(("http", "socket", "urllib"), _NO_NETWORK),
-    **dict.fromkeys(("marshal", "pickle", "shelve"), "use json, or keep the object in a variable"),
-    **dict.fromkeys(("doctest", "unittest"), "use assert"),
-    "argparse": "use the variables you were given",
-    "contextvars": "pass the value as an argument",
-    "importlib": "use the import statement",
-    "inspect": "use callable(x), dir(x), x.__doc__ and x.__annotations__",
-    "logging": "use print()",
-    **dict.fromkeys(
-        ("logging.config", "logging.handlers"), "use logging.StreamHandler(), or a class over logging.Handler"
-    ),
-    "timeit": "use time.perf_counter()",
-    "typing_extensions": "use typing",
-    "weakref": "use a dict, and delete from it what is over",
-    "xml": "use xml.etree.ElementTree, whose indent(tree) lays it out",
-}
-"""What to do instead of modules that are often asked for."""
-
-
-def instead_of_module(name: str, known: Mapping[str, Any]) -> str:
-    """Say what to do instead of importing a module; one of the standard library is no slip of the pen."""
-    top = name.partition(".")[0]
-    if name in _INSTEAD_OF_MODULES:
-        return _INSTEAD_OF_MODULES[name]
-    if top in _INSTEAD_OF_MODULES:
-        return _INSTEAD_OF_MODULES[top]
-    meant = "" if top in sys.stdlib_module_names else hint(name, known)
-    return meant or "work with the modules that are registered"
-
-
-def explained(error: AttributeError) -> AttributeError:
-    """Give the refusal that *error* is, where a copy of a module lacks what the module itself has.
-
-    The copy does not answer for it when it is asked: a module with a ``__getattr__`` loses the
-    interpreter's fast way of reading its members.
-    """
-    text = refused_member(error)
-    if text is None:
-        return error
-    refusal = SandboxAttributeError(text)
-    refusal.__context__, refusal.__suppress_context__ = error.__context__, error.__suppress_context__
-    refusal.__cause__ = error.__cause__
-    return refusal
-
-
-def refused_member(error: AttributeError) -> str | None:
-    """Say what is wrong where a copy of a module lacks what the module itself has; None elsewhere."""
-    if type(error) is not AttributeError:
-        return None  # a class of the guest may answer with code of its own
-    module, name = error.obj, error.name
-    if type(module) is not types.ModuleType or type(name) is not str:
-        return None
-    home = vars(module).get("__name__")
-    if type(home) is not str or not _has(sys.modules.get(home), name) or name in vars(module):
-        return None
-    instead = instead_of_member(home, name, vars(module)) or f"use its other members, dir({home}) lists them"
-    return f"'{home}.{name}' exists, but is not available here; {instead}"
-
-
-def _of_unknown(home: str, name: str) -> str | None:
-    """Say why a member is not handed out that is of a package with compiled code, which nobody registered."""
-    from agex.sandbox.policy import native  # no library is granted at import
-
-    package = native.home_of(vars(sys.modules[home]).get(name)) if home in sys.modules else ""
-    is_own = package in sys.stdlib_module_names or package == home.partition(".")[0]
-    return native.inert_reason(package) if package and not is_own and native.opens_unseen(package) else None
-
-
-def _has(module: types.ModuleType | None, name: str) -> bool:
-    """Tell whether a module has a member, without making one that is made when it is asked for."""
-    return module is not None and (name in vars(module) or name in vars(module).get("__all__", ()))
-
-
-def instead_of_member(home: str, name: str, known: Mapping[str, Any]) -> str:
-    """Say what to do instead of asking a module for a member, or what was meant; nothing where none knows."""
-    return _INSTEAD.get(f"{home}.{name}") or _of_unknown(home, name) or hint(name, known)
-
-
-def hint(name: str, known: Mapping[str, Any]) -> str:
-    """Say what was probably meant; nothing where no name is like *name*."""
-    import difflib
-
-    close = difflib.get_close_matches(name, [k for k in known if not k.startswith("_")], n=1, cutoff=0.7)
-    return f"did you mean '{close[0]}'?" if close else ""
-
-
 def open_while(opened: tuple[str, ...], function: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a function that opens doors of the second wall for its length."""
+    """Return a function during which the audit hook permits what *opened* names."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        return wall.call_with_permissions(opened, function, *args, **kwargs)
+        return audit_hook.call_with_permissions(opened, function, *args, **kwargs)
 
     call.__name__ = getattr(function, "__name__", "call")
     call.__qualname__ = getattr(function, "__qualname__", call.__name__)
@@ -389,8 +259,8 @@ def open_while(opened: tuple[str, ...], function: Callable[..., Any]) -> Callabl
 def telling(
     on_error: Callable[[Exception], None], call: Callable[..., Any], function: Callable[..., Any]
 ) -> Callable[..., Any]:
-    """Return a function that tells what *call* raises; it looks like *function*, which that calls."""
-    import inspect  # for whoever grants functions with it, which is not at import
+    """Return a function that reports the errors of *call* and looks like *function*, which *call* calls."""
+    import inspect  # not at import: few hosts grant functions with it
 
     def told(*args: Any, **kwargs: Any) -> Any:
         try:
@@ -408,7 +278,7 @@ def telling(
 
 
 def is_foreign(value: Any, root: str) -> bool:
-    """Tell whether a function or class of package *root* was imported from the standard library."""
+    """Return whether a function or class of package *root* was imported from the standard library."""
     if not isinstance(value, (types.FunctionType, types.BuiltinFunctionType, type)):
         return False
     home = str(getattr(value, "__module__", None) or "").partition(".")[0].lstrip("_")
@@ -442,9 +312,9 @@ Known: TypeAlias = dict[int, tuple[types.ModuleType, types.ModuleType]]
 
 
 def of_session(shared: types.ModuleType, known: Known) -> types.ModuleType:
-    """Give a module, and those in it, with data of their own: what a guest changes there is its session's.
+    """Return a module, and those in it, with data of their own, so that changes stay in the session.
 
-    A module in which nothing can be changed is given as it is.
+    A module in which nothing can be changed is returned as it is.
     """
     if id(shared) in known:
         return known[id(shared)][1]
@@ -471,21 +341,21 @@ _MADE_FOR_EACH: weakref.WeakKeyDictionary[types.ModuleType, Callable[[], Mapping
 
 
 def make_for_each(shared: types.ModuleType, make: Callable[[], Mapping[str, Any]]) -> None:
-    """Have members of a module made anew for each session."""
+    """Register a function that makes members of a module anew for each session."""
     _MADE_FOR_EACH[shared] = make
 
 
 def fresh(value: Any) -> Any:
-    """Give the data of a module as a copy; anything else as it is."""
+    """Return a copy of plain data; any other object as it is."""
     if type(value).__module__ == "numpy" and type(value).__name__ == "ndarray":
         return value.copy()
     return _copied(value, {})
 
 
 def handed_out(value: Any) -> Any:
-    """Give what a guest gets for a module's member."""
+    """Return a module's member as guest code gets it."""
     if type(value) in _DATA:
         return fresh(value)
     if isinstance(value, type) and issubclass(value, type):
         return guest_type.stand_in(value)
-    return memoized.of_plain(value) if memoized.is_memoized(value) else value
+    return lru_caches.of_plain(value) if lru_caches.is_memoized(value) else value

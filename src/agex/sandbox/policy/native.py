@@ -1,9 +1,9 @@
-"""Packages with compiled code that no policy speaks for.
+"""Packages with compiled code that have no policy.
 
-Compiled code opens files without an event that the second wall could refuse. Which of its arguments are
-paths nobody can tell, so such a package is granted as a whole or not at all: with ``host_fs_access=True``,
-which says that the files of the host are meant. What a package of plain Python leads to is looked at as well:
-objects of such a package answer nothing, and its functions and classes are not handed out.
+Compiled code opens files without an event that the audit hook could refuse, and which of its arguments are
+paths is not known. So such a package is granted as a whole, with ``host_fs_access=True``, or not at all. The
+packages to which a granted one of plain Python leads are checked too. Where they have compiled code, their
+objects answer nothing, and their functions and classes are not handed out.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from agex._interpreter.type_slots import module_of, mro_of, namespace_of
 from agex.sandbox.policy.catalog import has_policy
-from agex.sandbox.policy.homes import homes
+from agex.sandbox.policy.library import homes
 
 if TYPE_CHECKING:
     from agex.sandbox.policy.library import Library
@@ -27,7 +27,7 @@ __all__ = ["UnknownPackages", "home_of", "inert_reason", "opens_unseen", "unseen
 _LIBRARY_SUFFIXES = (".so", ".pyd", ".dll", ".dylib")
 
 _OPEN_IN_PYTHON = frozenset("matplotlib mpl_toolkits numpy sklearn".split())
-"""Compiled, but paths go through Python's own ``open``, where the wall and the workspace are."""
+"""Compiled, but paths go through Python's own ``open``, where the audit hook and the workspace are."""
 
 _OPEN_NOTHING = frozenset(
     """
@@ -36,17 +36,17 @@ _OPEN_NOTHING = frozenset(
     sqlalchemy tornado ujson websockets wrapt xxhash yaml yarl
     """.split()
 )
-"""Compiled, and about values in memory alone: they take text, bytes and open streams, and no paths."""
+"""Compiled, for values in memory alone: they take text, bytes and open streams, and no paths."""
 
 _OVER_COMPILED = frozenset("dask duckdb geopandas ibis polars soundfile xarray".split())
-"""Plain Python over compiled packages of other names, which they have open paths."""
+"""Plain Python that lets compiled packages of other names open paths."""
 
 _STDLIB_OPENS = frozenset({"ctypes", "curses", "dbm", "readline", "ssl", "tkinter"})
 """Packages of the standard library that hand paths to C libraries."""
 
 
 def opens_unseen(module: str) -> bool:
-    """Tell whether a module belongs to a package whose compiled code may open files by path."""
+    """Return whether a module belongs to a package whose compiled code may open files by path."""
     root = module.partition(".")[0]
     if root in sys.stdlib_module_names:
         return root.lstrip("_") in _STDLIB_OPENS
@@ -57,8 +57,8 @@ def opens_unseen(module: str) -> bool:
 
 @functools.cache
 def _has_compiled_code(root: str) -> bool:
-    """Tell whether a package holds a shared library, loaded or not."""
-    import importlib.util  # a policy of the standard set has no use for these
+    """Return whether a package holds a shared library, loaded or not."""
+    import importlib.util  # not at import: a policy of the standard set has no use for these
     from pathlib import Path
 
     module = sys.modules.get(root)
@@ -93,10 +93,10 @@ def inert_reason(package: str) -> str:
 
 
 class UnknownPackages:
-    """The packages of which objects answer nothing: registered ones lead to them, and nobody registered them.
+    """Packages whose objects answer nothing: registered packages lead to them, but they are not registered.
 
-    What a package leads to is what its modules, and those of the packages that they name, have under a name.
-    Packages with a policy are left to it.
+    A package leads to the packages of all objects in its modules, and to those that these lead to. Packages
+    with a policy do not count.
     """
 
     def __init__(self) -> None:
@@ -106,9 +106,9 @@ class UnknownPackages:
         self.packages: frozenset[str] = frozenset()
 
     def add(self, home: Any, opened: tuple[str, ...], *, installed: bool = False) -> frozenset[str]:
-        """Take over the registration of a module, or of something in it; return what `look` does.
+        """Note the registration of a module, or of something in it; return what `look` does.
 
-        With *installed* only of a package that is installed: what the host wrote itself it knows.
+        With *installed*, only installed packages count: the host knows its own code.
         """
         root = home.partition(".")[0] if type(home) is str else ""
         if not root or root in sys.stdlib_module_names or (installed and not _is_installed(home)):
@@ -118,7 +118,7 @@ class UnknownPackages:
         return self.look()
 
     def look(self) -> frozenset[str]:
-        """Look at what was imported since the last time; return the names to be looked at from now on."""
+        """Look at modules imported since the last time; return the names to be checked from now on."""
         if not self._from or self._seen == len(sys.modules):
             return frozenset()
         self._seen = len(sys.modules)
@@ -161,7 +161,7 @@ def _modules() -> dict[str, list[types.ModuleType]]:
 
 
 def _led_to(modules: dict[str, list[types.ModuleType]], roots: set[str]) -> set[str]:
-    """Return the packages that some lead to, but for those of Python and those with a policy."""
+    """Return the packages to which some lead, without the standard library and those with a policy."""
     found: set[str] = set()
     left = list(roots)
     while left:
@@ -174,7 +174,7 @@ def _led_to(modules: dict[str, list[types.ModuleType]], roots: set[str]) -> set[
 
 
 def home_of(value: Any) -> str:
-    """Return the package that a value is of, without asking it; its class's, for an instance."""
+    """Return the package of a value, or of its class, without running its code."""
     if type(value) is functools.partial:
         value = value.func
     home: Any = None

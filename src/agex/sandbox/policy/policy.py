@@ -1,12 +1,11 @@
-"""What guest code may reach: registrations as data, and the decisions drawn from them.
+"""The policy of a sandbox: registrations as data, and the decisions drawn from them.
 
-Default deny: a :class:`Policy` grants nothing but the language itself. A grant is a name
-(a function, a class, a live object) or an importable module. What a grant leads to by
-public attributes is granted with it, except modules, which are never reached through
-another one unless they belong to the same registered package.
+Default deny: a :class:`Policy` grants nothing but the language itself. A grant is a name (a function, a
+class, a live object) or an importable module. Objects that a grant leads to by public attributes are granted
+with it. Modules are not: one is reached through another only inside the same registered package.
 
-An excluded member is denied by *name and type*: its name becomes contested, so that
-programs which never say it pay nothing.
+An excluded member is denied by *name and type*. Its name becomes contested: only programs that use the name
+pay for the check.
 """
 
 from __future__ import annotations
@@ -22,24 +21,20 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from agex._interpreter.type_slots import module_of, mro_of
 from agex.errors import DefinitionError
-from agex.sandbox.classes import host_classes as hostclass
-from agex.sandbox.classes import lru_caches as memoized
-from agex.sandbox.patches import inspect as signatures
-from agex.sandbox.patches import threading as foreign_threads
-from agex.sandbox.policy import browser as page
-from agex.sandbox.policy import catalog, library_classes
-from agex.sandbox.policy import spelling as misnamed
-from agex.sandbox.policy.class_rules import ClassRules, of_hosts
+from agex.sandbox.classes import host_classes, lru_caches
+from agex.sandbox.patches import threading
+from agex.sandbox.policy import browser, catalog, library_classes, spelling
 from agex.sandbox.policy.evaluators import without_evaluators
-from agex.sandbox.policy.exclusions import Dotted
-from agex.sandbox.policy.homes import Guard, homes
+from agex.sandbox.policy.exclusions import ModuleExclusions
+from agex.sandbox.policy.library import Guard, homes
 from agex.sandbox.policy.library_grant import LibraryGrant, prepare
-from agex.sandbox.policy.library_members import DENIED, Shelf, named, open_guard, unsealed
+from agex.sandbox.policy.library_members import DENIED, ActiveLibraries, named, open_guard, unsealed
+from agex.sandbox.policy.member_rules import MemberRules, of_hosts
 from agex.sandbox.policy.module_grant import FUNCTIONS, ModuleGrant, Pattern, open_while, telling
 from agex.sandbox.policy.native import UnknownPackages, inert_reason, opens_unseen, unseen
-from agex.sandbox.rules import names as ledger
+from agex.sandbox.rules.names import CONTESTED, is_dunder
 from agex.sandbox.rules.ruleset import Rules
-from agex.sandbox.runtime import provenance as origins
+from agex.sandbox.runtime import provenance
 from agex.sandbox.runtime.host_time import HOST_TIME, methods_of_host, of_host, require_timeout
 
 if TYPE_CHECKING:
@@ -54,15 +49,15 @@ class MemberSpec(NamedTuple):
     """How one member of a registration differs from the rest of it."""
 
     visibility: Visibility | None = None
-    """How much of it the agent is shown; None as its owner."""
+    """How much of it is shown to the agent; None as its owner."""
     docstring: str | None = None
-    """What the agent is told about it; None its own docstring."""
+    """Its description for the agent; None for its own docstring."""
     constructable: bool | None = None
     """For a class: whether guest code may make instances; None as its owner."""
 
 
 class Grant(NamedTuple):
-    """One call that made a policy what it is: a worker repeats them to have the same."""
+    """One registration call: a worker repeats them all to have the same policy."""
 
     kind: Literal["default", "paths", "fn", "cls", "module"]
     target: Any
@@ -78,22 +73,22 @@ class Policy:
             tab, see `agex.sandbox.policy.browser`.
 
     Attributes:
-        names: what guest code finds as variables.
-        modules: what guest code may import.
-        grants: what was granted, in order.
+        names: the variables that guest code finds.
+        modules: the modules that guest code may import.
+        grants: the registration calls, in order.
         is_standard: whether it has the standard set, to which modules for files belong in a workspace.
-        notes: what those who use it keep with it. A table of theirs would hold it for good, where what is
-            granted leads to it.
+        notes: data that other modules keep with the policy. A table of their own would hold it for good,
+            where a granted object leads to it.
     """
 
     def __init__(self, strict: bool = False) -> None:
-        self.strict = strict or page.IS_HERE
+        self.strict = strict or browser.IS_HERE
         self.names: dict[str, Any] = {}
         self.modules: dict[str, ModuleGrant] = {}
         self.grants: list[Grant] = []
         self.is_standard = False
         self.notes: dict[str, Any] = {}
-        self._rules = ClassRules()
+        self._rules = MemberRules()
         self._sealed: set[type] = set()
         self._unloaded: dict[
             str, tuple[str, ...]
@@ -102,7 +97,7 @@ class Policy:
         self._of_builtins: set[str] = set()
         self._hot: set[str] = set()
         self._writable: set[type] = set()
-        self._shelf = Shelf()
+        self._libraries = ActiveLibraries()
         self._used: set[str] = set()
         self._unprepared = {name: _known(name) for name in catalog.EVALUATING}
         self._open: dict[type, tuple[str, ...]] = {}
@@ -111,12 +106,12 @@ class Policy:
         self._imported = 0  # modules that there were when what they lead to was looked at
         for name in catalog.OPEN_UNSEEN:  # their objects may come from anywhere: an input, a function
             library = _known(name)
-            self._shelf.add(library)
+            self._libraries.add(library)
             self._contest(library.members())
 
     @classmethod
     def default(cls, *, strict: bool = False) -> Policy:
-        """Grant the standard set: the harmless part of the standard library."""
+        """Return a policy with the standard set: the harmless part of the standard library."""
         policy = cls(strict=strict)
         policy.modules.update(catalog.standard_set())
         policy.grants.append(Grant("default", None, {}))
@@ -145,14 +140,14 @@ class Policy:
     ) -> Callable[..., Any]:
         """Grant a function under *name*; return it unchanged.
 
-        *host_fs_access* and *network_access* say what is open while it runs, to it and to what it calls.
-        Its time is not the guest's. *timeout* is how many seconds a run waits for it, which ends with it.
-        *on_error* is told what it raises, before guest code is.
+        *host_fs_access* and *network_access* open files and network while it runs, also to what it calls.
+        Its time does not count for guest code. The run ends if it takes longer than *timeout* seconds.
+        *on_error* is called with each error that it raises, before guest code gets the error.
         """
         if not callable(function):
             raise DefinitionError(f"Policy.fn needs a callable, got {type(function).__name__}")
-        opened = _doors(host_fs_access, network_access)
-        self.grants.append(Grant("fn", function, {"name": name}))  # what it may open is the host's to open
+        opened = _permissions(host_fs_access, network_access)
+        self.grants.append(Grant("fn", function, {"name": name}))  # no permissions: it runs in this process
         require_timeout(timeout)
         home = getattr(function, "__module__", None)
         self._contest(self.unknown.add(home, opened, installed=True))
@@ -178,19 +173,19 @@ class Policy:
     ) -> type:
         """Grant a class: its public members, and its construction unless *constructable* is false.
 
-        *host_fs_access* and *network_access* say what is open while a public method runs that guest
-        code calls. Properties and the constructor run with the doors shut: grant a function that opens
-        what the object works on.
+        *host_fs_access* and *network_access* open files and network while a public method runs that guest
+        code calls. Properties and the constructor run without them: grant a function that opens the files or
+        connections of the object.
 
         With *stays*, code that runs in another process makes and uses instances in this one.
         """
         if not isinstance(class_, type):
             raise DefinitionError(f"Policy.cls needs a class, got {type(class_).__name__}")
-        misnamed.require_bools(constructable=constructable, stays=stays)
-        include, exclude = (misnamed.settled(each, class_, name) for each in (include, exclude))
-        configure = misnamed.configured(configure or {}, class_, name)
-        misnamed.check_class(class_, (), include, exclude, tuple(configure or ()))
-        misnamed.check_left_out(class_, exclude)
+        spelling.require_bools(constructable=constructable, stays=stays)
+        include, exclude = (spelling.settled(each, class_, name) for each in (include, exclude))
+        configure = spelling.configured(configure or {}, class_, name)
+        spelling.check_class(class_, (), include, exclude, tuple(configure or ()))
+        spelling.check_left_out(class_, exclude)
         settings = {
             "name": name,
             "constructable": constructable,
@@ -202,8 +197,8 @@ class Policy:
             "stays": stays,
         }
         self.grants.append(Grant("cls", class_, settings))
-        self._use_home(class_, _doors(host_fs_access, network_access))
-        self._open_methods(class_, _doors(host_fs_access, network_access))
+        self._use_home(class_, _permissions(host_fs_access, network_access))
+        self._open_methods(class_, _permissions(host_fs_access, network_access))
         self._rule(class_, name or class_.__name__, include, exclude, configure or {})
         self._hot |= library_classes.private_names(class_)
         self._writable.add(class_)
@@ -231,19 +226,19 @@ class Policy:
         A library that agex knows (see docs/libraries.md) comes under its curated policy: *include*
         and *exclude* narrow it, and a dotted name without a wildcard in *include* lifts it for that member.
 
-        *host_fs_access* and *network_access* say what is open while a function of the module runs that
+        *host_fs_access* and *network_access* open files and network while a function of the module runs that
         guest code calls, or a public method of the live object.
         """
-        misnamed.require_bools(recursive=recursive)
-        include, exclude = (misnamed.settled(each, module, name) for each in (include, exclude))
-        configure = misnamed.configured(configure or {}, module, name)
-        misnamed.check_left_out(module, exclude)
+        spelling.require_bools(recursive=recursive)
+        include, exclude = (spelling.settled(each, module, name) for each in (include, exclude))
+        configure = spelling.configured(configure or {}, module, name)
+        spelling.check_left_out(module, exclude)
         if isinstance(module, types.ModuleType):
-            misnamed.check_module(module, include, exclude, tuple(configure or ()))
+            spelling.check_module(module, include, exclude, tuple(configure or ()))
         else:
-            held = hostclass.held(module)
-            misnamed.check_class(type(module), held, include, exclude, tuple(configure or ()))
-        opened = _doors(host_fs_access, network_access)
+            held = host_classes.held(module)
+            spelling.check_class(type(module), held, include, exclude, tuple(configure or ()))
+        opened = _permissions(host_fs_access, network_access)
         settings = {
             "name": name,
             "include": include,
@@ -264,7 +259,7 @@ class Policy:
             is_told = methods_of_host(type(module)) or type(module).__module__ == "builtins"
             self._open_methods(type(module), opened if is_told else (*opened, HOST_TIME))
             self.has_host_time = True
-            self._rule(type(module), name, include, exclude, configure or {}, held=hostclass.held(module))
+            self._rule(type(module), name, include, exclude, configure or {}, held=host_classes.held(module))
             self._writable.add(type(module))
             self._grant(name, module, module)
             return module
@@ -282,10 +277,10 @@ class Policy:
         self.modules[name or module.__name__] = grant
         for other in library.offers if library is not None and library.name == module.__name__ else ():
             self.modules.setdefault(other, LibraryGrant(_known(other), other))
-        if patterns := grant.dotted():
+        if patterns := grant.member_exclusions():
             by = name or module.__name__
-            dotted = Dotted(module.__name__, patterns, frozenset(configure or ()))
-            self._contest(self._rules.add_dotted(by, dotted))
+            dotted = ModuleExclusions(module.__name__, patterns, frozenset(configure or ()))
+            self._contest(self._rules.add_module(by, dotted))
         for owner, members in grant.class_exclusions():
             self._rule(unsealed(owner), name or module.__name__, "*", members, configure or {})
         vars(self).pop("text", None)
@@ -303,9 +298,11 @@ class Policy:
     ) -> ModuleGrant:
         if library is not None:
             self._use(library)
-            self._shelf.loosen(library, named(include), opened)
+            self._libraries.loosen(library, named(include), opened)
         path = module.__name__.partition(".")[2]
-        if library is None or library.room(path) is None:  # a module off the list: the host named it itself
+        if (
+            library is None or library.granted(path) is None
+        ):  # a module off the list: the host named it itself
             exclude = without_evaluators(module.__name__, include, exclude)
             if "files" not in opened and opens_unseen(module.__name__):
                 raise DefinitionError(unseen(module.__name__, library))
@@ -315,20 +312,25 @@ class Policy:
                 include=include,
                 exclude=exclude,
                 recursive=recursive,
-                doors=opened,
+                permissions=opened,
                 without=self.unknown.owns,
             )
         return LibraryGrant(
-            library, module.__name__, include=include, exclude=exclude, recursive=recursive, doors=opened
+            library,
+            module.__name__,
+            include=include,
+            exclude=exclude,
+            recursive=recursive,
+            permissions=opened,
         )
 
     def _use(self, library: Library) -> None:
-        """Put what a library says about its objects in force."""
+        """Put the rules of a library for its objects in force."""
         if library.name in self._used:
             return
         self._used.add(library.name)
         self._unprepared[library.name] = library
-        self._shelf.add(library)
+        self._libraries.add(library)
         self._contest(library.members())
         self._unloaded[library.name] = library.sealed
         for builtin in library.builtins:
@@ -341,10 +343,13 @@ class Policy:
         vars(self).pop("text", None)
 
     def prepare(self) -> None:
-        """Have the libraries in force that are there be as they need to be: objects of theirs may be, too."""
-        signatures.hold()
-        if self._imported != (count := len(sys.modules)):  # which is less than the questions below, each run
-            foreign_threads.hold_executors()
+        """Prepare the loaded libraries that are in force: their objects may be there, too."""
+        if "inspect" in sys.modules:
+            from agex.sandbox.patches import inspect  # only beside what it patches
+
+            inspect.hold()
+        if self._imported != (count := len(sys.modules)):  # takes less time than the questions below
+            threading.hold_executors()
             self._contest(self.unknown.look())
             self._imported = count
         if self._unprepared.keys().isdisjoint(sys.modules.keys()):
@@ -369,7 +374,7 @@ class Policy:
             )
 
     def _contest(self, names: Collection[str]) -> None:
-        """Have receivers of these names checked, and answered by what the libraries say."""
+        """Let the receivers of these names be checked, and answer as the libraries say."""
         if not names:
             return
         for name in names:
@@ -377,14 +382,14 @@ class Policy:
         vars(self).pop("text", None)
 
     def _contest_of(self, class_: type, names: Iterable[str]) -> None:
-        """Have receivers of these names checked for the sake of one class."""
+        """Let the receivers of these names be checked for the sake of one class."""
         found = set(names)
         if class_.__module__ == "builtins":
             self._of_builtins |= found
         self._contest(found)
 
     def _grant(self, name: str | None, value: Any, target: Any) -> None:
-        if not name or not name.isidentifier() or ledger.is_dunder(name):
+        if not name or not name.isidentifier() or is_dunder(name):
             raise DefinitionError(f"{name!r} is not a usable name for {target!r}; pass name='an_identifier'")
         self.names[name] = value
         vars(self).pop("text", None)
@@ -399,7 +404,7 @@ class Policy:
         *,
         held: Iterable[str] = (),
     ) -> None:
-        """Note which members a registration, of that name, leaves out; *held* are an object's own."""
+        """Note the members that the registration *by* leaves out; *held* are attributes of an object."""
         known = self._rules.add(class_, by, include, exclude, configured=configure.keys(), held=held)
         self._contest_of(class_, known)
         vars(self).pop("text", None)
@@ -408,17 +413,17 @@ class Policy:
 
     @functools.cached_property
     def text(self) -> Rules:
-        """What this policy means for the text of a program; another object after each registration."""
-        contested = ledger.CONTESTED | self._contested
+        """The rules of this policy for the text of a program; another object after each registration."""
+        contested = CONTESTED | self._contested
         return Rules(
             contested=frozenset(contested),
-            only_elsewhere=frozenset(contested - ledger.CONTESTED - self._of_builtins),
+            only_elsewhere=frozenset(contested - CONTESTED - self._of_builtins),
             hot=frozenset(self._hot),
             strict=self.strict,
         )
 
     def denies(self, class_: type, name: str) -> bool:
-        """Tell whether a registration excludes the public member *name* of *class_*."""
+        """Return whether a registration excludes the public member *name* of *class_*."""
         if name not in self._contested and not self.strict:
             return False
         class_ = unsealed(class_)
@@ -426,59 +431,59 @@ class Policy:
             return True
         if self.unknown.owner(class_, name) is not None:
             return True
-        return self._rules.denies(class_, name) or self._shelf.verdict(class_, name) is DENIED
+        return self._rules.denies(class_, name) or self._libraries.verdict(class_, name) is DENIED
 
     def guard(self, class_: type, name: str) -> Guard | None:
-        """Give the guarded form in which objects of *class_* answer *name*; None for the plain one."""
+        """Return the guard by which objects of *class_* answer *name*; None for the plain member."""
         class_ = unsealed(class_)
-        said = self._shelf.verdict(class_, name)
+        said = self._libraries.verdict(class_, name)
         if said is not None:
             return said
         opened = next((self._open[base] for base in of_hosts(class_) if base in self._open), ())
         return open_guard(opened)
 
     def imports(self, name: str, value: Any) -> bool:
-        """Tell whether a granted module gives *value* itself under *name*."""
+        """Return whether a granted module has *value* itself under *name*."""
         home = str(getattr(value, "__module__", ""))
         root = home.partition(".")[0]
         grants = [grant for grant in list(self.modules.values()) if grant.root == root]
         return any(vars(grant.copy()).get(name, self) is value for grant in grants)
 
     def restricts(self, class_: type) -> bool:
-        """Tell whether a registration, or a library in force, says something of a class's own members."""
-        if origins.is_guest_class(class_):
+        """Return whether a registration, or a library in force, has rules for the members of a class."""
+        if provenance.is_guest_class(class_):
             return False
         said = class_ in self._open or self.is_sealed(class_) or self._rules.speaks_of(class_)
-        return said or self._shelf.restricts(class_)
+        return said or self._libraries.restricts(class_)
 
     def leaves_out(self, class_: type, name: str) -> bool:
-        """Tell whether a registration, or a library, excludes a public *name* that *class_* is known to have.
+        """Return whether a registration, or a library, excludes a public *name* of *class_*.
 
-        Classes that are not derived from have no ``__init_subclass__``.
+        The class must be known to have it. A class without guest subclasses has no ``__init_subclass__``.
         """
         if name == "__init_subclass__":
-            return self._shelf.is_whole(class_)
-        if self._shelf.keeps(unsealed(class_), name):
+            return self._libraries.is_whole(class_)
+        if self._libraries.keeps(unsealed(class_), name):
             return True
         if name.startswith("_"):
             return False
         return self._rules.leaves_out(unsealed(class_), name)
 
     def is_sealed(self, class_: type) -> bool:
-        """Tell whether guest code may not make instances of *class_*."""
+        """Return whether guest code may not make instances of *class_*."""
         for package in self._unloaded.keys() & sys.modules.keys():
             self._sealed.update(filter(None, map(_class_at, self._unloaded.pop(package))))
         is_sealed = class_ in self._sealed or self.unknown.owns(class_) is not None
-        return is_sealed and not origins.is_guest_class(class_)
+        return is_sealed and not provenance.is_guest_class(class_)
 
     def instead(self, class_: type, name: str) -> str | None:
-        """Say what to write instead of a member that is refused; None where no library says."""
+        """Return advice in place of a refused member; None where no library has any."""
         package = self.unknown.owner(unsealed(class_), name)
-        return self._shelf.instead(class_, name) if package is None else inert_reason(package)
+        return self._libraries.instead(class_, name) if package is None else inert_reason(package)
 
     def is_writable(self, class_: type, name: str) -> bool:
-        """Tell whether a public data attribute of instances of *class_* may be assigned."""
-        if (said := self._shelf.is_writable(class_, name)) is not None:
+        """Return whether a public data attribute of instances of *class_* may be assigned."""
+        if (said := self._libraries.is_writable(class_, name)) is not None:
             return said
         if issubclass(type(class_), enum.EnumType):  # a member is the only one of its kind
             return False
@@ -486,7 +491,7 @@ class Policy:
             if base in self._writable:
                 return True
             root = str(getattr(base, "__module__", "")).partition(".")[0]
-            # What the standard library hands out is often the interpreter's only one of its kind.
+            # An object of the standard library is often the only one of its kind in the interpreter.
             if root in sys.stdlib_module_names:
                 if f"{base.__module__}.{base.__qualname__}" in _FREELY_WRITTEN:
                     return True
@@ -512,13 +517,13 @@ _FREELY_WRITTEN = frozenset(
         "textwrap.TextWrapper", "types.SimpleNamespace",
     }
 )  # fmt: skip
-"""Classes of the standard library whose instances are there to be written to, and are the guest's own."""
+"""Classes of the standard library whose instances are made by guest code, to be written to."""
 
 
-def _doors(host_fs_access: bool, network_access: bool) -> tuple[str, ...]:
-    misnamed.require_bools(host_fs_access=host_fs_access, network_access=network_access)
+def _permissions(host_fs_access: bool, network_access: bool) -> tuple[str, ...]:
+    spelling.require_bools(host_fs_access=host_fs_access, network_access=network_access)
     asked = (("files", host_fs_access), ("network", network_access))
-    return tuple(door for door, is_asked in asked if is_asked)
+    return tuple(each for each, is_asked in asked if is_asked)
 
 
 def _known(name: str) -> Library:
@@ -528,7 +533,7 @@ def _known(name: str) -> Library:
 
 
 def _class_at(path: str) -> type | None:
-    """Give the class at a dotted path, of a package that is loaded."""
+    """Return the class at a dotted path, of a package that is loaded."""
     module, _, name = path.rpartition(".")
     with suppress(ImportError):  # of another version
         importlib.import_module(module)
@@ -537,11 +542,11 @@ def _class_at(path: str) -> type | None:
 
 
 def _plain_function(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap a callable whose attributes would show what it was made of, or that remembers what it gave."""
+    """Wrap a callable whose attributes would show its parts, or that keeps its results."""
     if isinstance(function, (types.FunctionType, types.BuiltinFunctionType, types.MethodType, type)):
         return function
-    if memoized.is_memoized(function):
-        return memoized.of_plain(function)
+    if lru_caches.is_memoized(function):
+        return lru_caches.of_plain(function)
     if not isinstance(function, functools.partial):
         return function
 

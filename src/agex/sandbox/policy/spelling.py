@@ -1,7 +1,7 @@
-"""Names in a registration that are the name of nothing: a slip would leave open what was to be shut.
+"""Spelling of names in a registration: a misspelled exclusion would leave its member open.
 
-What a module has is known. What an object will have is not: there a name is taken for a slip where it is
-much like one that the class has.
+The members of a module are known. The attributes of an object may come later: there a name counts as
+misspelled where it is much like one of the class.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from typing import Any, TypeVar
 
 from agex._interpreter.type_slots import module_of, mro_of, namespace_of, qualname_of
 from agex.errors import DefinitionError
-from agex.sandbox.classes import host_classes as hostclass
+from agex.sandbox.classes import host_classes
 from agex.sandbox.policy import library_classes
-from agex.sandbox.policy.exclusions import Dotted
+from agex.sandbox.policy.exclusions import ModuleExclusions
 from agex.sandbox.policy.library_members import named
 from agex.sandbox.policy.module_grant import Pattern
-from agex.sandbox.rules import names as ledger
+from agex.sandbox.rules import names
 
 __all__ = ["check_class", "check_left_out", "check_module", "configured", "require_bools", "settled"]
 
@@ -32,10 +32,10 @@ _ALIKE = 0.75
 
 
 def settled(pattern: Pattern, target: Any, name: str | None = None) -> Pattern:
-    """Return a pattern as one of the members of *target*, without what it says of their owner.
+    """Return a pattern for members of *target*, without the name of the owner.
 
-    ``"Robot.self_destruct"``, said of a class, is its ``self_destruct``. What is said of a module stays as it
-    is: there a dotted name speaks of members of its submodules and classes.
+    ``"Robot.self_destruct"``, said of a class, is its ``self_destruct``. A pattern for a module stays as it
+    is: there a dotted name is for members of its submodules and classes.
 
     Args:
         pattern: as it was registered.
@@ -43,7 +43,7 @@ def settled(pattern: Pattern, target: Any, name: str | None = None) -> Pattern:
         name: under which it is registered.
 
     Raises:
-        DefinitionError: it is none, or one for a class or an object speaks of another.
+        DefinitionError: it is no pattern, or one for a class or an object names another.
     """
     if callable(pattern):
         return pattern
@@ -67,7 +67,7 @@ def _texts(pattern: Any) -> tuple[str, ...]:
 
 
 def require_bools(**said: Any) -> None:
-    """Refuse what is neither true nor false: ``"no"`` would be taken for true.
+    """Refuse settings that are neither true nor false: ``"no"`` would be taken for true.
 
     Raises:
         DefinitionError: with its name.
@@ -81,7 +81,7 @@ def configured(configure: Mapping[str, T], target: Any, name: str | None = None)
     """Return settings of members by their plain names; see `settled`.
 
     Raises:
-        DefinitionError: one is no ``MemberSpec``, or one for a class or an object speaks of another.
+        DefinitionError: one is no ``MemberSpec``, or one for a class or an object names another.
     """
     for said, spec in configure.items():
         if not hasattr(type(spec), "_fields"):  # a named tuple of agex.sandbox.policy, which imports this
@@ -96,7 +96,7 @@ def configured(configure: Mapping[str, T], target: Any, name: str | None = None)
 
 
 def _members(pattern: str, class_: type, name: str) -> Iterator[str]:
-    """Give what a pattern says of the members of a class: of a base, only of those that it has."""
+    """Return the members of a class that a pattern names; for a base, only those that the base has."""
     owner, _, member = pattern.rpartition(".")
     if not owner or fnmatchcase(name, owner) or any(fnmatchcase(each, owner) for each in _names_of(class_)):
         yield member
@@ -111,12 +111,12 @@ def _members(pattern: str, class_: type, name: str) -> Iterator[str]:
         yield member
         return
     for base in bases:
-        known = hostclass.public_names(base).union(library_classes.private_names(base), dir(base))
+        known = host_classes.public_names(base).union(library_classes.private_names(base), dir(base))
         yield from sorted(each for each in known if fnmatchcase(each, member))
 
 
 def _names_of(class_: type) -> Iterator[str]:
-    """Give the names that a pattern may have for a class: each end of its path."""
+    """Return the names that a pattern may have for a class: each end of its path."""
     parts = f"{module_of(class_)}.{qualname_of(class_)}".split(".")
     return (".".join(parts[first:]) for first in range(len(parts)))
 
@@ -138,7 +138,7 @@ def check_module(module: types.ModuleType, *said: Any) -> None:
 
 
 def _with_owner(pattern: Pattern) -> Iterator[str]:
-    """Give the dotted ones of a pattern that say the owner in full; the member may be a glob."""
+    """Return the dotted patterns that name the owner in full; the member may be a glob."""
     if callable(pattern):
         return
     for each in (pattern,) if isinstance(pattern, str) else pattern:
@@ -150,7 +150,7 @@ _WILD = frozenset("*?[")
 
 
 def _check_dotted(module: types.ModuleType, pattern: str) -> None:
-    """Refuse a dotted name of which the first part is in the module, and the rest is not in that."""
+    """Refuse a dotted name whose owner is in the module and lacks the member."""
     owner, _, member = pattern.removeprefix(f"{module.__name__}.").rpartition(".")
     if not owner:
         check_module(module, member)
@@ -169,8 +169,8 @@ def _check_dotted(module: types.ModuleType, pattern: str) -> None:
 
 
 def _check_class_of_package(module: types.ModuleType, owner: str, member: str) -> None:
-    """Refuse a member of a class that no module of the package has, of those that are loaded."""
-    classes = list(Dotted(module.__name__, ((owner, "*"),), frozenset()).classes())
+    """Refuse a member of a class that no loaded module of the package has."""
+    classes = list(ModuleExclusions(module.__name__, ((owner, "*"),), frozenset()).classes())
     home = f"{module.__name__}."
     if any(name.startswith(home) and name.endswith(f".{owner}") for name in list(sys.modules)):
         return
@@ -192,24 +192,24 @@ def _check_class_of_package(module: types.ModuleType, owner: str, member: str) -
 
 
 def check_class(class_: type, held: Iterable[str], *said: Any) -> None:
-    """Refuse names that are almost one of *class_*, or of those that an object holds itself.
+    """Refuse names that are almost a name of *class_*, or an attribute that an object holds itself.
 
     Raises:
         DefinitionError: with the name that was probably meant.
     """
     if any(name in namespace_of(part) for part in mro_of(class_)[:-1] for name in _ANSWERS):
-        return  # its objects have what they like
-    known = hostclass.public_names(class_).union(library_classes.private_names(class_), dir(class_), held)
+        return  # its objects may answer any name
+    known = host_classes.public_names(class_).union(library_classes.private_names(class_), dir(class_), held)
     for name in _plain(said):
         if name not in known and (meant := _like(name, known)):
             raise _unknown(name, f"class {class_.__name__}", meant)
 
 
 def check_left_out(target: Any, exclude: Pattern) -> None:
-    """Refuse exclusions that would leave nothing out, though they look as if they did.
+    """Refuse exclusions that leave nothing out, though they look as if they did.
 
-    A glob may be about what comes later; one that is written as another language's is not, nor is one that
-    fits members of classes alone and is said of a module.
+    A glob may be for members that come later. That does not hold for one in the syntax of another language,
+    or for one of a module that fits members of classes alone.
 
     Raises:
         DefinitionError: with what to write instead.
@@ -230,7 +230,7 @@ def check_left_out(target: Any, exclude: Pattern) -> None:
 
 _BY_SYNTAX = {
     **dict.fromkeys(
-        ledger.OPERATORS, "register a function, or an object of a class that has no such operator"
+        names.OPERATORS, "register a function, or an object of a class that has no such operator"
     ),
     **dict.fromkeys(("__init__", "__new__"), "register the class with constructable=False"),
     "__class__": "register an object of a class that may be known",
@@ -243,7 +243,7 @@ def _check_glob(target: Any, pattern: str) -> None:
         raise DefinitionError(f"{pattern!r} is no glob; say names with *, ? and [abc], one for each pattern")
     if not isinstance(target, types.ModuleType):
         class_ = target if isinstance(target, type) else type(target)
-        _check_case(pattern, member, hostclass.public_names(class_).union(dir(class_)))
+        _check_case(pattern, member, host_classes.public_names(class_).union(dir(class_)))
     elif not owner and "__getattr__" not in vars(target):
         known = frozenset(dir(target)).union(vars(target).get("__all__", ()), _submodules(target))
         if any(fnmatchcase(name, pattern) for name in known):
@@ -252,7 +252,7 @@ def _check_glob(target: Any, pattern: str) -> None:
         classes = [value for value in vars(target).values() if isinstance(value, type)]
         own = [each for each in classes if str(module_of(each)).startswith(target.__name__)]
         fits = pattern.lower()
-        if any(fnmatchcase(name.lower(), fits) for each in own for name in hostclass.public_names(each)):
+        if any(fnmatchcase(name.lower(), fits) for each in own for name in host_classes.public_names(each)):
             raise DefinitionError(
                 f"{pattern!r} is the name of nothing that module {target.__name__} has, but of members of "
                 f"its classes: for these, say {f'*.{pattern}'!r}"
@@ -260,11 +260,11 @@ def _check_glob(target: Any, pattern: str) -> None:
 
 
 _NO_NAME = re.compile(r"[^\w.*?\[\]!-]")
-"""Finds what is in no name and no glob: expressions, lists in one text, spaces."""
+"""Characters of no name and no glob: those of expressions, of lists in one text, and spaces."""
 
 
 def _check_case(pattern: str, member: str, known: Collection[str]) -> None:
-    """Refuse a glob that fits nothing, and would but for its case."""
+    """Refuse a glob that fits no name only because of its case."""
     if any(fnmatchcase(name, member) for name in known):
         return
     meant = next((name for name in sorted(known) if fnmatchcase(name.lower(), member.lower())), None)

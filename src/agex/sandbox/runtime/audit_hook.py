@@ -354,7 +354,7 @@ def install(check: CodeCheck) -> None:
 
     Args:
         check: called before code of a library evaluates text, with the guards of the session, the code and
-            the frame of the library; raise to refuse it.
+            the frame of the library; it raises an error to refuse it.
     """
     if not _Installed.done:
         _Installed.roots = _roots()

@@ -12,12 +12,12 @@ import types
 from collections.abc import Iterator
 
 from agex.errors import SandboxError
-from agex.sandbox.rules import names as ledger
+from agex.sandbox.rules import names
 from agex.sandbox.runtime.context import is_between
 
 __all__ = ["check"]
 
-_LEADING = ledger.DENIED | frozenset(
+_LEADING = names.DENIED | frozenset(
     {
         "__base__", "__bases__", "__builtins__", "__closure__", "__code__", "__getattribute__", "__globals__",
         "__import__", "__loader__", "__mro__", "__reduce_ex__", "__self__", "__spec__", "__subclasses__",

@@ -1,11 +1,12 @@
-"""The guards of a session, as the rooms below them see them.
+"""The protocol of a session's guards, for the rooms below them.
 
 `agex.sandbox.guards.guards.Guards` is the one implementation. Rooms below `guards` are handed a `Membrane`
-and use what is declared here, and nothing else of it.
+and use nothing of it but what is declared here.
 """
 
 from __future__ import annotations
 
+import functools
 import types
 from collections.abc import Callable, Iterable
 from contextvars import Context
@@ -31,35 +32,41 @@ class PolicyQuestions(Protocol):
     """Questions about a session's policy."""
 
     grants: list[Any]
-    """What was granted, in order."""
+    """The grants, in order."""
     modules: dict[str, Any]
     """The grants of modules, by import name."""
 
-    @property
+    @functools.cached_property
     def text(self) -> Rules:
-        """What the policy means for the text of a program."""
+        """The rules of the policy for the text of a program."""
+        ...
 
     def covers(self, root: str) -> bool:
         """Return whether the policy speaks for a package."""
+        ...
 
     def denies(self, class_: type, name: str) -> bool:
         """Return whether guest code may not use a member of a class."""
+        ...
 
     def guard(self, class_: type, name: str) -> Any:
         """Return the guard of a member of a class, None where there is none."""
 
     def instead(self, class_: type, name: str) -> str | None:
-        """Return what to use in place of a member, None where nobody says."""
+        """Return what to use in place of a member; None where no library says it."""
+        ...
 
     def is_sealed(self, class_: type) -> bool:
         """Return whether guest code may make no instances of a class."""
+        ...
 
     def restricts(self, class_: type) -> bool:
         """Return whether some members of a class are denied."""
+        ...
 
 
 class ClassQuestions(Protocol):
-    """Questions about classes, from where guest code's own ones are known."""
+    """Questions about classes, to the registry that knows guest classes."""
 
     builtins: dict[str, Any]
     """The builtins of the session."""
@@ -72,27 +79,35 @@ class ClassQuestions(Protocol):
 
     def is_guest(self, class_: type) -> bool:
         """Return whether guest code made a class."""
+        ...
 
     def is_pure(self, class_: type) -> bool:
         """Return whether guest code made a class and all its bases but ``object``."""
+        ...
 
     def is_mark(self, module: object) -> bool:
         """Return whether a ``__module__`` is one that only guest classes have."""
+        ...
 
     def mark(self, name: str) -> str:
         """Return the ``__module__`` for guest classes of a module."""
+        ...
 
     def host_names(self, *class_: type) -> frozenset[str]:
         """Return the names that classes have from the host."""
+        ...
 
     def statement_of(self, class_: type) -> Statement | None:
         """Return the statement that made a guest class."""
+        ...
 
     def is_mixed(self, class_: type) -> bool:
-        """Return whether guest code made a class over one of the host."""
+        """Return whether a guest class has a base from the host."""
+        ...
 
     def may_store_on_class(self, class_: type, name: str) -> bool:
         """Return whether guest code may assign an attribute of a class of its own."""
+        ...
 
     def succeed(self, class_: type, made: type) -> None:
         """Note that a class was made to stand for a guest class."""
@@ -117,6 +132,7 @@ class StopSwitch(Protocol):
     @property
     def is_on(self) -> bool:
         """Whether the run is to stop."""
+        ...
 
     def turn_on(self) -> None:
         """Stop the run at its next check."""
@@ -131,13 +147,15 @@ class RunningSession(Protocol):
     @property
     def globals(self) -> dict[str, Any]:
         """The variables of the session."""
+        ...
 
     def stop(self, ending: BaseException) -> NoReturn:
         """End the run with an error that guest code cannot catch."""
+        ...
 
 
 class SessionRecord(Protocol):
-    """What is kept of a session while it lasts."""
+    """The data of a session while it lasts."""
 
     builtins: dict[str, Any]
     closures: dict[tuple[Any, int], tuple[Any, Any]]
@@ -155,14 +173,17 @@ class Membrane(SessionRecord, Protocol):
     @property
     def policy(self) -> PolicyQuestions:
         """The policy of the session."""
+        ...
 
     @property
     def classes(self) -> ClassQuestions:
         """The classes of the session."""
+        ...
 
     @property
     def hooks(self) -> HostCalls:
         """Calls of guest code by the host."""
+        ...
 
     @property
     def importer(self) -> Any:
@@ -175,21 +196,26 @@ class Membrane(SessionRecord, Protocol):
     @property
     def switch(self) -> StopSwitch:
         """The flag that stops a run."""
+        ...
 
     def is_guest_function(self, function: Any) -> bool:
         """Return whether guest code made a function."""
+        ...
 
     def is_own(self, receiver: Any) -> bool:
         """Return whether a receiver is an instance of a guest class, or the class."""
+        ...
 
     def readable(self, receiver: Any, name: str) -> Any:
         """Return the attribute that guest code reads."""
 
     def is_listed(self, value: Any, name: str) -> bool:
         """Return whether ``dir`` shows guest code a name."""
+        ...
 
     def shown_class(self, class_: type) -> type:
         """Return a class as guest code sees it."""
+        ...
 
     def getattr(self, receiver: Any, name: Any, /, *default: Any) -> Any:
         """Do the work of ``getattr`` for guest code."""

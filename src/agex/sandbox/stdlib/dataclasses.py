@@ -22,7 +22,7 @@ import typing
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from agex._interpreter import parse
+from agex._interpreter import syntax_trees
 from agex._interpreter.type_slots import namespace_of
 from agex.errors import SandboxAttributeError, SandboxTypeError
 from agex.sandbox.classes import guest_type, stand_ins, unsafe_protocols
@@ -53,7 +53,7 @@ def dataclass(cls: Any = None, /, **options: Any) -> Any:
     said = {name: bool(value) for name, value in options.items()}
     before, is_done = dict(namespace_of(cls)), False
     try:
-        made = parse.undisturbed(lambda: _made(guards, cls, said))
+        made = syntax_trees.undisturbed(lambda: _made(guards, cls, said))
         for each in namespace_of(made)[FIELDS].values():
             make_exact(each)
         for class_ in (cls, made):

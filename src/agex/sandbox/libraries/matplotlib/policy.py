@@ -15,8 +15,7 @@ from agex.sandbox.libraries.matplotlib.figures import close, note_figures
 from agex.sandbox.libraries.matplotlib.shared_arrays import lock, own_colors
 from agex.sandbox.patches.library_caches import hold_zones
 from agex.sandbox.patches.replacement import replace
-from agex.sandbox.policy.homes import Guard
-from agex.sandbox.policy.library import Library, Replacements, less, only
+from agex.sandbox.policy.library import Guard, Library, Replacements, less, only
 from agex.sandbox.runtime.context import asking
 from agex.sandbox.stdlib.string_format import is_plain_format, read_public, safe_format
 

@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import Any
 
 from agex.sandbox.libraries.argument_checks import argument, guarded
-from agex.sandbox.policy.homes import Guard
+from agex.sandbox.policy.library import Guard
 from agex.sandbox.runtime.context import asking
 
 __all__ = ["at_positions", "into", "keeping_inputs", "keeping_read_only"]

@@ -15,8 +15,7 @@ from agex.sandbox.libraries.pandas.query import evaluate
 from agex.sandbox.libraries.pyarrow.ipc import checked_first
 from agex.sandbox.patches.library_caches import hold_zones
 from agex.sandbox.patches.replacement import replace_everywhere
-from agex.sandbox.policy.homes import Guard
-from agex.sandbox.policy.library import Library, Replacements, less, only
+from agex.sandbox.policy.library import Guard, Library, Replacements, less, only
 
 __all__ = ["LIBRARIES"]
 

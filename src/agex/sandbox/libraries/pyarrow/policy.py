@@ -20,13 +20,12 @@ from agex.sandbox.libraries.pyarrow.ipc import (
     checked_frame,
     checked_table,
 )
-from agex.sandbox.policy.homes import Guard
-from agex.sandbox.policy.library import Library, Replacements, Room, less, only
+from agex.sandbox.policy.library import Guard, Library, ModuleMembers, Replacements, less, only
 from agex.sandbox.runtime.context import CURRENT
 
 __all__ = ["LIBRARIES"]
 
-_TOP = Room(
+_TOP = ModuleMembers(
     names=tuple(
         """
         *Array *Scalar *Type Arrow* Buffer BufferOutputStream BufferReader ChunkedArray Codec Field

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Any
 
 from agex.errors import SandboxTypeError
-from agex.sandbox.policy.homes import Guard
+from agex.sandbox.policy.library import Guard
 
 __all__ = [
     "factorized", "grey_morphology", "metric_of_rank", "numbers", "predecessors",

@@ -18,8 +18,7 @@ from agex.sandbox.libraries.scipy.function_guards import (
 )
 from agex.sandbox.patches.library_caches import hold
 from agex.sandbox.patches.replacement import replace
-from agex.sandbox.policy.homes import Guard
-from agex.sandbox.policy.library import Library, Replacements, less, only
+from agex.sandbox.policy.library import Guard, Library, Replacements, less, only
 from agex.sandbox.runtime.context import CURRENT
 
 __all__ = ["LIBRARIES", "prepare"]
