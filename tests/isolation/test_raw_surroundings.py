@@ -1,4 +1,7 @@
-"""Raw Python in a walled worker looks everywhere for what its host has: of kernels and containers alike."""
+"""Raw Python in a walled worker finds nothing of its host, at `kernel` and at `container`.
+
+Stopped by: isolation.lockdown, isolation.container, isolation.worker.
+"""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ import time
 import pytest
 
 from agex.errors import IsolationUnavailable
-from agex.isolation.kernel.seatbelt_executor import SeatbeltExecutor
+from agex.isolation.kernel.executor import SeatbeltExecutor
 from agex.isolation.lockdown.namespaces import DEVICES, installation
 from agex.isolation.lockdown.seatbelt import profile, restrict
 from agex.isolation.process.subprocess_executor import PipedExecutor

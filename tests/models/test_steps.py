@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agex._interpreter import parse as parsing
+from agex._interpreter import syntax_trees
 from agex.models.actions import python_action
 from agex.models.parser import MOST_ACTIONS, parse_calls, parse_text
 
@@ -43,7 +43,7 @@ HOSTILE: dict[str, str] = {
 def steps(work: Callable[[], object], monkeypatch: pytest.MonkeyPatch) -> int:
     """Count the calls that some work makes, of C functions too, and the characters that are parsed."""
     count = 0
-    whole = parsing.parse
+    whole = syntax_trees.parse
 
     def counting(source: Any) -> Any:
         nonlocal count
@@ -54,7 +54,7 @@ def steps(work: Callable[[], object], monkeypatch: pytest.MonkeyPatch) -> int:
         nonlocal count
         count += event in {"call", "c_call"}
 
-    monkeypatch.setattr(parsing, "parse", counting)
+    monkeypatch.setattr(syntax_trees, "parse", counting)
     before = sys.getprofile()
     sys.setprofile(called)
     try:

@@ -261,7 +261,7 @@ def test_an_excluded_member_is_denied_on_its_class_only() -> None:
 
 
 def test_a_sealed_class_cannot_be_constructed_by_any_name() -> None:
-    """Stopped by: sandbox.classes.sealed."""
+    """Stopped by: sandbox.classes.sealed_classes."""
     policy = Policy.default()
     policy.cls(Vault, constructable=False)
     for source in ("Vault()", "type(vault)()", "vault.__class__()", "Vault.__new__(Vault)"):
@@ -281,7 +281,7 @@ def test_a_policy_of_nothing_grants_no_module() -> None:
 
 
 def test_a_strict_policy_runs_the_same_programs() -> None:
-    """Stopped by: sandbox.guards.strict."""
+    """Stopped by: sandbox.guards.strict_checks."""
     source = "class A:\n    def __init__(self): self.x = [3, 1]\n    def f(self): self.x.sort(); return self.x\nA().f(), 'a'.upper()"
 
     assert Sandbox(Policy.default(strict=True)).exec(source).value == ([1, 3], "A")

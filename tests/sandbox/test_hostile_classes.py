@@ -408,7 +408,7 @@ class Row(typing.NamedTuple):
 
 
 def test_the_bases_of_a_named_tuple_do_not_change_while_it_is_made() -> None:
-    """Stopped by: sandbox.classes.named."""
+    """Stopped by: sandbox.classes.namespace."""
     source = """
 import typing
 class T(tuple):
@@ -497,14 +497,14 @@ class A(metaclass={maker}):
 def test_a_group_of_exceptions_gives_pairs(body: str) -> None:
     """What is none ends the process.
 
-    Stopped by: sandbox.classes.groups.
+    Stopped by: sandbox.classes.namespace.
     """
     source = f"{body}\ntry:\n  raise G('x', [ValueError(1)])\nexcept* ValueError:\n  pass"
     assert isinstance(Sandbox().exec(source).error, SandboxError | TypeError)
 
 
 def test_a_group_of_exceptions_may_be_split_in_a_way_of_its_own() -> None:
-    """Stopped by: sandbox.classes.groups."""
+    """Stopped by: sandbox.classes.namespace."""
     result = Sandbox().exec("""
 class G(ExceptionGroup):
     def split(self, kind):

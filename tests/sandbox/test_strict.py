@@ -1,6 +1,6 @@
 """A strict policy decides about every attribute when it is read, also where nobody could foresee its name.
 
-Stopped by: sandbox.guards.strict.
+Stopped by: sandbox.guards.strict_checks.
 """
 
 import abc

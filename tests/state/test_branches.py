@@ -11,7 +11,7 @@ import pytest
 
 from agex.errors import StateConflict, StateCorrupt, StateError, StateFull
 from agex.state import Disk, History, Memory, Versioned
-from agex.state.commits.branch_names import CONFLICTS, is_conflict
+from agex.state.commits.branches import CONFLICTS, is_conflict
 from agex.state.commits.journal import Draft, HeadMoved
 
 

@@ -10,7 +10,7 @@ from proxy import proxy_before
 
 from agex.errors import StateConflict, StateError
 from agex.state import Memory, Versioned
-from agex.state.commits.branch_names import is_conflict
+from agex.state.commits.branches import is_conflict
 from agex.state.commits.journal import Draft, HeadMoved
 from agex.state.kv.store import swap
 

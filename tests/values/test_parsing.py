@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from agex._interpreter import parse as parsing
+from agex._interpreter import syntax_trees
 from agex.errors import EvalError
 from agex.sandbox import Limits, Sandbox
 
@@ -40,21 +40,24 @@ def test_a_finalizer_lets_another_thread_build_a_tree() -> None:
 
     for _ in range(40):
         Garbage()
-        parsing.parse(SOURCE)  # SystemError where it is found meanwhile: python/cpython#106905
+        syntax_trees.parse(SOURCE)  # SystemError where it is found meanwhile: python/cpython#106905
 
 
 def test_the_collector_is_left_as_it_was() -> None:
-    assert parsing.undisturbed(lambda: (parsing.undisturbed(gc.isenabled), gc.isenabled())) == (False, False)
+    assert syntax_trees.undisturbed(lambda: (syntax_trees.undisturbed(gc.isenabled), gc.isenabled())) == (
+        False,
+        False,
+    )
     assert gc.isenabled()
     gc.disable()
     try:
         with pytest.raises(SyntaxError):
-            parsing.parse("(")
+            syntax_trees.parse("(")
         assert not gc.isenabled()
     finally:
         gc.enable()
     with pytest.raises(SyntaxError):
-        parsing.parse_expression("x =")
+        syntax_trees.parse_expression("x =")
     assert gc.isenabled()
 
 
@@ -69,12 +72,12 @@ def test_a_time_limit_that_strikes_a_parse_leaves_the_collector_on() -> None:
         for _ in range(60):
             result = Sandbox(limits=Limits(seconds=0.01)).exec(program)
             ends.append((type(result.error), gc.isenabled()))
-            parsing.parse("x = 1")
+            syntax_trees.parse("x = 1")
 
     thread = threading.Thread(target=work)
     thread.start()
     thread.join(60)
-    parsing.parse("x = 1")
+    syntax_trees.parse("x = 1")
     assert ends == [(EvalError, True)] * 60
 
 
@@ -84,14 +87,14 @@ def test_a_fork_while_another_thread_parses_can_parse() -> None:
     held, done = threading.Event(), threading.Event()
 
     def hold() -> None:
-        parsing.undisturbed(lambda: (held.set(), done.wait(30)))
+        syntax_trees.undisturbed(lambda: (held.set(), done.wait(30)))
 
     thread = threading.Thread(target=hold)
     thread.start()
     held.wait(30)
     child = os.fork()
     if child == 0:
-        parsing.parse("x = 1")
+        syntax_trees.parse("x = 1")
         os._exit(7 if gc.isenabled() else 8)
     done.set()
     thread.join()

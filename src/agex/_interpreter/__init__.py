@@ -1,4 +1,4 @@
-"""Facts of CPython that several rooms build on: type slots, typed arrays, threads, the parser.
+"""Facts of CPython that several rooms build on: type slots, typed arrays, threads, syntax trees.
 
 It knows nothing of guest code, and no other room of the package.
 """

@@ -189,7 +189,7 @@ class BuiltAgent:
         return session is not None and session.builtins.get(one.name) is thing
 
     def _written(self, thing: Any) -> Declaration | None:
-        """Return what a function that the maker's code wrote says of itself; None for anything else."""
+        """Return the declaration of a function that the maker's code wrote; None for anything else."""
         session = self._call.session
         if session is None or type(thing) is not FunctionType or not session.is_guest_function(thing):
             return None
@@ -200,7 +200,7 @@ class BuiltAgent:
         )
 
     def _may_be_named(self) -> Callable[[type], bool]:
-        """Return what tells whether an annotation may name a class."""
+        """Return a predicate: whether an annotation may name a class."""
         classes = {one.target for one in self._maker.registrations if one.kind == "class"}
         packages = {one.name.partition(".")[0] for one in self._maker.registrations if one.kind == "module"}
 
@@ -255,7 +255,7 @@ def _number(value: Any) -> Any:
 
 
 def registrations(name: str, access: Access) -> tuple[Registration, ...]:
-    """Return what an agent is given that may build agents: they, their budgets, and tasks to be called."""
+    """Return the registrations of an agent that may build agents: those, budgets and built tasks."""
     return (
         Registration.of(BuiltAgent, kind="class", name=name, access=replace(access, stays=True)),
         Registration(kind="class", name="Budget", target=Budget, visibility="low"),

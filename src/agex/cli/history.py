@@ -16,7 +16,7 @@ from agex import Disk, Versioned
 from agex.agent.views.state_history import compare, fork, log, show
 from agex.display import plain
 from agex.errors import StateError
-from agex.state.commits.branch_names import is_conflict
+from agex.state.commits.branches import is_conflict
 from agex.state.commits.history import when
 
 if TYPE_CHECKING:

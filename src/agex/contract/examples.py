@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from agex._interpreter import parse as parsing
+from agex._interpreter import syntax_trees
 from agex._interpreter.type_slots import name_of
 from agex.contract.equality import same_value
 from agex.contract.plain_values import bare, holds_guest_made, shown_as
@@ -125,7 +125,7 @@ def _parsed(doc: str) -> list[doctest.Example]:
 
 def _binds(example: doctest.Example, name: str) -> bool:
     try:
-        tree = parsing.parse_expression(example.source.strip()).body
+        tree = syntax_trees.parse_expression(example.source.strip()).body
     except (SyntaxError, ValueError):
         return False
     if len(_calls(tree, name)) != 1 or any(isinstance(node, _REPEATED) for node in _above(tree, name)):
@@ -167,7 +167,7 @@ class _Hole(ast.NodeTransformer):
 def _from_doctest(example: doctest.Example, name: str) -> Example:
     flags = sum(flag for flag, on in example.options.items() if on)
     error = example.exc_msg
-    tree = parsing.parse_expression(example.source.strip()).body
+    tree = syntax_trees.parse_expression(example.source.strip()).body
     [call] = _calls(tree, name)
     whole = ast.unparse(tree).removeprefix("await ")
     around = ast.unparse(_Hole(call).visit(tree))
@@ -237,7 +237,7 @@ def outcome_matches(
 
 
 def got_instead(example: Example, value: Any) -> str | None:
-    """Return what *value* shows where an example's own call gave it and it should not; None where it should.
+    """Return the wrong outcome that *value* shows for an example's own call; None where it is right.
 
     It calls the repr of the value: use it only where guest code may run.
     """

@@ -122,7 +122,7 @@ class Tally:
         self.add(Mismatch.of(what, value, path))
 
     def settle(self) -> None:
-        """Raise what was gathered, if anything was."""
+        """Raise the gathered problems, if there are any."""
         if self.count:
             raise Mismatch(self.problems, self.count)
 

@@ -69,7 +69,7 @@ def _preview(value: object, limit: int, texts: HostTexts | None) -> str:
 
 
 def _safely(write: Callable[[Any], str], value: object) -> str:
-    """Return what is written of a value, and its class alone where that fails: no preview ends a call."""
+    """Return the text of a value, or of its class alone where that fails: no preview ends a call."""
     try:
         return write(value)
     except Exception as error:  # noqa: BLE001 - a library's repr may raise anything
@@ -347,7 +347,7 @@ def _labels(index: Any) -> Any:
 
 
 def _cell(value: object) -> object:
-    """Return what a table shows of a cell: numbers as they are, so that pandas aligns them."""
+    """Return a cell as a table shows it: numbers as they are, so that pandas aligns them."""
     if type(value) is str:
         return _cut(value, 40)
     if type(value) in (int, float, bool):

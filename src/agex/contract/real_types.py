@@ -117,7 +117,7 @@ def class_name(kind: type, *, dotted: bool = False) -> str:
 
 
 def class_attribute(kind: type, name: str) -> Any:
-    """Return what a class or its bases hold under *name*, not bound to anything; None if nothing."""
+    """Return the unbound value that a class or its bases hold under *name*; None if there is none."""
     for cls in mro_of(kind):
         if name in namespace_of(cls):
             return namespace_of(cls)[name]

@@ -62,7 +62,7 @@ class Visit:
         self.failed: Mismatch | None = None
 
     def recall(self) -> Any:
-        """Return what the check gave; a value that contains itself is taken to fit."""
+        """Return the result of the check; a value that contains itself is taken to fit."""
         if self.failed is not None:
             raise Mismatch(self.failed.problems, self.failed.count)
         self.revisited = self.revisited or self.going_on

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 __all__ = ["Code", "Drawing", "Fold", "Page", "Part", "Picture", "Scripted", "Table", "Text", "Tone"]
 
 Tone: TypeAlias = Literal["plain", "good", "bad", "asking"]
-"""How things stand: it gives a page its sign, and its colour where there are colours."""
+"""Tone of a page: its sign, and its colour where there are colours."""
 
 
 @dataclass(frozen=True, kw_only=True)

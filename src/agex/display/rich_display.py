@@ -11,12 +11,12 @@ __all__ = ["Shown"]
 
 
 class Shown:
-    """Shows itself in notebooks, and as text where it is printed. A subclass says what, once."""
+    """Shows itself in notebooks, and as text where it is printed. A subclass defines its page."""
 
     __slots__ = ()
 
     def page(self) -> Page:
-        """Return what there is to show of this, for `agex.display.to_html` and `to_text`."""
+        """Return the object as a page, for `agex.display.to_html` and `to_text`."""
         raise NotImplementedError
 
     def __str__(self) -> str:

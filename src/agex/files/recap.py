@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from agex._interpreter import parse as parsing
+from agex._interpreter import syntax_trees
 from agex.escaping import line
 from agex.files.file_tree import FileTree
 
@@ -61,7 +61,7 @@ def _module(path: str, source: bytes) -> str:
     name = line(path.removesuffix(".py").removesuffix("/__init__").replace("/", "."))
     shown_path = line(path)
     try:
-        tree = parsing.parse(source)
+        tree = syntax_trees.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return f"{name}  ({shown_path}; it has a syntax error)"
     lines = list(_definitions(tree))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 
 from agex.isolation.container.executor import ContainerExecutor
 from agex.isolation.executor import Executor, InProcessExecutor, Level
-from agex.isolation.kernel import KernelExecutor
+from agex.isolation.kernel.executor import KernelExecutor, SeatbeltExecutor
 from agex.isolation.process.executor import ProcessExecutor
 
 __all__ = ["executor_of"]
@@ -17,8 +17,6 @@ __all__ = ["executor_of"]
 
 def _kernel() -> Executor:
     if sys.platform == "darwin":
-        from agex.isolation.kernel.seatbelt_executor import SeatbeltExecutor
-
         return SeatbeltExecutor()
     return KernelExecutor()
 

@@ -8,7 +8,7 @@ import textwrap
 import threading
 import warnings
 
-from agex._interpreter import parse as parsing
+from agex._interpreter import syntax_trees
 
 __all__ = ["acts", "calls", "ipython_command", "parse", "tidy"]
 
@@ -39,7 +39,7 @@ def parse(code: str) -> ast.Module | None:
     with _WARNINGS, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            return parsing.parse(code)
+            return syntax_trees.parse(code)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return None
 

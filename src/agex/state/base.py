@@ -45,7 +45,7 @@ class State(Shown, View, MutableMapping[str, Any]):
         """
 
     def view(self, caller: View | None = None) -> View:
-        """Return what a task has of this state that begins now.
+        """Return the view of this state for a task that begins now.
 
         Args:
             caller: the view of the task whose code calls it, if that has one of this state.

@@ -93,7 +93,7 @@ class Snapshot(Past):
 
 
 def readable(name: str, value: Any) -> Any:
-    """Return a variable, or raise what there is to say of one that could not be kept."""
+    """Return a variable, or raise the error for one that could not be kept."""
     if issubclass(type(value), values.NotKept):  # isinstance() asks the value
         raise values.not_kept_error(value, name)
     return value

@@ -10,7 +10,7 @@ from agex import values
 from agex.display import Part, Table
 from agex.errors import UnpicklableVariableError
 from agex.state.base import Past, State
-from agex.state.commits.unreadable_values import Unreadable
+from agex.state.working.stored_variables import Unreadable
 
 __all__ = ["counts", "held_parts", "names_of"]
 

@@ -14,13 +14,13 @@ from agex.display import Page, Table
 from agex.errors import StateConflict, StateError
 from agex.state.base import require_name
 from agex.state.commits import codec_hooks
-from agex.state.commits.branch_names import (
+from agex.state.commits.branches import (
     CONFLICTS,
+    BranchWriter,
     delete_branch,
     drop_conflicts,
     require_new,
 )
-from agex.state.commits.branch_writer import BranchWriter
 from agex.state.commits.history import COMMIT_HEAD, SHORT, Commit, commit_rows
 from agex.state.commits.journal import Collected, Draft, HeadMoved
 from agex.state.kv.store import KVStore

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from agex.sandbox import Policy, sandbox, session
-from agex.sandbox.classes import class_registry as classes
+from agex.sandbox.classes import class_registry, guest_type
 from agex.sandbox.classes import host_calls as session_hooks
 from agex.sandbox.guards import guards
 from agex.sandbox.policy import module_grant as grants
@@ -32,7 +32,7 @@ _MOST = 20_000
 
 _INTERPRETER = (types.FrameType, types.CodeType, types.TracebackType)
 _MACHINERY: tuple[type, ...] = (
-    guards.Guards, session.Session, sandbox.Sandbox, Policy, classes.ClassRegistry, grants.ModuleGrant,
+    guards.Guards, session.Session, sandbox.Sandbox, Policy, class_registry.ClassRegistry, grants.ModuleGrant,
     deadline.Deadline, limits.Stop, session_hooks.Hooks, output.Output, output._Router,
 )  # fmt: skip
 """Classes of the sandbox itself, whose objects decide or hold what is real."""
@@ -171,7 +171,7 @@ class Oracle:
             return None
         if _is_one_of(value, _INTERPRETER) or _is_one_of(value, _MACHINERY):
             return f"the class {value.__name__}"
-        if type in _MRO(value) and not isinstance_of(value, (type(classes.GuestType),)):
+        if type in _MRO(value) and not isinstance_of(value, (type(guest_type.GuestType),)):
             return None if self._is_made_by_guest(value) else f"the real metaclass {value.__name__}"
         if _is_one_of(value, _io_bases()):
             return None

@@ -1,4 +1,7 @@
-"""Texts that libraries of plain Python fill in by ``str.format`` read no private attributes for guest code."""
+"""Texts that libraries of plain Python fill in by ``str.format`` read no private attributes for guest code.
+
+Stopped by: sandbox.libraries.templates, sandbox.stdlib.string_format.
+"""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class Acceptance:
 
         Raises:
             ContractError: it does not fit the annotation.
-            ValueError: it is not what an example says of these inputs, or does not pass a check.
+            ValueError: it is not what an example has for these inputs, or does not pass a check.
             CheckError: a check failed itself.
         """
         checked = self._judged("the return annotation", lambda: self._terms.signature.check_result(value))

@@ -252,7 +252,7 @@ class Call:
         return is_told
 
     def take_faults(self) -> list[tuple[str, Exception]]:
-        """Return what was noted since this was asked last."""
+        """Return the faults noted since the last call of this method."""
         faults, self._faults = self._faults, []
         return faults
 
@@ -269,7 +269,7 @@ class Call:
         return [call for call in self._chain() if call.on_event is not None]
 
     def begin_view(self) -> View | None:
-        """Return what this call has of its state, from now on; the calls above it may have the same."""
+        """Begin and return the view of the state that this call has; calls above it may share it."""
         if self.state is not None:
             above = (call.view for call in self._chain() if call is not self and call.state is self.state)
             self.view = self.state.view(next(above, None))
@@ -305,7 +305,7 @@ class Call:
             asyncio.run_coroutine_threadsafe(self._handle_here(event), self.loop).result()
 
     def tokens(self, agent: str, task: str, turn: int) -> Joined | None:
-        """Return what to call with each piece of text of a model and at its end; None if nobody listens."""
+        """Return the callback for each piece of text of a model and its end; None if nobody listens."""
         listeners = [call.on_token for call in self._chain() if call.on_token is not None]
         if not listeners:
             return None

@@ -176,11 +176,11 @@ class _Event(Shown, BaseModel):
         object.__setattr__(self, "parent_hash", parent)
 
     def summary(self) -> str:
-        """Return what happened, as bounded text."""
+        """Return the event as bounded text."""
         return ""
 
     def page(self) -> Page:
-        """Return what happened, for a reader."""
+        """Return the event as a page for a reader."""
         where = f"{self.agent}.{self.task}"
         what = self.type.replace("task_", "").replace("_", " ")  # type: ignore[attr-defined]  # each kind has its own
         facts = [what, *([f"turn {self.turn}"] if self.turn else []), *self._facts()]

@@ -29,7 +29,7 @@ _WORKERS = "agex.isolation.rpc.guest_functions"
 
 
 def noting(name: str) -> Callable[[Exception], None]:
-    """Return what is to be called with the errors that the registered function *name* raises."""
+    """Return the callback that takes the errors of the registered function *name*."""
     return partial(note_fault, name)
 
 

@@ -14,8 +14,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from agex._interpreter import parse as parsing
-from agex._interpreter import threads
+from agex._interpreter import syntax_trees, threads
 from agex.agent.call.acceptance import GOT_CHARS, Acceptance
 from agex.agent.call.call import Call
 from agex.agent.call.terms import Inputs, Terms, example_inputs
@@ -449,14 +448,14 @@ def _unwrapped(stopped: BaseException) -> BaseException:
 def definitions(source: str) -> str:
     """Return the imports, functions and classes of *source* without what else it did."""
     kinds = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-    kept: list[ast.stmt] = [node for node in parsing.parse(source).body if isinstance(node, kinds)]
+    kept: list[ast.stmt] = [node for node in syntax_trees.parse(source).body if isinstance(node, kinds)]
     return ast.unparse(ast.Module(body=kept, type_ignores=[]))
 
 
 def awaits(source: str) -> bool:
     """Return whether *source* awaits outside of any function."""
     try:
-        tree = parsing.parse(source)
+        tree = syntax_trees.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     return any(_suspends(node) for node in _top_level(tree))

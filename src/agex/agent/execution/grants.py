@@ -37,7 +37,7 @@ def policy_with(registrations: Iterable[Registration], named: Mapping[str, tuple
 
 
 def named_by(signature: TaskSignature) -> dict[str, tuple[Any, bool]]:
-    """Return what a task's annotations name, and whether the agent's code may make instances of it.
+    """Return the objects that a task's annotations name, and whether the agent's code may make instances.
 
     It may of the data it has to return, and of enums. Of other classes that nothing else grants it
     has the instances it was given.

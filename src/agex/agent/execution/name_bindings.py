@@ -10,7 +10,7 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
-from agex._interpreter import parse as parsing
+from agex._interpreter import syntax_trees
 from agex.contract import short_repr
 from agex.errors import EvalError, SandboxSyntaxError
 
@@ -124,7 +124,7 @@ def _may_say(source: str, name: str) -> bool:
 def _parsed(source: str) -> ast.Module | None:
     """Return the syntax tree; None for what is no program: running it then says why."""
     try:
-        return parsing.parse(source)
+        return syntax_trees.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 

@@ -36,7 +36,7 @@ class HostFault(BaseException):
 
 
 def bridged(one: Registration, session: GuestSession, call: Call) -> Callable[..., Any]:
-    """Return what the agent's code gets for an async function or a task.
+    """Return the function that the agent's code gets for an async function or a task.
 
     Args:
         one: the registration.

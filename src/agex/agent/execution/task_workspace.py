@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from agex import escaping as printable
-from agex._interpreter import parse as parsing
+from agex._interpreter import syntax_trees
 from agex.agent.loop.loop import Observation
 from agex.agent.rendering.output_text import cut_middle, encodable, last_lines
 from agex.errors import SandboxError
@@ -125,7 +125,7 @@ class TaskFiles:
             self.in_terminal = False
 
     def shown(self, result: Result, limit: int) -> Observation:
-        """Return what is shown of a terminal action."""
+        """Return the observation of a terminal action."""
         if result.error is not None:
             text = "\n".join(last_lines(result.traceback, 1))
             return Observation(text=text, failed=True, brief=text, seconds=result.duration)
@@ -153,7 +153,7 @@ class TaskFiles:
     # -- what the model is told --------------------------------------------------------------------
 
     def take_changes(self) -> Changes:
-        """Return what was changed since the last time."""
+        """Return the changes since the last call of this method."""
         return self._watched.take_changes()
 
     def recap(self) -> str:
@@ -171,7 +171,7 @@ def _syntax(path: str, text: str) -> str:
     if not path.endswith(".py"):
         return ""
     try:
-        parsing.parse(text)
+        syntax_trees.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:  # the last two: nested too deep
         line = getattr(error, "lineno", None)
         return f" It has a syntax error{f' in line {line}' if line else ''}: {getattr(error, 'msg', error)}."

@@ -23,7 +23,7 @@ _gates: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[int, asyncio.Semaphore
 
 
 def turn_of(depth: int) -> asyncio.Semaphore:
-    """Return what to wait for before work begins in a thread, and to hold until it is over.
+    """Return the semaphore to acquire before work begins in a thread, and to hold until it is over.
 
     An action waits for the tasks that it calls. Were there one bound for all, those at the top could
     hold every thread and wait for one more; so each depth has a bound of its own.

@@ -74,7 +74,7 @@ def _task_span(tracer: Tracer, plan: Plan, call: Call) -> Iterator[None]:
 
 
 def _spent(call: Call) -> dict[str, Any]:
-    """Return what a call used with all it called, by names that no backend adds up a second time."""
+    """Return the usage of a call and all it called, by names that no backend adds up a second time."""
     used = call.ledger.used
     spent: dict[str, Any] = {
         "gen_ai.aggregated_usage.input_tokens": used.input_tokens,

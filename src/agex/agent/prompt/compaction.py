@@ -38,7 +38,7 @@ _LEFT_OUT = (
 def shortened(messages: Sequence[Message], limit: int = MOST_TOKENS) -> list[Message]:
     """Return *messages* as they are, or if they take more than *limit* tokens, in about half of it.
 
-    The rules, the task and the last two turns stay whole, whatever they take.
+    The rules, the task and the last two turns stay whole, however long they are.
     """
     kept = list(messages)
     if _size(kept) <= limit or len(kept) <= BEGINNING + WHOLE:

@@ -12,7 +12,7 @@ import re
 from dataclasses import replace
 
 from agex import escaping as printable
-from agex._interpreter import parse as parsing
+from agex._interpreter import syntax_trees
 from agex.agent.loop.loop import Observation
 from agex.agent.prompt.listing import signature_text
 from agex.agent.prompt.prompt import Brief
@@ -176,7 +176,7 @@ def tokens_at_most(text: str) -> int:
 def _without_docstrings(code: str) -> str:
     """Return *code* without what the task says already; as it is, where it is no Python."""
     try:
-        tree = parsing.parse(code)
+        tree = syntax_trees.parse(code)
     except (SyntaxError, ValueError, RecursionError):
         return code
     for node in tree.body:

@@ -1,4 +1,4 @@
-"""Registrations as text: the list in the prompt, and what ``help`` says of one thing.
+"""Registrations as text: the list in the prompt, and the ``help`` for one thing.
 
 A listing has a budget in tokens. What does not fit keeps its name, then only counts; the
 agent reads the rest with ``help()`` and ``dir()``.

@@ -45,7 +45,7 @@ def new_command(
 
 
 def listed(skills: Sequence[Skill], commands: Sequence[TerminalCommand]) -> str:
-    """Return what the prompt says of them; empty where there are none."""
+    """Return the part of the prompt on skills and commands; empty where there are none."""
     shown = [one for one in commands if one.visibility != "low"]
     parts = []
     if skills:

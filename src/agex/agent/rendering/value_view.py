@@ -1,4 +1,4 @@
-"""Values as parts of a page, without running any code of theirs.
+"""Values as parts of a page, without running their code.
 
 A value may be of a class that the agent wrote, or hold objects of one: none of its methods runs here,
 `_repr_html_` and `__str__` included. Tables are read cell by cell; figures and pictures are shown where
@@ -106,7 +106,7 @@ def _cell(value: Any) -> str:
 
 
 def _unwrapped(text: str) -> str:
-    """Leave out what numpy says of its numbers: ``np.int64(3)`` is a 3."""
+    """Leave out the type that numpy writes around a number: ``np.int64(3)`` is a 3."""
     head, bracket, rest = text.partition("(")
     return rest[:-1] if bracket and head.startswith("np.") and rest.endswith(")") else text
 

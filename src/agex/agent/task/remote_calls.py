@@ -251,7 +251,7 @@ _HOOKS = frozenset({"__reduce__", "__reduce_ex__", "__getstate__", "__getnewargs
 
 
 def _attributes(obj: Any) -> dict[str, Any]:
-    """Return what an object that is no class carries itself."""
+    """Return the attributes that an object holds itself; none for a class."""
     if is_subclass(type(obj), type):
         return {}
     try:

@@ -38,7 +38,7 @@ def view(subject: Agent, *, profile: Profile | None = None) -> str: ...
 @overload
 def view(subject: State | Past, *, focus: Focus = "recent") -> str: ...
 def view(subject: Agent | State | Past, *, profile: Profile | None = None, focus: Focus = "recent") -> str:
-    """Return what there is to see of an agent or a state, as text.
+    """Return an agent or a state as text.
 
     Args:
         subject: an agent: its system prompt. A state or a checkout of one: its variables.

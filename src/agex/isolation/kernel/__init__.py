@@ -5,8 +5,7 @@ undone. They do not depend on each other: a file is out of reach because it is n
 forbids it, and because the call that would write it is not allowed. Nothing is installed for this level,
 and a missing mechanism is an error.
 
-In reading order: `executor` for Linux, `seatbelt_executor` for macOS; `agex.isolation.lockdown` does the
-work in the worker.
+One module: `executor`, for Linux and for macOS. `agex.isolation.lockdown` does the work in the worker.
 """
 
 from agex.isolation.kernel.executor import KernelExecutor

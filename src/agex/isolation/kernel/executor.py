@@ -1,7 +1,8 @@
-"""Executor of the level ``kernel`` on Linux."""
+"""Executors of the level ``kernel``, for Linux and for macOS."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -9,18 +10,22 @@ from typing import Any
 from agex.errors import IsolationUnavailable
 from agex.isolation.executor import Level, Wall
 from agex.isolation.lockdown.linux import missing, walls
-from agex.isolation.lockdown.namespaces import installation
+from agex.isolation.lockdown.namespaces import DEVICES, installation
 from agex.isolation.process.executor import ProcessExecutor, Saved
+from agex.isolation.process.subprocess_executor import PipedExecutor
 from agex.isolation.worker.launch import Launcher, Order
+from agex.isolation.worker.rlimits import resources_of
 from agex.sandbox import Limits
 
-__all__ = ["KernelExecutor"]
+__all__ = ["KernelExecutor", "SeatbeltExecutor"]
 
 _MEMORY_MB = 4096
 """Growth of a worker's address space without a limit: there must be one."""
 _OPEN_FILES = 64
 _THREADS = 64
 """Enough for a linear algebra library on a large machine."""
+_MACOS_SYSTEM = ["/System/Library", "/usr/lib", "/private/var/db/dyld", "/private/var/db/timezone"]
+"""Shared libraries and time zones of macOS."""
 
 
 class KernelExecutor(ProcessExecutor):
@@ -56,3 +61,36 @@ class KernelExecutor(ProcessExecutor):
             resources={**order.resources, "file_size_mb": 0},
             walls={"readable": installation(), "threads": _THREADS},
         )
+
+
+class SeatbeltExecutor(PipedExecutor):
+    """Runs each task's code in an interpreter of its own, under a profile of Seatbelt.
+
+    It is written and **not exercised**: see `lockdown.seatbelt`.
+
+    Raises:
+        IsolationUnavailable: this is no macOS.
+    """
+
+    level: Level = "kernel"
+
+    def __init__(self) -> None:
+        system: str = sys.platform  # else mypy takes the rest for unreachable where it runs
+        if system != "darwin":
+            raise IsolationUnavailable(f"Seatbelt is part of macOS, and this is {system}")
+        super().__init__()
+
+    def walls(self) -> tuple[Wall, ...]:
+        return (Wall(name="seatbelt", detail="not exercised"),)
+
+    def _confinement(self, limits: Limits) -> dict[str, Any]:
+        if limits.memory_mb is not None:
+            raise IsolationUnavailable(
+                "max_memory_mb does not hold at isolation='kernel' on macOS; leave it out, or use "
+                "isolation='container'"
+            )
+        return {
+            "resources": {**resources_of(limits), "file_size_mb": 0},
+            "readable": [*installation(), *_MACOS_SYSTEM],
+            "devices": list(DEVICES),
+        }

@@ -34,7 +34,7 @@ _SYSTEM = (
 )
 """Shared libraries, which extension modules load, and time zones."""
 HOSTNAME = "worker"
-"""What a worker's machine is called, there and in a container."""
+"""Host name of a worker's machine, there and in a container."""
 DEVICES = ("/dev/null", "/dev/zero", "/dev/urandom")
 """Device files that an interpreter and its libraries use."""
 

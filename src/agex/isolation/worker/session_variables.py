@@ -31,7 +31,7 @@ class SessionVariables:
         self._codec = codec
         self._names: dict[str, Any] = {}
         self._modules: dict[str, str] = {}
-        self._fresh: set[str] = set()  # names that the worker was not told of yet
+        self._fresh: set[str] = set()  # names that the worker does not know yet
         self.bound: dict[str, Any] = {}
         """Names that guest code finds as it finds builtins."""
 

@@ -1,7 +1,8 @@
-"""``register`` of an abstract class: a class that is not the guest's stays what patterns take it for.
+"""``register`` of abstract guest classes: host classes stay what class patterns take them for.
 
-An abstract class over ``list`` or ``dict`` hands on what ``match`` asks a class for: the interpreter writes
-it into the class that is registered and into those over that. No ``Counter`` would be a ``{...}`` any more.
+An abstract class over ``list`` or ``dict`` has a flag by which ``match`` tells sequences from mappings. The
+interpreter writes this flag into a class that is registered, and into its subclasses. ``Counter`` would
+no longer match ``{...}``.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _FLAGS: Callable[[type], int] = type.__dict__["__flags__"].__get__
 
 
 def registering(guards: Membrane, value: Any) -> Any:
-    """Give *value*, the ``register`` of a class of the guest's, as the guest may call it."""
+    """Return the ``register`` of a guest class, with a check of the classes that it is given."""
     if type(value) is not types.MethodType or value.__func__ is not abc.ABCMeta.register:
         return value
     class_: Any = value.__self__
@@ -46,6 +47,6 @@ def registering(guards: Membrane, value: Any) -> Any:
 
 
 def _marks(class_: type, other: type) -> bool:
-    """Tell whether *other* would come to be matched as *class_* is."""
+    """Return whether registering *other* would make it match as *class_* does."""
     mark, flags = _FLAGS(class_) & _MATCHED, _FLAGS(other)
     return bool(mark) and flags & _MATCHED != mark and not flags & _IMMUTABLE

@@ -1,13 +1,12 @@
-"""Classes that guest code makes, and the metaclasses it may call.
+"""The register of the classes that guest code makes.
 
-A class statement of a guest builds a real class. What must be known is whether it is
-*pure* (all its bases are built in or the guest's own: the guest may do with its instances
-what it likes) or *mixed* (it inherits from a class of the host: the host's private state
-is on its instances, so the guest may neither read it nor hook how it is read and written).
+A class statement in guest code builds a real class, of one of two kinds:
 
-Calling a metaclass makes a class too: ``type('X', (Vault,), {...})``. So guests never hold
-a metaclass itself but its stand-in, a subclass that registers what it makes and otherwise
-answers for the real one.
+* *pure*: all its bases are built in or guest classes. Guest code may do with its instances what it likes.
+* *mixed*: it inherits from a host class. Its instances hold private state of the host, so guest code may
+  neither read that nor hook how it is read and written.
+
+A class that a metaclass makes is registered as well, see `agex.sandbox.classes.guest_type`.
 """
 
 from __future__ import annotations
@@ -18,9 +17,9 @@ import functools
 import types
 import typing
 from collections.abc import Callable, Iterable
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, Protocol, TypeVar
 
-from agex._interpreter.type_slots import bases_of, module_of, mro_of, name_of, namespace_of, worked_out_mro
+from agex._interpreter.type_slots import bases_of, mro_of, name_of, namespace_of, worked_out_mro
 from agex.errors import SandboxTypeError
 from agex.sandbox.classes import generic_classes as generic
 from agex.sandbox.classes import hook_guards as answers
@@ -29,143 +28,23 @@ from agex.sandbox.classes import identity
 from agex.sandbox.classes import namespace as members
 from agex.sandbox.classes import stand_ins as instead
 from agex.sandbox.classes import unsafe_protocols as rawmemory
-from agex.sandbox.classes.lazy_meta import LazyMeta
+from agex.sandbox.classes.guest_type import PLAIN, StandInMeta, as_shown, exact_bases, real_metaclass
+from agex.sandbox.classes.stand_ins import LazyMeta
 from agex.sandbox.runtime import provenance as origins
-from agex.sandbox.runtime.context import asking, maker
 from agex.sandbox.runtime.provenance import Statement
 
-__all__ = [
-    "ClassRegistry",
-    "GuestType",
-    "Statement",
-    "as_shown",
-    "real_metaclass",
-    "stand_in",
-]
+__all__ = ["ClassRegistry", "LibraryRules"]
 
 _HOOKS = frozenset(
     {
-        "__getattribute__",
-        "__setattr__",
-        "__delattr__",
-        "__init_subclass__",
-        "__class__",
-        "__getstate__",
+        "__class__", "__delattr__", "__getattribute__", "__getstate__", "__init_subclass__", "__setattr__",
         "__setstate__",
     }
-)
-"""What a class over a host class may not define: it would see the host's private state pass by, or say it."""
+)  # fmt: skip
+"""Names that a class over a host class may not define: they see private state of the host, or replace it."""
 
 _IDENTITY = frozenset({"__hash__", "__eq__"})
-"""What its metaclass may not define: guarded code asks a set whether a class is the guest's own."""
-
-_PLAIN = (int, float, complex, bool, str, bytes, list, tuple, dict, set, frozenset, range, type(None))
-"""Types whose uncontested members are known to be harmless."""
-PLAIN = frozenset(_PLAIN)
-
-
-def _items(bases: Any) -> tuple[Any, ...]:
-    """Give the bases that the interpreter will see: a tuple of the guest may iterate over others."""
-    return tuple(tuple.__iter__(bases)) if isinstance(bases, tuple) else ()
-
-
-class _StandInMeta(type):
-    """The metaclass of stand-ins and of the metaclasses that guests derive from them."""
-
-    def __call__(cls, /, *args: Any, **kwargs: Any) -> Any:
-        if cls is GuestType and len(args) == 1 and not kwargs:
-            return type_of(args[0])
-        real = _REAL.get(cls) or cls
-        if len(args) != 3 or type not in mro_of(cls):
-            members.check_maker(real)
-            return type.__call__(real, *args, **kwargs)
-        registry = cast("ClassRegistry", maker(cls.__name__).classes)  # there is no other kind
-        registry.reconcile(cls, args[1], args[0])
-        made = registry.makes_new(real)
-        return registry.create(functools.partial(type.__call__, real), made, *args, **kwargs)
-
-    def __instancecheck__(cls, instance: object) -> bool:
-        real = _REAL.get(cls)
-        return isinstance(instance, real) if real else type.__instancecheck__(cls, instance)
-
-    def __subclasscheck__(cls, subclass: type) -> bool:
-        real = _REAL.get(cls)
-        return issubclass(subclass, real) if real else type.__subclasscheck__(cls, subclass)
-
-    def __repr__(cls) -> str:
-        return type.__repr__(_REAL.get(cls, cls))
-
-
-class GuestType(type, metaclass=_StandInMeta):
-    """What a guest gets as ``type``."""
-
-    def __class_getitem__(cls, item: Any) -> Any:
-        if cls is not GuestType:
-            raise TypeError(f"type '{cls.__name__}' is not subscriptable")
-        return generic.Alias(GuestType, item)
-
-
-for _shown in (GuestType, _StandInMeta):
-    _shown.__name__ = _shown.__qualname__ = "type"
-    _shown.__module__ = "builtins"
-
-_REAL: dict[type, type] = {GuestType: type}
-_STAND_IN: dict[type, type] = {type: GuestType}
-
-
-def stand_in(metaclass: type) -> type:
-    """Give the stand-in of a metaclass: of one of ours, which would make more of ours, ``type``."""
-    if issubclass(type(metaclass), _StandInMeta):
-        return metaclass
-    if metaclass is _StandInMeta or str(module_of(metaclass)).startswith("agex.sandbox."):
-        return GuestType
-    found = _STAND_IN.get(metaclass)
-    if found is None:
-        bases = (
-            _StandInMeta if type(metaclass) is type else type("_Meta", (_StandInMeta, type(metaclass)), {})
-        )
-        found = type.__call__(bases, metaclass.__name__, (metaclass,), {"__module__": metaclass.__module__})
-        _REAL[found] = metaclass  # before the line below: cut short in between, it is made anew
-        _STAND_IN[metaclass] = found
-    return found
-
-
-def as_shown(value: Any) -> Any:
-    """Give a value as a guest may hold it: a metaclass or a sealed class by its stand-in, in a tuple too."""
-    if type(value) is tuple:
-        return tuple(map(as_shown, value))
-    if not issubclass(type(value), type):
-        return value
-    guards = asking()
-    if issubclass(value, type):
-        return stand_in(value)
-    return value if guards is None else guards.shown_class(value)
-
-
-def call(class_: Any, /, *args: Any, **kwargs: Any) -> Any:
-    """Do what ``type.__call__(class_, ...)`` does: a metaclass makes a class, which is to be checked."""
-    if issubclass(type(class_), type) and issubclass(class_, type):
-        stands: Any = stand_in(class_)
-        return _StandInMeta.__call__(stands, *args, **kwargs)
-    return type.__call__(class_, *args, **kwargs)
-
-
-def real_metaclass(class_: type) -> type:
-    """Give what a stand-in stands for; any other class is returned as it is."""
-    return _REAL.get(class_, class_)
-
-
-def type_of(value: object) -> type:
-    """Do what ``type(value)`` does, without handing out a metaclass or a sealed class."""
-    found = type(value)
-    if type(found) is type and found in PLAIN:
-        return found
-    if issubclass(found, type):
-        return stand_in(found)
-    found = instead.shown(found)
-    guards = asking()
-    return found if guards is None else guards.shown_class(found)
-
+"""Names that its metaclass may not define: guarded code looks for guest classes in a set."""
 
 T = TypeVar("T")
 
@@ -196,38 +75,38 @@ class ClassRegistry:
         leaves_out: Callable[[type, str], bool],
         libraries: LibraryRules,
     ) -> None:
-        self._restricts = restricts  # tells whether a registration says something of a class of the host's
-        self._leaves_out = leaves_out  # and whether it excludes a member
+        self._restricts = restricts  # whether a registration restricts a host class
+        self._leaves_out = leaves_out  # whether it excludes a member
         self._libraries = libraries
         self.module_name = str(b"__main__", "ascii")
         """``__name__`` in guest code: a string equal to others and identical to none. A class body stores
-        this very object as ``__module__``; no host class can have it, so new classes are known by it."""
+        this very object as ``__module__``. No host class can have it, so it marks guest classes."""
         self.builtins_name = str(b"builtins", "ascii")
         """Likewise where `exec` runs code in a namespace without a ``__name__``."""
         self._marks: dict[str, str] = {}
         self.own: set[type] = set()  # read by compiled code, under the name own!
-        self.trusted: set[type] = set(_PLAIN)  # likewise, in strict mode, under the name ok!
+        self.trusted: set[type] = set(PLAIN)  # likewise, in strict mode, under the name ok!
         self.builtins: dict[str, Any] = {}
-        """What the guest's code runs with."""
+        """The builtins of guest code."""
         self._pure: dict[int, type] = {}
         self._mixed: dict[int, type] = {}
         self._statements: dict[int, Statement] = {}
 
     def made(self) -> list[type]:
-        """Give the classes of the guest."""
+        """Return the guest classes."""
         return [*self._pure.values(), *self._mixed.values()]
 
-    # By identity: a metaclass of the guest could define __hash__ and __eq__.
+    # By identity: a guest metaclass could define __hash__ and __eq__.
     def is_pure(self, class_: type) -> bool:
-        """Tell whether the guest made *class_* without any class of the host."""
+        """Return whether a class is a guest class without any host class among its bases."""
         return self._known(class_) is self._pure
 
     def is_mixed(self, class_: type) -> bool:
-        """Tell whether the guest made *class_* over a class of the host."""
+        """Return whether a class is a guest class over a host class."""
         return self._known(class_) is self._mixed
 
     def _known(self, class_: type) -> dict[int, type] | None:
-        """Give the register that *class_* is in; one still under construction is registered here."""
+        """Return the register that holds a class; a guest class under construction is registered first."""
         for register in (self._pure, self._mixed):
             if register.get(id(class_)) is class_:
                 return register
@@ -237,7 +116,7 @@ class ClassRegistry:
         return self._known(class_)
 
     def is_guest(self, class_: type) -> bool:
-        """Tell whether the guest made *class_*."""
+        """Return whether a class is a guest class."""
         return self._known(class_) is not None
 
     def build(self, real: Callable[..., Any]) -> Callable[..., Any]:
@@ -273,10 +152,10 @@ class ClassRegistry:
         return made
 
     def makes_new(self, *makers: Any) -> bool:
-        """Tell whether these metaclasses make a class when called: the guest's may give any there is.
+        """Return whether calling these metaclasses makes a new class; a guest metaclass may return any class.
 
-        What the guest's give is known by its mark: the module's name, which the interpreter puts into the
-        namespace of a new class, and which here is an object of this session's alone.
+        A class that a guest metaclass returns is known by its mark: the name of its module, which the
+        interpreter puts into the namespace of a new class, and which here is an object of this session alone.
         """
         return all(isinstance(maker, type) and not any(map(self.is_guest, mro_of(maker))) for maker in makers)
 
@@ -284,12 +163,12 @@ class ClassRegistry:
         return self.is_mark(namespace_of(class_).get("__module__"))
 
     def is_mark(self, module: object) -> bool:
-        """Tell whether the module that a class names is one of the guest's own."""
+        """Return whether the ``__module__`` of a class marks a guest class."""
         is_plain = module is self.module_name or module is self.builtins_name
         return is_plain or (type(module) is str and self._marks.get(module) is module)
 
     def mark(self, name: str) -> str:
-        """Return the ``__name__`` of a module that the guest wrote: as `module_name` is, one of its own."""
+        """Return the ``__name__`` of a guest module: identical to no other string, as `module_name` is."""
         if name not in self._marks:
             shown = name if len(name) > 1 else f"workspace.{name}"  # of one character there is one object
             self._marks[shown] = self._marks[name] = str(shown.encode(), "utf-8")
@@ -300,7 +179,7 @@ class ClassRegistry:
         return self._statements.get(id(class_)) if self.is_guest(class_) else None
 
     def dressed(self, made: T) -> T:
-        """Note that the decorators of a class statement are through: compiled code has this as the last."""
+        """Note that the decorators of a class statement are done; compiled code calls this last."""
         statement = self.statement_of(made) if isinstance(made, type) else None
         if statement is not None:
             statement.dressed |= statement.altered
@@ -308,13 +187,13 @@ class ClassRegistry:
         return made
 
     def alter(self, class_: type, name: str) -> None:
-        """Note that an attribute of a class of the guest's is set or deleted."""
+        """Note that an attribute of a guest class is set or deleted."""
         statement = self.statement_of(class_)
         if statement is not None:
             statement.altered.add(name)
 
     def succeed(self, class_: type, made: type) -> None:
-        """Register a class that a decorator made of one of the guest's, from the same statement."""
+        """Register a class that a decorator made from a guest class, with the statement of that class."""
         self.adopt(made)
         statement = self._statements.get(id(class_))
         if statement is not None:
@@ -350,14 +229,14 @@ class ClassRegistry:
         return real(function, name, *bases, metaclass=make, **kwargs)
 
     def reconcile(self, metaclass: Any, bases: Any, name: Any = "") -> None:
-        """Check the metaclasses of a class to be made, and let those of the guest stand above others.
+        """Check the metaclasses of a class to be made, and derive guest metaclasses from `StandInMeta`.
 
-        ``class M(type, metaclass=MM)``: ``type`` of a guest is an instance of `_StandInMeta`, so what
-        comes to be the metaclass of its subclasses must be a subclass of that. It becomes one when it
-        is first needed: a class whose metaclass is one pays for it at every call.
+        ``class M(type, metaclass=MM)``: ``type`` in guest code is an instance of `StandInMeta`, so the
+        metaclass of its subclasses must be a subclass of that. It becomes one when it is first needed: the
+        base makes each call of such a class slower.
         """
-        bases = _items(bases)
-        is_meta = any(issubclass(type(base), _StandInMeta) for base in bases)
+        bases = exact_bases(bases)
+        is_meta = any(issubclass(type(base), StandInMeta) for base in bases)
         is_mixed = not all(map(self._is_harmless, bases))
         if not (is_meta or is_mixed):
             return
@@ -366,11 +245,11 @@ class ClassRegistry:
                 self._check_metaclass(each, name)
             if isinstance(each, type) and is_meta and self.is_guest(each):
                 self._check_order(each)
-                if not issubclass(each, _StandInMeta):
-                    each.__bases__ = (*bases_of(each), _StandInMeta)
+                if not issubclass(each, StandInMeta):
+                    each.__bases__ = (*bases_of(each), StandInMeta)
 
     def _check_order(self, metaclass: type) -> None:
-        """Refuse a metaclass that orders the bases of metaclasses: their graph holds what is ours."""
+        """Refuse a metaclass that orders the bases of metaclasses: our own classes are among them."""
         while self.is_guest(metaclass):
             for part in mro_of(metaclass):
                 if self.is_guest(part) and "mro" in namespace_of(part):
@@ -390,13 +269,13 @@ class ClassRegistry:
         /,
         **kwargs: Any,
     ) -> Any:
-        """Call a metaclass, with the namespace checked first and the class registered after."""
-        bases = _items(bases) if isinstance(bases, tuple) else bases  # as the interpreter sees them
+        """Check a namespace, call a metaclass with it and register the class."""
+        bases = exact_bases(bases) if isinstance(bases, tuple) else bases  # as the interpreter sees them
         is_partial = isinstance(metaclass, functools.partial)
         made_by, makers = (metaclass.func, metaclass.args) if is_partial else (metaclass, (metaclass,))
-        makers = (*makers, *map(type, _items(bases)))
+        makers = (*makers, *map(type, exact_bases(bases)))
         is_read = any(map(self._reads_namespace, makers))
-        if is_read:  # of any mapping
+        if is_read:  # any mapping would do
             namespace = members.of_its_own(namespace, name, makers)
         if isinstance(namespace, dict):
             if not makes_new and not self.is_mark(dict.get(namespace, "__module__", self.module_name)):
@@ -404,11 +283,11 @@ class ClassRegistry:
                     f"class {name} cannot say its __module__ where your metaclass makes it; leave it out"
                 )
             is_final = makes_new and not is_read and not isinstance(made_by, types.FunctionType)
-            if is_final or not dict.__contains__(namespace, "__module__"):  # else it may be of any type
+            if is_final or not dict.__contains__(namespace, "__module__"):  # otherwise it may be of any type
                 namespace = members.settled(namespace, self.module_name)
             is_unseen = isinstance(metaclass, type) and self.makes_new(*makers)
             members.check_given(namespace, name, is_unseen=is_unseen)
-            resolved = types.resolve_bases(_items(bases))
+            resolved = types.resolve_bases(exact_bases(bases))
             members.check_over(
                 namespace,
                 name,
@@ -426,7 +305,7 @@ class ClassRegistry:
         return made
 
     def _reads_namespace(self, maker: Any) -> bool:
-        """Tell whether Python code of a library makes a class of its namespace, and asks that in between."""
+        """Return whether Python code of a library reads the namespace when it makes a class."""
         parts = mro_of(maker) if isinstance(maker, type) else ()
         made = (each for each in parts if "__new__" in namespace_of(each) and not self.is_guest(each))
         return any(each is not abc.ABCMeta and not hostclass.is_static(each) for each in made)
@@ -452,7 +331,7 @@ class ClassRegistry:
             self._check_mixed(name, bases, namespace)
 
     def _watch_order(self, name: Any, bases: list[type], namespace: dict[str, Any]) -> None:
-        """Let a metaclass order bases and make classes, but put no class of the host in their place."""
+        """Let a guest metaclass order bases and make classes, but return no host class in their place."""
         plain = [part for base in bases for part in mro_of(base) if not issubclass(part, type)]
         for hook, watched in self._watches:
             said = dict.get(namespace, hook)
@@ -482,43 +361,43 @@ class ClassRegistry:
         return mro
 
     def adopt(self, class_: type) -> None:
-        """Register a class that the guest made."""
+        """Register a guest class."""
         rawmemory.keep_from(class_)
         self.note(class_)
         if self.is_mixed(class_):
             self._check_metaclass(type(class_), name_of(class_))
 
     def note(self, class_: type) -> None:
-        """Register a class that is being made, before code of the guest's hears of it."""
+        """Register a class while it is made, before guest code is told of it."""
         generic.keep_from(class_)
         origins.note_class(class_, self)
         if all(map(self._is_harmless, mro_of(class_)[1:])):
             self._pure[id(class_)] = class_
             if not identity.is_told_by(class_):
                 self._tell_by_identity()
-            elif not issubclass(class_, type):  # an object of a metaclass may be a class over one of the host
+            elif not issubclass(class_, type):  # an instance of a metaclass may be a class over a host class
                 self.own.add(class_)
                 self.trusted.add(class_)
         else:
             self._mixed[id(class_)] = class_
 
     def reconsider(self) -> None:
-        """Sort the classes anew: something was registered since, maybe about a class behind one of them."""
+        """Sort the classes again after a registration, which may restrict one of their bases."""
         for class_ in list(self._pure.values()):
             if not all(map(self._is_harmless, mro_of(class_)[1:])):
                 if identity.is_told_by(class_):
                     self.own.discard(class_)
                     self.trusted.discard(class_)
                 self._mixed[id(class_)] = class_
-                del self._pure[id(class_)]  # at last: cut short before, it is sorted anew
+                del self._pure[id(class_)]  # last: if this is interrupted before, the class is sorted again
 
     def _tell_by_identity(self) -> None:
-        """Let compiled code look for classes without their ``__hash__``; a set asks for it."""
+        """Let compiled code look for classes by identity: a set would call their ``__hash__``."""
         self.builtins["own!"] = identity.ByIdentity(self._pure)
-        self.builtins["ok!"] = identity.ByIdentity(self._pure, _PLAIN)
+        self.builtins["ok!"] = identity.ByIdentity(self._pure, PLAIN)
 
     def _check_metaclass(self, metaclass: type, name: str) -> None:
-        """Refuse a metaclass of the guest that would see a host class's private state pass by."""
+        """Refuse a guest metaclass whose hooks would see private state of a host class."""
         for part in mro_of(metaclass):
             if self.is_guest(part):
                 for hook in (_HOOKS | _IDENTITY).intersection(namespace_of(part)):
@@ -535,7 +414,7 @@ class ClassRegistry:
     def _holds_no_secrets(self, part: type) -> bool:
         if self.is_guest(part):
             return self.is_pure(part)
-        if isinstance(part, _StandInMeta) or issubclass(part, _StandInMeta):
+        if isinstance(part, StandInMeta) or issubclass(part, StandInMeta):
             return True
         known = instead.is_ours(part) or hostclass.is_standard(part, hostclass.STANDARD_BASES)
         return known and not self._restricts(part)
@@ -570,7 +449,7 @@ class ClassRegistry:
                 raise SandboxTypeError(f"class {name} cannot use slots of the host class it inherits from")
 
     def host_names(self, *class_: type) -> frozenset[str]:
-        """Give the private names of all host classes among *class_* and their bases."""
+        """Return the private names of all host classes among the classes and their bases."""
         names: set[str] = set()
         for each in class_:
             for base in mro_of(each):
@@ -579,7 +458,7 @@ class ClassRegistry:
         return frozenset(names)
 
     def may_store_on_class(self, class_: type, name: str) -> bool:
-        """Tell whether the guest may set *name* on a class of its own."""
+        """Return whether guest code may set an attribute of a guest class."""
         if not self.is_guest(class_):
             return False
         family = self._family(class_)
@@ -596,7 +475,7 @@ class ClassRegistry:
         return name not in _HOOKS and name not in self.host_names(*family) and not is_hidden
 
     def _hides(self, classes: list[type], name: str) -> bool:
-        """Tell whether objects of these classes have something of that name which no guest may read."""
+        """Return whether instances of these classes have an excluded member of that name."""
         return any(self._leaves_out(each, name) for each in classes)
 
     def _family(self, class_: type) -> list[type]:
@@ -608,20 +487,16 @@ class ClassRegistry:
 
 
 _SAID_OF_CLASSES = ("__name__", "__qualname__", "__module__", "__doc__")
-"""What host code reads of a class without a thought, in the text of an error for example."""
+"""Names that host code reads of any class, for example for the text of an error."""
 
 _SPECIAL: Any = typing._BaseGenericAlias  # type: ignore[attr-defined]
 _CLOSED = (super, types.GenericAlias, types.ModuleType, _SPECIAL)
-"""Classes whose objects answer for another one, or by what their dict says: a guest's would be asked."""
+"""Classes whose instances answer for another object, or from their dict: guest code would be asked."""
 
 
 def _closed_part(class_: type) -> type | None:
     for part in mro_of(class_):
-        is_other = instead.shown(part) is not part  # of that name
+        is_other = instead.shown(part) is not part  # guest code has another class of that name
         if identity.is_one_of(part, _CLOSED) or (is_other and not isinstance(part, LazyMeta)):
             return part
     return None
-
-
-for _metaclass in (abc.ABCMeta, enum.EnumType):
-    stand_in(_metaclass)

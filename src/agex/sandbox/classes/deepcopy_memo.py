@@ -1,4 +1,4 @@
-"""The memo of a deep copy: open to the copying, shut to everybody else."""
+"""The memo of a deep copy, which only the functions of ``copy`` can read."""
 
 from __future__ import annotations
 
@@ -16,9 +16,8 @@ _COPYING: Any = vars(copy)
 class Memo:
     """Maps the ids of what was copied to the copies, for the functions of ``copy``.
 
-    Whoever else asks sees only what was put here by hand; and what was put here by hand is
-    the copy of an object of the guest only: under the id of one of the host's it would
-    become part of the copy of another.
+    Other code sees only the entries that were added by hand. These are used as copies of guest objects only:
+    an entry for the id of a host object would become part of a copy of that object.
     """
 
     __slots__ = ("_by_hand", "_noted")
@@ -28,7 +27,7 @@ class Memo:
         self._by_hand: dict[int, Any] = {} if by_hand is None else by_hand
 
     def get(self, key: int, default: Any = None) -> Any:
-        """Give the copy noted for an id."""
+        """Return the copy noted for an id."""
         subject = _copied()
         if subject is not _NOTHING:
             if key in self._noted:
@@ -61,8 +60,8 @@ class Memo:
 
 
 def _copied() -> Any:
-    """Give what the function of ``copy`` that asks is copying; `_NOTHING` if another asks."""
-    frame = sys._getframe(2)  # pyright: ignore[reportPrivateUsage] - the question is who asks
+    """Return the object that the calling function of ``copy`` copies; `_NOTHING` for any other caller."""
+    frame = sys._getframe(2)  # pyright: ignore[reportPrivateUsage] - the caller
     return frame.f_locals.get("x", None) if frame.f_globals is _COPYING else _NOTHING
 
 
@@ -72,7 +71,7 @@ def _is_own(value: Any) -> bool:
 
 
 def shut(memo: Any) -> Any:
-    """Give a memo as a guest's ``__deepcopy__`` gets it."""
+    """Return a memo as the ``__deepcopy__`` of a guest class gets it."""
     return Memo(memo) if type(memo) is dict else memo
 
 

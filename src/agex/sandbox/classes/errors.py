@@ -1,4 +1,4 @@
-"""What is said where an attribute is refused, without asking the object that it is refused of."""
+"""Messages of refusals, made without a call of the refused object."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["check_keywords", "described", "exact_name", "refusal", "unwritable"]
 
 
 def exact_name(name: Any) -> str:
-    """Give an attribute's name as a plain str; raise TypeError as ``getattr`` does."""
+    """Return the name of an attribute as a plain str; raise TypeError as ``getattr`` does."""
     if type(name) is str:
         return name
     if issubclass(type(name), str):
@@ -21,14 +21,14 @@ def exact_name(name: Any) -> str:
 
 
 def check_keywords(named: dict[str, Any]) -> None:
-    """Refuse a keyword that is a str of the guest's: a look for it misses what a function takes."""
+    """Refuse keywords of a guest subclass of str: such a keyword is found under no parameter's name."""
     for name in named:
         if type(name) is not str:
             raise SandboxTypeError(f"a keyword is a {type(name).__name__} here; name it by a plain str")
 
 
 def described(receiver: Any) -> str:
-    """Name an object in an error message, without asking it."""
+    """Return a description of an object for an error message, without a call of it."""
     if issubclass(type(receiver), types.ModuleType):
         return f"module '{host.vars(receiver).get('__name__', '?')}'"
     if issubclass(type(receiver), type):
@@ -37,12 +37,12 @@ def described(receiver: Any) -> str:
 
 
 def refusal(receiver: Any, name: str, instead: str | None = None) -> SandboxAttributeError:
-    """Make the error that refuses *name*, and says what to write instead."""
+    """Return the error that refuses to read an attribute and says what to write instead."""
     text = instead or "use its other public members, dir() lists them"
     return SandboxAttributeError(f"attribute '{name}' of {described(receiver)} is not accessible; {text}")
 
 
 def unwritable(receiver: Any, name: str, instead: str | None) -> SandboxAttributeError:
-    """Make the error that refuses to assign *name*."""
+    """Return the error that refuses to assign an attribute."""
     text = instead or "keep your own value in a variable or an object of your own"
     return SandboxAttributeError(f"attribute '{name}' of {described(receiver)} cannot be changed; {text}")

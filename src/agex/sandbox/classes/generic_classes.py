@@ -1,7 +1,7 @@
-"""Aliases such as ``G[int]``, whose calls write to nothing of the host's.
+"""Aliases such as ``G[int]``, whose calls write to no host object.
 
-What calling an alias gives is written to: ``G[int]().__orig_class__`` is the alias. A guest's class says what
-calling it gives, and that may be an object, a class or a function of the host's; so does ``type(x)``.
+A call of an alias writes to its result: ``G[int]().__orig_class__`` is the alias. A guest class decides what
+calling it returns, and that may be any host object; the same goes for ``type(x)``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["MAKER", "Alias", "install", "is_plain", "keep_from"]
 
 
 class Alias(types.GenericAlias):
-    """``types.GenericAlias`` of what is called for a guest's own objects."""
+    """``types.GenericAlias`` that writes ``__orig_class__`` to guest objects only."""
 
     __slots__ = ()
 
@@ -38,7 +38,7 @@ class Alias(types.GenericAlias):
 
 
 MAKER: Any = classmethod(Alias)
-"""What classes of guests are given to make aliases, in place of what they inherit."""
+"""The ``__class_getitem__`` of guest classes, in place of an inherited one."""
 
 
 def _noted(alias: Any, made: Any, ignored: tuple[type[BaseException], ...]) -> Any:
@@ -49,13 +49,13 @@ def _noted(alias: Any, made: Any, ignored: tuple[type[BaseException], ...]) -> A
 
 
 def keep_from(class_: type) -> None:
-    """Have aliases of a guest's class, which may inherit how they are made, be of ours."""
+    """Let a guest class that inherits the interpreter's ``__class_getitem__`` make our aliases."""
     if is_plain(class_):
         type.__setattr__(class_, "__class_getitem__", MAKER)
 
 
 def is_plain(class_: type, name: str = "__class_getitem__") -> bool:
-    """Tell whether a class makes aliases of the interpreter's own kind."""
+    """Return whether a class makes aliases of the kind of the interpreter."""
     part = next((part for part in mro_of(class_) if name in namespace_of(part)), object)
     maker = namespace_of(part).get(name)
     if type(maker) is types.ClassMethodDescriptorType:
@@ -68,7 +68,7 @@ _real: Any = typing._BaseGenericAlias.__call__  # type: ignore[attr-defined]
 
 
 def install() -> None:
-    """Have those of typing do likewise where a guest calls one, once a process."""
+    """Patch the aliases of ``typing`` to do the same in guest code, once a process."""
     base: Any = typing._BaseGenericAlias  # type: ignore[attr-defined]
     if base.__call__ is _real:
         base.__call__ = _call
@@ -81,4 +81,4 @@ def _call(self: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 _IGNORED = (AttributeError,) if sys.version_info < (3, 13) else (Exception,)
-"""What the real one ignores."""
+"""Errors that the real method ignores."""

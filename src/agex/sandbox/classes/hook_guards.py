@@ -1,10 +1,9 @@
-"""What classes of the guest's answer by their hooks, which are guarded before there is the class.
+"""Guards around the hooks of guest classes, put in place before the class is made.
 
-numpy believes what ``__getattr__`` says of ``__array_interface__``, a memo of ``deepcopy`` tells of the
-objects of the host, and who asks ``isinstance`` for an abstract class of the guest's hands it the real
-class of an object, which may be ``type`` or a sealed one. A class runs code of the guest's while it is
-made (``__init_subclass__``, ``__set_name__``). So the hooks in its namespace are replaced before, of
-whatever kind they are.
+numpy believes the ``__array_interface__`` that ``__getattr__`` returns. A memo of ``deepcopy`` leads to host
+objects. ``isinstance`` with an abstract guest class hands it the real class of an object, which may be
+``type`` or sealed. A class runs guest code while it is made (``__init_subclass__``, ``__set_name__``), so the
+hooks in its namespace are replaced before, descriptors of any kind included.
 """
 
 from __future__ import annotations
@@ -29,10 +28,10 @@ from agex.sandbox.runtime.context import asking
 __all__ = ["FUTURE", "RAW_MEMORY", "compared", "guard", "is_guarded", "shown_operands"]
 
 RAW_MEMORY = ("__array_interface__", "__array_struct__")
-"""What tells an address of memory: no object of a guest's has it."""
+"""Attributes that hold an address of memory: no guest object has them."""
 
 FUTURE = "_asyncio_future_blocking"
-"""What makes a future of what a coroutine yields: a task hands one its step and the context of the host."""
+"""The attribute that marks a future: a task hands futures its step and the context of the host."""
 
 _CHECKS = frozenset(
     {
@@ -40,10 +39,10 @@ _CHECKS = frozenset(
         "__reduce__", "__reduce_ex__", "__getnewargs__", "__getnewargs_ex__",
     }
 )  # fmt: skip
-"""What is asked by whoever compares with a class, or pickles an object."""
+"""Hooks that are called to compare with a class, or to pickle an object."""
 _PICKLING = frozenset({"__reduce__", "__reduce_ex__"})
 _BUILTIN = frozenset(id(value) for value in vars(builtins).values() if isinstance(value, type))
-"""The builtin classes: a proxy over an object of one may say so."""
+"""The builtin classes: a proxy may name one of them as its class."""
 _ANSWERED = ledger.DUNDERS | ledger.DEFINABLE | {"__mro_entries__", "__wrapped__"}
 _UNANSWERED = frozenset({*RAW_MEMORY, FUTURE, "__deepcopy__", "__setstate__"})
 
@@ -51,7 +50,7 @@ Shown = Callable[[Any], Any]
 
 
 def guard(namespace: dict[str, Any], shown: Shown) -> dict[str, Any]:
-    """Give the guarded hooks for a class of this namespace; *shown* gives a value as a guest may hold it."""
+    """Return guarded hooks for a namespace; *shown* returns a value as guest code may hold it."""
     guarded = {}
     for name, make in _HOOKS.items():
         value = dict.get(namespace, name)
@@ -61,13 +60,13 @@ def guard(namespace: dict[str, Any], shown: Shown) -> dict[str, Any]:
 
 
 def is_guarded(value: Any) -> bool:
-    """Tell whether a hook is one of ours, around the guest's."""
+    """Return whether a hook is one of our guards."""
     function = value.__func__ if type(value) is classmethod else value
     return type(function) is types.FunctionType and function.__globals__ is globals()
 
 
 def shown_operands(hook: Any, shown: Shown) -> Any:
-    """Guard a hook that is given classes, of whoever asks it."""
+    """Guard a hook that gets classes from its caller: it gets their stand-ins."""
     called = _function(hook)
 
     @functools.wraps(called)
@@ -78,15 +77,15 @@ def shown_operands(hook: Any, shown: Shown) -> Any:
 
 
 def compared(hook: Any, shown: Shown) -> Any:
-    """Guard how a metaclass compares its classes: code of the host's finds none of them equal to the host's.
+    """Guard the comparison of a guest metaclass: for host code no guest class equals a host class.
 
-    An abstract class looks for a class among those that it knows, a dispatcher among those that it has met.
+    An abstract class looks a class up among those that it has seen, and so does a dispatcher.
     """
     told = shown_operands(hook, shown)
 
     @functools.wraps(_function(hook))
     def answer(self: Any, /, *others: Any) -> Any:
-        asks = sys._getframe(1)  # pyright: ignore[reportPrivateUsage] - who compares
+        asks = sys._getframe(1)  # pyright: ignore[reportPrivateUsage] - the caller
         is_hosts = any(issubclass(type(each), type) and not origins.is_guest_class(each) for each in others)
         return NotImplemented if is_hosts and "check!" not in asks.f_builtins else told(self, *others)
 
@@ -100,10 +99,12 @@ def _filtered(hook: Any, shown: Shown) -> Any:
     def answer(self: Any, name: str) -> Any:
         if name in _UNANSWERED:
             raise AttributeError(name)
-        if name in _PICKLING:  # it may refuse to be copied; what it answers is not believed
-            with contextlib.suppress(SandboxAttributeError):  # of object.__getattribute__, as guests have it
+        if name in _PICKLING:  # it may refuse a copy; its answer is not used
+            with contextlib.suppress(
+                SandboxAttributeError
+            ):  # from object.__getattribute__, as guest code has it
                 called(self, name)
-        # What the class has, which is guarded itself; nothing that no class of a guest's may define.
+        # The class answers these, and is guarded itself; names that no guest class may define are not found.
         if name in _CHECKS or (ledger.is_dunder(name) and name not in _ANSWERED):
             return (type if issubclass(type(self), type) else object).__getattribute__(self, name)
         if name.startswith("_") and origins.keeps_back(type(self), name):
@@ -120,9 +121,9 @@ def _filtered(hook: Any, shown: Shown) -> Any:
 
 
 def _of_host(self: Any, name: str) -> Any:
-    """Look for a name that code of the host's has for its own state: it would use what it is answered.
+    """Return an attribute that host code keeps as its own state, without a call of a guest hook.
 
-    Not by what the guest's part says: ``self._session.login(self._token)`` would tell that the token.
+    In ``self._session.login(self._token)`` a guest hook could answer ``_session``, and get the token.
     """
     for part in mro_of(type(self)):
         hook = namespace_of(part).get("__getattr__")
@@ -132,7 +133,7 @@ def _of_host(self: Any, name: str) -> Any:
 
 
 def _check_told(class_: type, told: Any, shown: Shown) -> None:
-    """Refuse that an object passes for one of a class of the host's: ``isinstance`` believes it."""
+    """Refuse to let a guest object pass for an instance of a host class: ``isinstance`` would believe it."""
     own = mro_of(class_)
     for part in mro_of(told) if issubclass(type(told), type) else ():
         is_open = id(part) in _BUILTIN or part is shown(type) or instead.is_ours(part)
@@ -154,7 +155,7 @@ def _without_memo(hook: Any, shown: Shown) -> Any:
 
 
 def _of_class(hook: Any, shown: Shown) -> Any:
-    """Guard ``__subclasshook__``, which is read off a class."""
+    """Guard ``__subclasshook__``, which is read from the class."""
 
     def answer(cls: Any, /, *others: Any) -> Any:
         return _bound(hook, None, cls)(*map(shown, others))
@@ -163,7 +164,7 @@ def _of_class(hook: Any, shown: Shown) -> Any:
 
 
 def _function(hook: Any) -> Callable[..., Any]:
-    """Give a hook of any kind as a function of the object."""
+    """Return a hook of any kind as a function that takes the object first."""
     if type(hook) is types.FunctionType:
         return hook
     return lambda self, /, *args: _bound(hook, self, type(self))(*args)
@@ -175,10 +176,10 @@ def _bound(hook: Any, instance: Any, owner: type) -> Any:
 
 
 class _Told:
-    """Stands in a class for what tells the name of its objects, or their annotations.
+    """Stands in a class for a descriptor of the name or the annotations of its instances.
 
-    The host asks for these without a thought. Others are exchanged when a run ends; a class would take one
-    for its own name, so this one stands there from the start.
+    Host code reads these of any object. Other descriptors are replaced when a run ends. A class would take a
+    new one for its own name, so this one is there from the start.
     """
 
     __slots__ = ("_hooks", "_value")
@@ -196,7 +197,7 @@ class _Told:
 
 
 class _ToldFirst(_Told):
-    """One that comes before the object's own, as a property does."""
+    """A data descriptor, which comes before the dict of an instance, as a property does."""
 
     __slots__ = ()
 
@@ -208,7 +209,7 @@ class _ToldFirst(_Told):
 
 
 def _told(value: Any, shown: Shown) -> Any:
-    """Guard what runs when it is read: the plain name of a class is left as it is."""
+    """Guard a descriptor that runs when it is read; any other value stays as it is."""
     guards, kind = asking(), type(value)
     is_guarded = kind is _Told or kind is _ToldFirst
     if guards is None or is_guarded or is_one_of(kind, _BINDING) or not hasattr(kind, "__get__"):
@@ -217,7 +218,7 @@ def _told(value: Any, shown: Shown) -> Any:
 
 
 _BINDING = (types.FunctionType, classmethod, staticmethod)
-"""What gives a method where it is read, and runs nothing yet."""
+"""Descriptors that return a method when they are read, and run nothing yet."""
 
 _HOOKS: dict[str, Callable[[Any, Shown], Any]] = {
     "__annotations__": _told,

@@ -1,17 +1,15 @@
-"""What host code calls without saying so, on objects of guest classes: behind limits between runs.
+"""Limits on the methods of guest classes that host code calls implicitly between runs.
 
-``repr(obj)``, ``obj == other`` or ``x in found`` in the host run methods that the guest
-wrote, when its own time is over and its exceptions are nobody's. So while no run is on, and while
-the host works within one, these methods are replaced by guarded ones; the next run begins by putting
-them back. Four kinds:
+``repr(obj)``, ``obj == other`` or ``x in found`` in the host run methods that guest code wrote, after its
+time is over and where nobody expects its exceptions. So while no run is on, and while the host works within
+one, these methods are replaced by guards. The next run puts them back. There are four kinds:
 
-* what an expression or a library function calls by itself, whatever the class: `HOOKS`;
-* what a class of the guest's has in place of a method of a builtin base: host code that knows ``str``
-  calls ``strip``, and the interpreter ``close`` of a file that is dropped;
-* properties in place of what the interpreter keeps itself, or under a name that it made up: ``__cause__`` of
-  an error, ``__doc__``;
-* what a metaclass has in place of what tells classes apart: whoever looks for a class in a set asks it, and
-  whoever reads a name of one. There stands what ``type`` does.
+* methods that an expression or a library function calls on objects of any class: `HOOKS`;
+* overridden methods of a builtin base: host code that knows ``str`` calls ``strip``, and the interpreter
+  calls ``close`` of a file that is dropped;
+* properties in place of attributes that the interpreter keeps: ``__cause__`` of an error, ``__doc__``;
+* hooks of a metaclass that identify classes: a look-up of a class in a set calls them, and so does a read of
+  its name. The methods of ``type`` take their place.
 """
 
 from __future__ import annotations
@@ -36,7 +34,7 @@ from agex.sandbox.rules.code_flags import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_G
 __all__ = ["HOOKS", "Hooks", "written"]
 
 _ASKED_FOR = {"__call__", "__enter__", "__exit__"}
-"""Operators that the host uses on purpose, as it would call a method by its name."""
+"""Operators that the host uses on purpose, as it calls a method by its name."""
 
 _SHOWN = frozenset(
     {
@@ -44,7 +42,7 @@ _SHOWN = frozenset(
         "_repr_markdown_", "_repr_mimebundle_", "_repr_pdf_", "_repr_png_", "_repr_pretty_", "_repr_svg_",
     }
 )  # fmt: skip
-"""What a notebook asks the value of a cell for."""
+"""Methods that a notebook calls on the value of a cell."""
 
 HOOKS = (ledger.OPERATORS - _ASKED_FOR) | _SHOWN | {
     "__array__", "__delattr__", "__dir__", "__fspath__", "__getattr__", "__getattribute__", "__getstate__",
@@ -65,20 +63,20 @@ _HARMLESS = (
     type(NOWHERE),
     First,
 )
-"""Values of a hook that run nothing of the guest's."""
+"""Types of hooks that run no guest code."""
 
 _BUILTIN = frozenset({"builtins", "datetime", "_io"})
-"""Modules of classes whose methods the interpreter and its libraries call without saying so."""
+"""Modules of classes whose methods the interpreter and its libraries call implicitly."""
 
 _FILE: Any = io.IOBase.__base__
 
 _OF_CLASSES = frozenset({"__hash__", "__eq__", "__ne__", "__getattribute__"})
-"""What a metaclass is asked for by whoever has a class of it at hand."""
+"""Hooks of a metaclass that any use of its classes may call."""
 
 _UNSETTABLE = frozenset(
     {"__abstractmethods__", "__annotations__", "__name__", "__qualname__", "__type_params__"}
 )
-"""What a class takes for something else where it is set."""
+"""Names that ``type.__setattr__`` takes for attributes of the class itself."""
 
 Answer = Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any]
 
@@ -87,12 +85,12 @@ class Hooks:
     """The hooks of a session's classes.
 
     Args:
-        answer: calls a method of the guest for the host, under limits.
+        answer: calls a guest method for the host, under limits.
     """
 
     def __init__(self, answer: Answer) -> None:
         self._answer = answer
-        self._shut: list[_Place] = []
+        self._shut: list[_Replacement] = []
         self._known: dict[int, _Class] = {}
         self._is_open = True
         self._is_on = True
@@ -101,22 +99,22 @@ class Hooks:
         self._pauses = 0
 
     def shut(self, classes: Iterable[type]) -> None:
-        """Put the guarded ones in place: a run is over."""
+        """Put the guards in place: a run is over."""
         self._is_begun = False
         self.wait(classes)
 
     def open(self) -> None:
-        """Put the guest's own back: a run begins."""
+        """Put the guest methods back: a run begins."""
         self._is_begun = self._is_on = True
         self._open()
 
     def wait(self, classes: Iterable[type]) -> None:
-        """Put the guarded ones in place: the run waits, and the event loop goes on with other work."""
+        """Put the guards in place: the run waits, and the event loop does other work."""
         self._is_on = False
         self._close(classes)
 
     def go_on(self) -> None:
-        """Put the guest's own back, unless its run is over."""
+        """Put the guest methods back, unless the run is over."""
         if self._is_begun:
             self._is_on = True
             if not self._pauses:
@@ -124,7 +122,7 @@ class Hooks:
 
     @contextlib.contextmanager
     def waiting(self, classes: Callable[[], Iterable[type]]) -> Iterator[None]:
-        """Have them shut but for the steps of a run's tasks, see `go_on`."""
+        """Keep the guards in place, except for the steps of the tasks of a run; see `go_on`."""
         was_on = self._is_on
         self.wait(classes())
         try:
@@ -134,7 +132,7 @@ class Hooks:
                 self.go_on()
 
     def _close(self, classes: Iterable[type]) -> None:
-        self._open()  # host code that was given up may have some shut
+        self._open()  # an interrupted host function may have left some guards in place
         self._is_open = False
         before, self._known = self._known, {}
         for class_ in classes:
@@ -142,16 +140,16 @@ class Hooks:
             if known is None or not known.is_as_before(class_):
                 known = self._look_at(class_)
             else:
-                self._shut += known.places  # at first: cut short below, those that stand there are known
+                self._shut += known.places  # first: if interrupted below, the guards in place are known
                 for place in known.places:
                     type.__setattr__(class_, place.name, place.guarded)
             self._known[id(class_)] = known
 
     def _look_at(self, class_: type) -> _Class:
-        """Put them in place in a class that is not known as it is."""
+        """Put the guards in place in a class that is new or has changed."""
         first, mro, bases = len(self._shut), mro_of(class_), _builtin_bases(class_)
         said = namespace_of(class_)
-        names, values = tuple(said), tuple(said.values())  # a dict would ask the names what they equal
+        names, values = tuple(said), tuple(said.values())  # a dict would call __eq__ of the names
         for name, value in zip(names, values, strict=True):
             self._shut_one(class_, name, value, bases)
         if is_one_of(_FILE, bases):
@@ -159,12 +157,12 @@ class Hooks:
         return _Class(class_, mro, names, values, self._shut[first:])
 
     def stored(self, class_: type, name: Any, value: Any) -> None:
-        """Put a guarded one in the place of *value*, if that is a hook and they are shut."""
+        """Guard a new value of a class, if it is a hook and the guards are in place."""
         if not self._is_open:
             self._shut_one(class_, name, value, _builtin_bases(class_))
 
     def _shut_one(self, class_: type, name: Any, value: Any, bases: tuple[type, ...]) -> None:
-        # A name may be of a class of the guest's: its __hash__ and __eq__ must not be asked.
+        # A name may be an instance of a guest class: its __hash__ and __eq__ must not run.
         if type(name) is not str or is_one_of(type(value), _HARMLESS):
             return
         if name in _OF_CLASSES and issubclass(class_, type):
@@ -181,7 +179,7 @@ class Hooks:
 
     @contextlib.contextmanager
     def paused(self, classes: Iterable[type]) -> Iterator[None]:
-        """Have them shut for a while in which the host works within a run."""
+        """Keep the guards in place while the host works within a run."""
         self._pauses += 1
         try:
             if self._pauses == 1 and self._is_on:
@@ -194,7 +192,7 @@ class Hooks:
 
     @contextlib.contextmanager
     def _opened(self) -> Iterator[None]:
-        """Have them open for what is looked up as a run does it."""
+        """Put the guest methods back for a look-up as in a run."""
         if self._is_open:
             yield
             return
@@ -207,7 +205,7 @@ class Hooks:
                 self._close(classes)
 
     def _shut_over(self, class_: type, name: str, value: Any, below: Any) -> None:
-        """Guard what a class has in place of *below*, of a builtin class."""
+        """Guard a member that overrides *below*, a member of a builtin class."""
         is_method = type(value) is FunctionType
         if is_one_of(type(below), _KEPT):
             if is_method or _runs_when_read(value):
@@ -223,21 +221,21 @@ class Hooks:
             self._put(class_, name, value, guarded)
 
     def _shut_file(self, class_: type) -> None:
-        """Guard what the interpreter calls when a file is dropped, be it in the namespace of the object."""
+        """Guard ``close``, which the interpreter calls when a file is dropped, in instances too."""
         value = namespace_of(class_).get("close", _NOWHERE)
         self._put(class_, "close", written(value), _Shut(written(value), self._calls("close")))
 
     def _put(self, class_: type, name: str, value: Any, guarded: Any) -> None:
         if name in _UNSETTABLE:
             return
-        self._shut.append(_Place(class_, name, value, guarded))
+        self._shut.append(_Replacement(class_, name, value, guarded))
         type.__setattr__(class_, name, guarded)
 
     def _open(self) -> None:
         self._is_open = True
         for class_, name, value, guarded in self._shut:
             if namespace_of(class_).get(name) is not guarded:
-                continue  # the guest has put another one there since
+                continue  # guest code has replaced it since
             if value is _NOWHERE:
                 type.__delattr__(class_, name)
             else:
@@ -245,7 +243,7 @@ class Hooks:
         self._shut.clear()
 
     def _reads(self, name: str) -> Callable[[Any], Any]:
-        """Read an attribute as a run does, in which all hooks are open."""
+        """Return a function that reads an attribute as in a run, without the guards."""
 
         def looked_up(instance: Any) -> Any:
             with self._opened():
@@ -254,19 +252,19 @@ class Hooks:
         return lambda instance: self._answer(looked_up, (instance,), {})
 
     def _asks(self, value: Any) -> Callable[..., Any]:
-        """Call what a class is asked by its abstract bases, as ``isinstance`` does."""
+        """Return a function that calls ``__subclasshook__`` of a class, as ``isinstance`` does."""
         return lambda owner, *args: self._answer(lambda: value.__get__(None, owner)(*args), (), {})
 
     def asking(self, function: Callable[..., Any], *args: Any) -> Any:
-        """Call a function of the host's that asks an object of the guest's, as a run does it."""
+        """Call a host function that calls a guest object, under limits."""
         return self._answer(function, args, {})
 
     def told(self, value: Any, instance: Any) -> Any:
-        """Give what reading *value*, a descriptor of the guest's, from an object gives."""
+        """Return the value that a guest descriptor has for an object, under limits."""
         return self._answer(_get, (value, instance), {})
 
     def _calls(self, name: str) -> Callable[[Any], Any]:
-        """Give a method that is looked up as a run does it."""
+        """Return a function that reads a method, which is looked up as in a run."""
 
         def read(instance: Any) -> Any:
             def called(*args: Any, **kwargs: Any) -> Any:
@@ -279,7 +277,7 @@ class Hooks:
         return read
 
     def _bound(self, name: str, value: Any) -> Callable[..., Any]:
-        """Guard a hook that is no plain function: a descriptor gives the method, then that is called."""
+        """Guard a hook that is no plain function: the descriptor returns the method, which is called then."""
         answer = self._answer
 
         def hook(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -310,24 +308,24 @@ class Hooks:
         return shut
 
 
-class _Place(NamedTuple):
-    """Where a guarded one stands."""
+class _Replacement(NamedTuple):
+    """A guard and its place."""
 
     class_: type
     name: str
     value: Any
-    """What the guest wrote there; `_NOWHERE` for nothing."""
+    """The guest value that it replaces; `_NOWHERE` if there was none."""
     guarded: Any
 
 
 class _Class(NamedTuple):
-    """A class as it was when it was last shut: nothing is to be found out anew while it stays so."""
+    """A class as it was when it was last guarded; its guards are used again while it stays the same."""
 
     class_: type
     mro: tuple[type, ...]
     names: tuple[str, ...]
     values: tuple[Any, ...]
-    places: list[_Place]
+    places: list[_Replacement]
 
     def is_as_before(self, class_: type) -> bool:
         said = namespace_of(class_)
@@ -341,12 +339,12 @@ class _Class(NamedTuple):
 
 
 class _Shut:
-    """Stands in a class for what must not run when it is read, nor be hidden by the object's own.
+    """Stands in a class for a member that must not run when it is read, nor be hidden by an instance.
 
     Args:
-        value: what the guest wrote there.
-        reads: gives what reading it from an object gives.
-        writes: sets it on an object; without it, it is read-only as most properties are.
+        value: the guest value in its place.
+        reads: returns the value for an instance.
+        writes: sets the value on an instance; without it, it is read-only as most properties are.
     """
 
     __slots__ = ("_reads", "_value", "_writes")
@@ -368,7 +366,7 @@ class _Shut:
 
 
 class _ShutOfClass(_Shut):
-    """Stands in a class for what is read off the class itself and called."""
+    """Stands in a class for a member that is read from the class itself and called."""
 
     __slots__ = ()
 
@@ -377,7 +375,7 @@ class _ShutOfClass(_Shut):
 
 
 def _told_by_type(name: str, value: Any) -> Callable[..., Any]:
-    """Stand in a metaclass for *value*, and do what ``type`` does."""
+    """Return a guard for a hook of a metaclass, which does what ``type`` does."""
     method = getattr(type, name)
 
     def told(*args: Any) -> Any:
@@ -389,27 +387,27 @@ def _told_by_type(name: str, value: Any) -> Callable[..., Any]:
 
 
 def written(value: Any) -> Any:
-    """Return what the guest wrote where *value* is a guarded hook in its place; else the value."""
+    """Return the guest value behind a guard, and any other value as it is."""
     if issubclass(type(value), _Shut):
-        return value._value  # pyright: ignore[reportPrivateUsage] - private, so that no guest reads it
+        return value._value  # pyright: ignore[reportPrivateUsage] - private, so that guest code cannot read it
     return vars(value)[_WRITTEN] if type(value) is FunctionType and value in _guards else value
 
 
 _WRITTEN = "_written"
-"""The attribute of a guard that has what it stands for: private, so that no guest reads it there."""
+"""The attribute of a guard that holds the guest value: private, so that guest code cannot read it."""
 
 _guards: weakref.WeakSet[Callable[..., Any]] = weakref.WeakSet()
-"""A mapping to what they stand for would keep that alive, and with it the class and so the guard."""
+"""A mapping to the guest values would keep them alive, with them the class, and so the guard."""
 
 
 def _get(value: Any, instance: Any) -> Any:
-    """Give what reading *value* from an object gives, as the interpreter does it."""
+    """Return the value of a class member for an instance, as the interpreter does."""
     get = getattr(type(value), "__get__", None)
     return value if get is None else get(value, instance, type(instance))
 
 
 _ASYNC = CO_COROUTINE | CO_ASYNC_GENERATOR
-"""What a call of does not run yet, and is awaited on purpose."""
+"""Flags of functions whose call runs nothing yet; the result is awaited on purpose."""
 
 
 def _builtin_bases(class_: type) -> tuple[type, ...]:
@@ -420,19 +418,19 @@ def _builtin_bases(class_: type) -> tuple[type, ...]:
 
 
 def _below(bases: tuple[type, ...], name: str) -> Any:
-    """Give what the first of some classes that has *name* says of it; None where none has it."""
+    """Return the member of the first class that has *name*; None if none has it."""
     return next((namespace_of(each)[name] for each in bases if name in namespace_of(each)), None)
 
 
 def _runs_when_read(value: Any) -> bool:
-    """Tell whether reading *value* from an object may run code of the guest's."""
+    """Return whether a read of a class member from an instance may run guest code."""
     return not is_one_of(type(value), _BINDING) and any(
         "__get__" in namespace_of(part) for part in mro_of(type(value))
     )
 
 
 def _reads(kept: Any) -> Callable[[Any], Any]:
-    """Read what the interpreter keeps."""
+    """Return a function that reads an attribute that the interpreter keeps."""
     return lambda instance: kept.__get__(instance, type(instance))
 
 
@@ -445,8 +443,8 @@ def _notes(error: BaseException) -> Any:
 
 _NAMESPACE: Callable[[BaseException], dict[str, Any]] = vars(BaseException)["__dict__"].__get__
 _BINDING = (FunctionType, classmethod, staticmethod)
-"""What gives a method where it is read, and runs nothing yet."""
+"""Descriptors that return a method when they are read, and run nothing yet."""
 _KEPT = (types.GetSetDescriptorType, types.MemberDescriptorType)
-"""What reads and writes that in builtin classes."""
+"""Descriptors of attributes that builtin classes keep."""
 _NOWHERE = object()
-"""What a class has under a name that it does not have."""
+"""Stands for a member that a class does not have."""

@@ -1,4 +1,4 @@
-"""What can be read off a class of the host, without running it."""
+"""Facts about host classes, read without a call of their code."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ STANDARD_BASES = frozenset(
         "typing_extensions", "weakref", "datetime", "_collections_abc", "asyncio", "uuid", "graphlib",
     }
 )  # fmt: skip
-"""Modules whose classes hold no state of the host's program: a guest may build on them freely."""
+"""Modules whose classes hold no state of the host: guest code may derive from them freely."""
 
 _HEAPTYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE
 _FLAGS = type.__dict__["__flags__"].__get__
 
 
 def is_static(class_: type) -> bool:
-    """Tell whether *class_* is built into the interpreter: it holds no secrets of a program."""
+    """Return whether a class is built into the interpreter: it holds no secrets of a program."""
     return not _FLAGS(class_) & _HEAPTYPE
 
 
 def is_standard(class_: type, modules: frozenset[str]) -> bool:
-    """Tell whether *class_* is the interpreter's own, or is what one of *modules* calls by its name."""
+    """Return whether a class is built in, or one of *modules* holds it under its name."""
     home: object = module_of(class_)
     if type(home) is not str:
         return False
@@ -74,12 +74,12 @@ def private_names(class_: type) -> frozenset[str]:
 
 @lru_cache(maxsize=1024)
 def public_names(class_: type) -> frozenset[str]:
-    """Give every public member of *class_*: its attributes, and those its code assigns."""
+    """Return the public members of a class: its attributes, and those that its code assigns."""
     return frozenset(n for n in _names(class_) if not n.startswith("_")) | _attributes(class_)
 
 
 def held(value: object) -> frozenset[str]:
-    """Give the names of what an object holds itself, apart from its class; its own code is not asked."""
+    """Return the names in the dict of an object, without a call of its code."""
     try:
         return frozenset(filter(_is_text, object.__getattribute__(value, "__dict__")))
     except AttributeError:  # it has slots
@@ -102,14 +102,14 @@ def _names(class_: type) -> Iterator[str]:
         slots = vars(base).get("__slots__", ())
         yield from (slots,) if isinstance(slots, str) else slots
         yield from vars(base).get("__annotations__", ())
-        yield from vars(base).get("__private_attributes__", ())  # pydantic takes them off the class
+        yield from vars(base).get("__private_attributes__", ())  # pydantic removes them from the class
         for member in vars(base).values():
             for function in _functions(member):
                 yield from _code_names(function.__code__)
 
 
 def _functions(member: object) -> Iterator[types.FunctionType]:
-    """Give the functions of a member, and those behind it."""
+    """Yield the functions in a member of a class, behind decorators and in closures too."""
     waiting, seen = [member], set[int]()
     while waiting:
         part = waiting.pop()
@@ -130,9 +130,9 @@ def _behind(part: Any) -> Iterable[Any]:
     held: list[Any] = []
     if not isinstance(part, type):
         with contextlib.suppress(AttributeError):
-            held += object.__getattribute__(part, "__dict__").values()  # its own way may be a program's
+            held += object.__getattribute__(part, "__dict__").values()  # its own may be code of a program
     for cell in part.__closure__ or () if isinstance(part, types.FunctionType) else ():
-        with contextlib.suppress(ValueError):  # nothing is in it yet
+        with contextlib.suppress(ValueError):  # the cell is empty
             held.append(cell.cell_contents)
     return [each for each in held if isinstance(each, _OF_FUNCTIONS)]
 
@@ -144,7 +144,7 @@ _OF_FUNCTIONS = (
 
 
 def _code_names(code: types.CodeType) -> Iterator[str]:
-    """Give the names that code uses, and the words in it: ``setattr(self, "_x", 1)`` says one as a text."""
+    """Yield the names that code uses, and private names in its strings: ``setattr(self, "_x", 1)``."""
     yield from code.co_names
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
@@ -155,7 +155,7 @@ def _code_names(code: types.CodeType) -> Iterator[str]:
 
 
 def is_dispatcher(value: object) -> bool:
-    """Tell whether a function dispatches for the host: its later calls run what is registered there."""
+    """Return whether a function dispatches for the host: its later calls run the registered functions."""
     if type(value) is _BOUND_DISPATCHER:
         return type(vars(value)["_unbound"]) is functools.singledispatchmethod
     if type(value) is not types.FunctionType:
@@ -167,27 +167,27 @@ def is_dispatcher(value: object) -> bool:
 
 
 _BOUND_DISPATCHER = getattr(functools, "_singledispatchmethod_get", None)
-"""What a method that dispatches is on an object, since Python 3.14."""
+"""The type of a dispatching method that is bound to an object, since Python 3.14."""
 
 
 def is_method(member: object) -> bool:
-    """Tell whether a member of a class makes something to call: a store in its place would be called."""
+    """Return whether a member of a class is called: a value stored in its place would be called, too."""
     kind = type(member)
     is_read = has(kind, "__get__") and not has(kind, "__set__") and kind is not functools.cached_property
     return is_read or callable(member)
 
 
 def is_unaware(member: object) -> bool:
-    """Tell whether a member of a class is told nothing of what is stored under its name on an object."""
+    """Return whether a member of a class is not told when its name is set on an instance."""
     return is_static(type(member)) and not has(type(member), "__set__")
 
 
 def answers(class_: type, name: str, function: object) -> bool:
-    """Tell whether a function is what *class_* or a base has under *name*; C code sees to that itself."""
+    """Return whether a class or a base has a function under *name*; C code checks that itself."""
     parts = map(namespace_of, mro_of(class_))
     return type(function) is not types.FunctionType or any(part.get(name) is function for part in parts)
 
 
 def has(class_: type, name: str) -> bool:
-    """Tell whether objects of *class_* have *name*, by their class or its bases."""
+    """Return whether a class or one of its bases has *name*."""
     return any(name in namespace_of(part) for part in mro_of(class_))

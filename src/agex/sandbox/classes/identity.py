@@ -1,4 +1,4 @@
-"""Classes that are found by what they are, where a metaclass of the guest's says what hashes and equals."""
+"""Look-ups of classes by identity: a guest metaclass may define how classes hash and compare."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ __all__ = ["ByIdentity", "is_one_of", "is_proxy", "is_told_by", "referent"]
 
 
 class ByIdentity:
-    """The guest's own classes, where a metaclass of the guest defines what hashes and equals.
+    """A set of the pure guest classes that never calls ``__hash__`` or ``__eq__`` of a metaclass.
 
-    No metaclass is among them: its objects are classes, and may be over one of the host.
+    No metaclass is among them: its instances are classes, and may inherit from a host class.
     """
 
     __slots__ = ("_own", "_plain")
 
-    def __init__(self, own: dict[int, type], plain: tuple[type, ...] = ()) -> None:
+    def __init__(self, own: dict[int, type], plain: Iterable[type] = ()) -> None:
         self._own = own
         self._plain = frozenset(map(id, plain))
 
@@ -26,24 +26,24 @@ class ByIdentity:
 
 
 def is_one_of(class_: type, classes: Iterable[type]) -> bool:
-    """Tell whether a class is in *classes*, which ``in`` would have a metaclass of the guest's say."""
+    """Return whether a class is among others; ``in`` would call ``__eq__`` of a guest metaclass."""
     return any(class_ is each for each in classes)
 
 
 def is_told_by(class_: type) -> bool:
-    """Tell whether a set finds a class without asking a metaclass of the guest."""
+    """Return whether a set finds a class without a call of a guest metaclass."""
     return type(class_).__hash__ is type.__hash__ and type(class_).__eq__ is type.__eq__
 
 
 def is_proxy(class_: type) -> bool:
-    """Tell whether objects of a class are weak proxies: they answer for another object in everything."""
+    """Return whether instances of a class are weak proxies, which answer for another object."""
     return class_ is weakref.ProxyType or class_ is weakref.CallableProxyType
 
 
 def referent(proxy: Any) -> Any:
-    """Give the object that a weak proxy answers for, by a method that no class of a guest's defines.
+    """Return the object behind a weak proxy, by a method that no guest class defines.
 
     Raises:
-        ReferenceError: it is gone.
+        ReferenceError: the object is gone.
     """
     return proxy.__reduce_ex__.__self__

@@ -1,7 +1,7 @@
-"""Functions that remember what they gave (``functools.lru_cache``), the host's and a guest's.
+"""Functions with a cache (``functools.lru_cache``) of the host and of guest code.
 
-What one of the host's remembers is what the host computes with. A guest does not empty it; nor does an object
-of a guest's that says itself what it equals come to stand there for an argument of the host's.
+The host computes with the cached results of its functions. Guest code may not empty these caches. Nor may a
+guest object, which decides itself what it equals, become a key there in place of an argument of the host.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ __all__ = ["clear_door", "is_memoized", "note", "of_plain"]
 _Memoized: Any = type(functools.cache(lambda: None))
 
 _of_guests: weakref.WeakSet[Any] = weakref.WeakSet()
-"""Those that a guest made."""
+"""Cached functions that guest code made."""
 
 _FLAT = (str, int, float, bool, bytes, type(None))
 _NESTED = (tuple, frozenset)
 
 
 def is_memoized(function: object) -> bool:
-    """Tell whether a function is what ``lru_cache`` or ``cache`` makes."""
+    """Return whether ``lru_cache`` or ``cache`` made a function."""
     return type(function) is _Memoized
 
 
 def note(made: Any) -> Any:
-    """Note that a guest made one; return it."""
+    """Note that guest code made a cached function, and return it."""
     _of_guests.add(made)
     return made
 
 
 def clear_door(guards: Membrane, receiver: Any, name: str) -> Any:
-    """``cache_clear``: of a function of the host's, and of the class of all of them, which takes any."""
+    """Refuse ``cache_clear`` of a host function, and of the class, whose method takes any function."""
     subject = receiver.__func__ if type(receiver) is types.MethodType else receiver
     kind = type(subject)
     if issubclass(kind, type):
@@ -57,14 +57,14 @@ def clear_door(guards: Membrane, receiver: Any, name: str) -> Any:
 
 
 def of_plain(function: Any) -> Callable[..., Any]:
-    """Give a function that asks *function* anew where it is given what a guest's code speaks for."""
+    """Return a cached function that uses no cache for arguments whose equality guest code decides."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
         is_plain = _are_plain(args) and _are_plain(kwargs) and _are_plain(kwargs.values())
         return (function if is_plain else function.__wrapped__)(*args, **kwargs)
 
     functools.update_wrapper(call, function, updated=())
-    del call.__wrapped__  # type: ignore[attr-defined]  # the guest may ask what decorates it for that
+    del call.__wrapped__  # type: ignore[attr-defined]  # guest code could read it
     vars(call).update(cache_info=function.cache_info, cache_clear=function.cache_clear)
     return call
 
@@ -78,5 +78,5 @@ def _are_plain(values: Iterable[Any]) -> bool:
 
 
 def _is_guests(value: Any) -> bool:
-    """Tell whether code of a guest's says what an object equals, or a class."""
+    """Return whether guest code decides what an object or a class equals."""
     return origins.is_guest_class(value if issubclass(type(value), type) else type(value))

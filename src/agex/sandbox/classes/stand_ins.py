@@ -1,10 +1,9 @@
-"""Classes that stand in for classes of the standard library, and which for which.
+"""The register of classes that stand in for classes of the standard library.
 
 Some classes of the standard library do more for their caller than guest code may: a real
-``SimpleNamespace`` tells numpy any address, a real ``cached_property`` reads any name of
-any object. Guests get others of the same name. But an object that the host made, or that
-the library made itself, is of the real class, and ``type(it)`` or a class's bases lead
-there; what answers them gives the stand-in.
+``SimpleNamespace`` tells numpy any address, a real ``cached_property`` reads any name of any object. Guest
+code gets other classes of the same names. But an object that the host or the library made is of the real
+class, and ``type(x)`` or the bases of a class lead there; these answer with the stand-in.
 """
 
 from __future__ import annotations
@@ -14,23 +13,23 @@ from typing import Any, NoReturn
 
 from agex.errors import SandboxTypeError
 
-__all__ = ["closed", "is_ours", "is_stand_in", "note_ours", "shown", "stands_for"]
+__all__ = ["REAL_OF", "LazyMeta", "closed", "is_ours", "is_stand_in", "note_ours", "shown", "stands_for"]
 
-# By identity: a metaclass of the guest could define __hash__ and __eq__.
+# By identity: a guest metaclass could define __hash__ and __eq__.
 _INSTEAD: dict[int, tuple[type, type]] = {}
 _STAND_INS: dict[int, type] = {}
 _OURS: dict[int, type] = {}
 
 
 def stands_for(real: type, instead: type) -> type:
-    """Note that guests get *instead* in place of *real*; return it."""
+    """Register *instead* as the stand-in of *real*, and return it."""
     _INSTEAD[id(real)] = real, instead
     _STAND_INS[id(instead)] = instead
     return instead
 
 
 def shown(class_: type) -> type:
-    """Give the class that guests get for *class_*: itself, mostly."""
+    """Return the class that guest code gets for *class_*; mostly the class itself."""
     known = _INSTEAD.get(id(class_))
     if known is not None:
         return known[1]
@@ -38,28 +37,28 @@ def shown(class_: type) -> type:
 
 
 def is_stand_in(class_: type) -> bool:
-    """Tell whether *class_* stands in for one of the standard library."""
+    """Return whether a class stands in for one of the standard library."""
     return id(class_) in _STAND_INS
 
 
 def note_ours(class_: type) -> None:
-    """Note a class of the sandbox's own that guests get as a member of the standard library."""
+    """Register a class of the sandbox that guest code gets as a member of the standard library."""
     _OURS[id(class_)] = class_
 
 
 def is_ours(class_: type) -> bool:
-    """Tell whether *class_* is the sandbox's own: it holds no secrets, and says itself what it refuses."""
+    """Return whether a class belongs to the sandbox: it holds no secrets and guards itself."""
     return id(class_) in _OURS or is_stand_in(class_)
 
 
 def _is_future(class_: type) -> bool:
-    """Tell whether a class is of those that call an event loop, any they are given, in the host's context."""
+    """Return whether a class is a future, which calls any event loop in the context of the host."""
     futures: Any = sys.modules.get("asyncio.futures")
     return futures is not None and issubclass(class_, (futures.Future, futures._PyFuture))
 
 
 class _ClosedMeta(type):
-    """The metaclass of classes that are there to be named only."""
+    """The metaclass of classes that guest code may name, and neither call nor derive from."""
 
     def __new__(
         cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any
@@ -82,8 +81,24 @@ _CLOSED: dict[int, type] = {}
 
 
 def closed(real: type) -> type:
-    """Give a stand-in of a class whose objects guests hold and may not make."""
+    """Return the stand-in of a class whose instances guest code holds and may not make."""
     namespace = {"__module__": real.__module__, "__doc__": real.__doc__, "__slots__": ()}
     made = _ClosedMeta(real.__name__, (), namespace)
     _CLOSED[id(made)] = real
     return stands_for(real, made)
+
+
+class LazyMeta(type):
+    """The metaclass of the guarded iterator types (``map``, ``zip``), which have no subclasses."""
+
+    def __new__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> LazyMeta:
+        if bases and isinstance(bases[0], LazyMeta):
+            raise SandboxTypeError(f"{bases[0].__name__} cannot be subclassed here; write a generator")
+        return super().__new__(cls, name, bases, namespace)
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, REAL_OF[cls])
+
+
+REAL_OF: dict[type, type] = {}
+"""The iterator type of the interpreter behind each class. No attribute, which guest code could read."""

@@ -1,13 +1,14 @@
-"""No address of memory from an object of the guest, no schema, and no future.
+"""Protocols that guest objects may not speak: addresses of memory, schemas and futures.
 
-numpy asks any object for ``__array_interface__`` and believes the address it is told; that would be a
-pointer to anywhere. Libraries of tables ask for ``__dataframe__``, whose buffers have one. pydantic asks
-for ``__get_pydantic_core_schema__``, and reads by what it gives private attributes of others; and hands its
-own to ``__get_pydantic_json_schema__``. A task
-asks what it is given to wait for whether it is a future, and hands one its context. So objects of guest
-classes never have those attributes, by whatever way they were put there: in the class, in an instance's
-dict, by ``__getattr__``. Nor while their class is being made: code of the guest's runs in the midst of
-that, and ``copy`` fills the dict of an object.
+* numpy asks any object for ``__array_interface__`` and believes the address: a pointer to anywhere. Libraries
+  of tables ask for ``__dataframe__``, whose buffers have an address.
+* pydantic asks for ``__get_pydantic_core_schema__`` and reads private attributes of other objects by it. It
+  hands its own to ``__get_pydantic_json_schema__``.
+* A task asks each awaited object whether it is a future, and hands futures its context.
+
+So guest objects never have these attributes, whether set on the class, in the dict of an instance or answered
+by ``__getattr__``. This holds while the class is made, too: guest code runs during that, and ``copy`` fills
+the dict of an object.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ TABLE = "__dataframe__"
 
 
 class _Nowhere:
-    """A data descriptor, which comes before an instance's dict."""
+    """A data descriptor, which comes before the dict of an instance."""
 
     def __get__(self, instance: object, owner: type | None = None) -> NoReturn:
         raise AttributeError("no address of memory, schema or future is available here")
@@ -50,9 +51,9 @@ NOWHERE = _Nowhere()
 
 
 class First(_Nowhere):
-    """Stands first in the namespace of a class, and notes it: what of the guest's is told comes behind.
+    """Stands first in the namespace of a class and registers it, before guest members are told of it.
 
-    That may keep the class and fail, and then nobody else would know of it.
+    These may keep the class and fail, and then it would never be registered.
     """
 
     def __init__(self, note: Callable[[type], None]) -> None:
@@ -68,12 +69,12 @@ class First(_Nowhere):
 
 
 def is_kept(value: object) -> bool:
-    """Tell whether a member of a class is one of those that stand there to answer nothing."""
+    """Return whether a member of a class is there to refuse a protocol."""
     return value is NOWHERE or type(value) is First
 
 
 def kept_from(bases: Iterable[Any], note: Callable[[type], None]) -> dict[str, Any]:
-    """Give what the namespace of a class over *bases* has from the start; *note* is told of the class."""
+    """Return the first members of a namespace over *bases*; *note* is called with the class."""
     parts = [part for base in bases if isinstance(base, type) for part in mro_of(base)]
     first = {NAMES[0]: First(note)}  # see `keep_from`, which puts another in its place
     if is_one_of(type, parts):
@@ -81,20 +82,20 @@ def kept_from(bases: Iterable[Any], note: Callable[[type], None]) -> dict[str, A
     protocol: Any = typing.Protocol
     if is_one_of(protocol, parts):
         _leave_out_of_protocols()
-    # Models of pydantic have methods for them, and a private name is a field there.
+    # Models of pydantic have these methods, and a private name is a field there.
     names = answers.RAW_MEMORY if _is_said(SCHEMAS[0], parts) else (*NAMES, *SCHEMAS)
     return dict.fromkeys(names if _is_said(TABLE, parts) else (*names, TABLE), NOWHERE) | first
 
 
 def failed(error: RuntimeError, kept: dict[str, Any]) -> BaseException | None:
-    """Give what went wrong in noting a class, of which CPython 3.11 makes an error of its own."""
+    """Return the error of a registration, which CPython 3.11 wraps in another."""
     noting = kept[NAMES[0]]
     found, noting.failed = noting.failed, None
     return found if type(error) is RuntimeError and error.__cause__ is found else None
 
 
 def first(namespace: dict[str, Any], kept: dict[str, Any]) -> dict[str, Any]:
-    """Give a copy of a namespace, in which *kept* comes first and nothing is in the place of it."""
+    """Return a copy of a namespace in which *kept* comes first and nothing overrides it."""
     return {**kept, **dict(dict.items(namespace)), **kept}
 
 
@@ -111,15 +112,15 @@ def guarding(
     *,
     copies: bool,
 ) -> Any:
-    """Guard the hooks of a namespace; return what makes a class of it that is kept from the start.
+    """Guard the hooks of a namespace, and return a function that makes a class without these protocols.
 
     Args:
-        metaclass: is called with the namespace.
+        metaclass: called with the namespace.
         bases: of the class.
         namespace: checked.
-        shown: gives a value as a guest may hold it.
-        note: is told of the class before code of the guest's is.
-        copies: whether the class may be made of a copy: of a library's own namespace it may not.
+        shown: returns a value as guest code may hold it.
+        note: called with the class before any guest code is.
+        copies: whether the class may be made of a copy; the namespace of a library must stay itself.
     """
     for hook, guarded in answers.guard(namespace, shown).items():
         dict.__setitem__(namespace, hook, guarded)
@@ -128,7 +129,7 @@ def guarding(
     is_made = not is_call and type(metaclass.func) is types.BuiltinFunctionType  # by its __new__
     kinds = [type(base) for base in bases if isinstance(base, type)]
     others = [kind for kind in kinds if not is_one_of(kind, mro_of(maker))] if is_made else [maker, *kinds]
-    # Where code of the guest's gets the namespace first it comes back with it, to be guarded then.
+    # Guest code that gets the namespace first calls a metaclass with it, where it is guarded.
     if not isinstance(maker, type) or _has(others, "__new__") or (is_call and _is_called_otherwise(maker)):
         return metaclass
     kept = kept_from(bases, note)
@@ -140,7 +141,7 @@ def guarding(
     tells = not is_made and _has(others, "__init__")
 
     def make(name: Any, bases: Any, namespace: dict[str, Any], /, **kwargs: Any) -> Any:
-        kind: Any = OrderedDict if type(namespace) is OrderedDict else dict  # whose order is its own
+        kind: Any = OrderedDict if type(namespace) is OrderedDict else dict  # which has an order of its own
         given = first(dict(kind.items(namespace)), kept)
         try:
             if not tells:
@@ -152,25 +153,25 @@ def guarding(
             raise
         made_by: Any = type(made)
         if issubclass(made_by, maker):
-            made_by.__init__(made, name, bases, namespace, **kwargs)  # which is shown what was said
+            made_by.__init__(made, name, bases, namespace, **kwargs)  # it gets the namespace as written
         return made
 
     return make
 
 
 def _has(makers: Iterable[type], hook: str) -> bool:
-    """Tell whether code of the guest's is among what *makers* have as *hook*."""
+    """Return whether guest code defines a hook of one of the metaclasses."""
     parts = (part for maker in makers for part in mro_of(maker))
     return any(origins.is_guest_class(part) and hook in namespace_of(part) for part in parts)
 
 
 def _is_called_otherwise(maker: type) -> bool:
-    """Tell whether calling *maker* is not what ``type`` does: it comes to this module once more."""
+    """Return whether a metaclass has a call of its own, which comes to this module again."""
     return any("__call__" in namespace_of(part) for part in mro_of(type(maker)) if part is not type)
 
 
 def keep_from(class_: type) -> None:
-    """See to it that instances of a class answer no such name."""
+    """Make the instances of a class refuse these protocols."""
     if issubclass(class_, type):
         if type(namespace_of(class_).get(NAMES[0])) is First:
             type.__delattr__(class_, NAMES[0])  # on a metaclass it would stand before the classes' own
@@ -195,7 +196,7 @@ def keep_from(class_: type) -> None:
 
 
 def _leave_out_of_protocols() -> None:
-    """Let ``typing`` count the names among those that are no member of a protocol."""
+    """Add the names to those that ``typing`` takes for no member of a protocol."""
     known: Any = typing.EXCLUDED_ATTRIBUTES  # type: ignore[attr-defined]  # a list or a frozenset, by version
     if NAMES[0] not in known:
         typing.EXCLUDED_ATTRIBUTES = type(known)([*known, *NAMES, *SCHEMAS, TABLE])  # type: ignore[attr-defined]
@@ -216,7 +217,7 @@ class SimpleNamespace(types.SimpleNamespace):
 
 
 def is_namespace(value: object) -> bool:
-    """Tell whether a value is a namespace that a guest made: the host's are of the real class."""
+    """Return whether a value is a namespace that guest code made; those of the host are of the real class."""
     return type(value) is SimpleNamespace
 
 

@@ -1,14 +1,13 @@
 """The checks that guarded code calls, and the builtins it runs with.
 
-One :class:`Guards` serves one session. Its ``builtins`` are an exact dict (a subclass
-would cost every global lookup its specialisation) that holds the allowed builtins, the
-guarded ones and the helpers of :mod:`agex.sandbox.language.transformer`.
+One :class:`Guards` serves one session. Its ``builtins`` are an exact dict: with a subclass the interpreter
+would not specialise global look-ups. It holds the allowed builtins, the guarded ones and the helpers of
+:mod:`agex.sandbox.language.transformer`.
 
-A check gets a receiver and a name and gives back what the attribute is then read from:
-the receiver itself, or a *door*, an object whose one attribute is the guarded version of
-what was asked for. It raises :class:`~agex.errors.SandboxAttributeError` otherwise.
+A check gets a receiver and a name and returns the object that the attribute is read from: the receiver
+itself, or a *door*, an object whose one attribute is the guarded value.
 
-Whatever is refused here is refused by raising; nothing is answered with a default.
+A check refuses by raising :class:`~agex.errors.SandboxAttributeError`, never by a default value.
 """
 
 from __future__ import annotations
@@ -21,25 +20,23 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from agex._interpreter.type_slots import mro_of, namespace_of
-from agex.errors import SandboxAttributeError, SandboxTypeError
-from agex.sandbox.classes import class_registry as classes
+from agex.errors import SandboxAttributeError
 from agex.sandbox.classes import host_classes as hostclass
-from agex.sandbox.classes import unsafe_protocols as rawmemory
-from agex.sandbox.classes.errors import described, exact_name, refusal, unwritable
+from agex.sandbox.classes.class_registry import ClassRegistry
+from agex.sandbox.classes.errors import described, refusal, unwritable
+from agex.sandbox.classes.guest_type import PLAIN, GuestType, stand_in
 from agex.sandbox.classes.identity import is_proxy, referent
-from agex.sandbox.classes.sealed import sealed, unsealed_exceptions
-from agex.sandbox.classes.super_lookup import is_inherited, super_answers, super_self, super_shares
-from agex.sandbox.classes.views import shown_namespace, standard_namespace
+from agex.sandbox.classes.sealed_classes import sealed, unsealed_exceptions
+from agex.sandbox.classes.super_lookup import super_answers, super_self, super_shares
 from agex.sandbox.guards import attribute_doors as doors
-from agex.sandbox.guards import strict as strictly
+from agex.sandbox.guards import strict_checks
+from agex.sandbox.guards.builtins import STATIC, BuiltinGuards
 from agex.sandbox.guards.import_statement import Importer
 from agex.sandbox.guards.receivers import Asked
 from agex.sandbox.guards.verdict_cache import Verdicts
 from agex.sandbox.guards.workspace_modules import Compile, Imports
 from agex.sandbox.language import annotations as hints
-from agex.sandbox.language import compiler as compiled
 from agex.sandbox.language import match_patterns as patterns
-from agex.sandbox.language.exec_namespaces import Spaces, runs_apart
 from agex.sandbox.libraries.sqlite import attributes as sqlite_stores
 from agex.sandbox.policy import browser as page
 from agex.sandbox.policy import library_classes
@@ -47,14 +44,10 @@ from agex.sandbox.policy.library_members import member_door
 from agex.sandbox.policy.module_grant import is_for_guests
 from agex.sandbox.policy.policy import Policy
 from agex.sandbox.rules import names as ledger
-from agex.sandbox.rules.code_flags import CO_OPTIMIZED
-from agex.sandbox.runtime.context import caller
 from agex.sandbox.runtime.deadline import RUNNING
 from agex.sandbox.runtime.kill_switch import Switch
 from agex.sandbox.runtime.limits import Stop
-from agex.sandbox.runtime.scopes import Names, own_names, replace_names, scope_of
-from agex.sandbox.stdlib import itertools as lazies
-from agex.sandbox.stdlib.builtins import REFUSING, as_builtin, plain_open, print_, refuse_call, source_text
+from agex.sandbox.stdlib.builtins import plain_open
 from agex.sandbox.stdlib.generic_alias import ALIAS_OWN, is_alias, origin_of
 
 if TYPE_CHECKING:
@@ -65,38 +58,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Guards"]
 
-_SAFE_BUILTINS = (
-    "abs all any ascii bin bool bytearray bytes callable chr classmethod complex dict divmod enumerate "
-    "filter float frozenset hash hex id int isinstance issubclass iter len list map max memoryview min next "
-    "object oct ord pow property range repr reversed round set slice sorted staticmethod str sum super "
-    "tuple zip aiter anext format True False None Ellipsis NotImplemented __debug__"
-).split()
-"""Builtins that are handed out as they are."""
-
-_EXCEPTIONS = [
-    name
-    for name, value in vars(host).items()
-    if isinstance(value, type) and issubclass(value, BaseException) and value is not KeyboardInterrupt
-]
-"""All exceptions but KeyboardInterrupt, which is the keyboard's; guests get one of their own."""
-
-_STATIC: dict[str, Any] = {name: getattr(host, name) for name in (*_SAFE_BUILTINS, *_EXCEPTIONS)}
-_STATIC |= lazies.BUILTINS | REFUSING
-_STATIC["KeyboardInterrupt"] = type("KeyboardInterrupt", (BaseException,), {"__module__": "builtins"})
-
-_OWN_SCOPE = object()
-"""Stands for the argument that was left out: the names of the caller."""
-
-_NAMED = ("getattr", "hasattr", "setattr", "delattr", "vars", "dir", "globals", "locals", "eval", "exec")
-"""Builtins that a session answers itself."""
-
 _MOST_PATTERNS = 256
-"""Stand-ins for class patterns that a session keeps."""
+"""Stand-ins for class patterns that a session keeps, at most."""
 
 _BUILTINS_OF = types.FunctionType.__dict__["__builtins__"].__get__
 
 
-class Guards:
+class Guards(BuiltinGuards):
     """The checks and builtins of one session."""
 
     def __init__(
@@ -105,28 +73,27 @@ class Guards:
         self.policy = policy
         self.hooks = hooks
         self.importer = Importer(policy, self)
-        self._spaces = Spaces()
         self._patterns: dict[tuple[Any, ...], tuple[Any, ...]] = {}
         self._verdicts = Verdicts()
         self.closures: dict[tuple[Any, int], tuple[Any, Any]] = {}
-        """What doors gave for functions that classes hold, with those functions."""
+        """Guards of functions that classes hold, with those functions."""
         self.held: dict[tuple[int, int], tuple[Any, Any]] = {}
-        """Likewise what a strict policy gave."""
+        """Guards of a strict policy, with the members that they guard."""
         self.notes: dict[str, Any] = {}
-        """What stand-ins of modules note with the session. A table by session would hold it for good."""
+        """Notes of guarded modules about the session; a table by session would keep the session alive."""
         self.files: GuestFiles | None = None
         """The workspace, if the session has one."""
         self.run: Context | None = None
-        """The context of the run that is on."""
+        """The context of the current run."""
         self.threads: set[int] = set()
-        """Threads of libraries that this run has called code in."""
+        """Threads of libraries that run code for this run."""
         self.program: types.CodeType | None = None
-        """What the session runs, or ran last."""
+        """The program that the session runs, or ran last."""
         self.sources: dict[str, list[str]] = {}  # by the name of the file
-        self.classes = classes.ClassRegistry(policy.restricts, policy.leaves_out, library_classes)
+        self.classes = ClassRegistry(policy.restricts, policy.leaves_out, library_classes)
         self._registered = policy.text
         self.builtins: dict[str, Any] = {
-            **_STATIC,
+            **STATIC,
             "stop!": RUNNING,
             "Stop!": Stop,
             "trip!": stop,
@@ -150,10 +117,9 @@ class Guards:
             "value!": None,
             "__build_class__": self.classes.build(host.__build_class__),
             "__import__": self.import_,
-            "type": classes.GuestType,
+            "type": GuestType,
             "__name__": self.classes.builtins_name,
-            **{name: as_builtin(name, getattr(self, name)) for name in _NAMED},
-            "print": as_builtin("print", print_),
+            **self.session_builtins(),
         }
         self.classes.builtins = self.builtins
         self.switch = Switch(self.builtins)
@@ -161,10 +127,7 @@ class Guards:
         self.builtins.update(self._shown(policy.names))
 
     def use_files(self, files: Files, outside: Callable[..., Any], compile_file: Compile) -> None:
-        """Give the guest a workspace.
-
-        It has ``open``, the modules that it writes there, and with the standard set those for files.
-        """
+        """Take a workspace: guest code gets ``open``, its modules, and standard modules for files."""
         self.policy.use_paths()
         own: GuestFiles = files.guarded(outside)
         self.files = own
@@ -176,20 +139,20 @@ class Guards:
         return {name: self.shown(value) for name, value in names.items()}
 
     def shown(self, value: Any) -> Any:
-        """Give a value as a variable of the guest's: the classes that a metaclass makes are checked."""
+        """Return a value as a variable of guest code: a metaclass or sealed class by its stand-in."""
         if not issubclass(type(value), type):
             return value
-        return classes.stand_in(value) if issubclass(value, type) else self.shown_class(value)
+        return stand_in(value) if issubclass(value, type) else self.shown_class(value)
 
     def shown_class(self, class_: type) -> type:
-        """Give a class as the guest may hold it: a sealed one cannot be called."""
+        """Return a class as guest code may hold it: a sealed class cannot be called."""
         is_sealed = not self.classes.is_guest(class_) and self.policy.is_sealed(class_)
         return sealed(class_) if is_sealed else class_
 
     # -- loads ---------------------------------------------------------------------
 
     def check(self, receiver: Any, name: str) -> Any:
-        """Decide about reading *name*, a private or contested one, of *receiver*; for a strict policy any."""
+        """Decide about a read of a private or contested name; for a strict policy, of any name."""
         class_, rules = type(receiver), self.policy.text
         if self._verdicts.may_read(rules, receiver, name):
             return receiver
@@ -203,11 +166,11 @@ class Guards:
         private = ledger.is_private(name)
         if not private and name not in rules.contested:
             return self._check_strictly(receiver, name)
-        if type(class_) is type and class_ in classes.PLAIN and name in rules.only_elsewhere:
+        if type(class_) is type and class_ in PLAIN and name in rules.only_elsewhere:
             return receiver
         origin = receiver if name in ALIAS_OWN else origin_of(receiver)
         if origin is not receiver and self.check(origin, name) is not origin:
-            raise refusal(receiver, name)  # an alias hands on what it is asked for
+            raise refusal(receiver, name)  # an alias hands the read on
         if private:
             if not self._owns_private(receiver, name):
                 raise refusal(receiver, name)
@@ -219,31 +182,31 @@ class Guards:
         given = door(self, receiver, name)
         if given is receiver and door is member_door:
             self._verdicts.let_read(receiver, name)
-        return strictly.held(self, receiver, name, given) if rules.strict else given
+        return strict_checks.held(self, receiver, name, given) if rules.strict else given
 
     def _check_strictly(self, receiver: Any, name: str) -> Any:
-        """Decide about a name that no registration is known to deny: a strict policy asks for every one."""
+        """Decide about a name that is neither private nor contested, for a strict policy."""
         class_ = type(receiver)
         if issubclass(class_, types.ModuleType):
             self._verdicts.let_read(receiver, name)
             return receiver
         if issubclass(class_, super):
             self._check_rules(receiver, name)
-            return strictly.held(self, receiver, name, receiver)
+            return strict_checks.held(self, receiver, name, receiver)
         origin = origin_of(receiver)
         if origin is not receiver:
             given = self.check(origin, name)
             return receiver if given is origin else given
-        if not strictly.defines(self, receiver, name):
+        if not strict_checks.defines(self, receiver, name):
             self._check_rules(receiver, name)
         if not self.classes.is_mixed(class_):
             self._verdicts.let_read(receiver, name)
-        return strictly.held(self, receiver, name, receiver)
+        return strict_checks.held(self, receiver, name, receiver)
 
     def check_module(self, module: types.ModuleType) -> None:
-        """Refuse a module of the interpreter's own, which an object led to: what is imported is a copy.
+        """Refuse a real module that an object led to: imported modules are copies.
 
-        For a strict policy any that is no copy: the host may have loaded it past the interpreter's table.
+        A strict policy refuses any module that is no copy: it may not be in ``sys.modules``.
         """
         name = types.ModuleType.__getattribute__(module, "__dict__").get("__name__")
         is_hosts = type(name) is str and sys.modules.get(name) is module
@@ -254,7 +217,7 @@ class Guards:
             )
 
     def _check_rules(self, receiver: Any, name: str) -> None:
-        """Refuse a member that a registration leaves out."""
+        """Refuse a member that a registration excludes."""
         subject = receiver
         if issubclass(type(receiver), super):
             subject = super_self(receiver)
@@ -265,14 +228,14 @@ class Guards:
                 raise refusal(receiver, name, self.policy.instead(owner, name))
 
     def renew(self) -> None:
-        """Take over what was registered since the last run."""
+        """Take over registrations since the last run."""
         self.policy.prepare()
         if self._registered is not (registered := self.policy.text):
             self.classes.reconsider()
-            self._registered = registered  # at last: cut short before, it is done when the next run begins
+            self._registered = registered  # last: if interrupted before, the next run does it
 
     def _owns_private(self, receiver: Any, name: str) -> bool:
-        """Tell whether a private name of *receiver* is the guest's own."""
+        """Return whether a private name of a receiver belongs to guest code."""
         if type(receiver) is types.FunctionType:
             return self.is_guest_function(receiver)
         if type(receiver) is types.ModuleType:
@@ -286,21 +249,26 @@ class Guards:
             return True
         return self.classes.is_mixed(owner) and name not in self.classes.host_names(owner)
 
+    def is_listed(self, value: Any, name: str) -> bool:
+        if ledger.is_denied(name) or self.policy.denies(type(value), name):
+            return False
+        return not ledger.is_private(name) or self._owns_private(value, name)
+
     def _owns_module(self, module: types.ModuleType) -> bool:
         return self.imports is not None and self.imports.owns(module)
 
     def is_guest_function(self, function: Any) -> bool:
-        """Tell whether *function* was compiled for this session."""
+        """Return whether a function was compiled for this session."""
         return type(function) is types.FunctionType and _BUILTINS_OF(function) is self.builtins
 
     def is_own(self, receiver: Any) -> bool:
-        """Tell whether *receiver* is a pure class of the guest or an instance of one."""
+        """Return whether a receiver is a pure guest class or an instance of one."""
         return self.classes.is_pure(receiver if issubclass(type(receiver), type) else type(receiver))
 
     # -- stores --------------------------------------------------------------------
 
     def check_store(self, receiver: Any, name: str) -> Any:
-        """Decide about assigning *name* on *receiver*."""
+        """Decide about an assignment to an attribute."""
         if self._verdicts.may_store(self.policy.text, receiver, name):
             return receiver
         if not self._may_write(receiver, name):
@@ -314,7 +282,7 @@ class Guards:
         return receiver
 
     def alter(self, class_: type, name: str) -> None:
-        """Note that an attribute of a class of the guest's is set or deleted."""
+        """Note that an attribute of a guest class is set or deleted."""
         self._verdicts.forget_stores()
         self.classes.alter(class_, name)
 
@@ -349,195 +317,27 @@ class Guards:
         )
 
     def _hides_method(self, class_: type, name: str) -> bool:
-        """Tell whether *name* is a method of a host class among the bases."""
+        """Return whether *name* is a method of a host class among the bases."""
         for base in mro_of(class_):
             if name in namespace_of(base):
                 return not self.classes.is_guest(base) and hostclass.is_method(namespace_of(base)[name])
         return False
 
-    # -- builtins that take names ----------------------------------------------------
-
-    def getattr(
-        self, receiver: Any = _OWN_SCOPE, name: Any = _OWN_SCOPE, /, *default: Any, **named: Any
-    ) -> Any:
-        """Do what ``getattr`` does, for names that guest code could have written."""
-        if name is _OWN_SCOPE or named:
-            refuse_call("getattr", receiver is not _OWN_SCOPE, named)
-        name = exact_name(name)
-        try:
-            return host.getattr(self.readable(receiver, name), name, *default)
-        except SandboxAttributeError:
-            raise
-        except AttributeError:  # a door looked for it, and there is none
-            if not default:
-                raise
-            return default[0]
-
-    def readable(self, receiver: Any, name: str) -> Any:
-        if ledger.is_denied(name):
-            raise refusal(receiver, name)
-        rules = self.policy.text
-        if page.IS_HERE and page.belongs_to_it(receiver, name):
-            raise refusal(receiver, name)
-        if (ledger.is_private(name) or name in rules.contested or rules.strict) and (
-            name in rules.hot
-            or issubclass(type(receiver), type)  # a guest's metaclass does not make a class the guest's
-            or not self.classes.is_pure(type(receiver))
-            or (name in ledger.INHERITED and is_inherited(self.classes.is_guest, receiver, name))
-        ):
-            return self.check(receiver, name)
-        return receiver
-
-    def hasattr(self, receiver: Any = _OWN_SCOPE, name: Any = _OWN_SCOPE, /, *more: Any) -> bool:
-        """Do what ``hasattr`` does; a name that may not be asked for raises."""
-        if name is _OWN_SCOPE or more:
-            refuse_call("hasattr", _count(receiver, name, *more))
-        name = exact_name(name)
-        try:
-            return host.hasattr(self.readable(receiver, name), name)
-        except SandboxAttributeError:
-            raise
-        except AttributeError:  # a door looked for it, and there is none
-            return False
-
-    def setattr(
-        self, receiver: Any = _OWN_SCOPE, name: Any = _OWN_SCOPE, value: Any = _OWN_SCOPE, /, *more: Any
-    ) -> None:
-        """Do what ``setattr`` does, for names that guest code could have written."""
-        if value is _OWN_SCOPE or more:
-            refuse_call("setattr", _count(receiver, name, value, *more))
-        name = exact_name(name)
-        self.check_storable(receiver, name)
-        host.setattr(self.check_store(receiver, name), name, value)
-
-    def delattr(self, receiver: Any = _OWN_SCOPE, name: Any = _OWN_SCOPE, /, *more: Any) -> None:
-        """Do what ``delattr`` does, for names that guest code could have written."""
-        if name is _OWN_SCOPE or more:
-            refuse_call("delattr", _count(receiver, name, *more))
-        name = exact_name(name)
-        self.check_storable(receiver, name)
-        host.delattr(self.check_delete(receiver, name), name)
-
-    def check_storable(self, receiver: Any, name: str) -> None:
-        if ledger.is_denied(name) or (ledger.is_dunder(name) and name not in ledger.STORABLE):
-            raise SandboxAttributeError(f"attribute '{name}' of {described(receiver)} cannot be changed")
-
-    def vars(self, value: Any = _OWN_SCOPE, /, *more: Any) -> Any:
-        """Do what ``vars`` does; a module's dict comes read-only, a host object's not at all."""
-        if more:
-            refuse_call("vars", 1 + len(more))
-        if value is _OWN_SCOPE:
-            return scope_of(caller(self.builtins))
-        if issubclass(type(value), types.ModuleType):
-            if self.policy.strict:
-                self.check_module(value)
-            return types.MappingProxyType(
-                {k: v for k, v in host.vars(value).items() if not ledger.is_dunder(k)}
-            )
-        if not (rawmemory.is_namespace(value) or self.is_own(value) or self.is_guest_function(value)):
-            if issubclass(type(value), type) and hostclass.is_standard(value, hostclass.STANDARD_BASES):
-                return standard_namespace(self, value)
-            raise SandboxTypeError(
-                f"vars() of {described(value)} is not available; use dir() and its attributes"
-            )
-        if issubclass(type(value), type):
-            return shown_namespace(self, value)
-        if type(value) is types.FunctionType:
-            return Names(host.vars(value))
-        return host.vars(value)
-
-    def dir(self, value: Any = _OWN_SCOPE, /, *more: Any) -> list[str]:
-        """Do what ``dir`` does, for the names that may be read."""
-        if more:
-            refuse_call("dir", 1 + len(more))
-        if value is _OWN_SCOPE:
-            return sorted(own_names(caller(self.builtins).f_locals))
-        if self.policy.strict and issubclass(type(value), types.ModuleType):
-            self.check_module(value)
-        return [name for name in host.dir(value) if self.is_listed(value, name)]
-
-    def is_listed(self, value: Any, name: str) -> bool:
-        if ledger.is_denied(name) or self.policy.denies(type(value), name):
-            return False
-        return not ledger.is_private(name) or self._owns_private(value, name)
-
-    def globals(self, *more: Any) -> Names:
-        """Give a live view of the guest's global names."""
-        if more:
-            refuse_call("globals", len(more))
-        return Names(caller(self.builtins).f_globals)
-
-    def locals(self, *more: Any) -> Mapping[str, Any]:
-        """Give the names of the calling scope: a live view where CPython's is live, else a copy."""
-        if more:
-            refuse_call("locals", len(more))
-        return scope_of(caller(self.builtins))
-
-    # -- code from strings ---------------------------------------------------------
-
-    def eval(self, source: Any = _OWN_SCOPE, globals: Any = None, locals: Any = None, /, *more: Any) -> Any:
-        """Do what ``eval`` does, through the same rewriting."""
-        if source is _OWN_SCOPE or more:
-            refuse_call("eval", 3 + len(more) if more else 0)
-        frame = caller(self.builtins)
-        apart = runs_apart(globals, frame.f_globals)
-        code = compiled.compile_expression(source_text(source, "eval"), self.policy.text, apart=apart)
-        return self._run(code, globals, locals, frame)
-
-    def exec(self, source: Any = _OWN_SCOPE, globals: Any = None, locals: Any = None, /, *more: Any) -> None:
-        """Do what ``exec`` does, through the same rewriting."""
-        if source is _OWN_SCOPE or more:
-            refuse_call("exec", 3 + len(more) if more else 0)
-        frame = caller(self.builtins)
-        text, apart = source_text(source, "exec"), runs_apart(globals, frame.f_globals)
-        code = compiled.compile_module(text, "<string>", self.policy.text, echo=False, apart=apart)
-        self._run(code, globals, locals, frame)
-
-    def _run(self, code: types.CodeType, outer: Any, inner: Any, frame: types.FrameType) -> Any:
-        """Run code in namespaces that cannot shadow a helper; what it binds is copied back."""
-        outer = None if type(outer) is Names else outer  # globals() itself
-        for mapping in (outer, inner):
-            if mapping is not None and type(mapping) not in {dict, Names}:
-                raise SandboxTypeError(f"a namespace must be a dict, got {type(mapping).__name__}")
-        if outer is None:
-            names = frame.f_globals
-            here = frame.f_locals if inner is None else inner
-            here = None if here is names else here
-        else:
-            names = self._spaces.enter(outer, {"__builtins__": self.builtins})
-            if names.get("__name__") == "__main__":
-                names["__name__"] = self.classes.module_name  # by which new classes are known
-            here = inner
-        scope = names if here is None else own_names(here)
-        try:
-            return host.eval(code, names, scope)
-        finally:
-            if outer is not None:
-                self._spaces.leave(names)
-            if inner is not None or (here is not None and _is_written_to(frame)):
-                replace_names(here, own_names(scope))
-
     # -- imports -------------------------------------------------------------------
-
-    def import_(
-        self, name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0
-    ) -> Any:
-        """Do what the import statement does; guest code cannot call it."""
-        return self.importer(name, globals, fromlist, level)
 
     @property
     def imports(self) -> Imports | None:
-        """The guest's own modules, if it has a workspace."""
+        """The guest modules, if the session has a workspace."""
         return self.importer.own
 
     # -- match ---------------------------------------------------------------------
 
     def pattern(self, class_: Any, has_positional: bool, *watched: str) -> Any:
-        """Give the class that a class pattern is matched with.
+        """Return the class that a class pattern is matched with.
 
-        The interpreter reads ``__match_args__`` off the class and those attributes off the
-        subject, with no check in between. The stand-in has fixed, checked ``__match_args__``
-        and answers ``isinstance`` for the class.
+        The interpreter reads ``__match_args__`` from the class and those attributes from the subject, without
+        a check in between. A stand-in has fixed, checked ``__match_args__`` and answers ``isinstance`` for
+        the class.
         """
         if not issubclass(type(class_), type):
             return class_  # the interpreter raises
@@ -548,7 +348,7 @@ class Guards:
         key = (id(class_), found, has_positional, watched)
         rules, matched, known = self._patterns.get(key, (None, None, None))
         if rules is not self.policy.text or matched is not class_:
-            rules, known = self.policy.text, class_  # its __match_args__ stay what they are
+            rules, known = self.policy.text, class_  # its __match_args__ cannot change
             delicate = patterns.delicate_names(rules, found or (), watched)
             if delicate or (is_guest and has_positional):
                 known = patterns.stand_in(self, class_, found, delicate)
@@ -558,13 +358,13 @@ class Guards:
         return known
 
     def check_matched(self, subject: Any, delicate: tuple[str, ...]) -> None:
-        """Refuse a class pattern that reads a name which *subject* may not be asked for."""
+        """Refuse a class pattern that reads a guarded name of *subject*."""
         for name in delicate:
             if self.readable(subject, name) is not subject:
                 raise SandboxAttributeError(f"attribute '{name}' of {described(subject)} cannot be matched")
 
     def named_pattern(self, elsewhere: Callable[[], Any], path: str, *said: Any) -> Any:
-        """Give what `pattern` gives, for a name that the calling scope may hold; else *elsewhere*'s value."""
+        """Return the class of a pattern named in the calling scope; else the result of *elsewhere*."""
         first, *rest = path.split(".")
         try:
             class_ = sys._getframe(1).f_locals[first]  # pyright: ignore[reportPrivateUsage] - the scope
@@ -573,25 +373,10 @@ class Guards:
         return self.pattern(functools.reduce(self.getattr, rest, class_), *said)
 
     def path_value(self, elsewhere: Callable[[], Any], path: str) -> Any:
-        """Give the value of a dotted name in a pattern, which the calling scope may hold."""
+        """Return the value of a dotted name in a pattern; that of *elsewhere* if the scope has none."""
         first, *rest = path.split(".")
         try:
             value = sys._getframe(1).f_locals[first]  # pyright: ignore[reportPrivateUsage] - the scope
         except KeyError:
             return elsewhere()
         return functools.reduce(self.getattr, rest, value)
-
-
-def _count(*given: Any) -> int:
-    """Count the arguments of a call."""
-    return sum(each is not _OWN_SCOPE for each in given)
-
-
-def _is_written_to(frame: types.FrameType) -> bool:
-    """Tell whether ``exec`` in this scope binds names in it: in a function, up to Python 3.12, half."""
-    return sys.version_info < (3, 13) or not frame.f_code.co_flags & CO_OPTIMIZED
-
-
-for _function in (print_, *(vars(Guards)[name] for name in _NAMED)):  # as error messages name them
-    _function.__name__ = _function.__qualname__ = _function.__name__.strip("_")
-    _function.__module__ = "builtins"

@@ -1,4 +1,4 @@
-"""The import statement of guest code: granted modules, modules over the workspace, the guest's own."""
+"""The import statement of guest code: granted modules, modules over the workspace, guest modules."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ __all__ = ["Importer"]
 
 
 def _holding(members: Mapping[str, Any]) -> types.ModuleType:
-    """Give a module of what an import statement reads off it.
+    """Return a module with the members that an import statement reads.
 
-    For what a module has not, it looks under the module's name in ``sys.modules``, which has the real ones.
+    For a missing member the statement looks under the module's name in ``sys.modules``, at the real module.
     """
     made = types.ModuleType("!")
     vars(made).update(members)
@@ -42,14 +42,14 @@ def _holding(members: Mapping[str, Any]) -> types.ModuleType:
 
 
 class Importer:
-    """Finds the modules of one session.
+    """The finder of modules of one session.
 
     Args:
-        policy: what is granted.
+        policy: holds the grants.
         guards: of the session.
 
     Attributes:
-        own: the modules that the guest wrote, if it has a workspace.
+        own: the guest modules, if the session has a workspace.
     """
 
     def __init__(self, policy: Policy, guards: Guards) -> None:
@@ -60,14 +60,14 @@ class Importer:
         self._bare: dict[str, types.ModuleType] = {}
         self._known: Known = {}
         self.handed_out: dict[str, types.ModuleType] = {}
-        """The modules of the host that the guest has asked for, by the names that it imports them by."""
+        """The host modules that guest code has imported, by the names of their imports."""
         self._over_files: FileModules | None = None
         self._noted: set[str] = set()
         self._dotted: dict[str, None] = {}
         """The modules that ``import a.b`` has named, in order."""
 
     def use_files(self, own: Imports, over_files: FileModules | None) -> None:
-        """Give it a workspace: the guest's own modules, and those that work on files."""
+        """Take a workspace: the guest modules, and the modules that work on files."""
         self.own = own
         self._over_files = over_files
 
@@ -100,18 +100,18 @@ class Importer:
                         name=name,
                     )
                 vars(top)[member] = child
-        # The host asks for a module with a star, in no namespace.
+        # The host imports with a star, in no namespace.
         if importer is None or self.own is None or not self.own.owns(top):
             return top
-        # What a guest's module has it may lose meanwhile, by the close() of a file that is dropped.
+        # A guest module may lose a member meanwhile, by close() of a file that is dropped.
         if "*" in fromlist:
             return _holding(self.own.starred(name, top))
         return _holding({member: vars(top)[member] for member in fromlist})
 
     def name_of(self, module: types.ModuleType) -> str | None:
-        """Return a name by which guest code of this session can import a module that a guest has.
+        """Return a name by which guest code of this session can import a module that it holds.
 
-        It need not be this very one: each session has some of its own, and so had the one that left it.
+        The import may return another object: each session has its own copies of some modules.
         """
         if not is_for_guests(module):
             return None
@@ -120,9 +120,9 @@ class Importer:
         return bare or own or next(filter(self._is_granted, self._names_of(module)), None)
 
     def home_of(self, value: Any) -> str | None:
-        """Return where a function or class stands in a module of the guest's own, ``tools:Point``.
+        """Return the place of a function or class in a guest module, ``tools:Point``; None without one.
 
-        None where in none. A logger is kept with its handlers, so what makes loggers is kept with it as well.
+        A logger is kept with its handlers, so the maker of loggers is kept with it as well.
         """
         name = value.__name__ if type(value) is types.FunctionType else qualname_of(value)
         for home, module in ({} if self.own is None else self.own.modules()).items():
@@ -131,7 +131,7 @@ class Importer:
         return None
 
     def _names_of(self, module: types.ModuleType) -> Iterator[str]:
-        """Give the names that a module may have here: its own, and those that it is registered by."""
+        """Yield the names that a module may have here: its own, and those of its registrations."""
         real = vars(module).get("__name__")
         if type(real) is not str:
             return
@@ -150,7 +150,7 @@ class Importer:
             return False
 
     def modules_in(self, name: str) -> list[str]:
-        """Return the modules in a package that were imported by the names of both."""
+        """Return the modules in a package that ``import a.b`` has named."""
         return [each for each in self._dotted if each.startswith(f"{name}.")]
 
     def _outermost(self, name: str, module: types.ModuleType) -> types.ModuleType:
@@ -158,13 +158,13 @@ class Importer:
         return self._linked(name, module)
 
     def _found(self, name: str) -> types.ModuleType:
-        """Give the module of that name itself, reached by attributes from those around it."""
+        """Return a module, linked by attributes from the packages around it."""
         module = self._module(name)
         self._linked(name, module)
         return module
 
     def _package(self, name: str, members: Iterable[str]) -> types.ModuleType:
-        """Give a module by its name; a bare one where only modules in it that are asked for are granted."""
+        """Return a module; an empty one if only the requested modules in it are granted."""
         try:
             return self._module(name)
         except SandboxImportError:
@@ -179,7 +179,7 @@ class Importer:
         return self.own.absolute(name, importer, level)
 
     def _linked(self, name: str, module: types.ModuleType) -> types.ModuleType:
-        """Give the outermost package of *name*, from which *module* is reached by attributes."""
+        """Return the outermost package of *name*, with attributes that lead to *module*."""
         package, _, child = name.rpartition(".")
         while package:
             try:
@@ -223,7 +223,7 @@ class Importer:
         return found
 
     def _missing(self, name: str) -> str:
-        """Give the outermost package of *name* that is not there, which is what an import fails at."""
+        """Return the outermost package of *name* that is missing, at which an import fails."""
         parts = name.split(".")
         for end in range(1, len(parts)):
             package = ".".join(parts[:end])
@@ -233,7 +233,7 @@ class Importer:
         return name
 
     def _module_of_files(self, name: str, grant: ModuleGrant | None) -> types.ModuleType | None:
-        """Give a module over the workspace; one that the host registered itself comes before it."""
+        """Return a module over the workspace; one that the host registered comes first."""
         assert self._over_files is not None, "asked for only where there is a workspace"
         if grant is None or grant.gives_way:
             found = self._over_files.get(name)
@@ -255,13 +255,13 @@ class Importer:
         return self._own_module(name)
 
     def _own_module(self, name: str) -> types.ModuleType | None:
-        """Give a module of the guest's workspace. Its code runs in a run only, under limits."""
+        """Return a guest module. Its code runs within a run only, under limits."""
         if self.own is None:
             return None
         return self.own.load(name) if CURRENT.get() is self._guards else self.own.known(name)
 
     def _note_hidden(self, name: str) -> None:
-        """Say it where a file of the workspace has the name of a module that comes before it."""
+        """Print a note if a file of the workspace has the name of a module that comes first."""
         if self.own is None or name in self._noted or CURRENT.get() is not self._guards:
             return
         self._noted.add(name)

@@ -1,4 +1,4 @@
-"""What stands for the ``self`` of a guest's method that was given an object of the host's."""
+"""Objects that attributes are read from in place of a receiver."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from agex.sandbox.guards.guards import Guards
 
-__all__ = ["Asked"]
+__all__ = ["Asked", "Door"]
 
 
 class Asked:
-    """Asks the guards of a session each time that something is asked of an object, and hands it on.
+    """Asks the guards at each access to an attribute of a host object.
 
-    It is the receiver of attributes in rewritten code, never a value there. One that is made for an augmented
-    assignment to *name* asks first of all whether that may be set.
+    It stands for ``self`` in a guest method that was given a host object. It is the receiver of attributes in
+    transformed code, never a value there. For an augmented assignment to *name* it first checks that this
+    may be set.
     """
 
     __slots__ = ("_guards", "_receiver")
@@ -33,7 +34,7 @@ class Asked:
             )
         except AttributeError as error:
             if error.name is None and error.obj is None:
-                # The interpreter would say that it was this object that lacks it, and show it to the guest.
+                # The interpreter would name this object in the error, and show it to guest code.
                 error.name, error.obj = name, receiver
             raise
 
@@ -47,3 +48,15 @@ class Asked:
 _SET = object.__setattr__
 _GUARDS = Asked.__dict__["_guards"].__get__
 _RECEIVER = Asked.__dict__["_receiver"].__get__
+
+
+class Door:
+    """Answers the one attribute it is asked for with a guarded value."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: Any) -> None:
+        object.__setattr__(self, "_value", value)
+
+    def __getattribute__(self, name: str) -> Any:
+        return object.__getattribute__(self, "_value")

@@ -1,4 +1,4 @@
-"""What was found out about the attributes of a class, for all its objects: to find out takes microseconds."""
+"""A cache of verdicts about attributes, by class: a check takes microseconds."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _Key = type | types.ModuleType
 
 
 class Verdicts:
-    """The names that objects of a class may be asked for, and those that may be set on them.
+    """The names that may be read from objects of a class, and those that may be set.
 
-    They hold until something is registered. A refusal is found out anew each time.
+    They are valid until the next registration. Refusals are not cached.
     """
 
     def __init__(self) -> None:
@@ -26,32 +26,32 @@ class Verdicts:
         self._stored: dict[_Key, set[str]] = {}
 
     def may_read(self, rules: Rules, receiver: Any, name: str) -> bool:
-        """Tell whether it is known that *receiver* may be asked for *name*."""
+        """Return whether *name* is known to be readable from *receiver*."""
         return self._knows(rules, self._read, receiver, name)
 
     def may_store(self, rules: Rules, receiver: Any, name: str) -> bool:
-        """Tell whether it is known that *name* may be set on *receiver*."""
+        """Return whether *name* is known to be settable on *receiver*."""
         return self._knows(rules, self._stored, receiver, name)
 
     def _knows(self, rules: Rules, names: dict[_Key, set[str]], receiver: Any, name: str) -> bool:
         if rules is not self._rules:
             self._read.clear()
             self._stored.clear()
-            self._rules = rules  # at last: cut short before, they are cleared when it is asked next
+            self._rules = rules  # last: if interrupted before, the next call clears them
             return False
         class_ = type(receiver)
         kind = type(class_)
-        # Another metaclass could be the guest's, and define __hash__ and __eq__.
+        # Another metaclass could be guest code, with its own __hash__ and __eq__.
         if kind is not type and kind is not abc.ABCMeta:
             return False
         return name in names.get(receiver if class_ is types.ModuleType else class_, ())
 
     def let_read(self, receiver: Any, name: str) -> None:
-        """Note that *receiver*, and all of its class, may be asked for *name*."""
+        """Note that *name* may be read from *receiver* and all objects of its class."""
         self._note(self._read, receiver, name)
 
     def let_store(self, receiver: Any, name: str) -> None:
-        """Note that *name* may be set on *receiver* and all of its class."""
+        """Note that *name* may be set on *receiver* and all objects of its class."""
         if type(receiver) is not types.ModuleType and type(receiver) is not types.FunctionType:
             self._note(self._stored, receiver, name)
 
@@ -66,10 +66,10 @@ class Verdicts:
             names.setdefault(class_, set()).add(name)
 
     def forget_stores(self) -> None:
-        """Find out anew what may be set: a class of the guest's was altered, and may have hidden a method."""
+        """Forget which names may be set: an altered guest class may no longer hide a method."""
         self._stored.clear()
 
 
 def _speaks_for_another(class_: type) -> bool:
-    """Tell whether its objects are classes, or answer for others: each is a case of its own."""
+    """Return whether instances are classes or answer for others, so that each needs its own verdict."""
     return issubclass(class_, (type, super, types.ModuleType))

@@ -1,7 +1,7 @@
-"""Modules that the guest wrote itself, as files of its workspace.
+"""Guest modules: files of the workspace.
 
-They run behind the same guards as its programs, and are run again when their file, or one that they
-import, has changed since. Like a program's, their classes are known by the ``__name__`` of their module.
+They run behind the same guards as programs. A module runs again if its file, or a module that it imports, has
+changed since. Its classes are known as guest classes by the ``__name__`` of the module.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 __all__ = ["Imports"]
 
 Compile = Callable[[str, str], types.CodeType]
-"""Source and file name to code."""
+"""Compiles source, with the name of its file."""
 
 
 class _Loaded(NamedTuple):
-    """A module, and what it was made from."""
+    """A module with its source."""
 
     module: types.ModuleType
     source: str
@@ -39,8 +39,8 @@ class Imports:
 
     Args:
         guards: of the session.
-        files: where they are.
-        compile: makes guarded code of a file.
+        files: the workspace.
+        compile: compiles guarded code.
     """
 
     def __init__(self, guards: Guards, files: GuestFiles, compile: Compile) -> None:  # noqa: A002
@@ -57,12 +57,12 @@ class Imports:
         return None if found is None else found.module
 
     def owns(self, module: types.ModuleType) -> bool:
-        """Tell whether a module is one of the guest's own."""
+        """Return whether a module is a guest module."""
         return self.name_of(module) is not None
 
     def name_of(self, module: types.ModuleType) -> str | None:
-        """Return the name of a module of the guest's own; None for any other."""
-        for name, each in self._loaded.items():  # no generator, which a limit that strikes in it would leave
+        """Return the name of a guest module; None for any other module."""
+        for name, each in self._loaded.items():  # no generator: an exceeded limit would leave it suspended
             if each.module is module:
                 return name
         return None
@@ -77,7 +77,7 @@ class Imports:
         return None if found is None else found[0]
 
     def load(self, name: str) -> types.ModuleType | None:
-        """Return a module and run it first where that is needed; None where there is no such file."""
+        """Return a module, after a run of its file if needed; None if there is no such file."""
         if self._find(name) is None:
             return None
         parts = name.split(".")
@@ -95,7 +95,7 @@ class Imports:
         """Return the full name that a relative import means.
 
         Raises:
-            ImportError: the code that imports is in no package, or not so deep in one.
+            ImportError: the importing code is in no package, or not so deep in one.
         """
         package = (importer or {}).get("__package__")
         parts = package.split(".") if type(package) is str and package else []
@@ -108,10 +108,10 @@ class Imports:
         return ".".join([*parts[: len(parts) - level + 1], *([name] if name else [])])
 
     def starred(self, home: str, module: types.ModuleType) -> dict[str, Any]:
-        """Give what ``from module import *`` is to read: the interpreter asks for any name in ``__all__``.
+        """Return the members for ``from module import *``, which reads any name in ``__all__``.
 
         Raises:
-            AttributeError: a name in it is not there, or none that guest code may read.
+            AttributeError: the module has no such name, or guest code may not read it.
         """
         read = self._guards.getattr
         said = read(module, "__all__", None)
@@ -140,7 +140,7 @@ class Imports:
     def _find(self, name: str) -> tuple[str, bool] | None:
         """Return the file of a module, and whether it is a package; a package without one is a directory.
 
-        None is called as what every module has: ``from m import __dict__`` reads that, whatever was loaded.
+        No file is found for a name that every module has: ``from m import __dict__`` reads the attribute.
         """
         if any(map(ledger.is_dunder, name.split("."))):
             return None
@@ -155,7 +155,7 @@ class Imports:
         return self._files.read(path).decode("utf-8-sig") if self._files.isfile(path) else ""
 
     def _is_stale(self, name: str, seen: set[str]) -> bool:
-        """Tell whether a module is to be run: for the first time, or because a file has changed."""
+        """Return whether a module must run: for the first time, or because a file has changed."""
         seen.add(name)
         known, found = self._loaded.get(name), self._find(name)
         if known is None or found is None or self._source(found[0]) != known.source:
@@ -163,7 +163,7 @@ class Imports:
         return any(need not in seen and self._is_stale(need, seen) for need in known.needs)
 
     def _run(self, name: str, path: str, is_package: bool) -> types.ModuleType:
-        """Run a file; a module that is there already stays the same object, with other content."""
+        """Run a file; a module that was loaded before stays the same object."""
         source = self._source(path)
         before = self._loaded.get(name)
         module = blank(name) if before is None else before.module

@@ -1,8 +1,8 @@
-"""``func`` of what calls another function: of a partial, of what ``@contextmanager`` makes, of a property.
+"""The functions behind partials, context managers and properties.
 
-A public one may be made of a function that the guest could not have read: ``get = partialmethod(_ask, "G")``
-leads to ``_ask``, and a context manager to a function that takes any object for its ``self``. So the guest is
-given functions of its own, and those that it could have named.
+A public wrapper may lead to a function that guest code may not read: ``get = partialmethod(_ask, "G")`` leads
+to ``_ask``, and a context manager to a function that takes any object for its ``self``. So guest code gets
+guest functions only, and those that it could have named.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 from agex._interpreter.type_slots import mro_of, namespace_of
 from agex.errors import SandboxAttributeError
-from agex.sandbox.classes import class_registry as classes
+from agex.sandbox.classes import guest_type
 from agex.sandbox.classes import host_classes as hostclass
 from agex.sandbox.classes import stand_ins as instead
 from agex.sandbox.classes.errors import refusal
 from agex.sandbox.classes.identity import is_one_of
-from agex.sandbox.guards.door import Door
+from agex.sandbox.guards.receivers import Door
 from agex.sandbox.rules import names as ledger
 from agex.sandbox.runtime import provenance as origins
 
@@ -41,7 +41,7 @@ _CALLERS = (
 
 
 def is_reader(class_: type) -> bool:
-    """Tell whether ``__get__`` of its objects is code of the host, which reads any object it is given."""
+    """Return whether ``__get__`` of the instances is host code, which reads any object that it is given."""
     if issubclass(class_, READERS):
         return True
     part = next((part for part in mro_of(class_) if "__get__" in namespace_of(part)), object)
@@ -51,22 +51,22 @@ def is_reader(class_: type) -> bool:
 
 
 def function_door(guards: Guards, receiver: Any, name: str) -> Any:
-    """``property.fset``, ``partial.func`` and their kin."""
+    """Guard ``property.fset``, ``partial.func`` and their kin."""
     class_ = type(receiver)
     if not issubclass(class_, (*READERS, *_CALLERS)):
         return receiver
     value = host.getattr(receiver, name)
-    if issubclass(class_, READERS):  # a function of the host's would take any object for one of its class
+    if issubclass(class_, READERS):  # a host function would take any object for ``self``
         is_open = type(value) is not types.FunctionType or guards.is_guest_function(value)
     else:
         is_open = name != "func" or _could_name(guards, value)
     if not is_open:
         raise refusal(receiver, name)
-    return receiver if is_one_of(class_, _CALLERS) else Door(classes.as_shown(value))
+    return receiver if is_one_of(class_, _CALLERS) else Door(guest_type.as_shown(value))
 
 
 def _could_name(guards: Guards, value: Any) -> bool:
-    """Tell whether the guest could have read a function where that is held."""
+    """Return whether guest code could have read a function from its class or module."""
     if type(value) is types.MethodType:
         return guards.is_guest_function(value.__func__) or _is_readable(
             guards, value.__self__, value.__func__
@@ -78,7 +78,7 @@ def _could_name(guards: Guards, value: Any) -> bool:
 
 
 def _is_readable(guards: Guards, subject: Any, function: Any) -> bool:
-    """Tell whether *subject* may be asked for a method by a name that its class has for it."""
+    """Return whether a method may be read from *subject* by one of its names in the class."""
     parts = mro_of(subject if issubclass(type(subject), type) else type(subject))
     for name in [
         name for part in parts for name, value in namespace_of(part).items() if _behind(value) is function
@@ -94,7 +94,7 @@ def _behind(member: Any) -> Any:
 
 
 def _is_public(guards: Guards, function: Any) -> bool:
-    """Tell whether a function was granted, or has a public name in a package of which something was."""
+    """Return whether a function was granted, or has a public name in a granted package."""
     policy, name = guards.policy, function.__name__
     if any(function is granted for granted in policy.names.values()):
         return True
@@ -103,6 +103,6 @@ def _is_public(guards: Guards, function: Any) -> bool:
     path = f"{function.__module__}.{function.__qualname__}".split(".")
     root = path[0].lstrip("_")
     grants = [grant for grant in list(policy.modules.values()) if grant.root == root]
-    if root in sys.stdlib_module_names:  # of which members are left out
+    if root in sys.stdlib_module_names:  # the grant leaves out some members
         return any(vars(grant.copy()).get(name) is function for grant in grants)
     return bool(grants) and not any(map(ledger.is_private, path[1:]))

@@ -12,7 +12,7 @@ import operator
 import types
 from typing import Any
 
-from agex._interpreter import parse as parsing
+from agex._interpreter import syntax_trees
 from agex.errors import SandboxSyntaxError
 from agex.sandbox.language.exec_namespaces import keep_equal
 from agex.sandbox.language.transformer import rewrite, rewrite_expression
@@ -47,7 +47,7 @@ def compile_module(
 @functools.lru_cache(maxsize=512)  # programs; a turn's code is a few kilobytes of bytecode
 def _compiled(*program: Any) -> types.CodeType:
     # Without the collector: a tree holds no garbage, and looking for some took a sixth of the time.
-    return parsing.undisturbed(lambda: _compile(*program))
+    return syntax_trees.undisturbed(lambda: _compile(*program))
 
 
 def _compile(  # noqa: PLR0917 - as the cache takes them
@@ -67,7 +67,7 @@ def _compile(  # noqa: PLR0917 - as the cache takes them
 
 def compile_expression(source: str, rules: Rules, *, apart: bool = False) -> types.CodeType:
     """Compile an expression for ``eval`` in guest code; *apart* for a dict passed to it."""
-    tree = parsing.parse_expression(source.strip(" \t"))
+    tree = syntax_trees.parse_expression(source.strip(" \t"))
     if apart:
         keep_equal(tree)
     code: types.CodeType = compile(rewrite_expression(tree, rules), "<string>", "eval", dont_inherit=True)

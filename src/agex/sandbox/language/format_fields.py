@@ -12,7 +12,7 @@ _WALK = re.compile(r"\{[^{}:!]*[.\[]")
 
 
 def is_plain_format(text: object) -> bool:
-    """Tell whether a format string names no attribute and no index in any field."""
+    """Return whether a format string names no attribute and no index in any field."""
     if type(text) is not str:
         return False
     if _WALK.search(text) is None:

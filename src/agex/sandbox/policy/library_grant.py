@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from agex.sandbox.classes import sealed
+from agex.sandbox.classes import sealed_classes
 from agex.sandbox.patches import library_caches
 from agex.sandbox.policy.library import guarded
 from agex.sandbox.policy.library_members import named
@@ -130,7 +130,7 @@ class LibraryGrant(ModuleGrant):
 
     def _given(self, value: Any) -> Any:
         if isinstance(value, type) and f"{value.__module__}.{value.__qualname__}" in self._sealed:
-            return sealed.sealed(value)
+            return sealed_classes.sealed(value)
         if type(value).__module__ == "numpy" and type(value).__name__ == "ndarray":
             return value.copy()  # a constant of the module, which the host reads as well
         return self._opened(handed_out(value))

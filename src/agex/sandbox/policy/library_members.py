@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from agex._interpreter.type_slots import namespace_of
 from agex.errors import SandboxError
-from agex.sandbox.classes import sealed
+from agex.sandbox.classes import sealed_classes
 from agex.sandbox.classes.errors import check_keywords, refusal
 from agex.sandbox.classes.super_lookup import super_self
 from agex.sandbox.policy.library import Guard, PathGuard, homes
@@ -42,7 +42,7 @@ def unsealed(class_: type) -> type:
     return real if isinstance(real, type) else class_
 
 
-_SEALED = type(sealed.sealed(object))
+_SEALED = type(sealed_classes.sealed(object))
 
 
 def named(include: Any) -> frozenset[str]:

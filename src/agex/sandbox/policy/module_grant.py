@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from typing import Any, TypeAlias
 
-from agex.sandbox.classes import class_registry, lru_caches
+from agex.sandbox.classes import guest_type, lru_caches
 from agex.sandbox.policy import catalog
 from agex.sandbox.policy.exclusions import member_patterns
 from agex.sandbox.runtime import audit_hook
@@ -357,5 +357,5 @@ def handed_out(value: Any) -> Any:
     if type(value) in _DATA:
         return fresh(value)
     if isinstance(value, type) and issubclass(value, type):
-        return class_registry.stand_in(value)
+        return guest_type.stand_in(value)
     return lru_caches.of_plain(value) if lru_caches.is_memoized(value) else value

@@ -19,7 +19,7 @@ import weakref
 from collections.abc import AsyncGenerator, Generator
 from typing import Any, NoReturn
 
-from agex._interpreter import parse as parsing
+from agex._interpreter import syntax_trees
 from agex.sandbox.rules.code_flags import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
 from agex.sandbox.runtime.context import CURRENT
 from agex.sandbox.runtime.deadline import RUNNING
@@ -235,7 +235,7 @@ def frames_of(thread: int) -> list[Any]:
     try:
         # The outermost frame has None behind it, which has no f_back; and the thread may be over.
         with contextlib.suppress(AttributeError, KeyError):
-            parsing.undisturbed(walk)
+            syntax_trees.undisturbed(walk)
     except BaseException:
         found.clear()
         raise

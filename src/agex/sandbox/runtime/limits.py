@@ -1,4 +1,4 @@
-"""How much time, memory, output and how many files a run may have, and what ends one.
+"""Limits of a run: its time, memory, output and open files; and the stops that enforce them.
 
 Memory and open files are soft limits of the process, in force for the length of a run.
 """

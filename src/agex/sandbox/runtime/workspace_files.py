@@ -22,7 +22,7 @@ from typing import Any, Protocol, TypeAlias
 
 from monkeyfs import current_fs
 
-from agex._interpreter import parse as parsing
+from agex._interpreter import syntax_trees
 from agex.errors import SandboxError
 from agex.sandbox.runtime.context import CURRENT, call_apart
 
@@ -137,11 +137,11 @@ class _Patches:
         """Put them there, unless they are."""
         if not self._ours:
             _load()  # while no lock is held: a thread that waits for a module may hold another
-        parsing.undisturbed(self._enter)
+        syntax_trees.undisturbed(self._enter)
 
     def leave(self) -> None:
         """Put the originals back after the last user, unless the host installed monkeyfs meanwhile."""
-        parsing.undisturbed(self._leave)
+        syntax_trees.undisturbed(self._leave)
 
     def _enter(self) -> None:
         with self._lock:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from agex._interpreter.type_slots import mro_of, namespace_of
 from agex.errors import SandboxAttributeError, SandboxError, SandboxTypeError
-from agex.sandbox.classes import class_registry, host_classes
+from agex.sandbox.classes import guest_type, host_classes
 from agex.sandbox.classes import namespace as members
 from agex.sandbox.classes.identity import is_one_of
 from agex.sandbox.rules import names as ledger
@@ -278,7 +278,7 @@ def shown_field(field: dataclasses.Field[Any]) -> dataclasses.Field[Any]:
     made: Any = dataclasses.Field.__new__(dataclasses.Field)
     for slot in dataclasses.Field.__slots__:
         value = getattr(field, slot)
-        setattr(made, slot, class_registry.as_shown(value))
+        setattr(made, slot, guest_type.as_shown(value))
     make_exact(made)
     return made  # type: ignore[no-any-return]
 

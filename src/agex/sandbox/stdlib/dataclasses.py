@@ -22,10 +22,10 @@ import typing
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from agex._interpreter import parse
+from agex._interpreter import syntax_trees
 from agex._interpreter.type_slots import namespace_of
 from agex.errors import SandboxAttributeError, SandboxTypeError
-from agex.sandbox.classes import class_registry, stand_ins, unsafe_protocols
+from agex.sandbox.classes import guest_type, stand_ins, unsafe_protocols
 from agex.sandbox.classes.deepcopy_memo import Memo
 from agex.sandbox.runtime.context import asking
 from agex.sandbox.stdlib.dataclass_fields import (
@@ -53,7 +53,7 @@ def dataclass(cls: Any = None, /, **options: Any) -> Any:
     said = {name: bool(value) for name, value in options.items()}
     before, is_done = dict(namespace_of(cls)), False
     try:
-        made = parse.undisturbed(lambda: _made(guards, cls, said))
+        made = syntax_trees.undisturbed(lambda: _made(guards, cls, said))
         for each in namespace_of(made)[FIELDS].values():
             make_exact(each)
         for class_ in (cls, made):
@@ -110,7 +110,7 @@ def make_dataclass(
     resolved = types.resolve_bases(bases)
     if resolved is not bases:
         space["__orig_bases__"] = bases
-    return dataclass(class_registry.GuestType(cls_name, resolved, space), **options)
+    return dataclass(guest_type.GuestType(cls_name, resolved, space), **options)
 
 
 _ANY: Any = "typing.Any" if sys.version_info < (3, 14) else typing.Any

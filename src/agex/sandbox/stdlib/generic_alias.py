@@ -7,7 +7,7 @@ import typing
 from typing import Any
 
 from agex.errors import SandboxTypeError
-from agex.sandbox.classes import class_registry, generic_classes, stand_ins
+from agex.sandbox.classes import generic_classes, guest_type, stand_ins
 from agex.sandbox.runtime import provenance
 
 __all__ = ["ALIAS_OWN", "TYPING", "GenericAlias", "is_alias", "origin_of"]
@@ -25,7 +25,7 @@ class _AliasMeta(type):
         if not issubclass(type(origin), type):
             raise SandboxTypeError(f"an alias must be one of a class, got {type(origin).__name__}")
         if issubclass(origin, type):
-            return generic_classes.Alias(class_registry.stand_in(origin), args)
+            return generic_classes.Alias(guest_type.stand_in(origin), args)
         kind = generic_classes.Alias if provenance.is_guest_class(origin) else types.GenericAlias
         return kind(origin, args)
 
@@ -57,12 +57,12 @@ def get_args(tp: Any) -> tuple[Any, ...]:
 
 def _shown(value: Any) -> Any:
     """Return the stand-in of a metaclass that guest code may hold; anything else as it is."""
-    return class_registry.as_shown(value)
+    return guest_type.as_shown(value)
 
 
 def _type_alias() -> Any:
     alias: Any = vars(typing)["Type"]
-    return type(alias)(class_registry.GuestType, 1, inst=False, name="Type")
+    return type(alias)(guest_type.GuestType, 1, inst=False, name="Type")
 
 
 TYPING: dict[str, Any] = {"Type": _type_alias(), "get_args": get_args, "get_origin": get_origin}

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from agex.sandbox.classes import stand_ins
-from agex.sandbox.classes.lazy_meta import REAL_OF, LazyMeta
+from agex.sandbox.classes.stand_ins import REAL_OF, LazyMeta
 
 __all__ = ["BUILTINS", "DEEPEST", "ITERTOOLS", "alone"]
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agex._interpreter.type_slots import module_of, mro_of, namespace_of
 from agex.errors import SandboxError, SandboxTypeError
-from agex.sandbox.classes import class_registry
+from agex.sandbox.classes import guest_type
 from agex.sandbox.classes.errors import described
 from agex.sandbox.language import compiler, exec_namespaces
 from agex.sandbox.runtime import provenance
@@ -46,7 +46,7 @@ def get_type_hints(obj: Any, globalns: Any = None, localns: Any = None, include_
     of_kind = _hints_of_class if issubclass(type(obj), type) else _hints_of_object
     hints = of_kind(obj, _given(globalns), _given(localns))
     found = hints if include_extras else {name: _stripped(hint) for name, hint in hints.items()}
-    return {name: class_registry.as_shown(hint) for name, hint in found.items()}
+    return {name: guest_type.as_shown(hint) for name, hint in found.items()}
 
 
 def _given(namespace: Any) -> dict[str, Any] | None:

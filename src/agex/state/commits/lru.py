@@ -18,7 +18,7 @@ class Recent:
         self._lock = threading.Lock()
 
     def get(self, digest: bytes) -> bytes | None:
-        """Return what is held under a digest, which is used last now."""
+        """Return the content held under a digest, and mark it as used last."""
         with self._lock:
             content = self._held.get(digest)
             if content is not None:

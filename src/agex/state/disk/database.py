@@ -186,7 +186,7 @@ class Database:
 
 
 def full_disk(error: OSError, path: Path) -> StateFull | None:
-    """Return what to raise where an operating system's error says that a disk is full."""
+    """Return the error to raise where an operating system's error means a full disk; None for others."""
     if error.errno in _FULL_DISK:
         return StateFull(
             f"The disk of {path} is full; nothing was written. Free some space and commit again."

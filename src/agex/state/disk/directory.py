@@ -1,4 +1,4 @@
-"""The directory of a store on disk: what lies in it, how it comes to be, and what it says of itself.
+"""The directory of a store on disk: its files, how it is made, and its description of itself.
 
 ``state.db`` holds rows, ``pack`` large chunks, and ``last`` the number of the last change. That
 number is written after the change is on disk, so it is never ahead of the rows, unless some
@@ -72,10 +72,10 @@ class Directory:
         return Directory(self.path, size_limit=None, durable=True, mend=False)
 
     def meta(self, db: sqlite3.Connection) -> Meta:
-        """Return what the store says of itself.
+        """Return the store's own row.
 
         Raises:
-            StateCorrupt: that is damaged.
+            StateCorrupt: it is missing or damaged.
         """
         row = db.execute(
             'SELECT format, digest, generation, pack, pack_end, refs, "check" FROM store WHERE one = 1'

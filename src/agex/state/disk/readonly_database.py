@@ -1,10 +1,13 @@
 """Reading a database that this user may not write, on a read-only disk for one.
 
 SQLite reads a write-ahead log only beside an index in shared memory, which it must be able to make.
-So there are three ways, by what lies beside the database: with a log and its index somebody may be
-writing, and SQLite reads both; a log alone is what somebody left who died, and is read in a copy; and
-without a log the database is all there is. Nobody locks anything in the last two, so that a reader
-looks afterwards whether somebody wrote meanwhile.
+So there are three ways, by the files beside the database:
+
+* a log and its index: another process may be writing, and SQLite reads both;
+* a log alone: a writer died and left it; it is read in a copy;
+* no log: the database is all there is.
+
+The last two lock nothing, so a reader checks afterwards whether the store was written meanwhile.
 """
 
 from __future__ import annotations

@@ -191,7 +191,7 @@ class Rows:
         return None
 
     def given(self, place: CommitRow, key: bytes) -> bytes | None:
-        """Return what this very commit gave a key; None where it took it away.
+        """Return the payload that this very commit gave a key; None where it deleted the key.
 
         Raises:
             StateCorrupt: its row is gone.

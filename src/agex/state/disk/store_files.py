@@ -65,7 +65,7 @@ def require_own(directory: Path) -> None:
 
 
 def look(path: str) -> os.stat_result | None:
-    """Return what there is at a path, itself if it is a link; None where there is nothing."""
+    """Return the status of a path, of a link itself; None where there is nothing."""
     try:
         return os.lstat(path)  # a `Path` takes longer, and each commit looks six times
     except FileNotFoundError:

@@ -11,8 +11,7 @@ from agex import values
 from agex.errors import StateConflict
 from agex.state.commits.history import Diff
 from agex.state.commits.journal import Journal
-from agex.state.commits.unreadable_values import Unreadable
-from agex.state.working.stored_variables import CACHE, Codec, Stored, is_import, members, name_of
+from agex.state.working.stored_variables import CACHE, Codec, Stored, Unreadable, is_import, members, name_of
 from agex.state.working.tracked_files import FileSpace, content_of, entry_of, path_of, same_content
 from agex.state.working.working_copy import Mark
 
@@ -83,7 +82,7 @@ def files_to_take(journal: Journal, base: str | None, mine: str, theirs: str) ->
 
 
 def marks_between(journal: Journal, old: str | None, new: str) -> set[Mark]:
-    """Return what differs of the variables and the cache, by its keys in the journal."""
+    """Return the marks of variables and cache that differ, by their keys in the journal."""
     return {(name,) for name in _touched(journal, old, new)}
 
 

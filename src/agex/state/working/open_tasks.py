@@ -241,7 +241,7 @@ class Tasks:
         return line is self.host and all(view.line is line for view in self._views())
 
     def clash(self, line: Line, marks: set[Mark]) -> set[Mark]:
-        """Return what others changed too: in commits since the line began, or the host without a commit."""
+        """Return the marks others changed too: committed since the line began, or pending of the host."""
         found = overlap(marks, line.others)
         if line is not self.host:
             found |= overlap(marks, self._pending_of_host())

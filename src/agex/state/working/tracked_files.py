@@ -1,4 +1,4 @@
-"""The files of a branch: flat keys, their bytes, and what is stored of them.
+"""The files of a branch: flat keys, their bytes, and their stored form.
 
 A key is a path from the root, without the slash it begins with; a directory that was made for
 itself is its path with a slash at the end. What was not touched costs nothing at a commit: its
@@ -322,7 +322,7 @@ class FileSpace(MutableMapping[str, bytes]):
 
 
 def _version(entry: FileEntry) -> tuple[int, float, float]:
-    """Return what tells one version of a file from another, without its bytes."""
+    """Return the version of a file: its size and times, without its bytes."""
     return entry.size, entry.created, entry.modified
 
 
@@ -368,7 +368,7 @@ def _micros(seconds: float) -> bytes:
 
 
 def _payload(journal: Journal, entry: FileEntry, content: bytes, chunks: dict[bytes, memoryview]) -> bytes:
-    """Return what the key holds, and add to *chunks* what it names."""
+    """Return the payload of a file, and add to *chunks* those that it names."""
     head = (_FORM, _micros(entry.created), _micros(entry.modified))
     size = entry.size.to_bytes(8, "big")
     # Bytes that look like an address would be taken for one by a collector.
@@ -382,7 +382,7 @@ def _payload(journal: Journal, entry: FileEntry, content: bytes, chunks: dict[by
 
 
 def entry_of(path: str, payload: bytes) -> FileEntry:
-    """Return what a payload says of a file, without its bytes."""
+    """Return the entry of a file, read from its payload, without its bytes."""
     fields = unpack(payload)
     if len(fields) < 5 or fields[0] != _FORM:
         raise StateCorrupt(f"The payload of file {path!r} is of no known kind")

@@ -1,4 +1,4 @@
-"""The variables of a branch: the live objects, and what is stored of them.
+"""The variables of a branch: the live objects, and their stored form.
 
 Objects stay live between commits, so identity holds within a process and nothing is read
 again. Whether one was changed in place is seen by its fingerprint, taken of the live object.
@@ -19,7 +19,6 @@ from weakref import WeakValueDictionary
 from agex import values
 from agex.errors import StateCorrupt
 from agex.state.commits.journal import Journal
-from agex.state.commits.unreadable_values import Unreadable
 from agex.state.working.stored_variables import (
     CACHE,
     ELSEWHERE,
@@ -27,6 +26,7 @@ from agex.state.working.stored_variables import (
     IMPORT,
     Codec,
     Stored,
+    Unreadable,
     is_import,
     key_of,
     name_of,
@@ -87,7 +87,7 @@ class Variables:
         self.commit = commit
         self._live: dict[str, Any] = {}
         self._packed: WeakValueDictionary[str, values.Group] = WeakValueDictionary()
-        """Groups that somebody has as they were packed: variables that share objects are of one group."""
+        """Groups that are still in use as they were packed: variables that share objects are of one group."""
         self._held: dict[str, _StoredGroup] = {}
         self._sketched: tuple[tuple[str | None, str], dict[str, Any]] | None = None
         """The group that was shown last, and where it is stored: its variables are shown one by one."""
@@ -109,7 +109,7 @@ class Variables:
         return sorted(stored | {name for name in self._live if name != CACHE and not is_import(name)})
 
     def imports(self) -> dict[str, str]:
-        """Return what to import for the variables that are modules."""
+        """Return the imports that bind the variables that are modules, by variable."""
         stored = names_at(self._journal, self.commit, key_of(IMPORT))
         names = {f"{IMPORT}{name}" for name in stored} - self._gone | set(filter(is_import, self._live))
         return {name.removeprefix(IMPORT): self[name] for name in sorted(names)}
@@ -311,7 +311,7 @@ class Variables:
         return self._given_up(name) != b""
 
     def _given_up(self, name: str) -> bytes | None:
-        """Return what is stored of a variable that is given up: empty for nothing, None for damage.
+        """Return the stored payload of a variable that is given up: empty for none, None for damage.
 
         Damage is no reason not to give it up. It stays in the commits before, where `fsck` finds it.
         """

@@ -12,8 +12,7 @@ from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 from agex import values
-from agex.state.commits.unreadable_values import Unreadable
-from agex.state.working.stored_variables import CACHE
+from agex.state.working.stored_variables import CACHE, Unreadable
 from agex.state.working.variables import Change, Variables
 from agex.state.working.view import Writes
 
@@ -72,7 +71,7 @@ class Line:
     # -- what changed ------------------------------------------------------------------------
 
     def marks(self, change: Change) -> set[Mark]:
-        """Return what really changed of that which a commit would write."""
+        """Return the marks of *change* that differ from what is stored."""
         # Equal to what another line wrote is not unchanged: both added one.
         seen = change.held.keys() | self.variables.gone
         names = change.names() | {name for name in seen if (name,) in self.others or name == CACHE}
@@ -121,7 +120,7 @@ class Line:
     # -- merging -----------------------------------------------------------------------------
 
     def onto(self, head: str | None, marks: Iterable[Mark], change: Change) -> Change:
-        """Return what a commit onto another head has to write, so that it takes over what is marked."""
+        """Return the change that takes the marked parts over to a commit on another head."""
         built = self.variables.at(head)
         marks = set(marks)
         for name in sorted(self._to_take(marks, change)):
@@ -148,7 +147,7 @@ class Line:
             return GONE
 
     def onto_side(self, commit: str | None, refused: dict[str, Any]) -> Change:
-        """Return what a commit beside the branch has to write: all that this line has.
+        """Return the change of a commit beside the branch: all that this line has.
 
         Args:
             commit: what it stands on.
@@ -171,7 +170,7 @@ class Line:
     # -- the line of the host ----------------------------------------------------------------
 
     def of_host(self) -> dict[str, Any]:
-        """Return what the host bound since the last commit, with `GONE` for what it deleted."""
+        """Return the variables that the host bound since the last commit, with `GONE` for deleted ones."""
         live, found = self.variables.live, dict(self._given)
         for name in (self.variables.bound | self.variables.gone) - {CACHE}:
             if self.writes.is_by(name, None):
@@ -185,7 +184,7 @@ class Line:
             self._given[name] = self.variables.live.get(name, GONE)
 
     def change_of_host(self) -> Change:
-        """Return what a commit has to write of that alone."""
+        """Return the change of a commit of the variables that the host bound, alone."""
         built = self.variables.at(self.variables.commit)
         for name, value in self.of_host().items():
             put(built, name, value)
@@ -236,7 +235,7 @@ def overlap(mine: Iterable[Mark], theirs: Iterable[Mark]) -> set[Mark]:
 
 
 def shown_mark(mark: Mark) -> str:
-    """Return what a mark is of, as code would name it."""
+    """Return the text of a mark, as code would write it."""
     return mark[0] if len(mark) == 1 else f"{mark[0]}[{mark[1]!r}]"
 
 

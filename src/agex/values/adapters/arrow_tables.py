@@ -1,6 +1,6 @@
 """Values of polars, pyarrow and plotly: tables as Arrow streams, figures as their plain form.
 
-Nothing here imports these libraries until a value of theirs comes by.
+Nothing here imports these libraries before one of their values is met.
 """
 
 from __future__ import annotations

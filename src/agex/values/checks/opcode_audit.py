@@ -54,7 +54,7 @@ class Seen(NamedTuple):
     may_be_alike: bool
     """Whether it may put many keys somewhere that have one hash."""
     first_noted: int | None = None
-    """Where among them the first tuple is noted, or their end where none is. None where tuples are many."""
+    """Position among the opcodes of the first noted tuple, or their end. None where tuples are many."""
 
 
 def audit(stream: bytes) -> Seen:

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
-from agex._interpreter import parse as parsing
+from agex._interpreter import syntax_trees
 from agex._interpreter.type_slots import mro_of
 from agex.values.adapters.callable_builder import LIBRARY
 from agex.values.code.reconstructor import MADE, RUN
@@ -64,7 +64,7 @@ class Sketch:
         self._text_left -= len(source)
         if type(source) is not str or self._text_left < 0:
             raise ValueError("there is too much code to show all of it")
-        found = _statement(parsing.parse(source).body)
+        found = _statement(syntax_trees.parse(source).body)
         if isinstance(found, ast.ClassDef):
             return self._noted(self._class(found, namespace))
         return self._function(getattr(found, "name", "<lambda>"))

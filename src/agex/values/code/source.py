@@ -16,7 +16,7 @@ import types
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from agex._interpreter import parse as parsing
+from agex._interpreter import syntax_trees
 from agex.values.code.reconstructor import GIVEN, MADE, RUN
 
 __all__ = ["Statement", "class_statement", "function_program", "global_names", "header_parameters"]
@@ -26,7 +26,7 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 @functools.lru_cache(maxsize=64)
 def _tree(source: str) -> ast.Module:
-    return parsing.parse(source)
+    return syntax_trees.parse(source)
 
 
 @functools.lru_cache(maxsize=1024)

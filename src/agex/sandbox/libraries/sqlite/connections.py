@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import Any, ClassVar, TypeVar
 
 from agex.errors import SandboxTypeError
-from agex.sandbox.classes import sealed, stand_ins
+from agex.sandbox.classes import sealed_classes, stand_ins
 
 __all__ = ["Connection", "Cursor", "alone", "stands_for"]
 
@@ -160,7 +160,7 @@ class Connection(sqlite3.Connection):
 def stands_for(real: type, ours: type) -> None:
     """Show the class *ours* as *real*: by its names, and by ``type()`` of its objects for guest code."""
     ours.__module__, ours.__name__, ours.__qualname__ = real.__module__, real.__name__, real.__qualname__
-    stand_ins.stands_for(ours, sealed.sealed(real))
+    stand_ins.stands_for(ours, sealed_classes.sealed(real))
 
 
 stands_for(sqlite3.Cursor, Cursor)

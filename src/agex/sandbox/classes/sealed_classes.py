@@ -16,7 +16,7 @@ _INSTEAD = {
     "numpy.ndarray": "write np.array(values) or np.zeros(shape)",
     "numpy.rec.recarray": "write np.rec.array(rows, dtype=dtype)",
 }
-"""What to write instead of a constructor, where many write it."""
+"""Advice for constructors that are often called."""
 
 
 class SealedMeta(type):
@@ -25,7 +25,7 @@ class SealedMeta(type):
     _real: type
 
     def __new__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> SealedMeta:
-        """Make a stand-in; what is said of the members of its class holds for that class only."""
+        """Make a stand-in without bases: rules for members of the real class hold for that class only."""
         if bases:
             raise SandboxTypeError(f"{bases[0].__name__} cannot be subclassed here; keep one in an attribute")
         return super().__new__(cls, name, bases, namespace)
@@ -48,14 +48,14 @@ class SealedMeta(type):
 
 @functools.cache
 def sealed(class_: type) -> type:
-    """Give the stand-in of a class that may not be instantiated."""
+    """Return the stand-in of a class that may not be instantiated."""
     return SealedMeta(
         class_.__name__, (), {"_real": class_, "__doc__": class_.__doc__, "__module__": class_.__module__}
     )
 
 
 def unsealed_exceptions(caught: Any) -> Any:
-    """Give what a handler catches, with the exceptions that stand-ins in it stand for."""
+    """Return the classes that a handler catches, with the real exceptions in place of stand-ins."""
     return tuple(map(_unsealed, caught)) if type(caught) is tuple else _unsealed(caught)
 
 

@@ -1,4 +1,4 @@
-"""Branches by name: which one may be begun or deleted, and which ones conflicts have made.
+"""Branches: the rules for their names, and the writer of commits to one.
 
 The commits that a conflict put aside are on a branch whose name begins with `CONFLICTS`. Only a
 state gives such names, so that `drop_conflicts` never takes a branch that somebody began.
@@ -6,6 +6,7 @@ state gives such names, so that `drop_conflicts` never takes a branch that someb
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
 from collections.abc import Collection
@@ -16,9 +17,17 @@ from agex.errors import StateConflict, StateError
 from agex.state.commits.journal import HeadMoved
 
 if TYPE_CHECKING:
-    from agex.state.commits.journal import Journal
+    from agex.state.commits.journal import Draft, Journal
 
-__all__ = ["CONFLICTS", "conflict_name", "delete_branch", "drop_conflicts", "is_conflict", "require_new"]
+__all__ = [
+    "CONFLICTS",
+    "BranchWriter",
+    "conflict_name",
+    "delete_branch",
+    "drop_conflicts",
+    "is_conflict",
+    "require_new",
+]
 
 CONFLICTS = "conflict/"
 """How the names of branches begin that hold the commits of a conflict."""
@@ -111,6 +120,55 @@ def drop_conflicts(journal: Journal, older_than: float | timedelta, *, keep: Col
             continue
         dropped += 1
     return dropped
+
+
+class BranchWriter:
+    """Write the commits of one state to its branch, or to a side branch that is its own alone.
+
+    Args:
+        journal: of the store.
+        branch: of the state.
+
+    Attributes:
+        side: the side branch that takes the commits, once another writer moved the branch.
+    """
+
+    def __init__(self, journal: Journal, branch: str) -> None:
+        self._journal = journal
+        self.branch = branch
+        self.side: str | None = None
+
+    def write(self, draft: Draft, head: str | None) -> tuple[str, HeadMoved | None]:
+        """Commit to the branch, which is expected at *head*; beside it if another writer moved it.
+
+        Returns:
+            The commit, and the error if the branch was moved.
+        """
+        if self.side is None:
+            try:
+                return self._journal.commit(draft, branch=self.branch, expect=head), None
+            except HeadMoved as error:
+                moved = error
+        else:
+            moved = HeadMoved(self.branch, self._journal.branches().get(self.branch))
+        self.side, commit = self.write_aside(draft, self.side, head)
+        return commit, moved
+
+    def write_aside(self, draft: Draft, side: str | None, start: str | None) -> tuple[str, str]:
+        """Commit on a side branch, or on a new one where it is gone; return its name and the commit.
+
+        Args:
+            draft: what to commit.
+            side: the side branch; None for a new one.
+            start: the commit that the side branch stands on.
+        """
+        if side is not None:
+            with contextlib.suppress(HeadMoved):  # it was deleted, or somebody goes on with it
+                return side, self._journal.commit(draft, branch=side, expect=start)
+        while True:
+            side = conflict_name(self.branch, start, self._journal.branches())
+            with contextlib.suppress(HeadMoved):  # another state has taken the name meanwhile
+                return side, self._journal.commit(draft, branch=side, expect=None)
 
 
 def _seconds(length: object) -> float:

@@ -1,8 +1,8 @@
-"""What a strict policy asks for at every attribute, beyond the names that are contested.
+"""Checks of a strict policy at every attribute, beyond the contested names.
 
-A function that a class of the host holds takes any object for ``self``: ``Client.connect(x)`` would leave
-in an object of the guest's what only clients hold, ``Event.is_set(x)`` reads a private name of whatever it
-is given. So what is read off a class takes objects of that class alone, as what is written in C does.
+A function of a host class takes any object for ``self``: ``Client.connect(x)`` would put private state of
+clients into a guest object, ``Event.is_set(x)`` reads a private name of any object. So a function that is
+read from a class takes instances of that class only, as C code does.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from agex.errors import SandboxTypeError
 from agex.sandbox.classes import host_classes as hostclass
 from agex.sandbox.classes.errors import described
 from agex.sandbox.classes.super_lookup import super_answers, super_self
-from agex.sandbox.guards.door import Door
+from agex.sandbox.guards.receivers import Door
 
 if TYPE_CHECKING:
     from agex.sandbox.guards.guards import Guards
@@ -26,25 +26,25 @@ __all__ = ["defines", "held"]
 
 
 def defines(guards: Guards, receiver: Any, name: str) -> bool:
-    """Tell whether the guest's part of a class over one of the host answers for *receiver*."""
+    """Return whether a guest class in a mixed class answers for a receiver."""
     class_ = receiver if issubclass(type(receiver), type) else type(receiver)
     if not guards.classes.is_mixed(class_):
         return False
-    # What the host's part put into an object itself goes first.
+    # An attribute that host code put into the object comes first.
     if class_ is not receiver and name in getattr(receiver, "__dict__", ()):
         return False
     parts = mro_of(class_)
     part = next((part for part in parts if name in namespace_of(part)), object)
     if not guards.classes.is_guest(part):
         return False
-    # Where a property of the guest's fails, the host's __getattr__ is asked for the name.
+    # If a guest property fails, __getattr__ of the host class answers.
     hooked = any("__getattr__" in namespace_of(each) for each in parts if not guards.classes.is_guest(each))
     kind = type(namespace_of(part)[name])
     return not hooked or kind is types.FunctionType or not hostclass.has(kind, "__get__")
 
 
 def held(guards: Guards, receiver: Any, name: str, given: Any) -> Any:
-    """Give what *name* is read from, *given* or else a door: a method of a class is held to its objects."""
+    """Return *given*, or a door with a guard that limits a method of a class to its instances."""
     class_ = super_self(receiver) if issubclass(type(receiver), super) else receiver
     if not issubclass(type(class_), type):
         return given
@@ -65,23 +65,23 @@ def held(guards: Guards, receiver: Any, name: str, given: Any) -> Any:
     if known is None:
         if len(guards.held) > _MOST_HELD:
             guards.held.clear()
-        # With the real one, whose id nothing else can have then; the class is in what holds it.
+        # Kept with the real one, so that nothing else gets its id; the guard keeps the class.
         known = guards.held[key] = value, hold(owner, name, value)
     return Door(known[1])
 
 
 def _method(owner: type, name: str, real: Any) -> Any:
-    """Hold a function to objects of *owner*."""
+    """Return a function that takes instances of *owner* only."""
 
     def method(*args: Any, **kwargs: Any) -> Any:
-        # One that is given by its name would not have been looked at.
+        # An object passed by keyword would not be checked.
         if not args or not issubclass(type(args[0]), owner):
             got = f", got {described(args[0])}" if args else ""
             raise SandboxTypeError(f"{name}() of {described(owner)} takes an object of that class first{got}")
         return real(*args, **kwargs)
 
     functools.update_wrapper(method, real)
-    del method.__wrapped__  # type: ignore[attr-defined]  # the guest may ask what decorates it for that
+    del method.__wrapped__  # type: ignore[attr-defined]  # guest code could read it from the guard
     return method
 
 
@@ -102,15 +102,15 @@ _HOLDS: dict[type, Callable[[type, str, Any], Any]] = {
     property: _property,
     functools.cached_property: _cached,
 }
-"""The kinds of what a class holds that take any object, and what holds them to objects of the class."""
+"""Types of members that take any object, and the functions that limit them to instances."""
 
 _HELD_ALREADY = (
     *(staticmethod, classmethod, types.ClassMethodDescriptorType, types.BuiltinFunctionType),
     *(types.MethodDescriptorType, types.WrapperDescriptorType, types.GetSetDescriptorType),
 )
-"""The kinds of what is written in C, which looks at its objects, or takes none."""
+"""Types of members in C, which check their objects or take none."""
 _PROTOCOLS = ("collections.abc", "numbers", "typing")
-"""Modules whose classes have methods for any object that answers to some others, and no state."""
+"""Modules whose classes have no state, and methods for any object of a protocol."""
 
 _MOST_HELD = 256
 """Methods that a session keeps."""

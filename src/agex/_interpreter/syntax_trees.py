@@ -1,4 +1,4 @@
-"""Parser of Python source that is safe while other threads parse.
+"""Syntax trees of Python source, made safely while other threads make theirs.
 
 CPython 3.11 and 3.12 count the depth of all trees under construction in one number. A collection in the
 middle runs finalizers, and with them maybe another thread that builds a tree: then the first one fails
