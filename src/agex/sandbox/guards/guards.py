@@ -38,7 +38,7 @@ from agex.sandbox.guards.workspace_modules import Compile, Imports
 from agex.sandbox.language import annotations as hints
 from agex.sandbox.language import match_patterns as patterns
 from agex.sandbox.libraries.sqlite import attributes as sqlite_stores
-from agex.sandbox.policy import browser as page
+from agex.sandbox.policy import browser
 from agex.sandbox.policy import library_classes
 from agex.sandbox.policy.library_members import member_door
 from agex.sandbox.policy.module_grant import is_for_guests
@@ -156,7 +156,7 @@ class Guards(BuiltinGuards):
         class_, rules = type(receiver), self.policy.text
         if self._verdicts.may_read(rules, receiver, name):
             return receiver
-        if page.IS_HERE and page.belongs_to_it(receiver, name):
+        if browser.IS_HERE and browser.belongs_to_it(receiver, name):
             raise refusal(receiver, name)
         if is_proxy(class_):
             given = self.check(behind := referent(receiver), name)
