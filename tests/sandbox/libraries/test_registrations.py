@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from agex.errors import SandboxError
-from agex.sandbox import Policy, Sandbox, libraries
+from agex.sandbox import Policy, Sandbox
+from agex.sandbox.policy import catalog
 
 pd = pytest.importorskip("pandas", reason="pandas is not installed: its policy cannot be tried")
 np = pytest.importorskip("numpy", reason="numpy is not installed: its policy cannot be tried")
@@ -41,7 +42,7 @@ def test_the_policies_import_no_library():
 
 
 def test_a_library_without_a_policy_has_none():
-    assert libraries.find("requests") is None
+    assert catalog.find("requests") is None
 
 
 @pytest.mark.parametrize("exclude", ["_*", ("_*", "*._*"), ()])
