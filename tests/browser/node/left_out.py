@@ -57,11 +57,15 @@ _TESTS: dict[str, str] = {
     ),
     "tests/sandbox/attacks/test_reentrancy.py::test_the_process_goes_on": "the test starts processes",
     "tests/sandbox/attacks/test_hostile_classes.py::test_a_maker_of_classes": "the test starts threads",
-    "tests/sandbox/runtime/test_limits.py::test_a_c_call_that_looks_for_signals": "there are no signals to look for",
+    "tests/sandbox/runtime/test_limits.py::test_a_c_call_that_looks_for_signals": (
+        "there are no signals to look for"
+    ),
     "tests/sandbox/attacks/test_limits_ways_round.py::test_what_the_standard_library_suppresses": (
         "the test starts processes"
     ),
-    "tests/sandbox/attacks/test_limits_ways_round.py::test_the_class_of_what_ended": "the test starts processes",
+    "tests/sandbox/attacks/test_limits_ways_round.py::test_the_class_of_what_ended": (
+        "the test starts processes"
+    ),
     "tests/sandbox/attacks/test_library_holes.py::test_time_zones_are_listed": _NO_ZONES,
     "tests/sandbox/patches/test_stdlib_caches.py::test_a_key_that_lies_finds_what_it_says": _NO_ZONES,
     "tests/sandbox/patches/test_stdlib_caches.py::test_the_host_finds_in_no_cache_what_a_guest_put_there_under_a_key_that_lies"
@@ -71,7 +75,9 @@ _TESTS: dict[str, str] = {
     "tests/sandbox/attacks/test_ways_round.py::test_private_state_of_the_host_is_not_read"
     "[a time zone of made up data, by a zone": _NO_ZONES,
     "tests/sandbox/runtime/test_host_time.py::test_a_function_of_the_host_is_not_interrupted": _NO_WATCH,
-    "tests/sandbox/runtime/test_host_time.py::test_guest_code_ends_at_its_limit_also_in_a_callback": _NO_WATCH,
+    "tests/sandbox/runtime/test_host_time.py::test_guest_code_ends_at_its_limit_also_in_a_callback": (
+        _NO_WATCH
+    ),
     "tests/files/test_escapes.py::test_a_root_that_is_replaced": "a directory is not held open there",
 }
 """Tests and files, by the start of their ids."""
