@@ -43,6 +43,7 @@ class _ClassMaker(Protocol):
 
     def makes_new(self, *makers: Any) -> bool:
         """Return whether these metaclasses make a new class when called."""
+        ...
 
     def create(
         self, metaclass: Any, makes_new: bool, name: Any, bases: Any, namespace: Any, /, **kwargs: Any

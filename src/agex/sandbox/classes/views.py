@@ -23,9 +23,11 @@ class AttributeReader(Protocol):
 
     def is_listed(self, value: Any, name: str) -> bool:
         """Return whether ``dir`` shows guest code a name."""
+        ...
 
     def is_guest_function(self, function: Any) -> bool:
         """Return whether guest code made a function."""
+        ...
 
 
 def shown_namespace(guards: AttributeReader, class_: type) -> Mapping[str, Any]:
