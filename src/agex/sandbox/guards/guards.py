@@ -38,8 +38,7 @@ from agex.sandbox.guards.workspace_modules import Compile, Imports
 from agex.sandbox.language import annotations as hints
 from agex.sandbox.language import match_patterns as patterns
 from agex.sandbox.libraries.sqlite import attributes as sqlite_stores
-from agex.sandbox.policy import browser
-from agex.sandbox.policy import library_classes
+from agex.sandbox.policy import browser, library_classes
 from agex.sandbox.policy.library_members import member_door
 from agex.sandbox.policy.module_grant import is_for_guests
 from agex.sandbox.policy.policy import Policy
