@@ -1,9 +1,9 @@
 """Checks of text that a library evaluates while guest code runs: no guard has seen it.
 
 Libraries evaluate text that they write themselves (``namedtuple``, attrs), and text that they are given. The
-two cannot be told apart. So such code is searched for names that lead to the interpreter or past it, for which
-neither has a use. The check is a net below the policies of libraries: a name that is put together at run time
-is in no code.
+two cannot be told apart. So such code is searched for names that lead to the interpreter or past it, for
+which neither has a use. The check is a net below the policies of libraries: a name that is put together at
+run time is in no code.
 """
 
 from __future__ import annotations
