@@ -49,8 +49,8 @@ NO_ATTACKS = {
     "tests/sandbox/test_differential.py": "guest code does what CPython does",
     "tests/sandbox/test_generated_programs.py": "generated programs do what they do in CPython",
     "tests/sandbox/test_cpython_suite.py": "CPython's own tests, with a ledger of their own",
-    "tests/sandbox/test_humaneval_reference.py": "the reference solutions of HumanEval",
-    "tests/sandbox/test_language.py": "guest code does what CPython does",
+    "tests/sandbox/language/test_humaneval_reference.py": "the reference solutions of HumanEval",
+    "tests/sandbox/language/test_language.py": "guest code does what CPython does",
 }
 """Test modules of `PATTERNS` without attacks, and what they are about."""
 

@@ -51,33 +51,33 @@ _TESTS: dict[str, str] = {
     "tests/agent/test_task.py::test_map_raises_the_first_failure": _WAITS,
     "tests/models/test_function.py::test_an_async_function_serves_sync_callers": _WAITS,
     "tests/agent/test_listing.py::test_a_large_package": "pandas has no wheel for Pyodide in the registry",
-    "tests/sandbox/test_hostile_host.py::"
+    "tests/sandbox/attacks/test_hostile_host.py::"
     "test_where_host_and_guest_meet_there_is_no_way_to_the_host[recursion": (
         "recursion through C uses up JavaScript's stack, and ends the interpreter (docs/browser.md)"
     ),
-    "tests/sandbox/test_half_made.py::test_the_process_goes_on": "the test starts processes",
-    "tests/sandbox/test_hostile_classes.py::test_a_maker_of_classes": "the test starts threads",
-    "tests/sandbox/test_limits.py::test_a_c_call_that_looks_for_signals": "there are no signals to look for",
-    "tests/sandbox/test_limits_ways_round.py::test_what_the_standard_library_suppresses": (
+    "tests/sandbox/attacks/test_reentrancy.py::test_the_process_goes_on": "the test starts processes",
+    "tests/sandbox/attacks/test_hostile_classes.py::test_a_maker_of_classes": "the test starts threads",
+    "tests/sandbox/runtime/test_limits.py::test_a_c_call_that_looks_for_signals": "there are no signals to look for",
+    "tests/sandbox/attacks/test_limits_ways_round.py::test_what_the_standard_library_suppresses": (
         "the test starts processes"
     ),
-    "tests/sandbox/test_limits_ways_round.py::test_the_class_of_what_ended": "the test starts processes",
-    "tests/sandbox/test_holes_libraries.py::test_time_zones_are_listed": _NO_ZONES,
-    "tests/sandbox/test_caches.py::test_a_key_that_lies_finds_what_it_says": _NO_ZONES,
-    "tests/sandbox/test_caches.py::test_the_host_finds_in_no_cache_what_a_guest_put_there_under_a_key_that_lies"
+    "tests/sandbox/attacks/test_limits_ways_round.py::test_the_class_of_what_ended": "the test starts processes",
+    "tests/sandbox/attacks/test_library_holes.py::test_time_zones_are_listed": _NO_ZONES,
+    "tests/sandbox/patches/test_stdlib_caches.py::test_a_key_that_lies_finds_what_it_says": _NO_ZONES,
+    "tests/sandbox/patches/test_stdlib_caches.py::test_the_host_finds_in_no_cache_what_a_guest_put_there_under_a_key_that_lies"
     "[a time zone": _NO_ZONES,
-    "tests/sandbox/test_caches.py::test_the_host_finds_in_no_cache_what_a_guest_put_there_under_a_key_that_lies"
+    "tests/sandbox/patches/test_stdlib_caches.py::test_the_host_finds_in_no_cache_what_a_guest_put_there_under_a_key_that_lies"
     "[an own time zone": _NO_ZONES,
-    "tests/sandbox/test_ways_round.py::test_private_state_of_the_host_is_not_read"
+    "tests/sandbox/attacks/test_ways_round.py::test_private_state_of_the_host_is_not_read"
     "[a time zone of made up data, by a zone": _NO_ZONES,
-    "tests/sandbox/test_host_time.py::test_a_function_of_the_host_is_not_interrupted": _NO_WATCH,
-    "tests/sandbox/test_host_time.py::test_guest_code_ends_at_its_limit_also_in_a_callback": _NO_WATCH,
+    "tests/sandbox/runtime/test_host_time.py::test_a_function_of_the_host_is_not_interrupted": _NO_WATCH,
+    "tests/sandbox/runtime/test_host_time.py::test_guest_code_ends_at_its_limit_also_in_a_callback": _NO_WATCH,
     "tests/files/test_escapes.py::test_a_root_that_is_replaced": "a directory is not held open there",
 }
 """Tests and files, by the start of their ids."""
 
 _FILES: dict[str, str] = {
-    "tests/sandbox/test_humaneval_reference.py": "the data set is not installed there",
+    "tests/sandbox/language/test_humaneval_reference.py": "the data set is not installed there",
     "tests/sandbox/test_fuzz.py": "as long as all the rest; make fuzz and make test run it",
     "tests/sandbox/test_cpython_suite.py": "Pyodide comes without the tests of the interpreter",
     "tests/sandbox/libraries": "its libraries have no wheels for Pyodide in the package registry",

@@ -21,16 +21,18 @@ from typing import Any, Protocol, TypeVar
 
 from agex._interpreter.type_slots import bases_of, mro_of, name_of, namespace_of, worked_out_mro
 from agex.errors import SandboxTypeError
-from agex.sandbox.classes import generic_classes as generic
-from agex.sandbox.classes import hook_guards as answers
-from agex.sandbox.classes import host_classes as hostclass
-from agex.sandbox.classes import identity
+from agex.sandbox.classes import (
+    generic_classes,
+    hook_guards,
+    host_classes,
+    identity,
+    stand_ins,
+    unsafe_protocols,
+)
 from agex.sandbox.classes import namespace as members
-from agex.sandbox.classes import stand_ins as instead
-from agex.sandbox.classes import unsafe_protocols as rawmemory
 from agex.sandbox.classes.guest_type import PLAIN, StandInMeta, as_shown, exact_bases, real_metaclass
 from agex.sandbox.classes.stand_ins import LazyMeta
-from agex.sandbox.runtime import provenance as origins
+from agex.sandbox.runtime import provenance
 from agex.sandbox.runtime.provenance import Statement
 
 __all__ = ["ClassRegistry", "LibraryRules"]
@@ -140,12 +142,12 @@ class ClassRegistry:
         """Make a class without bases, of a namespace that the interpreter made."""
         namespace = dict(namespace)  # what locals() gave in its body may be written to meanwhile
         members.check(namespace, name)
-        namespace |= answers.guard(namespace, as_shown)
-        kept = rawmemory.kept_from((), self.note)
+        namespace |= hook_guards.guard(namespace, as_shown)
+        kept = unsafe_protocols.kept_from((), self.note)
         try:
-            made = type(name, bases, rawmemory.first(namespace, kept))
+            made = type(name, bases, unsafe_protocols.first(namespace, kept))
         except RuntimeError as error:
-            if (meant := rawmemory.failed(error, kept)) is not None:
+            if (meant := unsafe_protocols.failed(error, kept)) is not None:
                 raise meant from None
             raise
         self.adopt(made)
@@ -260,14 +262,7 @@ class ClassRegistry:
             metaclass = type(metaclass)
 
     def create(
-        self,
-        metaclass: Any,
-        makes_new: bool,
-        name: Any,
-        bases: Any,
-        namespace: Any,
-        /,
-        **kwargs: Any,
+        self, metaclass: Any, makes_new: bool, name: Any, bases: Any, namespace: Any, /, **kwargs: Any
     ) -> Any:
         """Check a namespace, call a metaclass with it and register the class."""
         bases = exact_bases(bases) if isinstance(bases, tuple) else bases  # as the interpreter sees them
@@ -298,7 +293,9 @@ class ClassRegistry:
             )
             self._check_bases(name, resolved, namespace)
             note = self.note
-            metaclass = rawmemory.guarding(metaclass, resolved, namespace, as_shown, note, copies=not is_read)
+            metaclass = unsafe_protocols.guarding(
+                metaclass, resolved, namespace, as_shown, note, copies=not is_read
+            )
         made = metaclass(name, bases, namespace, **kwargs)
         if isinstance(made, type) and (makes_new or self._is_marked(made)):
             self.adopt(made)
@@ -308,7 +305,7 @@ class ClassRegistry:
         """Return whether Python code of a library reads the namespace when it makes a class."""
         parts = mro_of(maker) if isinstance(maker, type) else ()
         made = (each for each in parts if "__new__" in namespace_of(each) and not self.is_guest(each))
-        return any(each is not abc.ABCMeta and not hostclass.is_static(each) for each in made)
+        return any(each is not abc.ABCMeta and not host_classes.is_static(each) for each in made)
 
     def _check_bases(self, name: Any, bases: tuple[Any, ...], namespace: dict[str, Any]) -> None:
         classes = [base for base in bases if isinstance(base, type)]
@@ -346,7 +343,7 @@ class ClassRegistry:
 
     @property
     def _watches(self) -> tuple[tuple[str, Callable[[Any], Any]], ...]:
-        compared = functools.partial(answers.compared, shown=as_shown)
+        compared = functools.partial(hook_guards.compared, shown=as_shown)
         new = members.making(self.is_guest)
         return ("mro", self._watched), ("__new__", new), ("__eq__", compared), ("__ne__", compared)
 
@@ -362,15 +359,15 @@ class ClassRegistry:
 
     def adopt(self, class_: type) -> None:
         """Register a guest class."""
-        rawmemory.keep_from(class_)
+        unsafe_protocols.keep_from(class_)
         self.note(class_)
         if self.is_mixed(class_):
             self._check_metaclass(type(class_), name_of(class_))
 
     def note(self, class_: type) -> None:
         """Register a class while it is made, before guest code is told of it."""
-        generic.keep_from(class_)
-        origins.note_class(class_, self)
+        generic_classes.keep_from(class_)
+        provenance.note_class(class_, self)
         if all(map(self._is_harmless, mro_of(class_)[1:])):
             self._pure[id(class_)] = class_
             if not identity.is_told_by(class_):
@@ -408,7 +405,7 @@ class ClassRegistry:
 
     def _is_harmless(self, base: Any) -> bool:
         if not isinstance(base, type):
-            return type(base).__module__ in hostclass.STANDARD_BASES or isinstance(base, typing.NewType)
+            return type(base).__module__ in host_classes.STANDARD_BASES or isinstance(base, typing.NewType)
         return self.is_pure(base) or all(map(self._holds_no_secrets, mro_of(base)))
 
     def _holds_no_secrets(self, part: type) -> bool:
@@ -416,7 +413,7 @@ class ClassRegistry:
             return self.is_pure(part)
         if isinstance(part, StandInMeta) or issubclass(part, StandInMeta):
             return True
-        known = instead.is_ours(part) or hostclass.is_standard(part, hostclass.STANDARD_BASES)
+        known = stand_ins.is_ours(part) or host_classes.is_standard(part, host_classes.STANDARD_BASES)
         return known and not self._restricts(part)
 
     def _check_mixed(self, name: Any, bases: tuple[Any, ...], namespace: dict[str, Any]) -> None:
@@ -428,7 +425,7 @@ class ClassRegistry:
                 guest_parts += [dict(namespace_of(part)) for part in mro_of(base) if self.is_guest(part)]
         for part in guest_parts:
             for member, value in part.items():
-                is_told = not hostclass.is_unaware(value) and self._hides(hosts, member)
+                is_told = not host_classes.is_unaware(value) and self._hides(hosts, member)
                 if type(value) is not members.OF_ABSTRACT and (
                     member in _HOOKS or member in private or is_told
                 ):
@@ -496,7 +493,7 @@ _CLOSED = (super, types.GenericAlias, types.ModuleType, _SPECIAL)
 
 def _closed_part(class_: type) -> type | None:
     for part in mro_of(class_):
-        is_other = instead.shown(part) is not part  # guest code has another class of that name
+        is_other = stand_ins.shown(part) is not part  # guest code has another class of that name
         if identity.is_one_of(part, _CLOSED) or (is_other and not isinstance(part, LazyMeta)):
             return part
     return None

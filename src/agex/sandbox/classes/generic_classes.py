@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from agex._interpreter.type_slots import mro_of, namespace_of
-from agex.sandbox.runtime import provenance as origins
+from agex.sandbox.runtime import provenance
 from agex.sandbox.runtime.context import asking
 
 __all__ = ["MAKER", "Alias", "install", "is_plain", "keep_from"]
@@ -42,7 +42,7 @@ MAKER: Any = classmethod(Alias)
 
 
 def _noted(alias: Any, made: Any, ignored: tuple[type[BaseException], ...]) -> Any:
-    if origins.is_guest_class(type(made)):
+    if provenance.is_guest_class(type(made)):
         with contextlib.suppress(*ignored):
             made.__orig_class__ = alias
     return made

@@ -13,9 +13,8 @@ import functools
 from typing import Any, Protocol, cast
 
 from agex._interpreter.type_slots import module_of, mro_of
-from agex.sandbox.classes import generic_classes as generic
+from agex.sandbox.classes import generic_classes, stand_ins
 from agex.sandbox.classes import namespace as members
-from agex.sandbox.classes import stand_ins as instead
 from agex.sandbox.runtime.context import asking, maker
 
 __all__ = [
@@ -44,6 +43,7 @@ class _ClassMaker(Protocol):
 
     def makes_new(self, *makers: Any) -> bool:
         """Return whether these metaclasses make a new class when called."""
+        ...
 
     def create(
         self, metaclass: Any, makes_new: bool, name: Any, bases: Any, namespace: Any, /, **kwargs: Any
@@ -89,7 +89,7 @@ class GuestType(type, metaclass=StandInMeta):
     def __class_getitem__(cls, item: Any) -> Any:
         if cls is not GuestType:
             raise TypeError(f"type '{cls.__name__}' is not subscriptable")
-        return generic.Alias(GuestType, item)
+        return generic_classes.Alias(GuestType, item)
 
 
 for _shown in (GuestType, StandInMeta):
@@ -147,7 +147,7 @@ def type_of(value: object) -> type:
         return found
     if issubclass(found, type):
         return stand_in(found)
-    found = instead.shown(found)
+    found = stand_ins.shown(found)
     guards = asking()
     return found if guards is None else guards.shown_class(found)
 

@@ -18,11 +18,11 @@ from typing import Any
 
 from agex._interpreter.type_slots import mro_of, name_of, namespace_of
 from agex.errors import SandboxAttributeError, SandboxTypeError
-from agex.sandbox.classes import stand_ins as instead
+from agex.sandbox.classes import stand_ins
 from agex.sandbox.classes.deepcopy_memo import shut
 from agex.sandbox.classes.identity import is_one_of
-from agex.sandbox.rules import names as ledger
-from agex.sandbox.runtime import provenance as origins
+from agex.sandbox.rules import names
+from agex.sandbox.runtime import provenance
 from agex.sandbox.runtime.context import asking
 
 __all__ = ["FUTURE", "RAW_MEMORY", "compared", "guard", "is_guarded", "shown_operands"]
@@ -43,7 +43,7 @@ _CHECKS = frozenset(
 _PICKLING = frozenset({"__reduce__", "__reduce_ex__"})
 _BUILTIN = frozenset(id(value) for value in vars(builtins).values() if isinstance(value, type))
 """The builtin classes: a proxy may name one of them as its class."""
-_ANSWERED = ledger.DUNDERS | ledger.DEFINABLE | {"__mro_entries__", "__wrapped__"}
+_ANSWERED = names.DUNDERS | names.DEFINABLE | {"__mro_entries__", "__wrapped__"}
 _UNANSWERED = frozenset({*RAW_MEMORY, FUTURE, "__deepcopy__", "__setstate__"})
 
 Shown = Callable[[Any], Any]
@@ -86,7 +86,9 @@ def compared(hook: Any, shown: Shown) -> Any:
     @functools.wraps(_function(hook))
     def answer(self: Any, /, *others: Any) -> Any:
         asks = sys._getframe(1)  # pyright: ignore[reportPrivateUsage] - the caller
-        is_hosts = any(issubclass(type(each), type) and not origins.is_guest_class(each) for each in others)
+        is_hosts = any(
+            issubclass(type(each), type) and not provenance.is_guest_class(each) for each in others
+        )
         return NotImplemented if is_hosts and "check!" not in asks.f_builtins else told(self, *others)
 
     return answer
@@ -105,9 +107,9 @@ def _filtered(hook: Any, shown: Shown) -> Any:
             ):  # from object.__getattribute__, as guest code has it
                 called(self, name)
         # The class answers these, and is guarded itself; names that no guest class may define are not found.
-        if name in _CHECKS or (ledger.is_dunder(name) and name not in _ANSWERED):
+        if name in _CHECKS or (names.is_dunder(name) and name not in _ANSWERED):
             return (type if issubclass(type(self), type) else object).__getattribute__(self, name)
-        if name.startswith("_") and origins.keeps_back(type(self), name):
+        if name.startswith("_") and provenance.keeps_back(type(self), name):
             return _of_host(self, name)
         found = called(self, name)
         if name == "__class__":
@@ -127,7 +129,7 @@ def _of_host(self: Any, name: str) -> Any:
     """
     for part in mro_of(type(self)):
         hook = namespace_of(part).get("__getattr__")
-        if hook is not None and not origins.is_guest_class(part):
+        if hook is not None and not provenance.is_guest_class(part):
             return _bound(hook, self, type(self))(name)
     return object.__getattribute__(self, name)
 
@@ -136,8 +138,8 @@ def _check_told(class_: type, told: Any, shown: Shown) -> None:
     """Refuse to let a guest object pass for an instance of a host class: ``isinstance`` would believe it."""
     own = mro_of(class_)
     for part in mro_of(told) if issubclass(type(told), type) else ():
-        is_open = id(part) in _BUILTIN or part is shown(type) or instead.is_ours(part)
-        if not (is_open or origins.is_guest_class(part) or is_one_of(part, own)):
+        is_open = id(part) in _BUILTIN or part is shown(type) or stand_ins.is_ours(part)
+        if not (is_open or provenance.is_guest_class(part) or is_one_of(part, own)):
             raise SandboxTypeError(
                 f"an object of {name_of(class_)} cannot pass for one of {name_of(told)}; "
                 "name a class of your own"

@@ -25,7 +25,7 @@ from types import FunctionType
 from typing import Any, NamedTuple
 
 from agex._interpreter.type_slots import module_of, mro_of, namespace_of
-from agex.sandbox.classes import hook_guards as answers
+from agex.sandbox.classes import hook_guards
 from agex.sandbox.classes.identity import is_one_of
 from agex.sandbox.classes.unsafe_protocols import NOWHERE, First
 from agex.sandbox.rules import names as ledger
@@ -167,7 +167,7 @@ class Hooks:
             return
         if name in _OF_CLASSES and issubclass(class_, type):
             self._put(class_, name, value, _told_by_type(name, value))
-        elif name == "__subclasshook__" and answers.is_guarded(value):
+        elif name == "__subclasshook__" and hook_guards.is_guarded(value):
             self._put(class_, name, value, _ShutOfClass(value, self._asks(value)))
         elif name in HOOKS:
             self._shut_method(class_, name, value)

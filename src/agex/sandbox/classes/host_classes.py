@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from agex._interpreter.type_slots import module_of, mro_of, namespace_of, qualname_of
-from agex.sandbox.rules import names as ledger
+from agex.sandbox.rules import names
 
 __all__ = [
     "STANDARD_BASES",
@@ -69,7 +69,7 @@ def private_names(class_: type) -> frozenset[str]:
     Names in its namespace, its slots and its annotations, and all names that its functions
     read or write: an attribute set by ``__init__`` shows nowhere else.
     """
-    return frozenset(filter(ledger.is_private, _names(class_)))
+    return frozenset(filter(names.is_private, _names(class_)))
 
 
 @lru_cache(maxsize=1024)
@@ -150,7 +150,7 @@ def _code_names(code: types.CodeType) -> Iterator[str]:
         if isinstance(constant, types.CodeType):
             yield from _code_names(constant)
         for word in constant if isinstance(constant, tuple) else (constant,):
-            if isinstance(word, str) and ledger.is_private(word) and word.isidentifier():
+            if isinstance(word, str) and names.is_private(word) and word.isidentifier():
                 yield word
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from agex.sandbox.classes.errors import refusal
 from agex.sandbox.classes.identity import is_one_of
-from agex.sandbox.runtime import provenance as origins
+from agex.sandbox.runtime import provenance
 
 if TYPE_CHECKING:
     from agex.sandbox.runtime.membrane import Membrane
@@ -79,4 +79,4 @@ def _are_plain(values: Iterable[Any]) -> bool:
 
 def _is_guests(value: Any) -> bool:
     """Return whether guest code decides what an object or a class equals."""
-    return origins.is_guest_class(value if issubclass(type(value), type) else type(value))
+    return provenance.is_guest_class(value if issubclass(type(value), type) else type(value))

@@ -23,13 +23,10 @@ from typing import Any, NoReturn
 
 from agex._interpreter.type_slots import module_of, mro_of, name_of, namespace_of
 from agex.errors import SandboxAttributeError, SandboxTypeError
-from agex.sandbox.classes import hook_guards as answers
-from agex.sandbox.classes import host_classes as hostclass
-from agex.sandbox.classes import stand_ins as instead
-from agex.sandbox.classes import unsafe_protocols as rawmemory
+from agex.sandbox.classes import hook_guards, host_classes, stand_ins, unsafe_protocols
 from agex.sandbox.classes.identity import is_one_of
 from agex.sandbox.rules import names as ledger
-from agex.sandbox.runtime import provenance as origins
+from agex.sandbox.runtime import provenance
 from agex.sandbox.runtime.context import asking
 
 __all__ = [
@@ -48,7 +45,7 @@ __all__ = [
     "settled",
 ]
 
-_NEVER = ledger.NEVER_DEFINED.union(rawmemory.NAMES)
+_NEVER = ledger.NEVER_DEFINED.union(unsafe_protocols.NAMES)
 _SAYABLE = ledger.DEFINABLE | {
     "__abstractmethods__", "__annotate__", "__annotate_func__", "__annotations_cache__", "__classcell__",
     "__classdict__", "__classdictcell__", "__conditional_annotations__", "__dataclass_fields__",
@@ -68,7 +65,7 @@ def check(namespace: Any, class_name: Any) -> None:
         )
     for member in _NEVER.intersection(members):
         value = dict.__getitem__(namespace, member) if is_dict else namespace[member]
-        if not rawmemory.is_kept(value) and type(value) is not types.GetSetDescriptorType:
+        if not unsafe_protocols.is_kept(value) and type(value) is not types.GetSetDescriptorType:
             raise SandboxTypeError(
                 f"class {class_name} cannot define {member}; use a context manager or a plain method"
             )
@@ -114,7 +111,7 @@ def check_prepared(body: types.CodeType, metaclass: Any, class_name: Any) -> Non
     parts = mro_of(metaclass) if isinstance(metaclass, type) else ()
     maker = next((part for part in parts if "__prepare__" in namespace_of(part)), metaclass)
     # Its own metaclass may answer in its place.
-    is_own = not parts or any(map(origins.is_guest_class, (maker, *mro_of(type(metaclass)))))
+    is_own = not parts or any(map(provenance.is_guest_class, (maker, *mro_of(type(metaclass)))))
     inner = (each for each in body.co_consts if isinstance(each, types.CodeType))
     if is_own and any(".generic_base" in each.co_varnames for each in inner):
         raise SandboxTypeError(
@@ -124,10 +121,10 @@ def check_prepared(body: types.CodeType, metaclass: Any, class_name: Any) -> Non
 
 def _is_prepared(kind: type, makers: Iterable[Any]) -> bool:
     parts = [part for maker in makers if isinstance(maker, type) for part in mro_of(maker)]
-    packages = {_package_of(part) for part in parts if not origins.is_guest_class(part)}
+    packages = {_package_of(part) for part in parts if not provenance.is_guest_class(part)}
     package = _package_of(kind)
     is_library = package != "" and package not in sys.stdlib_module_names
-    return is_library and package in packages and not origins.is_guest_class(kind)
+    return is_library and package in packages and not provenance.is_guest_class(kind)
 
 
 def _package_of(class_: type) -> str:
@@ -160,7 +157,7 @@ def check_enumeration(namespace: dict[str, Any], class_name: Any, bases: Iterabl
             continue
         for part in parts:
             # Methods of builtin classes are no secrets, nor are their results.
-            if not hostclass.is_static(part) and hasattr(type(namespace_of(part).get(member)), "__get__"):
+            if not host_classes.is_static(part) and hasattr(type(namespace_of(part).get(member)), "__get__"):
                 raise SandboxTypeError(
                     f"enumeration {class_name} cannot have a member named {member}, which {part.__name__} "
                     "defines; choose another name"
@@ -189,7 +186,7 @@ def is_over_abstract(bases: Iterable[Any]) -> bool:
     return any(
         issubclass(type(part), abc.ABCMeta) and part not in _ASKED_BY_NOBODY
         for part in parts
-        if not origins.is_guest_class(part)
+        if not provenance.is_guest_class(part)
     )
 
 
@@ -238,7 +235,7 @@ def _check_abstract(
     asked += [
         (part, "__subclasscheck__") for maker in makers if isinstance(maker, type) for part in mro_of(maker)
     ]
-    said = [hook for part, hook in asked if answers.is_guarded(namespace_of(part).get(hook))]
+    said = [hook for part, hook in asked if hook_guards.is_guarded(namespace_of(part).get(hook))]
     if dict.__contains__(namespace, "__subclasshook__") or said:
         raise SandboxTypeError(
             f"class {class_name} cannot have {said[0] if said else '__subclasshook__'}: it inherits from an "
@@ -283,7 +280,7 @@ def check_maker(class_: type) -> None:
     A guest metaclass may take any arguments; it calls another metaclass, which is checked.
     """
     new = next((part for part in mro_of(class_) if "__new__" in namespace_of(part)), object)
-    if issubclass(class_, type) and not origins.is_guest_class(new) and not hostclass.is_static(new):
+    if issubclass(class_, type) and not provenance.is_guest_class(new) and not host_classes.is_static(new):
         raise SandboxTypeError(
             f"{name_of(class_)}() takes a name, bases and a namespace, in this order and unnamed"
         )
@@ -310,7 +307,7 @@ def _is_told(kind: type) -> bool:
     part = next((part for part in mro_of(kind) if "__set_name__" in namespace_of(part)), None)
     if part is None or part is functools.cached_property:  # which takes no second name
         return False
-    is_ours = origins.is_guest_class(part) or instead.is_ours(part)
+    is_ours = provenance.is_guest_class(part) or stand_ins.is_ours(part)
     return not is_ours and type(namespace_of(part)["__set_name__"]) is types.FunctionType
 
 
@@ -334,7 +331,7 @@ def _owner(told: dict[int, str]) -> tuple[type, str] | None:
         seen.add(id(class_))
         classes += type.__subclasses__(class_)
         members = list(map(id, list(namespace_of(class_).values())))
-        if not told.keys().isdisjoint(members) and not origins.is_guest_class(class_):
+        if not told.keys().isdisjoint(members) and not provenance.is_guest_class(class_):
             return class_, next(told[each] for each in members if each in told)
     return None
 
@@ -386,7 +383,7 @@ def _keep_whole(namespace: dict[str, Any], class_name: Any, bases: Iterable[Any]
     parts = [part for base in bases if isinstance(base, type) for part in mro_of(base)]
     if not any(part is BaseExceptionGroup for part in parts):
         return
-    guests = [namespace, *(namespace_of(part) for part in parts if origins.is_guest_class(part))]
+    guests = [namespace, *(namespace_of(part) for part in parts if provenance.is_guest_class(part))]
     if any("__getattribute__" in names for names in guests):
         raise SandboxTypeError(
             f"class {class_name} cannot define __getattribute__: it is a group of exceptions"

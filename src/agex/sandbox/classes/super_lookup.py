@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from agex._interpreter.type_slots import mro_of, namespace_of
-from agex.sandbox.runtime import provenance as origins
+from agex.sandbox.runtime import provenance
 
 __all__ = ["TABLES", "is_inherited", "super_answers", "super_self", "super_shares"]
 
@@ -35,7 +35,7 @@ def super_shares(receiver: Any, name: str) -> bool:
     """Return whether a ``super`` object finds a table of a host class under *name*."""
     found = super_answers(receiver, name)
     is_table = type(namespace_of(found).get(name)) in TABLES
-    return is_table and not origins.is_guest_class(found)
+    return is_table and not provenance.is_guest_class(found)
 
 
 TABLES = frozenset({dict, list, set})

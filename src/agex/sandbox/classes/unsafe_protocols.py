@@ -22,17 +22,16 @@ from typing import Any, NoReturn
 
 from agex._interpreter.type_slots import mro_of, name_of, namespace_of
 from agex.errors import SandboxTypeError
-from agex.sandbox.classes import hook_guards as answers
-from agex.sandbox.classes import stand_ins as instead
+from agex.sandbox.classes import hook_guards, stand_ins
 from agex.sandbox.classes.identity import is_one_of
-from agex.sandbox.runtime import provenance as origins
+from agex.sandbox.runtime import provenance
 
 __all__ = [
     "NAMES", "NOWHERE", "First", "SimpleNamespace", "failed", "first", "guarding", "is_kept", "is_namespace",
     "keep_from", "kept_from",
 ]  # fmt: skip
 
-NAMES = (*answers.RAW_MEMORY, answers.FUTURE)
+NAMES = (*hook_guards.RAW_MEMORY, hook_guards.FUTURE)
 SCHEMAS = ("__get_pydantic_core_schema__", "__get_pydantic_json_schema__")
 TABLE = "__dataframe__"
 
@@ -83,7 +82,7 @@ def kept_from(bases: Iterable[Any], note: Callable[[type], None]) -> dict[str, A
     if is_one_of(protocol, parts):
         _leave_out_of_protocols()
     # Models of pydantic have these methods, and a private name is a field there.
-    names = answers.RAW_MEMORY if _is_said(SCHEMAS[0], parts) else (*NAMES, *SCHEMAS)
+    names = hook_guards.RAW_MEMORY if _is_said(SCHEMAS[0], parts) else (*NAMES, *SCHEMAS)
     return dict.fromkeys(names if _is_said(TABLE, parts) else (*names, TABLE), NOWHERE) | first
 
 
@@ -107,7 +106,7 @@ def guarding(
     metaclass: Any,
     bases: Iterable[Any],
     namespace: dict[str, Any],
-    shown: answers.Shown,
+    shown: hook_guards.Shown,
     note: Callable[[type], None],
     *,
     copies: bool,
@@ -122,7 +121,7 @@ def guarding(
         note: called with the class before any guest code is.
         copies: whether the class may be made of a copy; the namespace of a library must stay itself.
     """
-    for hook, guarded in answers.guard(namespace, shown).items():
+    for hook, guarded in hook_guards.guard(namespace, shown).items():
         dict.__setitem__(namespace, hook, guarded)
     is_call = not isinstance(metaclass, functools.partial)
     maker = metaclass if is_call else metaclass.args[0]
@@ -162,7 +161,7 @@ def guarding(
 def _has(makers: Iterable[type], hook: str) -> bool:
     """Return whether guest code defines a hook of one of the metaclasses."""
     parts = (part for maker in makers for part in mro_of(maker))
-    return any(origins.is_guest_class(part) and hook in namespace_of(part) for part in parts)
+    return any(provenance.is_guest_class(part) and hook in namespace_of(part) for part in parts)
 
 
 def _is_called_otherwise(maker: type) -> bool:
@@ -222,4 +221,4 @@ def is_namespace(value: object) -> bool:
 
 
 SimpleNamespace.__module__ = "types"
-instead.stands_for(types.SimpleNamespace, SimpleNamespace)
+stand_ins.stands_for(types.SimpleNamespace, SimpleNamespace)

@@ -9,8 +9,7 @@ from typing import Any, NoReturn, Protocol
 
 from agex._interpreter.type_slots import mro_of, namespace_of
 from agex.errors import SandboxAttributeError
-from agex.sandbox.classes import generic_classes as generic
-from agex.sandbox.classes import unsafe_protocols as rawmemory
+from agex.sandbox.classes import generic_classes, unsafe_protocols
 from agex.sandbox.rules import names as ledger
 
 __all__ = ["AttributeReader", "Inert", "shown_namespace", "standard_namespace"]
@@ -24,9 +23,11 @@ class AttributeReader(Protocol):
 
     def is_listed(self, value: Any, name: str) -> bool:
         """Return whether ``dir`` shows guest code a name."""
+        ...
 
     def is_guest_function(self, function: Any) -> bool:
         """Return whether guest code made a function."""
+        ...
 
 
 def shown_namespace(guards: AttributeReader, class_: type) -> Mapping[str, Any]:
@@ -34,7 +35,9 @@ def shown_namespace(guards: AttributeReader, class_: type) -> Mapping[str, Any]:
     names = {
         name: _shown(guards, class_, name, value)
         for name, value in namespace_of(class_).items()
-        if not rawmemory.is_kept(value) and name not in ledger.DENIED and value is not generic.MAKER
+        if not unsafe_protocols.is_kept(value)
+        and name not in ledger.DENIED
+        and value is not generic_classes.MAKER
     }
     if type(fields := names.get("__dataclass_fields__")) is dict:
         names["__dataclass_fields__"] = dict(fields)

@@ -17,22 +17,16 @@ from typing import TYPE_CHECKING, Any
 
 from agex._interpreter.type_slots import module_of, mro_of
 from agex.errors import SandboxAttributeError
-from agex.sandbox.classes import abc_register as abstract
-from agex.sandbox.classes import guest_type
-from agex.sandbox.classes import host_classes as hostclass
-from agex.sandbox.classes import lru_caches as memoized
-from agex.sandbox.classes import namespace as members
+from agex.sandbox.classes import abc_register, guest_type, host_classes, lru_caches, namespace
 from agex.sandbox.classes.errors import refusal
 from agex.sandbox.classes.super_lookup import TABLES, super_self
-from agex.sandbox.guards import class_doors
-from agex.sandbox.guards import wrapped_functions as called
+from agex.sandbox.guards import class_doors, wrapped_functions
 from agex.sandbox.guards.receivers import Door
-from agex.sandbox.patches import stdlib_caches as caches
+from agex.sandbox.patches import stdlib_caches
 from agex.sandbox.policy.library_members import member_door
-from agex.sandbox.rules import names as ledger
-from agex.sandbox.runtime import asyncio_cleanup as callbacks
-from agex.sandbox.stdlib import datetime as dates
-from agex.sandbox.stdlib import string_format as formatting
+from agex.sandbox.rules import names
+from agex.sandbox.runtime import asyncio_cleanup
+from agex.sandbox.stdlib import datetime, string_format
 from agex.sandbox.stdlib.generic_alias import origin_of
 
 if TYPE_CHECKING:
@@ -43,10 +37,10 @@ __all__ = ["DOORS"]
 
 def _format_door(guards: Guards, receiver: Any, name: str) -> Any:
     """Guard ``str.format``, also through a subclass, ``super()`` or a generic alias."""
-    if type(receiver) is str and formatting.is_plain_format(receiver):
+    if type(receiver) is str and string_format.is_plain_format(receiver):
         return receiver  # no field reads an attribute: the real method is faster
     value = host.getattr(receiver, name)
-    safe = formatting.safe_format if name == "format" else formatting.safe_format_map
+    safe = string_format.safe_format if name == "format" else string_format.safe_format_map
     if type(value) is types.BuiltinMethodType and isinstance(value.__self__, str):
         return Door(functools.partial(safe, guards.getattr, value.__self__))
     if value is str.format or value is str.format_map:
@@ -59,7 +53,7 @@ def _format_door(guards: Guards, receiver: Any, name: str) -> Any:
 
 def _formatter_door(guards: Guards, receiver: Any, name: str) -> Any:
     class_ = type(receiver)
-    if issubclass(class_, string.Formatter) and not issubclass(class_, formatting.SafeFormatter):
+    if issubclass(class_, string.Formatter) and not issubclass(class_, string_format.SafeFormatter):
         raise refusal(receiver, name)
     return receiver
 
@@ -94,7 +88,7 @@ def _callback_door(guards: Guards, receiver: Any, name: str) -> Any:
     if issubclass(type(receiver), type):
         raise refusal(receiver, name)
     real = host.getattr(receiver, name)
-    make: Any = callbacks.adding if name == "add_done_callback" else callbacks.removing
+    make: Any = asyncio_cleanup.adding if name == "add_done_callback" else asyncio_cleanup.removing
     return Door(class_doors.named_after(make(guards, real), real))
 
 
@@ -118,23 +112,23 @@ def _zone_door(guards: Guards, receiver: Any, name: str) -> Any:
         return receiver
     if name != "no_cache":
         raise refusal(receiver, name)
-    return Door(caches.zone_members()["ZoneInfo"].no_cache)
+    return Door(stdlib_caches.zone_members()["ZoneInfo"].no_cache)
 
 
 def _ctime_door(guards: Guards, receiver: Any, name: str) -> Any:
-    return Door(dates.looked_at(host.getattr(receiver, name)))
+    return Door(datetime.looked_at(host.getattr(receiver, name)))
 
 
 def _register_door(guards: Guards, receiver: Any, name: str) -> Any:
     subject = super_self(receiver) if type(receiver) is super else origin_of(receiver)
     if not issubclass(type(subject), type):
-        if hostclass.is_dispatcher(subject):
+        if host_classes.is_dispatcher(subject):
             raise refusal(receiver, name)
         return receiver
     is_own = guards.classes.is_guest(subject) and not class_doors.is_metaclass(subject)
-    if not is_own or members.is_over_abstract(mro_of(subject)):
+    if not is_own or namespace.is_over_abstract(mro_of(subject)):
         raise refusal(receiver, name)
-    return Door(abstract.registering(guards, host.getattr(receiver, name)))
+    return Door(abc_register.registering(guards, host.getattr(receiver, name)))
 
 
 def _registry_door(guards: Guards, receiver: Any, name: str) -> Any:
@@ -158,7 +152,7 @@ def _copy_door(guards: Guards, receiver: Any, name: str) -> Any:
 def _shared_door(guards: Guards, receiver: Any, name: str) -> Any:
     """Return a copy of a table that a class of the standard library holds for the whole process."""
     value = host.getattr(receiver, name)
-    return Door(value.copy()) if caches.is_shared(name, value) else receiver
+    return Door(value.copy()) if stdlib_caches.is_shared(name, value) else receiver
 
 
 def _table_door(guards: Guards, receiver: Any, name: str) -> Any:
@@ -183,16 +177,16 @@ def _module_door(guards: Guards, receiver: Any, name: str) -> Any:
 
 
 DOORS: dict[str, Callable[[Guards, Any, str], Any]] = {
-    **dict.fromkeys(ledger.MODULES, _module_door),
+    **dict.fromkeys(names.MODULES, _module_door),
     "format": _format_door,
     "format_map": _format_door,
     "vformat": _formatter_door,
     "get_field": _formatter_door,
     "obj": _obj_door,
-    "fget": called.function_door,
-    "fset": called.function_door,
-    "fdel": called.function_door,
-    "func": called.function_door,
+    "fget": wrapped_functions.function_door,
+    "fset": wrapped_functions.function_door,
+    "fdel": wrapped_functions.function_door,
+    "func": wrapped_functions.function_door,
     "_replace": class_doors.replace_door,
     "mro": class_doors.graph_door,
     "register": _register_door,
@@ -239,7 +233,7 @@ DOORS: dict[str, Callable[[Guards, Any, str], Any]] = {
     "get_running_loop": _loop_door,
     "add_done_callback": _callback_door,
     "remove_done_callback": _callback_door,
-    "cache_clear": memoized.clear_door,
+    "cache_clear": lru_caches.clear_door,
     "clear_cache": _zone_door,
     "ctime": _ctime_door,
     "from_file": _zone_door,

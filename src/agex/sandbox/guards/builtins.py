@@ -14,19 +14,18 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from agex.errors import SandboxAttributeError, SandboxTypeError
-from agex.sandbox.classes import host_classes as hostclass
-from agex.sandbox.classes import unsafe_protocols as rawmemory
+from agex.sandbox.classes import host_classes, unsafe_protocols
 from agex.sandbox.classes.errors import described, exact_name, refusal
 from agex.sandbox.classes.super_lookup import is_inherited
 from agex.sandbox.classes.views import shown_namespace, standard_namespace
-from agex.sandbox.language import compiler as compiled
+from agex.sandbox.language import compiler
 from agex.sandbox.language.exec_namespaces import Spaces, runs_apart
-from agex.sandbox.policy import browser as page
+from agex.sandbox.policy import browser
 from agex.sandbox.rules import names as ledger
 from agex.sandbox.rules.code_flags import CO_OPTIMIZED
 from agex.sandbox.runtime.context import caller
 from agex.sandbox.runtime.scopes import Names, own_names, replace_names, scope_of
-from agex.sandbox.stdlib import itertools as lazies
+from agex.sandbox.stdlib import itertools
 from agex.sandbox.stdlib.builtins import REFUSING, as_builtin, print_, refuse_call, source_text
 
 if TYPE_CHECKING:
@@ -52,7 +51,7 @@ _EXCEPTIONS = [
 """All exceptions but KeyboardInterrupt, which belongs to the keyboard; guest code gets another class."""
 
 STATIC: dict[str, Any] = {name: getattr(host, name) for name in (*_SAFE_BUILTINS, *_EXCEPTIONS)}
-STATIC |= lazies.BUILTINS | REFUSING
+STATIC |= itertools.BUILTINS | REFUSING
 STATIC["KeyboardInterrupt"] = type("KeyboardInterrupt", (BaseException,), {"__module__": "builtins"})
 
 _OWN_SCOPE = object()
@@ -125,7 +124,7 @@ class BuiltinGuards:
         if ledger.is_denied(name):
             raise refusal(receiver, name)
         rules = self.policy.text
-        if page.IS_HERE and page.belongs_to_it(receiver, name):
+        if browser.IS_HERE and browser.belongs_to_it(receiver, name):
             raise refusal(receiver, name)
         if (ledger.is_private(name) or name in rules.contested or rules.strict) and (
             name in rules.hot
@@ -182,8 +181,8 @@ class BuiltinGuards:
             return types.MappingProxyType(
                 {k: v for k, v in host.vars(value).items() if not ledger.is_dunder(k)}
             )
-        if not (rawmemory.is_namespace(value) or self.is_own(value) or self.is_guest_function(value)):
-            if issubclass(type(value), type) and hostclass.is_standard(value, hostclass.STANDARD_BASES):
+        if not (unsafe_protocols.is_namespace(value) or self.is_own(value) or self.is_guest_function(value)):
+            if issubclass(type(value), type) and host_classes.is_standard(value, host_classes.STANDARD_BASES):
                 return standard_namespace(self, value)
             raise SandboxTypeError(
                 f"vars() of {described(value)} is not available; use dir() and its attributes"
@@ -224,7 +223,7 @@ class BuiltinGuards:
             refuse_call("eval", 3 + len(more) if more else 0)
         frame = caller(self.builtins)
         apart = runs_apart(globals, frame.f_globals)
-        code = compiled.compile_expression(source_text(source, "eval"), self.policy.text, apart=apart)
+        code = compiler.compile_expression(source_text(source, "eval"), self.policy.text, apart=apart)
         return self._run(code, globals, locals, frame)
 
     def exec(self, source: Any = _OWN_SCOPE, globals: Any = None, locals: Any = None, /, *more: Any) -> None:
@@ -233,7 +232,7 @@ class BuiltinGuards:
             refuse_call("exec", 3 + len(more) if more else 0)
         frame = caller(self.builtins)
         text, apart = source_text(source, "exec"), runs_apart(globals, frame.f_globals)
-        code = compiled.compile_module(text, "<string>", self.policy.text, echo=False, apart=apart)
+        code = compiler.compile_module(text, "<string>", self.policy.text, echo=False, apart=apart)
         self._run(code, globals, locals, frame)
 
     def _run(self, code: types.CodeType, outer: Any, inner: Any, frame: types.FrameType) -> Any:

@@ -13,17 +13,20 @@ from typing import TYPE_CHECKING, Any
 
 from agex._interpreter.type_slots import mro_of, namespace_of
 from agex.errors import SandboxAttributeError, SandboxTypeError
-from agex.sandbox.classes import generic_classes as generic
-from agex.sandbox.classes import guest_type, sealed_classes
-from agex.sandbox.classes import hook_guards as answers
-from agex.sandbox.classes import host_classes as hostclass
-from agex.sandbox.classes import stand_ins as instead
+from agex.sandbox.classes import (
+    generic_classes,
+    guest_type,
+    hook_guards,
+    host_classes,
+    sealed_classes,
+    stand_ins,
+)
 from agex.sandbox.classes.errors import described, exact_name, refusal
 from agex.sandbox.classes.identity import is_one_of
 from agex.sandbox.classes.stand_ins import LazyMeta
 from agex.sandbox.classes.super_lookup import super_answers, super_self
 from agex.sandbox.classes.views import Inert
-from agex.sandbox.guards import wrapped_functions as called
+from agex.sandbox.guards import wrapped_functions
 from agex.sandbox.guards.receivers import Door
 from agex.sandbox.stdlib.generic_alias import origin_of
 
@@ -58,7 +61,7 @@ def graph_door(guards: Guards, receiver: Any, name: str) -> Any:
         raise refusal(receiver, name)
     if issubclass(type(subject), type):
         for part in mro_of(subject):
-            if instead.is_stand_in(part) or guards.shown_class(instead.shown(part)) is not part:
+            if stand_ins.is_stand_in(part) or guards.shown_class(stand_ins.shown(part)) is not part:
                 raise refusal(receiver, name)
     return receiver
 
@@ -68,8 +71,8 @@ def alias_door(guards: Guards, receiver: Any, name: str) -> Any:
     subject = super_self(receiver) if type(receiver) is super else receiver
     owner = subject if issubclass(type(subject), type) else type(subject)
     maker = super_answers(receiver, name) if type(receiver) is super else owner
-    is_plain = generic.is_plain(maker) and guards.is_own(owner)
-    return Door(functools.partial(generic.Alias, owner)) if is_plain else receiver
+    is_plain = generic_classes.is_plain(maker) and guards.is_own(owner)
+    return Door(functools.partial(generic_classes.Alias, owner)) if is_plain else receiver
 
 
 def is_metaclass(subject: Any) -> bool:
@@ -97,7 +100,7 @@ def dict_door(guards: Guards, receiver: Any, name: str) -> Any:
 def _is_guests_code(guards: Guards, value: Any) -> bool:
     """Return whether a value is a guest function, bound or not; its code is checked for any arguments."""
     function = value.__func__ if type(value) is types.MethodType else value
-    if type(function) is types.FunctionType and answers.is_guarded(function):
+    if type(function) is types.FunctionType and hook_guards.is_guarded(function):
         function = vars(function).get("__wrapped__")  # a hook of a class, behind one of our guards
     return guards.is_guest_function(function)
 
@@ -175,7 +178,7 @@ def _init_of_host(guards: Guards, real: Callable[..., Any]) -> Callable[..., Non
     init = _init(guards, real)
 
     def of_its_class(*args: Any, **kwargs: Any) -> None:
-        if args and _is_guests(guards, args[0]) and not hostclass.answers(type(args[0]), "__init__", real):
+        if args and _is_guests(guards, args[0]) and not host_classes.answers(type(args[0]), "__init__", real):
             raise refusal(args[0], "__init__")
         init(*args, **kwargs)
 
@@ -191,7 +194,7 @@ def _is_guests(guards: Guards, subject: Any) -> bool:
 def _begins_anew(class_: type) -> bool:
     """Return whether ``__init__`` of a class does no more than its other methods could do."""
     is_refilled = class_ in guest_type.PLAIN or class_ is bytearray or class_ is super
-    return is_refilled or (issubclass(class_, BaseException) and hostclass.is_static(class_))
+    return is_refilled or (issubclass(class_, BaseException) and host_classes.is_static(class_))
 
 
 def replace_door(guards: Guards, receiver: Any, name: str) -> Any:
@@ -244,7 +247,7 @@ def get_door(guards: Guards, receiver: Any, name: str) -> Any:
     descriptor: Any = super_self(receiver) if issubclass(type(receiver), super) else receiver
     is_class = issubclass(type(descriptor), type)
     kind = descriptor if is_class else type(descriptor)
-    if not issubclass(kind, classmethod) and not called.is_reader(kind):
+    if not issubclass(kind, classmethod) and not wrapped_functions.is_reader(kind):
         return receiver
     real = host.getattr(receiver, name)
 
@@ -271,7 +274,7 @@ def _reads(guards: Guards, descriptor: Any, instance: Any) -> bool:
         return True  # it checks the object itself
     spaces = map(namespace_of, mro_of(type(instance)))
     is_member = any(value is descriptor for space in spaces for value in space.values())
-    return is_member or not called.is_reader(kind)
+    return is_member or not wrapped_functions.is_reader(kind)
 
 
 def _behind(method: Any) -> Any:

@@ -21,23 +21,22 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from agex._interpreter.type_slots import mro_of, namespace_of
 from agex.errors import SandboxAttributeError
-from agex.sandbox.classes import host_classes as hostclass
+from agex.sandbox.classes import host_classes
 from agex.sandbox.classes.class_registry import ClassRegistry
 from agex.sandbox.classes.errors import described, refusal, unwritable
 from agex.sandbox.classes.guest_type import PLAIN, GuestType, stand_in
 from agex.sandbox.classes.identity import is_proxy, referent
 from agex.sandbox.classes.sealed_classes import sealed, unsealed_exceptions
 from agex.sandbox.classes.super_lookup import super_answers, super_self, super_shares
-from agex.sandbox.guards import attribute_doors as doors
-from agex.sandbox.guards import strict_checks
+from agex.sandbox.guards import attribute_doors, strict_checks
 from agex.sandbox.guards.builtins import STATIC, BuiltinGuards
 from agex.sandbox.guards.import_statement import Importer
-from agex.sandbox.guards.receivers import Asked
+from agex.sandbox.guards.receivers import CheckedReceiver
 from agex.sandbox.guards.verdict_cache import Verdicts
 from agex.sandbox.guards.workspace_modules import Compile, Imports
-from agex.sandbox.language import annotations as hints
-from agex.sandbox.language import match_patterns as patterns
-from agex.sandbox.libraries.sqlite import attributes as sqlite_stores
+from agex.sandbox.language import match_patterns
+from agex.sandbox.language.annotations import noted
+from agex.sandbox.libraries.sqlite import attributes as sqlite_attributes
 from agex.sandbox.policy import browser, library_classes
 from agex.sandbox.policy.library_members import member_door
 from agex.sandbox.policy.module_grant import is_for_guests
@@ -103,15 +102,15 @@ class Guards(BuiltinGuards):
             "subject!": super_self,
             "own!": self.classes.own,
             "ok!": self.classes.trusted,
-            "asked!": functools.partial(Asked, self),
+            "asked!": functools.partial(CheckedReceiver, self),
             "check!": self.check,
             "store!": self.check_store,
             "delete!": self.check_delete,
             "pattern!": self.pattern,
-            "late!": patterns.Late,
+            "late!": match_patterns.Late,
             "named!": self.named_pattern,
             "path!": self.path_value,
-            "noted!": hints.noted,
+            "noted!": noted,
             "dressed!": self.classes.dressed,
             "value!": None,
             "__build_class__": self.classes.build(host.__build_class__),
@@ -177,7 +176,7 @@ class Guards(BuiltinGuards):
                 self._verdicts.let_read(receiver, name)
             return receiver
         self._check_rules(receiver, name)
-        door: Callable[[Guards, Any, str], Any] = doors.DOORS.get(name, member_door)
+        door: Callable[[Guards, Any, str], Any] = attribute_doors.DOORS.get(name, member_door)
         given = door(self, receiver, name)
         if given is receiver and door is member_door:
             self._verdicts.let_read(receiver, name)
@@ -274,8 +273,8 @@ class Guards(BuiltinGuards):
             raise unwritable(receiver, name, self.policy.instead(type(receiver), name))
         if issubclass(type(receiver), type):
             self.alter(receiver, name)
-        elif name in sqlite_stores.NAMES:
-            return sqlite_stores.setting(receiver)
+        elif name in sqlite_attributes.NAMES:
+            return sqlite_attributes.setting(receiver)
         else:
             self._verdicts.let_store(receiver, name)
         return receiver
@@ -300,7 +299,7 @@ class Guards(BuiltinGuards):
             return not self._hides_method(class_, name) and name not in self.classes.host_names(class_)
         if ledger.is_dunder(name):
             return issubclass(type(receiver), BaseException)
-        if issubclass(type(receiver), BaseException) and hostclass.is_static(class_):
+        if issubclass(type(receiver), BaseException) and host_classes.is_static(class_):
             return not ledger.is_private(name) and not self._hides_method(class_, name)
         if type(receiver) is types.ModuleType:
             return self._owns_module(receiver)
@@ -319,7 +318,7 @@ class Guards(BuiltinGuards):
         """Return whether *name* is a method of a host class among the bases."""
         for base in mro_of(class_):
             if name in namespace_of(base):
-                return not self.classes.is_guest(base) and hostclass.is_method(namespace_of(base)[name])
+                return not self.classes.is_guest(base) and host_classes.is_method(namespace_of(base)[name])
         return False
 
     # -- imports -------------------------------------------------------------------
@@ -341,16 +340,16 @@ class Guards(BuiltinGuards):
         if not issubclass(type(class_), type):
             return class_  # the interpreter raises
         is_guest = self.classes.is_guest(class_)
-        found = patterns.known_match_args(class_, is_guest=is_guest) if has_positional else ()
-        if found is patterns.UNKNOWN:
-            return patterns.late_stand_in(self, class_, watched)
+        found = match_patterns.known_match_args(class_, is_guest=is_guest) if has_positional else ()
+        if found is match_patterns.UNKNOWN:
+            return match_patterns.late_stand_in(self, class_, watched)
         key = (id(class_), found, has_positional, watched)
         rules, matched, known = self._patterns.get(key, (None, None, None))
         if rules is not self.policy.text or matched is not class_:
             rules, known = self.policy.text, class_  # its __match_args__ cannot change
-            delicate = patterns.delicate_names(rules, found or (), watched)
+            delicate = match_patterns.delicate_names(rules, found or (), watched)
             if delicate or (is_guest and has_positional):
-                known = patterns.stand_in(self, class_, found, delicate)
+                known = match_patterns.stand_in(self, class_, found, delicate)
             if len(self._patterns) > _MOST_PATTERNS:
                 self._patterns.clear()
             self._patterns[key] = rules, class_, known

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from agex.sandbox.guards.guards import Guards
 
-__all__ = ["Asked", "Door"]
+__all__ = ["CheckedReceiver", "Door"]
 
 
-class Asked:
+class CheckedReceiver:
     """Asks the guards at each access to an attribute of a host object.
 
     It stands for ``self`` in a guest method that was given a host object. It is the receiver of attributes in
@@ -46,8 +46,8 @@ class Asked:
 
 
 _SET = object.__setattr__
-_GUARDS = Asked.__dict__["_guards"].__get__
-_RECEIVER = Asked.__dict__["_receiver"].__get__
+_GUARDS = CheckedReceiver.__dict__["_guards"].__get__
+_RECEIVER = CheckedReceiver.__dict__["_receiver"].__get__
 
 
 class Door:

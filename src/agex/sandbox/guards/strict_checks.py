@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from agex._interpreter.type_slots import module_of, mro_of, namespace_of
 from agex.errors import SandboxTypeError
-from agex.sandbox.classes import host_classes as hostclass
+from agex.sandbox.classes import host_classes
 from agex.sandbox.classes.errors import described
 from agex.sandbox.classes.super_lookup import super_answers, super_self
 from agex.sandbox.guards.receivers import Door
@@ -40,7 +40,7 @@ def defines(guards: Guards, receiver: Any, name: str) -> bool:
     # If a guest property fails, __getattr__ of the host class answers.
     hooked = any("__getattr__" in namespace_of(each) for each in parts if not guards.classes.is_guest(each))
     kind = type(namespace_of(part)[name])
-    return not hooked or kind is types.FunctionType or not hostclass.has(kind, "__get__")
+    return not hooked or kind is types.FunctionType or not host_classes.has(kind, "__get__")
 
 
 def held(guards: Guards, receiver: Any, name: str, given: Any) -> Any:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agex.errors import SandboxImportError
 from agex.sandbox.policy.module_grant import blank
-from agex.sandbox.rules import names as ledger
+from agex.sandbox.rules import names
 from agex.sandbox.runtime.scopes import is_bindable
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ class Imports:
 
         No file is found for a name that every module has: ``from m import __dict__`` reads the attribute.
         """
-        if any(map(ledger.is_dunder, name.split("."))):
+        if any(map(names.is_dunder, name.split("."))):
             return None
         base = "/" + name.replace(".", "/")
         if self._files.isfile(f"{base}/__init__.py"):

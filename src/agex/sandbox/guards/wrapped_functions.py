@@ -16,14 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 from agex._interpreter.type_slots import mro_of, namespace_of
 from agex.errors import SandboxAttributeError
-from agex.sandbox.classes import guest_type
-from agex.sandbox.classes import host_classes as hostclass
-from agex.sandbox.classes import stand_ins as instead
+from agex.sandbox.classes import guest_type, host_classes, stand_ins
 from agex.sandbox.classes.errors import refusal
 from agex.sandbox.classes.identity import is_one_of
 from agex.sandbox.guards.receivers import Door
-from agex.sandbox.rules import names as ledger
-from agex.sandbox.runtime import provenance as origins
+from agex.sandbox.rules import names
+from agex.sandbox.runtime import provenance
 
 if TYPE_CHECKING:
     from agex.sandbox.guards.guards import Guards
@@ -45,9 +43,9 @@ def is_reader(class_: type) -> bool:
     if issubclass(class_, READERS):
         return True
     part = next((part for part in mro_of(class_) if "__get__" in namespace_of(part)), object)
-    if type(namespace_of(part).get("__get__")) is not types.FunctionType or origins.is_guest_class(part):
+    if type(namespace_of(part).get("__get__")) is not types.FunctionType or provenance.is_guest_class(part):
         return False
-    return not (instead.is_ours(part) or hostclass.is_standard(part, hostclass.STANDARD_BASES))
+    return not (stand_ins.is_ours(part) or host_classes.is_standard(part, host_classes.STANDARD_BASES))
 
 
 def function_door(guards: Guards, receiver: Any, name: str) -> Any:
@@ -105,4 +103,4 @@ def _is_public(guards: Guards, function: Any) -> bool:
     grants = [grant for grant in list(policy.modules.values()) if grant.root == root]
     if root in sys.stdlib_module_names:  # the grant leaves out some members
         return any(vars(grant.copy()).get(name) is function for grant in grants)
-    return bool(grants) and not any(map(ledger.is_private, path[1:]))
+    return bool(grants) and not any(map(names.is_private, path[1:]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import importlib
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from agex.sandbox.policy.library import Library
@@ -17,8 +17,8 @@ __all__ = [
     "WITH_CLASS_RULES",
     "find",
     "has_policy",
-    "hold_templates",
     "standard_set",
+    "templates",
     "trusted",
 ]
 
@@ -65,9 +65,9 @@ def standard_set() -> Mapping[str, ModuleGrant]:
     return grants
 
 
-def hold_templates(package: str) -> None:
-    """Check the texts of guest code that functions of a package fill in."""
-    importlib.import_module("agex.sandbox.libraries.templates").hold_templates(package)
+def templates() -> Any:
+    """Return `agex.sandbox.libraries.templates`. A worker loads it before its walls stand."""
+    return importlib.import_module("agex.sandbox.libraries.templates")
 
 
 EVALUATING = ("jinja2", "sympy")

@@ -113,6 +113,8 @@ class ModuleGrant:
         self._copies: dict[str, types.ModuleType] = {}
         self.module_name = module if isinstance(module, str) else module.__name__
         self.root = self.module_name.partition(".")[0]
+        has_templates = self.root in _FORMATTING and not self.is_for_each_session
+        self._templates = catalog.templates() if has_templates else None
 
     def copy(self) -> types.ModuleType:
         """Return the copy of the module itself."""
@@ -171,8 +173,8 @@ class ModuleGrant:
     def _copy_of(self, module: types.ModuleType) -> types.ModuleType:
         copy = self._copies.get(module.__name__)
         if copy is None:
-            if self.root in _FORMATTING:
-                catalog.hold_templates(self.root)
+            if self._templates is not None:
+                self._templates.hold_templates(self.root)
             copy = self._copies[module.__name__] = blank(module.__name__, module.__doc__)
             vars(copy).update(self._members(module))
         return copy

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 from agex._interpreter.type_slots import module_of, mro_of
 from agex.errors import DefinitionError
 from agex.sandbox.classes import host_classes, lru_caches
+from agex.sandbox.patches import inspect as inspect_patch
 from agex.sandbox.patches import threading
 from agex.sandbox.policy import browser, catalog, library_classes, spelling
 from agex.sandbox.policy.evaluators import without_evaluators
@@ -345,9 +346,7 @@ class Policy:
     def prepare(self) -> None:
         """Prepare the loaded libraries that are in force: their objects may be there, too."""
         if "inspect" in sys.modules:
-            from agex.sandbox.patches import inspect  # only beside what it patches
-
-            inspect.hold()
+            inspect_patch.hold()
         if self._imported != (count := len(sys.modules)):  # takes less time than the questions below
             threading.hold_executors()
             self._contest(self.unknown.look())
