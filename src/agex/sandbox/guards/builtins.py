@@ -85,12 +85,15 @@ class BuiltinGuards:
 
         def is_guest_function(self, function: Any) -> bool:
             """Return whether a function was compiled for this session."""
+            ...
 
         def is_own(self, receiver: Any) -> bool:
             """Return whether a receiver is a pure guest class or an instance of one."""
+            ...
 
         def is_listed(self, value: Any, name: str) -> bool:
             """Return whether ``dir`` shows a name."""
+            ...
 
     def session_builtins(self) -> dict[str, Any]:
         """Return the builtins that the session answers, by name."""
