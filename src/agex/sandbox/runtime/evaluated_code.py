@@ -1,8 +1,8 @@
 """Checks of text that a library evaluates while guest code runs: no guard has seen it.
 
-Libraries evaluate text that they write themselves (``namedtuple``, attrs), and text that they are given.
-Which it is nobody can tell, so such code is looked at for names that lead to the interpreter or past it,
-which neither has a use for. It is a net below the policies of libraries: a name that is put together at
+Libraries evaluate text that they write themselves (``namedtuple``, attrs), and text that they are given. The
+two cannot be told apart. So such code is searched for names that lead to the interpreter or past it, for
+which neither has a use. The check is a net below the policies of libraries: a name that is put together at
 run time is in no code.
 """
 
@@ -27,7 +27,7 @@ _LEADING = names.DENIED | frozenset(
 
 
 def check(code: object, frame: types.FrameType) -> None:
-    """Refuse code of text that *frame*, of a library, is about to run, if it names what leads out."""
+    """Refuse code of text that a library's *frame* is about to run, if it has a name that leads out."""
     if not isinstance(code, types.CodeType) or not _is_text(code.co_filename) or not is_between(frame):
         return
     for name in _names(code):
