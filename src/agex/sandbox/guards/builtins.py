@@ -85,17 +85,6 @@ class BuiltinGuards:
 
         def is_guest_function(self, function: Any) -> bool:
             """Return whether a function was compiled for this session."""
-<<<<<<< HEAD
-            raise NotImplementedError
-
-        def is_own(self, receiver: Any) -> bool:
-            """Return whether a receiver is a pure guest class or an instance of one."""
-            raise NotImplementedError
-
-        def is_listed(self, value: Any, name: str) -> bool:
-            """Return whether ``dir`` shows a name."""
-            raise NotImplementedError
-=======
             ...
 
         def is_own(self, receiver: Any) -> bool:
@@ -105,7 +94,6 @@ class BuiltinGuards:
         def is_listed(self, value: Any, name: str) -> bool:
             """Return whether ``dir`` shows a name."""
             ...
->>>>>>> x_pol
 
     def session_builtins(self) -> dict[str, Any]:
         """Return the builtins that the session answers, by name."""
