@@ -16,6 +16,7 @@ from test_hostile_worker import DONE, sends, session_with, stream, well
 from agex import Agent
 from agex.agent.built_agents import registrations
 from agex.agent.execution.grants import policy_with
+from agex.agent.registration import Access
 from agex.errors import DefinitionError, EvalError
 from agex.isolation.rpc.declarations import Unknown, read
 from agex.isolation.wire.error_codec import ProtocolError
@@ -99,7 +100,7 @@ def test_any_declaration_is_read_or_refused(annotation, default):
 
 def building() -> Policy:
     """Give the policy of a task whose code may build agents."""
-    return policy_with(registrations("Agent", {}), {})
+    return policy_with(registrations("Agent", Access()), {})
 
 
 def asking(**asked: Any) -> Any:
