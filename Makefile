@@ -16,7 +16,7 @@ unexport PYTHONDONTWRITEBYTECODE
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test check ledger format bench bench-agent bench-sandbox bench-state fuzz docs clean bench-workspace bench-isolation flips browser browser-node browser-page
+.PHONY: help demo test test-fast map ledger check format bench bench-agent bench-sandbox bench-state fuzz docs clean bench-workspace bench-isolation flips browser browser-node browser-page
 
 help: ## list the targets
 	@awk -F ' ## ' '/^[a-z-]+:.* ## / { sub(/:.*/, "", $$1); printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -58,6 +58,15 @@ test: $(VENV)/.installed-test ## the test suite: no network, no model, random or
 	@$(BIN)/python -m compileall -q src
 	$(BIN)/python -m pytest $(PYTEST_ARGS) $(TESTS)
 
+# The core of each room, for the inner loop: under a minute on two cores.
+FAST := $(addprefix tests/,agent/test_task.py agent/test_loop.py contract/test_body.py contract/test_examples.py \
+	files/test_text_edit.py models/test_parser.py sandbox/attacks/test_denials.py sandbox/language/test_language.py \
+	sandbox/policy/test_spelling.py sandbox/runtime/test_output.py state/test_versioned.py state/test_live.py \
+	tinyagent/test_prompt.py values/test_values.py values/test_stream_names.py)
+
+test-fast: $(VENV)/.installed-test ## the core of each room, under a minute
+	$(BIN)/python -m pytest $(PYTEST_ARGS) -q $(FAST)
+
 check: $(VENV)/.installed-check ## lint, format, types, layers, the words of docstrings
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
@@ -65,6 +74,9 @@ check: $(VENV)/.installed-check ## lint, format, types, layers, the words of doc
 	$(BIN)/basedpyright --pythonpath $(BIN)/python
 	$(BIN)/lint-imports
 	$(BIN)/python tools/vocabulary.py
+
+map: ## write the map of imports into docs/design/0017
+	$(PYTHON) tools/import_map.py --write
 
 ledger: ## write docs/design/threat-ledger.md from the tests
 	$(PYTHON) tools/threat_ledger.py
