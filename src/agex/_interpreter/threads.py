@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 if TYPE_CHECKING:
     import asyncio
 
-__all__ = ["CAN_START", "blocks_the_loop", "in_thread", "off_loop", "stand_in"]
+__all__ = ["CAN_START", "awaitable", "blocks_the_loop", "in_thread", "off_loop", "stand_in"]
 
 T = TypeVar("T")
 
@@ -41,13 +41,13 @@ async def off_loop(work: Callable[[], T]) -> T:
     import asyncio  # takes longer than the guarded interpreter, which looks here for CAN_START alone
 
     if CAN_START:
-        return await asyncio.to_thread(_awaitable, work)
+        return await asyncio.to_thread(awaitable, work)
     await asyncio.sleep(0)  # what waits for the loop goes first
     return stand_in(work)
 
 
-def _awaitable(work: Callable[[], T]) -> T:
-    """Do work whose error a future can hold: with ``StopIteration`` it would never be done."""
+def awaitable(work: Callable[[], T]) -> T:
+    """Do work, with another error for ``StopIteration``: a future cannot hold it, and would never be done."""
     try:
         return work()
     except StopIteration as error:
@@ -58,7 +58,7 @@ def stand_in(work: Callable[[], T]) -> T:
     """Do the work of a thread in this one, where none can be started."""
     context = copy_context()
     context.run(_standing_in.set, True)
-    return context.run(_awaitable, work)
+    return context.run(awaitable, work)
 
 
 def blocks_the_loop() -> bool:
@@ -90,7 +90,7 @@ def in_thread(work: Callable[[], T], name: str = "agex action") -> asyncio.Futur
         result: T | None = None
         error: BaseException | None = None
         try:
-            result = context.run(_awaitable, work) if CAN_START else context.run(stand_in, work)
+            result = context.run(awaitable, work) if CAN_START else context.run(stand_in, work)
         except BaseException as raised:  # noqa: BLE001 - it is raised where the future is awaited
             error = raised
         with suppress(RuntimeError):  # the loop was closed meanwhile: nobody waits any more

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
-from agex._interpreter.threads import in_thread
+from agex._interpreter.threads import awaitable, in_thread
 from agex.models import background
 from agex.models.base import Message, Model, ModelError, OnText, Profile, Reply, Request, Usage
 from agex.models.parser import parse_text
@@ -37,7 +37,7 @@ class FunctionModel(Model):
 
     def ask(self, request: Request, on_text: OnText | None = None) -> Reply:
         """Call the function; one that is async runs on a private event loop."""
-        answer = self._function(list(request.messages))
+        answer = awaitable(lambda: self._function(list(request.messages)))
         if inspect.isawaitable(answer):
             future = background.submit(_awaited(answer))
             try:
