@@ -14,6 +14,7 @@ Two accounts are kept:
 
 from __future__ import annotations
 
+import gc
 import io
 import sys
 import time
@@ -59,13 +60,14 @@ _SECONDS_A_BYTE = 3e-7
 class Clock:
     """The processor time of hashing in one load, in spells of a few hundred keys.
 
-    The longest spell does not count: a collection of garbage may fall into it. A cost that grows with the
+    Of spells into which a collection of garbage fell, the longest does not count. A cost that grows with the
     square of the keys shows in all of them.
     """
 
     def __init__(self, paid: int) -> None:
         self._left = _SECONDS + _SECONDS_A_BYTE * paid
         self._longest = 0.0
+        self._collections = _collections()
         self._since = self._stopped = time.thread_time()
 
     def tick(self) -> None:
@@ -76,8 +78,12 @@ class Clock:
         """
         now = time.thread_time()
         spell = now - self._since
-        self._left -= min(self._longest, spell)
-        self._longest = max(self._longest, spell)
+        if (collections := _collections()) == self._collections:
+            self._left -= spell
+        else:
+            self._left -= min(self._longest, spell)
+            self._longest = max(self._longest, spell)
+            self._collections = collections
         self._since = time.thread_time()
         if self._left < 0:
             raise StateCorrupt("a stored value has keys that take too long to tell apart")
@@ -92,6 +98,11 @@ class Clock:
 
     def __exit__(self, *error: object) -> None:
         self._since += time.thread_time() - self._stopped
+
+
+def _collections() -> int:
+    """Return how often the oldest generation was collected, which takes as long as there are objects."""
+    return int(gc.get_stats()[2]["collections"])
 
 
 class Pieces:
