@@ -11,7 +11,6 @@ from __future__ import annotations
 import ast
 import graphlib
 import sys
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -46,16 +45,16 @@ def part(module: str, room: str) -> str:
     return module.removeprefix(f"{room}.").partition(".")[0] if module != room else "__init__"
 
 
-def edges(room: str, known: dict[str, Path]) -> Counter[tuple[str, str]]:
-    """Count the imports between the parts of a room; its ``__init__`` gives names out and is left out."""
-    found: Counter[tuple[str, str]] = Counter()
+def edges(room: str, known: dict[str, Path]) -> set[tuple[str, str]]:
+    """Return the imports between the parts of a room; its ``__init__`` gives names out and is left out."""
+    found: set[tuple[str, str]] = set()
     for module, path in known.items():
         if not module.startswith(f"{room}."):
             continue
         for target in imports(path, known):
             if target.startswith(f"{room}.") and (module, target) not in LEFT_OUT:
-                found[part(module, room), part(target, room)] += 1
-    return Counter({edge: count for edge, count in found.items() if edge[0] != edge[1]})
+                found.add((part(module, room), part(target, room)))
+    return {edge for edge in found if edge[0] != edge[1]}
 
 
 def picture(room: str, known: dict[str, Path]) -> str:
@@ -73,7 +72,7 @@ def picture(room: str, known: dict[str, Path]) -> str:
     lines = [room]
     for each in reversed(order):
         targets = sorted(below[each], key=order.index, reverse=True)
-        said = ", ".join(f"{target} {found[each, target]}" for target in targets)
+        said = ", ".join(targets)
         lines.append(f"  {each:{width}}  {'-> ' + said if said else ''}".rstrip())
     return "\n".join(lines)
 
