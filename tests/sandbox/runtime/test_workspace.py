@@ -19,6 +19,7 @@ import plotly
 import pytest
 from file_attacks import ATTACKS, HOST, SECRET
 
+import agex
 from agex.errors import SandboxError
 from agex.files import connect_fs
 from agex.sandbox import Limits, Policy, Sandbox
@@ -463,3 +464,7 @@ def test_a_module_of_the_guest_tells_no_address_of_memory(sandbox, module):
     result = sandbox.exec(write + "import answering, numpy as np\nfound = np.array(answering)")
 
     assert isinstance(result.error, SandboxError), result.namespace.get("found")
+
+
+def test_frames_of_this_package_are_between_guest_code_and_its_files() -> None:
+    assert any(agex.__file__.startswith(folder) for folder in files._BETWEEN)
