@@ -139,7 +139,8 @@ flips: $(VENV)/.installed-test ## alter every byte of small stores, each found o
 
 browser-page: $(VENV)/.installed-test+browser $(BROWSER)/.installed ## the page of agex studio in headless Chromium
 	@command -v chromium >/dev/null || { apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium; }
-	$(BIN)/python -m pytest -rs -s tests/studio tests/browser/test_indexeddb.py
+	@# A site is built and compiled in a fixture: minutes on a busy machine.
+	$(BIN)/python -m pytest -rs -s -o faulthandler_timeout=600 tests/studio tests/browser/test_indexeddb.py
 
 docs: $(VENV)/.installed-docs ## build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
