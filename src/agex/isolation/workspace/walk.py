@@ -11,7 +11,6 @@ import ctypes
 import errno
 import os
 import stat
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -100,7 +99,7 @@ def walk(root: int, bounds: WalkBounds, *, overlay: bool) -> Walk:
         OSError: the root itself cannot be read.
     """
     found = Walk()
-    left = bounds.entries
+    names = 0
     behind: list[tuple[str, int]] = [("", 0)]
     while behind:
         path, depth = behind.pop()
@@ -109,40 +108,35 @@ def walk(root: int, bounds: WalkBounds, *, overlay: bool) -> Walk:
         except OSError as error:
             if not path:
                 raise
-            found.directories.pop(path, None)
             found.refused.append(Refused(path, _reason(error)))
             continue
         try:
             if path:
                 found.directories[path] = overlay and _is_opaque(at)
-            for name, about in _entries(at):
-                left -= 1
-                if left < 0:
-                    raise TooManyEntries(f"there are more than {bounds.entries:,} files and directories")
-                below = f"{path}/{name}" if path else name
-                if _note(found, below, about, bounds, overlay=overlay):
-                    if depth + 1 >= bounds.depth:
-                        found.refused.append(Refused(below, f"more than {bounds.depth} directories deep"))
-                    else:
+            with os.scandir(at) as entries:
+                for entry in entries:
+                    names += 1
+                    if names > bounds.entries:
+                        raise TooManyEntries(f"there are more than {bounds.entries:,} files and directories")
+                    below = f"{path}/{entry.name}" if path else entry.name
+                    if not _note(found, below, entry, bounds, overlay=overlay):
+                        continue
+                    if depth + 1 < bounds.depth:
                         behind.append((below, depth + 1))
+                    else:
+                        found.refused.append(Refused(below, f"more than {bounds.depth} directories deep"))
         finally:
             os.close(at)
     return found
 
 
-def _entries(at: int) -> Iterator[tuple[str, os.stat_result]]:
-    with os.scandir(at) as entries:
-        for entry in entries:
-            try:
-                yield entry.name, entry.stat(follow_symlinks=False)
-            except FileNotFoundError:  # removed meanwhile
-                continue
-
-
-def _note(found: Walk, path: str, about: os.stat_result, bounds: WalkBounds, *, overlay: bool) -> bool:
+def _note(found: Walk, path: str, entry: os.DirEntry[str], bounds: WalkBounds, *, overlay: bool) -> bool:
     """Note one name; return whether it is a directory to walk."""
     try:
+        about = entry.stat(follow_symlinks=False)
         length = len(path.encode())
+    except FileNotFoundError:  # removed meanwhile
+        return False
     except UnicodeEncodeError:
         found.refused.append(Refused(path, "its name is not UTF-8"))
         return False
