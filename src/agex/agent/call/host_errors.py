@@ -20,12 +20,20 @@ from agex.contract.real_types import class_attribute, class_name, own_attributes
 from agex.errors import CheckError, InputError, TaskError
 from agex.host_texts import HostTexts
 
-__all__ = ["LOGGER", "faults", "is_of_guest", "message_of", "note_fault", "noting", "tell_host"]
+__all__ = ["LOGGER", "HostFault", "faults", "is_of_guest", "message_of", "note_fault", "noting", "tell_host"]
 
 LOGGER = logging.getLogger("agex")
 
 _WORKERS = "agex.isolation.rpc.guest_functions"
 """The module by which the host calls a guest function in a worker."""
+
+
+class HostFault(BaseException):
+    """Carries an error meant for the host through code that must not catch it."""
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__(error)
+        self.error = error
 
 
 def noting(name: str) -> Callable[[Exception], None]:
