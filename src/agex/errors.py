@@ -281,7 +281,7 @@ class ReplayMismatch(AgexError):
 
 
 class CallInDoubt(AgexError, RuntimeError):
-    """A call to the world was begun, and the process ended before its result was kept: it may have been made."""
+    """A call to the world was begun, and its result was lost with the process: it may have been made."""
 
 
 class CallRejected(AgexError, RuntimeError):

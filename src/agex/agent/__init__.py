@@ -4,8 +4,8 @@ This room decides what a model is told and what its answers mean. It never asks 
 (``models``), never runs code itself (``sandbox``), never decides what fits a type (``contract``).
 
 In order (imports run to the right only): `views`, `ray`; `agent`; `built_agents` with `task_stubs`; `task`;
-`base`, an agent without tasks; `execution` of actions; `prompt`; `durable` runs; `loop` of turns; `call` in progress;
-`registration`; `rendering`.
+`base`, an agent without tasks; `execution` of actions; `prompt`; `durable` runs; `loop` of turns; `call` in
+progress; `registration`; `rendering`.
 """
 
 from __future__ import annotations

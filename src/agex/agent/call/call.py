@@ -109,7 +109,7 @@ def host_time(call: Call | None) -> AbstractContextManager[None]:
 
 
 class Journal(Protocol):
-    """What a call tells the record of its run."""
+    """The record of a run: it is told what the call does."""
 
     @property
     def is_durable(self) -> bool: ...

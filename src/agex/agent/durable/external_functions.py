@@ -11,6 +11,7 @@ import contextlib
 import inspect
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Mapping
+from types import FrameType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from agex._interpreter.threads import off_loop
@@ -160,7 +161,7 @@ class _External:
         verdict = approval(call)
         if not isinstance(verdict, bool):
             raise DefinitionError(
-                f"approval= of {self._one.name} answered {verdict!r} for {call}; it must return True or False."
+                f"approval= of {self._one.name} answered {verdict!r} for {call}; return True or False."
             )
         return verdict
 
@@ -200,19 +201,19 @@ class _External:
 
 def _line_of_guest() -> int | None:
     """Return the line of the action that makes the call; None where its code is in another process."""
-    frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage] - the line is that of the caller
+    frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage] - the line is that of the caller
     found = None
     while frame is not None:
         if frame.f_code.co_filename.startswith(("<turn ", "<before turn ")):
             found = frame.f_lineno
             if frame.f_code.co_name == "<module>":
                 return found
-        frame = frame.f_back  # type: ignore[assignment]
+        frame = frame.f_back
     return found
 
 
 def _like(one: Registration, call: Callable[..., Any]) -> Callable[..., Any]:
-    """Let a function look like the registered one. Not by `functools.wraps`: that would hand the other out."""
+    """Let a function look like the registered one, which `functools.wraps` would hand out."""
     call.__name__ = getattr(one.target, "__name__", one.name)
     call.__qualname__ = getattr(one.target, "__qualname__", one.name)
     call.__doc__ = one.target.__doc__

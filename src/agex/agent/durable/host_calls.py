@@ -37,7 +37,7 @@ class HostCall:
 
 @dataclass(frozen=True, kw_only=True)
 class Decision:
-    """What a person says to a run that waits."""
+    """The word of a person to a run that waits."""
 
     kind: Literal["answer", "approve", "reject"]
     text: str = ""

@@ -57,7 +57,7 @@ class Record(BaseModel):
 
 
 class UsageRecord(Record):
-    """What was spent."""
+    """The usage until now."""
 
     requests: int = 0
     input_tokens: int = 0
@@ -87,7 +87,7 @@ class RunRecord(Record):
     task: str
     status: Status = "open"
     means: dict[str, str]
-    """What the agent's code may use, and where it runs, each by its name."""
+    """The things that the agent's code may use, and where it runs, each by its name."""
     started: float
     """Seconds since the epoch."""
     turn: int = 0
@@ -96,7 +96,7 @@ class RunRecord(Record):
     used: UsageRecord = UsageRecord()
     seconds: float = Field(default=0.0, ge=0.0, lt=math.inf)
     setup_shown: str | None = None
-    """What the setup code showed, once it was run."""
+    """The output of the setup code, once it was run."""
     rebound: tuple[str, ...] = ()
     """Inputs whose names the agent's code bound anew: they are variables of the state."""
     unkept: dict[str, str] = {}
@@ -224,7 +224,7 @@ class ExchangeRecord(Record):
     reply: ReplyRecord
     shown: ObservationRecord
     answer: str | None = None
-    """What the caller answered to its question."""
+    """The caller's answer to its question."""
 
 
 class MessageRecord(Record):

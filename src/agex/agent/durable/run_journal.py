@@ -70,7 +70,7 @@ class Saved:
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """What a person says to a run that waits."""
+    """The answer to a run that waits, as it is written."""
 
     text: str = ""
     """To its question."""
@@ -131,6 +131,8 @@ class RunJournal:
         self._number = 0
         self._source: tuple[str, ...] = ()
         self._is_staged = False
+        self._is_in_doubt = False
+        """Whether a call of the action was, so that the code need not come to those after it."""
         self._lock = threading.RLock()
 
     @property
@@ -149,7 +151,7 @@ class RunJournal:
         number = 0 if progress is None else len(progress.seen) + 1
         self._action, self._number = f"{turn:04}.{number:02}", 0
         self._source = tuple(action.code.splitlines()) if isinstance(action, PythonAction) else ()
-        self._is_staged = False
+        self._is_staged = self._is_in_doubt = False
         self._update(turn=turn)
 
     def end_action(self) -> None:
@@ -158,9 +160,14 @@ class RunJournal:
         Raises:
             ReplayMismatch: when it ran before, it made more calls.
         """
-        left = [key for key in self._known if key.rpartition(".")[0] == self._action]
-        for key in sorted(left)[self._number :]:
-            raise _mismatch(self._known[key].record, "the end of the action")
+        left = self._left()
+        if left and not self._is_in_doubt:
+            raise _mismatch(left[0], "the end of the action")
+
+    def _left(self) -> list[CallRecord]:
+        """Return the recorded calls of the action that it did not come to yet."""
+        keys = sorted(key for key in self._known if key.rpartition(".")[0] == self._action)
+        return [self._known[key].record for key in keys[self._number :]]
 
     def advance(self, turn: int, progress: Progress | None) -> None:
         """Take note of what an action did: it is committed next."""
@@ -349,16 +356,24 @@ class RunJournal:
             case "begun" if repeats:
                 return Made(wanted, call, key)
             case "begun":
-                raise CallInDoubt(
+                raise self._in_doubt(
                     f"{record.text} was begun before the process ended, and its result is not known: it may "
                     "have been made. Find out whether it was before you call it again."
                 )
         if record.reason:
-            raise CallInDoubt(f"{record.text} was made, but its result could not be kept: {record.reason}")
+            raise self._in_doubt(
+                f"{record.text} was made, but its result could not be kept: {record.reason}."
+            )
         if record.state == "raised":
             error = known.values.get("error")
-            raise error if isinstance(error, Exception) else CallInDoubt(f"{record.text} raised an error")
+            raise error if isinstance(error, Exception) else self._in_doubt(f"{record.text} raised an error.")
         return Made(wanted, call, key, known.values.get("result"), is_over=True)
+
+    def _in_doubt(self, message: str) -> CallInDoubt:
+        """Return the error for guest code, which also names the calls that were made after that one."""
+        self._is_in_doubt = True
+        later = "; ".join(record.text for record in self._left())
+        return CallInDoubt(f"{message} Calls that this code made after it: {later}." if later else message)
 
     def _is_same(self, wanted: HostCall, known: KnownCall) -> bool:
         was = (known.values.get("args"), known.values.get("kwargs"))

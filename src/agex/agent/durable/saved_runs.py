@@ -31,13 +31,13 @@ class RunInfo:
     run_id: str
     task: str
     status: Status
-    """``open``: it goes on, or its process died. ``suspended`` waits for approval, ``asking`` for an answer."""
+    """``open``: going on, or its process died; ``suspended`` waits for approval, ``asking`` for an answer."""
     turn: int
     call: HostCall | None
     """The call that waits for approval."""
     started: datetime
     question: str = ""
-    """What it asked."""
+    """Its question to the caller."""
 
 
 class _Entries(Protocol):

@@ -45,7 +45,7 @@ class Access:
     timeout: float | None = None
     """Seconds that guest code waits for a function; None for as long as it takes."""
     external: bool | Literal["idempotent"] = False
-    """Whether a function acts on the world: its calls are journalled, and not made again when a run is resumed.
+    """Whether a function acts on the world: its calls are journalled, a resumed run makes none again.
 
     "idempotent": a call of which that is not known may be made again.
     """

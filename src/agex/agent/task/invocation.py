@@ -118,6 +118,8 @@ class Invocation:
         self.definition = definition
         self.registrations = agent.registrations
         self.state: State | None = agent.state if options.state is UNSET else options.state
+        self._solved = solved
+        self._value: Any = None
         parent = current_call()
         self.ledger = Ledger(options.budget or agent.budget, parent=payer())
         self.call = Call(
@@ -144,8 +146,9 @@ class Invocation:
             output_chars=agent.max_output_chars,
             kept_code=kept_code,
             actions=_offered(self.model, files),
-            **({} if saved is None else {"run_id": saved.record.run_id}),
         )
+        if saved is not None:
+            self.plan = replace(self.plan, run_id=saved.record.run_id)
         self.record: Run[Any] = record or Run(
             run_id=self.plan.run_id,
             agent=self.plan.agent,
@@ -153,8 +156,7 @@ class Invocation:
             state=self.state,
             call=self.call,
         )
-        self._solved = solved
-        self._value: Any = None
+        self._agent = agent
         self._agent_primer = agent.primer
         self._extras = agent.extras
         self._session = session = agent.session(signature, files)
@@ -164,19 +166,8 @@ class Invocation:
             here = session if isinstance(session, Session) else None
             code = KeptCode(agent.sandbox(signature), here)
             self.state.admit(host_classes(self.registrations, signature), code)
-        view = self.call.begin_view()
-        if view is not None:
-            found = view.snapshot(packed=session.packs)
-            self._variables = {name: value for name, value in found.items() if name not in RESERVED}
-            self._hidden = [name for name in found if name in RESERVED]
-            imports = view.imports
-            session.import_again({name: imports[name] for name in imports.keys() - self.values.keys()})
-        rebound = () if saved is None else saved.record.rebound
-        given = {name: value for name, value in self.values.items() if name not in rebound}
-        session.add({**self._variables, **given})
+        self._begin_view()
         self.call.session = session
-        self._journal = self._new_journal()
-        self.call.journal = self._journal
         self.execution = Execution(
             session=session,
             terms=definition.terms,
@@ -187,7 +178,9 @@ class Invocation:
             sees=self.model.profile.images,
             files=files,
         )
+        self._journal: RunJournal | None = None
         try:
+            self._journal = self.call.journal = self._new_journal()
             self._require_answer()
             session.open()
         except BaseException:
@@ -199,13 +192,32 @@ class Invocation:
         if record is not None:
             record.reopen(self.call)
 
+    def _begin_view(self) -> None:
+        """Begin a view of the state, and give the session its variables and the inputs."""
+        view, session = self.call.begin_view(), self._session
+        if view is not None:
+            found = view.snapshot(packed=session.packs)
+            self._variables = {name: value for name, value in found.items() if name not in RESERVED}
+            self._hidden = [name for name in found if name in RESERVED]
+            imports = view.imports
+            session.import_again({name: imports[name] for name in imports.keys() - self.values.keys()})
+        rebound = () if self._saved is None else self._saved.record.rebound
+        given = {name: value for name, value in self.values.items() if name not in rebound}
+        session.add({**self._variables, **given})
+
     def _new_journal(self) -> RunJournal | None:
         """Return the journal of this run; None for a part of another run that is kept."""
         log = None if self.call.view is None else self.call.view.log
         above = journal_above(self.call.parent)
         if above is not None and (above.is_durable or log is None):
+            if self._saved is not None:
+                raise DefinitionError(
+                    "A run cannot be resumed by the code of another one: resume it from the host."
+                )
             return None
-        means = means_of(self.call.agent, self.registrations, self.definition.terms.signature)  # type: ignore[arg-type]  # it is one
+        means = (
+            {} if log is None else means_of(self._agent, self.registrations, self.definition.terms.signature)
+        )
         saved = self._saved
         if saved is not None:
             require_same(saved.record.run_id, saved.record.means, means)

@@ -1,4 +1,4 @@
-"""What the code of a run may use and where it runs, by name: a run goes on with nothing else."""
+"""The means of a run, by name: registrations and the place where code runs. It goes on with no others."""
 
 from __future__ import annotations
 

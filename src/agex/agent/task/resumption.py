@@ -160,7 +160,7 @@ class Resumption:
         wanted = "asking" if decision.kind == "answer" else "suspended"
         if record.status != wanted or record.waits != waits:
             raise RuntimeError(
-                f"Run {self.run_id} does not wait for this any more: it is {record.status}, at turn {record.turn}."
+                f"Run {self.run_id} waits for this no more: it is {record.status}, at turn {record.turn}."
             )
         if decision.kind == "answer":
             return saved, Answer(text=decision.text)

@@ -226,7 +226,7 @@ class Task(AnyTask[P, R]):
             inputs: in the place of those that the state could not keep.
 
         Returns:
-            The run: with its value; or suspended or asking, see ``run.error``, ``run.approve()``, ``run.answer()``.
+            The run: with its value; or waiting, see ``run.error``, ``run.approve()`` and ``run.answer()``.
 
         Raises:
             StateError: there is no such run, or it has failed.

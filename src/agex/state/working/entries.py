@@ -30,7 +30,7 @@ class Entries:
         self._journal = journal
         self._codec = codec
         self.payloads: dict[str, bytes | None] = {}
-        """What the next commit writes, by the key of the store."""
+        """The payloads that the next commit writes, by the key of the store."""
         self.chunks: dict[bytes, memoryview] = {}
         self._prints: dict[str, values.Fingerprint] = {}
 
