@@ -17,7 +17,7 @@ from typing import Any
 from agex.agent.call.call import Call, current_call, host_time
 from agex.contract import holds_guests
 from agex.contract.real_types import class_attribute, class_name, own_attributes
-from agex.errors import CheckError, InputError, TaskError
+from agex.errors import CallRejected, CheckError, InputError, TaskError
 from agex.host_texts import HostTexts
 
 __all__ = ["LOGGER", "HostFault", "faults", "is_of_guest", "message_of", "note_fault", "noting", "tell_host"]
@@ -48,7 +48,7 @@ def note_fault(name: str, error: Exception, call: Call | None = None) -> None:
     guest code that the function called.
     """
     call = call or current_call()
-    if call is None or isinstance(error, TaskError | InputError | CheckError):
+    if call is None or isinstance(error, TaskError | InputError | CheckError | CallRejected):
         return
     if is_of_guest(error) or (isinstance(error, TypeError) and not _is_begun(error)):
         return
