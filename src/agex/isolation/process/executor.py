@@ -70,7 +70,7 @@ class ProcessExecutor:
         self, saved: Saved, limits: Limits, about: Mapping[str, Any], *, has_files: bool, python: Python
     ) -> WorkerHandle:
         order = self._order(saved, limits, about)
-        return self._launcher.launch(replace(order, has_files=has_files, python=python))
+        return self._launcher.launch(replace(order, has_files=has_files, python=python, level=self.level))
 
     def _order(self, saved: Saved, limits: Limits, about: Mapping[str, Any]) -> Order:
         return Order(

@@ -27,7 +27,7 @@ from typing import Any
 
 from agex._interpreter import threads
 from agex.errors import IsolationUnavailable
-from agex.isolation.executor import Python
+from agex.isolation.executor import Level, Python
 from agex.isolation.wire.error_codec import ProtocolError, WorkerGone
 from agex.isolation.wire.fd_passing import receive_order, send_order
 from agex.isolation.wire.framing import Channel, SocketStream
@@ -64,6 +64,8 @@ class Order:
     """Whether its code has a workspace, in the host."""
     python: Python = "guarded"
     """The interpreter of its code."""
+    level: Level = "process"
+    """Where it runs, for errors that say so."""
     walls: Mapping[str, Any] = field(default_factory=dict)
     """Its confinement by the kernel; empty at level ``process``."""
 
@@ -326,6 +328,7 @@ def _text(order: Order) -> dict[str, Any]:
         "resources": order.resources,
         "has_files": order.has_files,
         "python": order.python,
+        "level": order.level,
         "walls": order.walls,
     }
 

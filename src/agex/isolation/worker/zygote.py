@@ -175,7 +175,14 @@ class Zygote:
             _confine(order, channel)
             assert self._template is not None
             limits = Limits(**order["limits"])
-            worker = WorkerServer(channel, self._template, limits, has_files=order["has_files"])
+            worker = WorkerServer(
+                channel,
+                self._template,
+                limits,
+                has_files=order["has_files"],
+                python=order["python"],
+                level=order["level"],
+            )
             self._ask = worker.ask
             _serve(worker, channel)
             status = 0
