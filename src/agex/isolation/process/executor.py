@@ -45,7 +45,7 @@ class ProcessExecutor:
         files: Files | None = None,
         python: Python = "guarded",
     ) -> RemoteSession:
-        resolve_python(python, self.level)
+        resolve_python(python, self.level, limits.memory_mb)
         if files is not None:
             policy.use_paths()
         saved = _saved(policy, tuple(sorted(classes, key=lambda cls: (cls.__module__, cls.__qualname__))))

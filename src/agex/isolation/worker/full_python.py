@@ -13,6 +13,7 @@ import ast
 import asyncio
 import builtins
 import contextlib
+import ctypes
 import importlib
 import inspect
 import linecache
@@ -23,7 +24,7 @@ import threading
 import time
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from agex.errors import EvalError, SandboxError
 from agex.isolation.worker.full_code import ClassStatements, CodeNotes
@@ -39,6 +40,8 @@ from agex.sandbox.stdlib.traceback import format_own
 from agex.values import NotKept
 
 __all__ = ["FullSession"]
+
+T = TypeVar("T")
 
 _TEXT_SECONDS = 0.2
 """Seconds for the text of an error: an object of guest code may define ``__str__``."""
@@ -91,6 +94,7 @@ class FullSession:
         vars(builtins).update({name: v for name, v in policy.names.items() if not hasattr(builtins, name)})
         for name, module in _registered(policy):
             sys.modules.setdefault(name, module)
+        _share_arenas()
         use_streams(self._print)
         self.statements.watch()
         signal.signal(signal.SIGALRM, self._alarm)
@@ -327,19 +331,34 @@ class FullSession:
 
     def _text_of(self, told: Exception, raised: BaseException) -> str:
         """Return the traceback of guest code's own frames; its objects may take their time for a text."""
-        clock = SoftDeadline(_TEXT_SECONDS)
-        outer, self._clock = self._clock, clock
         shown = told.with_traceback(raised.__traceback__)
+        try:
+            return self.in_time(lambda: format_own(shown, self._is_own, self._sources), _TEXT_SECONDS)
+        except Exception as broken:  # noqa: BLE001 - guest code may define __str__
+            return f"{type(told).__name__}: (its text could not be made: {type(broken).__name__})"
+
+    def in_time(self, work: Callable[[], T], seconds: float) -> T:
+        """Call a function that may run guest code, and is no run of it.
+
+        Raises:
+            Exception: its own; a RuntimeError for a limit that struck, and for what is no `Exception`.
+        """
+        clock = SoftDeadline(seconds)
+        outer, self._clock, ending = self._clock, clock, self._ending
         try:
             try:
                 clock.start()
-                return format_own(shown, self._is_own, self._sources)
+                return work()
             finally:
                 clock.cancel()
-        except BaseException as broken:  # noqa: BLE001 - guest code may define __str__
-            return f"{type(told).__name__}: (its text could not be made: {type(broken).__name__})"
+        except Exception:
+            raise
+        except BaseException as error:
+            clock.cancel()
+            what = f"it takes longer than {seconds:g} s" if isinstance(error, Stop) else repr(type(error))
+            raise RuntimeError(what) from None
         finally:
-            self._clock = outer
+            self._clock, self._ending = outer, ending
 
     def _is_own(self, frame: types.FrameType) -> bool:
         return self.notes.source(frame.f_code) is not None
@@ -405,6 +424,16 @@ class FullSession:
 _FUTURES = 0
 for _feature in __import__("__future__").all_feature_names:
     _FUTURES |= getattr(__import__("__future__"), _feature).compiler_flag
+
+
+_M_ARENA_MAX = -8
+
+
+def _share_arenas() -> None:
+    """Let threads share two arenas of memory: each has 64 MB of address space, which is limited."""
+    allocator = ctypes.CDLL(None)
+    if hasattr(allocator, "mallopt"):  # of the GNU library
+        allocator.mallopt(_M_ARENA_MAX, 2)
 
 
 def _limit_error(cause: BaseException) -> EvalError:

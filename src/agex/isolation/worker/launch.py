@@ -251,14 +251,16 @@ class Launcher:
         """Return the zygote of a policy, forked when it is first needed."""
         load = {"do": "load", "modules": [*order.modules], "path": import_path()}
         modules = json.dumps(load)
-        key = hashlib.blake2b(order.policy + modules.encode() + json.dumps(order.about).encode()).hexdigest()
+        about = json.dumps([order.about, order.python])
+        key = hashlib.blake2b(order.policy + modules.encode() + about.encode()).hexdigest()
         with self._lock:
             root = self._started()
             if key not in self._of_policies:
                 loaded = self._of_modules.get(modules)
                 if loaded is None:
                     loaded = self._of_modules[modules] = root.fork(load)
-                self._of_policies[key] = loaded.fork({"do": "policy", "about": order.about}, order.policy)
+                policy = {"do": "policy", "about": order.about, "python": order.python}
+                self._of_policies[key] = loaded.fork(policy, order.policy)
                 while len(self._of_policies) > _POLICIES:
                     self._of_policies.popitem(last=False)
             self._of_policies.move_to_end(key)

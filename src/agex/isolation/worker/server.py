@@ -30,6 +30,7 @@ from agex.isolation.wire.worker_channel import WorkerChannel
 from agex.isolation.worker.full_code import FullCode
 from agex.isolation.worker.full_python import FullSession
 from agex.isolation.worker.process_refusals import name_level
+from agex.isolation.worker.sealed_objects import SealedInboundCode, SealedStoredCode
 from agex.sandbox import KeptCode, Limits, Policy, Result, Sandbox, Session
 from agex.sandbox.runtime import audit_hook as wall
 from agex.sandbox.runtime.output import CAPTURE, Output
@@ -146,6 +147,10 @@ class WorkerServer:
         self._given = OutboundCode(code, template.stubs)
         self._taken = InboundCode(code, template.stubs, self._given)
         self._code = StoredCode(code, self._session.builtins)
+        if isinstance(self._session, FullSession):
+            in_time = self._session.in_time
+            self._taken = SealedInboundCode(code, template.stubs, self._given, in_time)
+            self._code = SealedStoredCode(code, self._session.builtins, in_time)
         self._allow = values.Allow(template.classes)
         self._inputs: dict[str, Any] = {}
         self._kept: dict[str, Any] = {}

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from types import CodeType, FunctionType
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from agex.errors import SandboxError
 
-__all__ = ["CodeElsewhere", "ForwardedCode", "GuestCode"]
+__all__ = ["CodeElsewhere", "ForwardedCode", "GuestCode", "SealingCode"]
 
 
 class GuestCode(Protocol):
@@ -102,6 +103,30 @@ class GuestCode(Protocol):
 
         Raises:
             KeyError: there is none now that guest code may read.
+        """
+        ...
+
+
+@runtime_checkable
+class SealingCode(Protocol):
+    """Guest code of a worker that also keeps objects of types that only a worker has: as sealed bytes.
+
+    A host never opens a seal. A worker opens those that came from a worker of its own level.
+    """
+
+    def sealed(self, found: Sequence[Any]) -> tuple[bytes, Mapping[int, str]]:
+        """Return objects as bytes.
+
+        Returns:
+            The bytes; and why single objects are not in them, by their place in *found*.
+        """
+        ...
+
+    def unsealed(self, sealed: bytes) -> Sequence[Any]:
+        """Return the objects in the bytes, at their places; None for one that is not in them.
+
+        Raises:
+            Exception: they cannot be loaded.
         """
         ...
 
