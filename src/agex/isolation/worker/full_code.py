@@ -70,7 +70,7 @@ class ClassStatements:
             statement = self.of(object) if isinstance(object, type) else None
             return find_file(object) if statement is None else statement.body.__code__.co_filename
 
-        vars(builtins)["__build_class__"] = build_noted
+        setattr(builtins, build.__name__, build_noted)
         inspect.getfile = getfile
 
     def of(self, cls: type) -> Statement | None:

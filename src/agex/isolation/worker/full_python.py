@@ -91,7 +91,8 @@ class FullSession:
     def _set_up(self, policy: Policy) -> None:
         sys.modules["__main__"] = self._main
         sys.argv = [""]
-        vars(builtins).update({name: v for name, v in policy.names.items() if not hasattr(builtins, name)})
+        for name in policy.names.keys() - vars(builtins).keys():
+            self.bind(name, policy.names[name])
         for name, module in _registered(policy):
             sys.modules.setdefault(name, module)
         _share_arenas()
@@ -165,7 +166,9 @@ class FullSession:
             if marker is not None and value is marker:
                 found[name] = text
             elif type(value) is types.ModuleType and (home := module_name(value)) is not None:
-                found[name] = " ".join([home, *(each for each in self._dotted if each.startswith(f"{home}."))])
+                found[name] = " ".join(
+                    [home, *(each for each in self._dotted if each.startswith(f"{home}."))]
+                )
         return found
 
     def import_again(self, modules: Mapping[str, str]) -> None:
@@ -353,7 +356,7 @@ class FullSession:
                 clock.cancel()
         except Exception:
             raise
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001 - a limit, or what guest code raises to end all
             clock.cancel()
             what = f"it takes longer than {seconds:g} s" if isinstance(error, Stop) else repr(type(error))
             raise RuntimeError(what) from None

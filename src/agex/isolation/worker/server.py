@@ -331,7 +331,9 @@ class WorkerServer:
         function: Any = self._given.function(frame.header["id"])
         session = self._session
         is_own = session.is_guest_function(function)
-        self._link.hand_over({"k": "done", "d": told(declared(function), cast("Session", session)) if is_own else None})
+        self._link.hand_over(
+            {"k": "done", "d": told(declared(function), cast("Session", session)) if is_own else None}
+        )
 
     def _sync(self, frame: Frame) -> None:
         """Send the variables that changed since they were sent, and the names of all."""

@@ -26,9 +26,7 @@ _EXCEPTIONS: Callable[[BaseException], tuple[BaseException, ...]] = vars(BaseExc
 ].__get__
 
 
-def format_error(
-    error: BaseException, builtins: Mapping[str, Any], sources: Mapping[str, list[str]]
-) -> str:
+def format_error(error: BaseException, builtins: Mapping[str, Any], sources: Mapping[str, list[str]]) -> str:
     """Format *error* and its causes, with the frames that run with *builtins*."""
     return format_own(error, lambda frame: frame.f_builtins is builtins, sources)
 
@@ -71,7 +69,10 @@ def _format_one(
 
 
 def _members(
-    error: BaseException, is_own: Callable[[types.FrameType], bool], sources: Mapping[str, list[str]], depth: int
+    error: BaseException,
+    is_own: Callable[[types.FrameType], bool],
+    sources: Mapping[str, list[str]],
+    depth: int,
 ) -> Iterator[str]:
     """Yield the lines of the members of an exception group."""
     if not issubclass(type(error), BaseExceptionGroup):
