@@ -116,7 +116,7 @@ class FullCode:
         return self._session.statements.of(value) is not None
 
     def source(self, code: types.CodeType) -> str | None:
-        return self._session.notes.source(code)
+        return self._session.programs.notes.source(code)
 
     def class_body(self, value: type) -> types.FunctionType | None:
         statement = self._session.statements.of(value)
