@@ -169,7 +169,7 @@ def test_a_run_goes_on_in_the_turn_where_it_stopped_with_its_variables_and_its_c
     request = agent_task.agent.model.requests[0]
     assert "charged" in str(request)
     assert run.turns == 4
-    assert [event.type for event in run.events][0] == "task_start"
+    assert run.events[0].type == "task_start"
 
 
 def test_spent_budget_and_turns_are_those_of_the_run():

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from agex.agent.durable.records import ExchangeRecord
 from agex.agent.durable.run_journal import RunJournal
-from agex.agent.loop.loop import Conversation, Observation
+from agex.agent.loop.loop import Conversation, Observation, Plan, Talk, Tried
 from agex.models.base import Reply, Request
 
-__all__ = ["KeptConversation"]
+__all__ = ["KeptConversation", "noted", "replay"]
 
 
 class KeptConversation:
@@ -33,3 +37,32 @@ class KeptConversation:
     def answered(self, text: str) -> None:
         """Take in what the caller answers to its question."""
         self._conversation.answered(text)
+
+
+def noted(talk: Talk, journal: RunJournal) -> Talk:
+    """Return a talk of which the journal takes note, also after a further model took over."""
+    successor = talk.successor
+
+    def begin(model: int, tried: Sequence[Tried]) -> Conversation:
+        assert successor is not None
+        return KeptConversation(successor(model, tried), journal)
+
+    return replace(
+        talk,
+        conversation=KeptConversation(talk.conversation, journal),
+        successor=None if successor is None else begin,
+    )
+
+
+def replay(talk: Talk, plan: Plan, exchanges: Iterable[ExchangeRecord]) -> None:
+    """Lead a talk through the turns of a run that are over, as the loop did."""
+    for one in exchanges:
+        reply, shown = one.reply.reply(), one.shown.observation()
+        talk.conversation.add(reply, shown)
+        if one.answer is not None:
+            talk.conversation.answered(one.answer)
+        talk.tried.append((reply, shown))
+        talk.failed += shown.failed
+        if talk.failed >= plan.escalate_after and talk.successor and talk.model + 1 < len(plan.models):
+            talk.model, talk.failed = talk.model + 1, 0
+            talk.conversation = talk.successor(talk.model, talk.tried)

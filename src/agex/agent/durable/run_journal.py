@@ -360,6 +360,8 @@ class RunJournal:
                     f"{record.text} was begun before the process ended, and its result is not known: it may "
                     "have been made. Find out whether it was before you call it again."
                 )
+            case _:
+                pass
         if record.reason:
             raise self._in_doubt(
                 f"{record.text} was made, but its result could not be kept: {record.reason}."
@@ -509,4 +511,5 @@ def _with_approved(call: HostCall, known: KnownCall) -> HostCall:
     match known.values.get("approved"):
         case (tuple() as args, dict() as kwargs):
             return replace(call, args=args, kwargs=kwargs)
-    return call
+        case _:
+            return call

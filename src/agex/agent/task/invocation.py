@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -24,16 +24,17 @@ from agex.agent.call.options import UNSET, CallOptions
 from agex.agent.call.terms import Definition
 from agex.agent.durable.external_functions import journal_above
 from agex.agent.durable.host_calls import Decision
-from agex.agent.durable.kept_conversation import KeptConversation
+from agex.agent.durable.kept_conversation import noted, replay
 from agex.agent.durable.records import RunRecord
 from agex.agent.durable.run_journal import Answer, RunJournal, Saved
 from agex.agent.execution.execution import Execution
 from agex.agent.execution.grants import host_classes, named_by
 from agex.agent.execution.name_bindings import RESERVED
 from agex.agent.loop.drivers import adrive, drive
-from agex.agent.loop.loop import Commit, Conversation, Execute, Loop, Observation, Plan, solve
+from agex.agent.loop.loop import Commit, Conversation, Execute, Loop, Observation, Plan, Talk, Tried, solve
 from agex.agent.loop.telemetry import task_span
 from agex.agent.prompt.completion import CompletionConversation
+from agex.agent.prompt.handover import handover
 from agex.agent.prompt.prompt import Brief, FullConversation
 from agex.agent.task.means import means_of, require_same
 from agex.agent.task.returned_functions import Origin, handed_over
@@ -114,7 +115,7 @@ class Invocation:
         self._saved = saved
         self._answer = answer
         self._wait = wait
-        self.model: Model = agent.resolved_model()
+        self.models: tuple[Model, ...] = agent.resolved_models()
         self.definition = definition
         self.registrations = agent.registrations
         self.state: State | None = agent.state if options.state is UNSET else options.state
@@ -137,15 +138,15 @@ class Invocation:
         self.plan = Plan(
             agent=agent.name,
             task=signature.name,
-            provider=self.model.provider,
-            model=self.model.name,
+            models=tuple(each.full_name for each in self.models),
+            escalate_after=agent.escalate_after,
             max_iterations=agent.max_iterations,
             llm_retries=agent.llm_retries,
             llm_timeout=agent.llm_timeout,
             max_actions=agent.max_actions,
             output_chars=agent.max_output_chars,
             kept_code=kept_code,
-            actions=_offered(self.model, files),
+            actions=max((_offered(each, files) for each in self.models), key=len),
         )
         if saved is not None:
             self.plan = replace(self.plan, run_id=saved.record.run_id)
@@ -158,6 +159,7 @@ class Invocation:
         )
         self._agent = agent
         self._agent_primer = agent.primer
+        self._python = agent.python
         self._extras = agent.extras
         self._session = session = agent.session(signature, files)
         self._variables: dict[str, Any] = {}
@@ -175,7 +177,7 @@ class Invocation:
             call=self.call,
             registrations=self.registrations,
             output_chars=agent.max_output_chars,
-            sees=self.model.profile.images,
+            sees=all(each.profile.images for each in self.models),
             files=files,
         )
         self._journal: RunJournal | None = None
@@ -268,14 +270,14 @@ class Invocation:
 
     def _carry_out(self, steps: Loop[Any]) -> None:
         with self._recorded(), self.call.entered(), task_span(self.plan, self.call), self._settled_on_error():
-            self._value = drive(steps, self.plan, self.call, self.model, self.execution)
+            self._value = drive(steps, self.plan, self.call, self.models, self.execution)
             self._finish()
             self.call.settle(f"{self.plan.task}: done", last=True)
 
     async def _acarry_out(self, steps: Loop[Any]) -> None:
         span = task_span(self.plan, self.call)
         with self._recorded(), self._driven(), self.call.entered(), span, self._settled_on_error():
-            self._value = await adrive(steps, self.plan, self.call, self.model, self.execution)
+            self._value = await adrive(steps, self.plan, self.call, self.models, self.execution)
             self._finish()
             await self.call.asettle(f"{self.plan.task}: done", last=True)
 
@@ -356,7 +358,7 @@ class Invocation:
         if self._journal is not None:
             self._journal.take(Answer(text=answer), last_turn=turn + self.plan.max_iterations)
         yield self.plan.event(SystemNoteEvent, turn, message=f"{ANSWERED}{answer}")
-        self._talk.answered(answer)
+        self._talk.conversation.answered(answer)
         return (yield from solve(self.plan, self._talk, self.ledger, turn=turn))
 
     @contextmanager
@@ -381,7 +383,7 @@ class Invocation:
     def _steps(self) -> Loop[Any]:
         if self._saved is not None:
             return (yield from self._resumed(self._saved))
-        yield self.plan.event(TaskStartEvent, 0, inputs=self.values)
+        yield self.plan.event(TaskStartEvent, 0, inputs=self.values, python=self._python)
         for name in self._hidden:
             note = (
                 f"The state's variable {name!r} stays as it is, out of reach of code: that name is agex's. "
@@ -394,44 +396,38 @@ class Invocation:
 
     def _first_turns(self) -> Loop[Any]:
         shown = (yield from self._set_up(self.definition.setup)) if self.definition.setup else ""
-        self._talk = self._kept(self._conversation(shown), shown)
+        self._talk = self._kept(Talk(self._conversation(shown), self._successor), shown)
         return (yield from solve(self.plan, self._talk, self.ledger))
 
-    def _kept(self, talk: Conversation, shown: str) -> Conversation:
-        """Return the conversation, which the journal takes note of."""
+    def _kept(self, talk: Talk, shown: str) -> Talk:
+        """Let the journal take note of a conversation, and of those with further models."""
         if self._journal is None:
             return talk
-        opening = talk.opening if isinstance(talk, FullConversation) else ()
-        self._journal.opened(opening, shown)
-        return KeptConversation(talk, self._journal)
+        first = talk.conversation
+        self._journal.opened(first.opening if isinstance(first, FullConversation) else (), shown)
+        return noted(talk, self._journal)
 
     def _resumed(self, saved: Saved) -> Loop[Any]:
         """Go on where the state says that the run is."""
         record, journal = saved.record, self._journal
         assert journal is not None
-        own = (
-            [event for event in self.state.events if event.run_id == record.run_id]
-            if self.state is not None
-            else []
-        )
-        self.call.events[:0] = own
+        events = () if self.state is None else self.state.events
+        self.call.events[:0] = [event for event in events if event.run_id == record.run_id]
         last_turn = record.last_turn
         if self._answer is not None and self._answer.text:
             last_turn = record.turn + self.plan.max_iterations
         journal.take(self._answer, last_turn=last_turn)
         if record.setup_shown is None:
             return (yield from self._first_turns())
-        talk = self._conversation(record.setup_shown)
-        if isinstance(talk, FullConversation) and saved.opening:
-            talk.reopen(saved.opening)
-        for one in saved.exchanges:
-            talk.add(one.reply.reply(), one.shown.observation())
-            if one.answer is not None:
-                talk.answered(one.answer)
+        first = self._conversation(record.setup_shown)
+        if isinstance(first, FullConversation) and saved.opening:
+            first.reopen(saved.opening)
+        talk = Talk(first, self._successor)
+        replay(talk, self.plan, saved.exchanges)
         if self._answer is not None and self._answer.text:
             yield self.plan.event(SystemNoteEvent, record.turn, message=f"{ANSWERED}{self._answer.text}")
-            talk.answered(self._answer.text)
-        self._talk = KeptConversation(talk, journal)
+            talk.conversation.answered(self._answer.text)
+        self._talk = noted(talk, journal)
         progress = saved.progress
         if progress is not None and progress.turn == 0:  # kept code, which is tried first
             (action,) = progress.reply.actions
@@ -467,7 +463,7 @@ class Invocation:
         return seen.text
 
     def _conversation(self, setup_shown: str) -> Conversation:
-        brief = Brief(
+        self._brief = Brief(
             terms=self.definition.terms,
             inputs=self.values,
             variables=self._shown(),
@@ -477,13 +473,30 @@ class Invocation:
             setup=self.definition.setup,
             setup_shown=setup_shown,
             turns=self.plan.max_iterations,
-            actions=self.plan.actions,
+            python=self._python,
             extras=self._extras if self._files is not None else "",
-            recap=self._files.recap() if self._files is not None else "",
+            recap=self._recap(),
         )
-        if self.model.profile.style == "completion":
+        return self._with(self.models[0], self._brief)
+
+    def _successor(self, model: int, tried: Sequence[Tried]) -> Conversation:
+        """Begin the conversation with a further model, which is told what was tried."""
+        told = handover(tried, self.execution.names)
+        conversation = self._with(
+            self.models[model], replace(self._brief, handover=told, recap=self._recap())
+        )
+        if tried and isinstance(conversation, CompletionConversation):
+            conversation.add(*tried[-1])  # it is shown the last attempt, and nothing of the others
+        return conversation
+
+    def _with(self, model: Model, brief: Brief) -> Conversation:
+        brief = replace(brief, actions=_offered(model, self._files))
+        if model.profile.style == "completion":
             return CompletionConversation(brief)
-        return FullConversation(brief, self.model.profile)
+        return FullConversation(brief, model.profile)
+
+    def _recap(self) -> str:
+        return self._files.recap() if self._files is not None else ""
 
     def _shown(self) -> dict[str, Any]:
         """Return the state's variables as they are shown: what is of a worker's code is sketched."""
