@@ -473,6 +473,22 @@ def test_an_input_that_cannot_be_kept_is_asked_for_by_name():
     assert use.resume(state=kept[0], inputs={"lock": "mine"}).value == 1
 
 
+def test_an_input_whose_name_was_bound_anew_stays_an_input():
+    state = Versioned()
+    kept: list[Versioned] = []
+    replies = [code("n = n + 1"), code("look()\ntask_success(n * 10 + inputs.n)")]
+    agent = Agent(model=ScriptedModel(replies), state=state)
+    agent.fn(lambda: kept.append(state.fork()), name="look")
+
+    @agent.task
+    def use(n: int) -> int:
+        """Use."""
+
+    assert use(1) == 21
+    agent.model = ScriptedModel(replies[1:])
+    assert use.resume(state=kept[0]).value == 21
+
+
 async def test_async_functions_are_journalled_too():
     state = Versioned()
     killed: list[Versioned] = []

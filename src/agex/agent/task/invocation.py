@@ -222,12 +222,11 @@ class Invocation:
         )
         saved = self._saved
         if saved is not None:
-            require_same(saved.record.run_id, saved.record.means, means)
+            require_same(saved.record.run_id, saved.means, means)
         began = RunRecord(
             run_id=self.plan.run_id,
             agent=self.plan.agent,
             task=self.plan.task,
-            means=means,
             started=time.time(),
             last_turn=self.plan.max_iterations,
         )
@@ -236,6 +235,7 @@ class Invocation:
             began if saved is None else saved.record,
             log=log,
             ledger=self.ledger,
+            means=means,
             inputs=self.values,
             names=names,
             saved=saved,
