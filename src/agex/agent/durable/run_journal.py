@@ -200,14 +200,23 @@ class RunJournal:
     # -- the record in the state -------------------------------------------------------------
 
     def stage(self) -> None:
-        """Let the next commit hold where the run stands."""
+        """Let the next commit hold where the run stands, between two actions."""
         if self._log is None:
             return
+        self._stage_inputs()
+        self._stage_turns()
+
+    def _stage_inputs(self) -> None:
+        """Put the inputs, never in an action: it is run again from its beginning, and so are they."""
+        assert self._log is not None
         names = self._names()
         self._rebound |= {name for name, value in self._inputs.items() if names.get(name, _NONE) is not value}
         lost = self._log.put(self._key("inputs"), _named(self._inputs)) if self._inputs else ()
         unkept = {name: why for name in self._inputs if (why := _why(lost, f"entry['{_INPUT}{name}']"))}
         self._update(rebound=tuple(sorted(self._rebound)), unkept=unkept)
+
+    def _stage_turns(self) -> None:
+        assert self._log is not None
         self._put_record()
         if self._means is not None:
             self._log.put(self._key("means"), written(MeansRecord(means=self._means)))
@@ -439,7 +448,7 @@ class RunJournal:
             return
         with self._lock:
             if not self._is_staged and not last:
-                self.stage()
+                self._stage_turns()
                 self._is_staged = True
             lost = self._put(record, {"args": call.args, "kwargs": dict(call.kwargs), **values})
             outcome = _why(lost, "entry['result']") or _why(lost, "entry['error']")

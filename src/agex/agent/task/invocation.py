@@ -36,7 +36,7 @@ from agex.agent.loop.telemetry import task_span
 from agex.agent.prompt.completion import CompletionConversation
 from agex.agent.prompt.handover import handover
 from agex.agent.prompt.prompt import Brief, FullConversation
-from agex.agent.task.means import means_of, require_same
+from agex.agent.task.means import acts, means_of, require_same
 from agex.agent.task.returned_functions import Origin, handed_over
 from agex.agent.task.run import Resume, Run
 from agex.agent.task.state_codec import KeptCode
@@ -390,8 +390,10 @@ class Invocation:
                 f"Keep it under another name: state['my_{name}'] = state.pop({name!r})."
             )
             yield self.plan.event(SystemNoteEvent, 0, message=note)
-        if self._journal is not None and any(one.external for one in self.registrations):
-            yield Commit(0)  # a call to the world may leave no trace but this one
+        if self._journal is not None and acts(self.registrations):
+            yield Commit(
+                0
+            )  # the inputs as they are before any code: what acts on the world commits in an action
         return (yield from self._first_turns())
 
     def _first_turns(self) -> Loop[Any]:
