@@ -99,10 +99,8 @@ def _held(found: dict[str, Any]) -> str:
     if not found["available"]:
         return f"not here: {found['why']}"
     start = found["start_ms"]
-    return (
-        f"{found['python']} Python; a worker starts in {start['later']:g} ms, the first in {start['first']:g}; "
-        f"{', '.join(found['walls'])}"
-    )
+    says = f"a worker starts in {start['later']:g} ms, the first in {start['first']:g}"
+    return f"{found['python']} Python; {says}; {', '.join(found['walls'])}"
 
 
 def _said(stopped: bool | str) -> str:
