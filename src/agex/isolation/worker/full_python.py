@@ -29,6 +29,7 @@ from agex.errors import EvalError, SandboxError
 from agex.isolation.worker.full_code import ClassStatements
 from agex.isolation.worker.full_programs import Programs
 from agex.isolation.worker.guest_streams import CapturedDescriptors, use_streams
+from agex.isolation.worker.own_modules import OwnModules
 from agex.isolation.worker.soft_deadline import SoftDeadline
 from agex.sandbox import Limits, Policy, Result
 from agex.sandbox.runtime.limits import Stop, TimeLimit
@@ -82,6 +83,8 @@ class FullSession:
         self._own = frozenset(self.globals) | {"__annotations__", "__conditional_annotations__", "__file__"}
         self._set_up(policy)
         self._descriptors = CapturedDescriptors()
+        place = os.getcwd()
+        self._modules = None if place == "/" else OwnModules(place)
 
     def _set_up(self, policy: Policy) -> None:
         sys.modules["__main__"] = self._main
@@ -257,6 +260,8 @@ class FullSession:
         if self._runs == 0:
             self._ending = None
             signal.signal(signal.SIGALRM, self._alarm)  # an earlier action may have set its own
+            if self._modules is not None:
+                self._modules.forget_changed()
         self._runs += 1
         self._clock = clock
         try:
@@ -278,6 +283,8 @@ class FullSession:
             if os.getpid() != self._process:
                 os._exit(0)  # guest code forked, and its parent goes on
             self._runs -= 1
+            if self._modules is not None:
+                self._modules.note()
             self._print(self._descriptors.take())
             self._clock, self._output = outer, before
             result.enforcement = enforced("none", "signal", self._limits.memory_mb is not None)
