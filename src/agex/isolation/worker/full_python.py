@@ -14,6 +14,7 @@ import asyncio
 import builtins
 import contextlib
 import ctypes
+import functools
 import importlib
 import inspect
 import os
@@ -23,9 +24,11 @@ import threading
 import time
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 from agex.errors import EvalError, SandboxError
+from agex.files import connect_fs
 from agex.isolation.worker.full_code import ClassStatements
 from agex.isolation.worker.full_programs import Programs
 from agex.isolation.worker.guest_streams import CapturedDescriptors, use_streams
@@ -45,6 +48,8 @@ T = TypeVar("T")
 
 _TEXT_SECONDS = 0.2
 """Seconds for the text of an error: an object of guest code may define ``__str__``."""
+_NO_PLACE = "/"
+"""The current directory of a worker that has no directory of its own."""
 _MOST_NAME = 500
 """Characters of a variable's name that the host takes."""
 
@@ -66,7 +71,6 @@ class FullSession:
     ) -> None:
         self._limits = limits
         self._make_output = output
-        self.guest_files = None if files is None else files.guarded(outside)
         self.programs = Programs()
         self.statements = ClassStatements(self.programs.notes)
         self._missing: dict[str, tuple[Any, str]] = {}
@@ -83,8 +87,9 @@ class FullSession:
         self._own = frozenset(self.globals) | {"__annotations__", "__conditional_annotations__", "__file__"}
         self._set_up(policy)
         self._descriptors = CapturedDescriptors()
-        place = os.getcwd()
-        self._modules = None if place == "/" else OwnModules(place)
+        self._place = str(Path.cwd())
+        self._modules = None if self._place == _NO_PLACE else OwnModules(self._place)
+        self._files = files
 
     def _set_up(self, policy: Policy) -> None:
         sys.modules["__main__"] = self._main
@@ -97,6 +102,15 @@ class FullSession:
         use_streams(self._print)
         self.statements.watch()
         signal.signal(signal.SIGALRM, self._alarm)
+
+    @functools.cached_property
+    def guest_files(self) -> Any:
+        """The workspace of the terminal: the directory of this worker, which its code has, too."""
+        if self._files is None:
+            return None
+        if self._place == _NO_PLACE:
+            return self._files.guarded(outside)
+        return connect_fs(type="isolated", root=self._place).guarded(outside)
 
     # -- names -----------------------------------------------------------------------------
 

@@ -1,16 +1,16 @@
 """Modules of the workspace in full Python: files below one directory, imported as CPython imports them.
 
-A module whose file changed since it was imported runs anew when it is imported again, with those that depend on
-it; so it is in guarded Python, and so the agent is told.
+A module whose file changed since it was imported runs anew when it is imported again, with those that
+depend on it; so it is in guarded Python, and so the agent is told.
 """
 
 from __future__ import annotations
 
 import importlib
-import os
 import sys
 import types
 from collections.abc import Mapping
+from pathlib import Path
 
 __all__ = ["OwnModules"]
 
@@ -63,7 +63,7 @@ class OwnModules:
 
 def _stamp(file: str) -> _Stamp | None:
     try:
-        found = os.stat(file)
+        found = Path(file).stat()
     except OSError:
         return None
     return found.st_mtime_ns, found.st_size, found.st_ino
