@@ -1,4 +1,4 @@
-"""The handover of a task: turns that another model took before, as the next model is told of them."""
+"""The summary of the turns that another model took before, on the same task, for the model that goes on."""
 
 from __future__ import annotations
 
