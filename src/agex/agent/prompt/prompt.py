@@ -20,7 +20,7 @@ from agex.agent.prompt.listing import listing
 from agex.agent.registration import Registration
 from agex.agent.rendering.images import pictures_of
 from agex.agent.rendering.output_text import quoted
-from agex.contract import preview
+from agex.contract import definitions, preview
 from agex.contract.real_types import class_name
 from agex.host_texts import HostTexts
 from agex.models.base import Message, Profile, Reply, Request
@@ -153,6 +153,7 @@ def task_prompt(brief: Brief) -> str:
     parts = [
         (brief.task_primer or "").strip(),
         f"The task:\n{printable.block(signature.render(doc=True), 'python')}",
+        _types(brief),
         _named("Its inputs, already bound as variables (shown in short)", brief.inputs, texts),
         "\n".join(["Examples that must hold:", *(f"{one.source} == {one.expected_text}" for one in given)])
         if given
@@ -163,6 +164,18 @@ def task_prompt(brief: Brief) -> str:
         _async_note(brief),
     ]
     return "\n\n".join(part for part in parts if part)
+
+
+def _types(brief: Brief) -> str:
+    """Return the definitions of the types that the signature names, except those in the listing."""
+    listed = {one.target for one in brief.registrations if one.kind == "class" and one.visibility != "low"}
+    text = definitions(brief.terms.signature, without=listed)
+    return (
+        f"Its types, bound under these names ({_TAKEN}):\n{printable.block(text, 'python')}" if text else ""
+    )
+
+
+_TAKEN = "a dict is taken for a model, dataclass or NamedTuple"
 
 
 def _named(heading: str, values: Mapping[str, Any], texts: HostTexts) -> str:

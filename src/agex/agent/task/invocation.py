@@ -155,6 +155,7 @@ class Invocation:
             output_chars=agent.max_output_chars,
             sees=self.model.profile.images,
             files=files,
+            policy=agent.sandbox(signature).policy,
         )
         try:
             session.open()
