@@ -57,10 +57,13 @@ def solved(*codes, agent=None, **settings):
 
 def test_all_refused_imports_are_told_in_one_message():
     told = refusal("import socket\nimport json\nfrom subprocess import run\nimport pandas as pd\nx = 1")
-    assert told.splitlines()[0] == "Nothing of this code was run, because of:"
-    assert [line.split(":")[0] for line in told.splitlines()[1:]] == ["  line 1", "  line 3"]
-    assert "import of 'socket' is not allowed" in told
-    assert "import of 'subprocess' is not allowed" in told
+    first, *lines = told.splitlines()
+    assert first == "Nothing of this code was run:"
+    assert [line.partition(";")[0] for line in lines] == [
+        "SandboxImportError: import of 'socket' is not allowed",
+        "SandboxImportError: import of 'subprocess' is not allowed",
+    ]
+    assert [line.rpartition(" (")[2] for line in lines] == ["line 1)", "line 3)"]
 
 
 def test_a_refused_member_of_a_library_is_told_with_the_others():
@@ -70,8 +73,8 @@ def test_a_refused_member_of_a_library_is_told_with_the_others():
 
 def test_undefined_names_are_told_with_the_name_that_was_meant():
     told = refusal("result = 1\nprint(reslt)\nlen(nothing_like_it)", given={"print"})
-    assert "line 2: NameError: name 'reslt' is not defined; did you mean 'result'?" in told
-    assert "line 3: NameError: name 'nothing_like_it' is not defined" in told
+    assert "NameError: name 'reslt' is not defined; did you mean 'result'? (line 2)" in told
+    assert "NameError: name 'nothing_like_it' is not defined (line 3)" in told
 
 
 def test_a_wrong_call_of_a_registered_function_is_told_with_its_signature():
@@ -101,7 +104,7 @@ def test_a_wrong_call_of_a_registered_function_is_told_with_its_signature():
         "x = 1\ndel x\ntry:\n    x\nexcept NameError:\n    pass",
         "def bind():\n    global made\n    made = 1\nbind()\nmade",
         "if (found := 1):\n    pass\nfound",
-        "import json.decoder as p\np",
+        "import json as p\np",
         "task_success(1)\nnowhere",
         "if True:\n    task_success(1)\nnowhere",
         "def end():\n    task_success(1)\nend()\nnowhere",

@@ -147,9 +147,10 @@ _ALIASES = (_ALIAS, getattr(typing, "TypeAliasType", _ALIAS))
 
 def _is_defined(cls: type) -> bool:
     """Return whether a class is the user's: its definition is not known to everybody."""
-    root = str(module_of(cls)).partition(".")[0]
+    home = str(module_of(cls))
+    root = home.partition(".")[0]
     if root in sys.stdlib_module_names or root in _KNOWN:
-        return False
+        return getattr(sys.modules.get(home), cls.__name__, None) is not cls and is_record(cls)
     return is_record(cls) or not _is_installed(root)
 
 
@@ -241,10 +242,10 @@ def class_head(cls: type, name: str, shows: Shows = _is_public) -> list[str]:
         ]
         return [f"class {name}:  # dataclass", *fields]
     if issubclass(cls, tuple) and hasattr(cls, "_fields"):
-        defaults: Mapping[str, Any] = cls._field_defaults  # type: ignore[attr-defined]  # of every NamedTuple
+        named: Any = cls
         fields = [
-            _field(each, hints.get(each, Any), _shown_default(defaults.get(each, _UNSET)))
-            for each in cls._fields
+            _field(each, hints.get(each, Any), _shown_default(named._field_defaults.get(each, _UNSET)))
+            for each in named._fields
         ]
         return [f"class {name}(NamedTuple):", *fields]
     shown = [_field(each, hint, "") for each, hint in hints.items() if shows(each)]
@@ -460,7 +461,7 @@ def _parameters(function: Any, *, bound: bool) -> str:
     return f"({', '.join(shown)})" + (f" -> {describe(returned)}" if returned is not signature.empty else "")
 
 
-_STARS = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
+_STARS: Mapping[Any, str] = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
 
 
 def _written_hints(cls: type) -> dict[str, Any]:

@@ -139,9 +139,9 @@ class BlockChecks:
         problems = [*imports, *undefined, *self._wrong_calls(tree, run, names)]
         if not problems:
             return None
-        told = [f"  line {number}: {line(text)}" for number, text in sorted({*problems})]
-        more = [f"  ... and {len(told) - MOST_PROBLEMS} more"] if len(told) > MOST_PROBLEMS else []
-        return "\n".join(["Nothing of this code was run, because of:", *told[:MOST_PROBLEMS], *more])
+        told = [f"{line(text)} (line {number})" for number, text in sorted({*problems})]
+        more = [f"... and {len(told) - MOST_PROBLEMS} more"] if len(told) > MOST_PROBLEMS else []
+        return "\n".join(["Nothing of this code was run:", *told[:MOST_PROBLEMS], *more])
 
     def _refused_imports(self, tree: ast.Module, run: _Certain, source: str) -> list[Problem]:
         """Return the imports that are refused: all of the program, if one is certain to run."""
@@ -154,7 +154,7 @@ class BlockChecks:
             for name, members in _imported(node):
                 text = refused_import(policy, name, members, others=self.modules)
                 if text is not None and not (own is not None and own(name)):
-                    yield Problem(node.lineno, f"ImportError: {text}")
+                    yield Problem(node.lineno, f"SandboxImportError: {text}")
 
         if not any(True for node in run.imports for _ in refused(node)):
             return []
@@ -324,7 +324,8 @@ class _Certain:
                 self._all([function, *node.args, *(each.value for each in node.keywords)])
                 if isinstance(function, ast.Name) and not self._ends:
                     self.calls.append((function.id, node))
-                self._ends = self._ends or _is_end(function) or self._call_may_end
+                if _is_end(function) or self._call_may_end:
+                    self._ends = True
             case _:
                 for child in ast.iter_child_nodes(node):
                     self._expression(child)

@@ -221,7 +221,7 @@ class Execution:
         refusal = refused_binding(action.code, filename) or self._refusal(action.code)
         if refusal is not None:
             return Observation(text=refusal, failed=True, brief=refusal)
-        imports = self._checks.missing_imports(action.code, self._names)
+        imports = self._checks.missing_imports(action.code, self._bound)
         if imports:
             yield RunCode(imports, "<agex>")
         self._ends_in_calls = self._ends_in_calls or hides_ending(action.code)
@@ -234,7 +234,11 @@ class Execution:
 
     def _refusal(self, code: str) -> str | None:
         given = self.session.builtins
-        return self._checks.refusal(code, self._names, given.keys(), ends=self._ends_in_calls)
+        return self._checks.refusal(code, self._bound, given.keys(), ends=self._ends_in_calls)
+
+    def _bound(self) -> set[str]:
+        """Return the names of the code's variables and of what it has imported."""
+        return {*self._names(), *self._imports, *self.session.modules}
 
     def _unbind_reserved(self, code: str) -> Generator[Step, Result, str]:
         """Restore the reserved names, where the text of *code* does not show what it binds."""
