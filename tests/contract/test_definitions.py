@@ -167,7 +167,7 @@ def test_past_the_budget_only_names_are_told():
 
     text = definitions(TaskSignature.of(f), chars=400)
     assert len(text) < 500
-    assert text.splitlines()[-1].startswith("# also: Row")
+    assert text.splitlines()[-1] == "# also: Plain, Row, Pair, Point; see help(NAME)"
 
 
 def test_a_hundred_classes_in_one_another_are_followed_to_a_bound():

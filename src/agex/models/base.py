@@ -73,6 +73,8 @@ class Message:
     images: tuple[Image, ...] = ()
     reply: Reply | None = None
     """For an assistant message, the reply it repeats."""
+    results: tuple[str, ...] = ()
+    """For the answer to a reply of several actions, the result of each, in order; `content` has them all."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping
 
 from agex.errors import DefinitionError
 
-__all__ = ["ALIASES", "first_names", "granted_names", "missing_names"]
+__all__ = ["ALIASES", "first_names", "granted_names", "missing_modules", "missing_names"]
 
 ALIASES: Mapping[str, str] = {
     "geopandas": "gpd",
@@ -62,6 +62,27 @@ _TRIED: Mapping[str, str] = {
     "sklearn": "set_config config_context",
     "sympy": "plot plot_implicit preview init_printing",
 }
+
+
+_STANDARD = (
+    "threading multiprocessing concurrent.futures subprocess socket urllib.request http argparse unittest "
+    "pickle sqlite3 inspect importlib ctypes signal"
+)
+"""Modules of the standard library that code tries; those that are not granted are named in the rules."""
+
+
+@functools.cache
+def missing_modules(*, has_files: bool) -> str:
+    """Return the modules of the standard library that code often tries and cannot import.
+
+    Args:
+        has_files: whether the code has a workspace.
+    """
+    from agex.files.stdlib_modules import FileModules
+    from agex.sandbox.policy.catalog import standard_set
+
+    granted = {*standard_set(), *(FileModules.names if has_files else ())}
+    return ", ".join(name for name in _STANDARD.split() if name not in granted)
 
 
 @functools.cache

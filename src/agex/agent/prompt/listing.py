@@ -88,7 +88,8 @@ def _names_only(names: list[str], left: int) -> Iterator[str]:
 
 def _entry(one: Registration) -> str:
     if one.kind in ("function", "task"):
-        return _function(one.name, one.target, one.doc if one.visibility == "high" else "", is_async=False)
+        doc = one.doc if one.visibility == "high" else ""
+        return _function(one.name, one.target, doc, is_async=one.is_async)
     if one.kind == "class":
         return _class(one)
     if one.kind == "object":

@@ -305,6 +305,7 @@ class Invocation:
             actions=self.plan.actions,
             extras=self._extras if self._files is not None else "",
             recap=self._files.recap() if self._files is not None else "",
+            cached=() if self.call.view is None else tuple(self.call.view.cache),
         )
         if self.model.profile.style == "completion":
             return CompletionConversation(brief)
