@@ -68,7 +68,7 @@ async def test_an_async_function_is_called_like_a_sync_one():
         return n * 10
 
     assert await double(agent)(4) == 41
-    assert "Call fetch like ordinary functions" in model.requests[0].messages[1].content
+    assert "Await fetch inside async functions" in model.requests[0].messages[1].content
 
 
 async def test_an_error_of_an_async_function_reaches_the_agents_code():
@@ -92,7 +92,9 @@ def test_in_a_sync_task_an_async_function_says_exactly_that_it_is_async():
 
     assert f(4) == 1
     shown = model.requests[1].messages[-1].content
-    assert shown.endswith("'fetch' is an async function and cannot be called from a sync task.")
+    assert shown.removesuffix("\n\n[turn 2 of 10]").endswith(
+        "'fetch' is an async function and cannot be called from a sync task."
+    )
     assert (
         "Not available in this task, because they are async: fetch." in model.requests[0].messages[1].content
     )

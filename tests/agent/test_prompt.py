@@ -84,7 +84,7 @@ def test_many_variables_of_a_state_are_bounded():
 
 def test_the_system_prompt_says_how_to_answer_for_the_model_at_hand():
     agent = Agent(primer="Mind the gap.")
-    assert "calling python_action" in view(agent, profile=Profile(tools=True))
+    assert "Call python_action" in view(agent, profile=Profile(tools=True))
     assert "```python" in view(agent, profile=Profile(tools=False))
     assert view(agent).endswith("Mind the gap.")
 

@@ -7,6 +7,7 @@ in a while, see ``compaction``.
 
 from __future__ import annotations
 
+import inspect
 import textwrap
 from collections.abc import Mapping
 from contextlib import nullcontext
@@ -19,7 +20,7 @@ from agex.agent.call.terms import Terms
 from agex.agent.loop.loop import Observation
 from agex.agent.prompt.compaction import shortened
 from agex.agent.prompt.library_names import missing_modules
-from agex.agent.prompt.listing import listing, signature_text
+from agex.agent.prompt.listing import listing
 from agex.agent.registration import Registration
 from agex.agent.rendering.images import pictures_of
 from agex.agent.rendering.output_text import quoted
@@ -77,8 +78,8 @@ Files
 """
 
 _FILE_ACTIONS = {
-    True: "- write_file, edit_file and terminal_action (a shell over the workspace, which has python) act on\n"
-    "  it, too. Only python_action can finish the task.",
+    True: "- write_file, edit_file and terminal_action (a shell over the workspace, with python) act on it,\n"
+    "  too. Only python_action can finish the task.",
     False: "- Other blocks: ```write_file path=a/b.py (the whole file), ```terminal (shell commands, also\n"
     "  python FILE), and ```edit_file path=a/b.py with the lines <<<<<<< SEARCH, old text, =======,\n"
     "  new text, >>>>>>> REPLACE. Only ```python can finish the task.",
@@ -226,13 +227,10 @@ def _checks(brief: Brief) -> str:
 
 def _kept(brief: Brief, texts: HostTexts) -> str:
     """Return what earlier tasks left: signatures of functions and classes, data, keys of the cache."""
-    code = {name: value for name, value in brief.variables.items() if isinstance(value, FunctionType | type)}
-    defined = [f"{_heading(name, value)}" for name, value in list(code.items())[:MOST_VARIABLES]]
-    data = {
-        name: value
-        for name, value in brief.variables.items()
-        if name not in code and not _is_trifle(name, value)
-    }
+    code = {name: value for name, value in brief.variables.items() if _is_code(value)}
+    defined = [_heading(name, value) for name, value in list(code.items())[:MOST_VARIABLES]]
+    rest = {name: value for name, value in brief.variables.items() if name not in code}
+    data = {name: value for name, value in rest.items() if not _is_trifle(name, value)}
     cached = [short_repr(key, 60) for key in brief.cached[:MOST_VARIABLES]]
     parts = [
         "\n".join(["Variables kept from earlier tasks: functions and classes:", *defined]) if defined else "",
@@ -242,9 +240,21 @@ def _kept(brief: Brief, texts: HostTexts) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
+def _is_code(value: Any) -> bool:
+    return type(value) is FunctionType or issubclass(type(value), type)
+
+
 def _heading(name: str, value: Any) -> str:
-    kind = "class" if isinstance(value, type) else "def"
-    return line(f"{kind} {name}{signature_text(value)}")
+    """Return how a function or class begins. It may be guest code: only what is plain of it is read."""
+    if type(value) is not FunctionType:
+        return f"class {line(name)}"
+    code = value.__code__
+    count = code.co_argcount + code.co_kwonlyargcount
+    names = [line(each) for each in code.co_varnames[:count]]
+    doc = value.__doc__
+    about = line(doc.strip().partition("\n")[0]) if type(doc) is str else ""
+    more = ", ..." if code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS) else ""
+    return f"def {line(name)}({', '.join(names)}{more})" + (f"  # {about[:100]}" if about else "")
 
 
 def _is_trifle(name: str, value: Any) -> bool:
@@ -259,8 +269,8 @@ def _async_note(brief: Brief) -> str:
     told = ", ".join(names)
     if brief.terms.signature.is_async:
         return (
-            f"Await {told} inside async functions, in asyncio.gather, and wherever your code has an await at\n"
-            "its top level. In code without one, a plain call gives the result."
+            f"Await {told} inside async functions, in asyncio.gather, and wherever your code has an await\n"
+            "at its top level. In code without one, a plain call gives the result."
         )
     return f"Not available in this task, because they are async: {told}."
 

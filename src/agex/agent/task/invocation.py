@@ -305,11 +305,18 @@ class Invocation:
             actions=self.plan.actions,
             extras=self._extras if self._files is not None else "",
             recap=self._files.recap() if self._files is not None else "",
-            cached=() if self.call.view is None else tuple(self.call.view.cache),
+            cached=self._cached(),
         )
         if self.model.profile.style == "completion":
             return CompletionConversation(brief)
         return FullConversation(brief, self.model.profile)
+
+    def _cached(self) -> tuple[Any, ...]:
+        """Return the keys of the cache; none where its content is a worker's, or cannot be read."""
+        if self.call.view is None or self._session.packs:
+            return ()
+        cache = self.call.view.cache
+        return tuple(cache) if type(cache) is dict else ()
 
     def _shown(self) -> dict[str, Any]:
         """Return the state's variables as they are shown: what is of a worker's code is sketched."""

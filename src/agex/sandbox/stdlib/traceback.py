@@ -14,7 +14,12 @@ from agex.errors import EvalError, SandboxError
 from agex.sandbox.runtime.context import asking
 from agex.sandbox.stdlib.sys_streams import write_error
 
-__all__ = ["TRACEBACK", "format_error", "handled"]
+__all__ = ["TRACEBACK", "Blank", "format_error", "handled"]
+
+
+class Blank(Exception):  # noqa: N818 - it is no error
+    """Stands before guest code for an error that the host handles: of that one guest code learns nothing."""
+
 
 _FRAMES = 20  # at each end: the thousand equal frames of a RecursionError tell nothing new
 _CAUSES = 3
@@ -40,6 +45,7 @@ def format_error(
         seen.add(id(current))
         cause = None if isinstance(current, EvalError) else current.__cause__  # its text contains the cause
         context = None if current.__suppress_context__ else current.__context__
+        context = None if type(context) is Blank else context
         members = _members(current, builtins, sources, depth)
         parts.append("\n".join([_format_one(current, builtins, sources), *members]))
         if cause is not None:
