@@ -268,7 +268,7 @@ class Runner:
         if sys.exc_info()[1] is None or self._runs:
             return self._guarded_alone(work)
         try:
-            raise Blank
+            Blank.happen()
         except Blank as blank:
             blank.__context__ = blank.__traceback__ = None
             return self._guarded_alone(work)

@@ -16,10 +16,14 @@ class HostError(Exception):
         super().__init__("a text of the host")
 
 
+def fail():
+    raise HostError
+
+
 def during_handling(code):
     session = Sandbox().session()
     try:
-        raise HostError
+        fail()
     except HostError:
         return session.run(code, filename="<turn 1>")
 
@@ -59,11 +63,12 @@ def test_the_context_of_guest_codes_own_errors_stays():
 def test_the_host_still_handles_its_error_afterwards():
     session = Sandbox().session()
     try:
-        raise HostError
-    except HostError as error:
+        fail()
+    except HostError:
         session.run("1 / 0")
-        assert "HostError" in traceback.format_exc()
-        assert error.__context__ is None
+        told = traceback.format_exc()
+    assert "HostError: a text of the host" in told
+    assert "Blank" not in told
 
 
 def test_a_question_that_is_answered_does_not_stand_in_later_tracebacks():
@@ -74,10 +79,12 @@ def test_a_question_that_is_answered_does_not_stand_in_later_tracebacks():
     @Agent(model=model).task
     def ask() -> int: ...
 
+    answered = None
     try:
         ask()
     except TaskClarify as question:
-        assert question.run.answer("the first").value == 1
+        answered = question.run.answer("the first").value
+    assert answered == 1
     shown = model.requests[2].messages[-1].content
     assert "ZeroDivisionError" in shown
     assert "TaskClarify" not in shown

@@ -17,8 +17,13 @@ from agex.sandbox.stdlib.sys_streams import write_error
 __all__ = ["TRACEBACK", "Blank", "format_error", "handled"]
 
 
-class Blank(Exception):  # noqa: N818 - it is no error
+class Blank(Exception):
     """Stands before guest code for an error that the host handles: of that one guest code learns nothing."""
+
+    @classmethod
+    def happen(cls) -> None:
+        """Raise it."""
+        raise cls
 
 
 _FRAMES = 20  # at each end: the thousand equal frames of a RecursionError tell nothing new
