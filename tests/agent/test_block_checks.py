@@ -14,6 +14,7 @@ from agex.agent.registration import Registration
 from agex.errors import TaskFail
 from agex.sandbox import Policy
 from agex.testing import ScriptedModel
+from agex.tinyagent import TinyCodeAgent, tool
 
 
 def send(to: str, subject: str, urgent: bool = False) -> None:
@@ -180,3 +181,23 @@ def test_a_hostile_text_is_answered_in_bounded_time():
     many = refusal("\n".join(f"missing_{n}" for n in range(2_000)))
     assert len(many.splitlines()) < 20
     assert math.isfinite(len(many))
+
+
+@pytest.mark.parametrize("level", ["local", "isolated"])
+def test_the_small_agent_checks_its_code_before_it_runs(level):
+    sent: list[str] = []
+
+    @tool
+    def send(to: str, subject: str) -> None:
+        """Send a message."""
+        sent.append(to)
+
+    codes = ["send('a', 'b')\nimport socket\nreslt", "final_answer(int(np.arange(4).sum()))"]
+    model = ScriptedModel([f"```python\n{code}\n```" for code in codes])
+    agent = TinyCodeAgent(model=model, tools=[send], extra_imports=["numpy"], trust_level=level)
+    assert agent.run_sync("Go.") == "6"
+    assert sent == []
+    told = str(model.requests[1])
+    assert "Nothing of this code was run:" in told
+    assert "import of 'socket' is not allowed" in told
+    assert "name 'reslt' is not defined" in told

@@ -113,7 +113,8 @@ def test_a_table_shows_whole_rows_only():
 
 
 def test_a_series_shows_its_name_length_and_type():
-    assert preview(pd.Series([1, 2], name="n"), 200) == "Series 'n', length 2, dtype int64, 1 .. 2\n0    1\n1    2"
+    shown = preview(pd.Series([1, 2], name="n"), 200)
+    assert shown == "Series 'n', length 2, dtype int64, 1 .. 2\n0    1\n1    2"
 
 
 VALUES = [
