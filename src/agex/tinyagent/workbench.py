@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from agex.agent.call.call import Call
@@ -67,12 +68,11 @@ class Workbench:
     def _prepared(self, code: str) -> str | None:
         """Import what the code uses without an import; or return why nothing of it may run."""
         session = self._executor.opened()
-        refused = self._checks.refusal(
-            code, lambda: _variables(session), session.builtins, ends=self._ends_in_calls
-        )
+        names, given = partial(_variables, session), session.builtins
+        refused = self._checks.refusal(code, names, given, ends=self._ends_in_calls)
         if refused is not None:
             return refused
-        imports = self._checks.missing_imports(code, lambda: _variables(session))
+        imports = self._checks.missing_imports(code, names)
         if imports:
             session.run(imports, filename="<agex>")
         self._ends_in_calls = self._ends_in_calls or hides_ending(code)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import functools
 import inspect
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -85,7 +86,7 @@ class BlockChecks:
 
     # -- imports that go without saying --------------------------------------------------------
 
-    @property
+    @functools.cached_property
     def _importable(self) -> dict[str, str]:
         """Return the names that stand for modules without an import, each with the import it is short for."""
         granted = [] if self.policy is None else self.policy.modules.keys()
@@ -101,7 +102,7 @@ class BlockChecks:
         tree = _parsed(source) if offered else None
         if tree is None:
             return ""
-        bound = {each.name for each in bindings_in(tree)}
+        bound = _bound_in(source)
         used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} & offered.keys() - bound
         here = _asked(names) if used else None
         return "" if here is None else "\n".join(offered[name] for name in sorted(used) if name not in here)
@@ -135,8 +136,8 @@ class BlockChecks:
         except RecursionError:
             return None
         imports = self._refused_imports(tree, run, source)
-        undefined = self._undefined(tree, run, source, names, given)
-        problems = [*imports, *undefined, *self._wrong_calls(tree, run, names)]
+        undefined = self._undefined(run, source, names, given)
+        problems = [*imports, *undefined, *self._wrong_calls(run, source, names)]
         if not problems:
             return None
         told = [f"{line(text)} (line {number})" for number, text in sorted({*problems})]
@@ -160,12 +161,10 @@ class BlockChecks:
             return []
         return [problem for node in _untried(tree) for problem in refused(node)]
 
-    def _undefined(
-        self, tree: ast.Module, run: _Certain, source: str, names: Names, given: Collection[str]
-    ) -> list[Problem]:
+    def _undefined(self, run: _Certain, source: str, names: Names, given: Collection[str]) -> list[Problem]:
         if may_bind_unsaid(source) or "setattr" in source:
             return []
-        bound = {each.name for each in bindings_in(tree)} | self._importable.keys() | {*given}
+        bound = _bound_in(source) | self._importable.keys() | {*given}
         used = [each for each in run.names if each.id not in bound and not hasattr(builtins, each.id)]
         used = [each for each in used if not each.id.startswith("__")]
         here = _asked(names) if used else None
@@ -174,8 +173,8 @@ class BlockChecks:
         known = {*here, *bound}
         return [_not_defined(each, known) for each in used if each.id not in here]
 
-    def _wrong_calls(self, tree: ast.Module, run: _Certain, names: Names) -> list[Problem]:
-        bound = {each.name for each in bindings_in(tree)} if run.calls else set()
+    def _wrong_calls(self, run: _Certain, source: str, names: Names) -> list[Problem]:
+        bound = _bound_in(source) if run.calls else frozenset()
         callable_here = self.functions.keys() - bound
         calls = [(name, each, self.functions[name]) for name, each in run.calls if name in callable_here]
         found = [(*call, problem) for call in calls if (problem := _unbindable(*call[1:]))]
@@ -193,7 +192,9 @@ def _modules_over_files() -> frozenset[str]:
     return FileModules.names | {"pathlib"}
 
 
+@functools.lru_cache(maxsize=4)
 def _parsed(source: str) -> ast.Module | None:
+    """Return the syntax tree, which nobody changes; None for what is no program."""
     try:
         return syntax_trees.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -202,13 +203,23 @@ def _parsed(source: str) -> ast.Module | None:
 
 def hides_ending(source: str) -> bool:
     """Return whether a function or class that a program defines may end the program that calls it."""
-    tree = _parsed(source) if any(name in source for name in ENDINGS) else None
+    may = any(name in source for name in ENDINGS) and any(
+        each in source for each in ("def", "class", "lambda")
+    )
+    tree = _parsed(source) if may else None
     return tree is not None and any(
         _may_end(each) for each in ast.walk(tree) if isinstance(each, _DEFINITIONS)
     )
 
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+
+
+@functools.lru_cache(maxsize=4)
+def _bound_in(source: str) -> frozenset[str]:
+    """Return the names that a program binds or deletes, in whatever scope."""
+    tree = _parsed(source)
+    return frozenset() if tree is None else frozenset(each.name for each in bindings_in(tree))
 
 
 def _asked(names: Names) -> Collection[str] | None:
