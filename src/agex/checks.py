@@ -165,7 +165,7 @@ def total_is(
     """
 
     def check(value: Any, inputs: Any) -> str | None:
-        wanted = expected(inputs) if callable(expected) else expected
+        wanted: Any = expected(inputs) if callable(expected) else expected
         total = sum(cell for _, cells in _cells(value, _one(column)) for cell in cells if not _is_null(cell))
         if math.isclose(total, wanted, rel_tol=rel_tol, abs_tol=abs_tol):
             return None
@@ -233,7 +233,7 @@ def close_to(expected: Any, *, rel_tol: float = 1e-6, abs_tol: float = 1e-9) -> 
         return bool(value == wanted)
 
     def check(value: Any, inputs: Any) -> str | None:
-        wanted = expected(inputs) if callable(expected) else expected
+        wanted: Any = expected(inputs) if callable(expected) else expected
         return next(_differences(value, wanted, "", is_close), None)
 
     return _named(check, "close_to")

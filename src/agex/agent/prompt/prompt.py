@@ -118,6 +118,8 @@ class Brief:
     """The content of the workspace when the task begins."""
     cached: tuple[Any, ...] = ()
     """The keys of ``cache`` when the task begins."""
+    handover: str = ""
+    """The turns of another model before this one."""
 
 
 def system_prompt(
@@ -177,6 +179,7 @@ def task_prompt(brief: Brief) -> str:
         _kept(brief, texts),
         f"What is in the workspace:\n{brief.recap}" if brief.recap else "",
         _setup(brief),
+        brief.handover,
         _async_note(brief),
     ]
     return "\n\n".join(part for part in parts if part)
