@@ -92,9 +92,7 @@ def test_in_a_sync_task_an_async_function_says_exactly_that_it_is_async():
 
     assert f(4) == 1
     shown = model.requests[1].messages[-1].content
-    assert shown.removesuffix("\n\n[turn 2 of 10]").endswith(
-        "'fetch' is an async function and cannot be called from a sync task."
-    )
+    assert shown.endswith("'fetch' is an async function and cannot be called from a sync task.")
     assert (
         "Not available in this task, because they are async: fetch." in model.requests[0].messages[1].content
     )

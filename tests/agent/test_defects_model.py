@@ -31,6 +31,10 @@ def last_shown(model: ScriptedModel) -> str:
     return model.requests[-1].messages[-1].content
 
 
+def last_sent(model: ScriptedModel) -> str:
+    return model.requests[-1].messages[-1].text
+
+
 def test_a_run_and_its_events_need_no_network(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
 
@@ -81,7 +85,7 @@ def test_what_the_rules_promise_the_model_is_what_happens(
     agent, model = scripted(first, second, "task_success(0)")
     double(agent)(1)
     assert promise in " ".join(model.requests[0].messages[0].content.split())
-    assert shown in last_shown(model)
+    assert shown in last_sent(model)
 
 
 @pytest.mark.parametrize(

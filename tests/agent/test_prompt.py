@@ -236,3 +236,51 @@ def test_both_styles_get_the_tasks_primer(style):
 
     f(1)
     assert "Mind the sign." in str(model.requests[0])
+
+
+def test_each_action_of_an_answer_has_its_own_result():
+    model = ScriptedModel(
+        [
+            [python_action("print(1)"), python_action("1 / 0"), python_action("3")],
+            [python_action("task_success(1)")],
+        ],
+        tools=True,
+    )
+
+    @Agent(model=model).task
+    def f(x: int) -> int: ...
+
+    f(1)
+    message = model.requests[1].messages[-1]
+    first, second, third = message.results
+    assert (first, third) == (
+        "1",
+        "Not executed.\nThe action after this one was not executed.",
+    ) or third == "Not executed."
+    assert "ZeroDivisionError" in second
+    assert message.note == "[turn 2 of 10]"
+
+
+def test_the_checks_and_the_keys_of_the_cache_are_told():
+    def short(value, inputs): ...
+
+    def f(x: int) -> int: ...
+
+    told = task_prompt(Brief(terms=Terms(signature=TaskSignature.of(f), checks=(short,)), cached=("seen", 3)))
+    assert "The value must pass: short" in told
+    assert "Keys of cache: 'seen', 3" in told
+
+
+def test_kept_code_is_told_by_its_head_and_what_loops_leave_is_not_told():
+    def clean(text, *, deep=False):
+        """Clean it."""
+
+    class Row:
+        """A row."""
+
+    told = task_prompt(brief(variables={"clean": clean, "Row": Row, "i": 3, "_x": 1, "total": 7}))
+    assert "def clean(text, deep)  # Clean it." in told
+    assert "class Row" in told
+    assert "total: int = 7" in told
+    assert "i: int" not in told
+    assert "_x" not in told

@@ -64,18 +64,15 @@ def _parts(message: Message, answered: ModelResponse | None) -> list[ModelReques
     if message.role == "system":
         return [SystemPromptPart(content=message.content)]
     if answered is None or not answered.tool_calls:
-        return [UserPromptPart(content=_content(message.content, message))]
+        return [UserPromptPart(content=_content(message.text, message))]
     returns = _returns(message, answered)
     return [*returns, UserPromptPart(content=_content("", message))] if message.images else returns
 
 
 def _returns(message: Message, answered: ModelResponse) -> list[ModelRequestPart]:
-    """Return the answer to each call: its own result where it is known, else all of them with the first."""
     from pydantic_ai.messages import ToolReturnPart
 
-    contents = list(message.results)
-    if len(contents) != len(answered.tool_calls):
-        contents = [message.content] + ["See the first result." for _ in answered.tool_calls[1:]]
+    contents = message.answers(len(answered.tool_calls))
     return [
         ToolReturnPart(tool_name=call.tool_name, content=content, tool_call_id=call.tool_call_id)
         for call, content in zip(answered.tool_calls, contents, strict=True)

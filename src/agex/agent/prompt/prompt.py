@@ -311,13 +311,13 @@ class FullConversation:
         """Append an answer and what came of it."""
         self._messages.append(Message(role="assistant", content=reply.text or "(no text)", reply=reply))
         tail = f"What is in the workspace now:\n{seen.recap}" if seen.recap else ""
-        if self._turn < self._turns:
-            tail = f"{tail}\n\n[turn {self._turn + 1} of {self._turns}]".strip()
+        left = self._turn < self._turns
         message = Message(
             role="user",
             content=quoted(seen.text),
             images=seen.images,
             results=tuple(map(quoted, seen.results)),
+            note=f"[turn {self._turn + 1} of {self._turns}]" if left else "",
         )
         self._messages.append(_with_text(message, tail))
 
