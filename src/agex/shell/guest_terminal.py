@@ -108,5 +108,6 @@ def _file(context: CommandContext, path: str, args: list[str]) -> tuple[str, str
         return CommandResult(
             exit_code=2, stderr=f"python: can't open file '{path}': No such file or directory"
         )
-    shown = context.fs.resolve_path(path)  # as the frames of an imported module name their file
+    # As the frames of an imported module name their file.
+    shown = posixpath.normpath(posixpath.join(context.fs.getcwd(), path))
     return context.fs.read(path).decode("utf-8-sig", "replace"), shown, [path, *args]

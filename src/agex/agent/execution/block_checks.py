@@ -276,7 +276,7 @@ def _unbindable(call: ast.Call, target: Callable[..., Any]) -> str:
 
 
 class _Certain:
-    """What a program is certain to do, whatever its data is: the names it reads, its calls and its imports.
+    """The certain acts of a program, whatever its data is: reads of names, calls and imports.
 
     Attributes:
         names: reads of plain names.

@@ -230,14 +230,15 @@ def _checks(brief: Brief) -> str:
 
 def _kept(brief: Brief, texts: HostTexts) -> str:
     """Return what earlier tasks left: signatures of functions and classes, data, keys of the cache."""
-    code = {name: value for name, value in brief.variables.items() if _is_code(value)}
-    defined = [_heading(name, value) for name, value in list(code.items())[:MOST_VARIABLES]]
-    rest = {name: value for name, value in brief.variables.items() if name not in code}
-    data = {name: value for name, value in rest.items() if not _is_trifle(name, value)}
+    shown = {name: value for name, value in brief.variables.items() if not _is_trifle(name, value)}
+    code = {name: value for name, value in shown.items() if _is_code(value)}
+    heads = [_heading(name, value) for name, value in list(code.items())[:MOST_VARIABLES]]
+    data = {name: value for name, value in shown.items() if name not in code}
+    listed = _named("", data, texts).removeprefix(":\n")
+    lines = [*heads, *([listed] if listed else [])]
     cached = [short_repr(key, 60) for key in brief.cached[:MOST_VARIABLES]]
     parts = [
-        "\n".join(["Variables kept from earlier tasks: functions and classes:", *defined]) if defined else "",
-        _named("Variables kept from earlier tasks (abbreviated)", data, texts),
+        "\n".join(["Variables kept from earlier tasks (abbreviated):", *lines]) if lines else "",
         f"Keys of cache: {', '.join(cached)}" if cached else "",
     ]
     return "\n\n".join(part for part in parts if part)
@@ -249,9 +250,13 @@ def _is_code(value: Any) -> bool:
 
 def _heading(name: str, value: Any) -> str:
     """Return how a function or class begins. It may be guest code: only what is plain of it is read."""
+    from agex.sandbox.runtime.provenance import source_of  # with the sandbox: not when agex is imported
+
     if type(value) is not FunctionType:
         return f"class {line(name)}"
     code = value.__code__
+    if source_of(code) is None:  # of a worker's function only the name is here
+        return f"def {line(name)}(...)"
     count = code.co_argcount + code.co_kwonlyargcount
     names = [line(each) for each in code.co_varnames[:count]]
     doc = value.__doc__
@@ -260,9 +265,12 @@ def _heading(name: str, value: Any) -> str:
     return f"def {line(name)}({', '.join(names)}{more})" + (f"  # {about[:100]}" if about else "")
 
 
+_COUNTERS = frozenset({"i", "j", "k"})
+
+
 def _is_trifle(name: str, value: Any) -> bool:
-    """Return whether a variable is what a loop leaves: a plain value under one letter, a private name."""
-    return name.startswith("_") or (len(name) == 1 and type(value) in {int, float, str, bool, type(None)})
+    """Return whether a variable is what a loop leaves behind, a counter, or a private name."""
+    return name.startswith("_") or (name in _COUNTERS and type(value) is int)
 
 
 def _async_note(brief: Brief) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 import types
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 from agex.errors import EvalError, SandboxError
 from agex.sandbox.runtime.context import asking
@@ -21,7 +21,7 @@ class Blank(Exception):
     """Stands before guest code for an error that the host handles: of that one guest code learns nothing."""
 
     @classmethod
-    def happen(cls) -> None:
+    def happen(cls) -> NoReturn:
         """Raise it."""
         raise cls
 
