@@ -162,8 +162,8 @@ class BlockChecks:
         return [problem for node in _untried(tree) for problem in refused(node)]
 
     def _undefined(self, run: _Certain, source: str, names: Names, given: Collection[str]) -> list[Problem]:
-        if may_bind_unsaid(source) or "setattr" in source:
-            return []
+        if self.policy is None or may_bind_unsaid(source) or "setattr" in source:
+            return []  # unguarded code may have bound names anywhere, in the builtins too
         bound = _bound_in(source) | self._importable.keys() | {*given}
         used = [each for each in run.names if each.id not in bound and not hasattr(builtins, each.id)]
         used = [each for each in used if not each.id.startswith("__")]

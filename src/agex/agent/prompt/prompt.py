@@ -8,6 +8,7 @@ in a while, see ``compaction``.
 from __future__ import annotations
 
 import inspect
+import sys
 import textwrap
 from collections.abc import Mapping
 from contextlib import nullcontext
@@ -39,7 +40,7 @@ MOST_VARIABLES = 60
 """Variables of the state listed by name; the rest are counted."""
 
 _RULES = """\
-You complete a typed task by writing Python, turn by turn. Your code runs in a persistent, guarded session.
+You complete a typed task by writing Python, turn by turn. Your code runs in a persistent{guarded} session.
 
 Each turn
 - {answer}
@@ -60,13 +61,19 @@ Names
   says so.
 - cache: a dict that is kept for later tasks where the caller keeps state.
 - help() lists what you were given, help(x) explains it; dir(x) lists attributes.
-{environment}
-- No access to {access} beyond what is listed below. What is
-  refused raises an error that says what to write instead."""
+{environment}"""
 
 _LOOKING = """\
 - view_image(x): look at a picture, a matplotlib or plotly figure or an array of 8-bit pixels, after this
   piece of code."""
+_ENVIRONMENTS = {
+    "guarded": "- Python {version} and its standard library, without {missing}.",
+    "full": "- Python {version}, all of it, with every installed package. Threads run. What is refused, as "
+    "processes and the network may be, raises an error that says so.",
+}
+_REFUSALS = """\
+- No access to {access} beyond what is listed below. What is
+  refused raises an error that says what to write instead."""
 _ACCESS = {False: "files, network or processes", True: "the host's files, network or processes"}
 
 _FILES = """\
@@ -114,6 +121,8 @@ class Brief:
     actions: tuple[str, ...] = ("python_action",)
     extras: str = ""
     """Skills and commands of the workspace, as they are listed."""
+    python: str = "guarded"
+    """The interpreter of its code, see `Agent`."""
     recap: str = ""
     """The content of the workspace when the task begins."""
     cached: tuple[Any, ...] = ()
@@ -130,19 +139,17 @@ def system_prompt(
     *,
     actions: tuple[str, ...] = ("python_action",),
     extras: str = "",
+    python: str = "guarded",
 ) -> str:
     """Return the rules, what the agent may use, and the agent's own primer."""
-    import sys
-
     profile = profile or Profile()
     tools = profile.tools
     has_files = "write_file" in actions
-    version = f"{sys.version_info[0]}.{sys.version_info[1]}"
     rules = _RULES.format(
+        guarded=", guarded" if python == "guarded" else "",
         answer=_ANSWERS[tools],
         turns=f"{turns} turn{'s' * (turns != 1)}",
-        environment=_environment(version, missing_modules(has_files=has_files)),
-        access=_ACCESS[has_files],
+        environment=_environment(python, has_files=has_files),
     )
     if profile.images:
         rules = f"{rules}\n{_LOOKING}"
@@ -157,9 +164,12 @@ def system_prompt(
     return "\n\n".join(part for part in parts if part)
 
 
-def _environment(version: str, missing: str) -> str:
-    text = f"- Python {version} and its standard library, without {missing}."
-    return textwrap.fill(text, 106, subsequent_indent="  ", break_on_hyphens=False)
+def _environment(python: str, *, has_files: bool) -> str:
+    """Return what code finds, and what it does not."""
+    version = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    text = _ENVIRONMENTS[python].format(version=version, missing=missing_modules(has_files=has_files))
+    found = textwrap.fill(text, 106, subsequent_indent="  ", break_on_hyphens=False)
+    return f"{found}\n{_REFUSALS.format(access=_ACCESS[has_files])}" if python == "guarded" else found
 
 
 def task_prompt(brief: Brief) -> str:
@@ -298,6 +308,7 @@ class FullConversation:
             profile,
             actions=brief.actions,
             extras=brief.extras,
+            python=brief.python,
         )
         self._turn = self._turns = 0
         names, images = pictures_of(brief.inputs, nullcontext) if profile.images else ([], ())

@@ -45,7 +45,7 @@ class ProcessExecutor:
         files: Files | None = None,
         python: Python = "guarded",
     ) -> RemoteSession:
-        resolve_python(python, self.level)
+        resolve_python(python, self.level, limits.memory_mb)
         if files is not None:
             policy.use_paths()
         saved = _saved(policy, tuple(sorted(classes, key=lambda cls: (cls.__module__, cls.__qualname__))))
@@ -70,7 +70,7 @@ class ProcessExecutor:
         self, saved: Saved, limits: Limits, about: Mapping[str, Any], *, has_files: bool, python: Python
     ) -> WorkerHandle:
         order = self._order(saved, limits, about)
-        return self._launcher.launch(replace(order, has_files=has_files, python=python))
+        return self._launcher.launch(replace(order, has_files=has_files, python=python, level=self.level))
 
     def _order(self, saved: Saved, limits: Limits, about: Mapping[str, Any]) -> Order:
         return Order(
