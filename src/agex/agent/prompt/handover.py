@@ -1,4 +1,4 @@
-"""What a model is told of the turns that another model took before it, on the same task."""
+"""The turns that another model took on the same task, as the next model is told of them."""
 
 from __future__ import annotations
 
