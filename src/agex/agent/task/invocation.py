@@ -179,6 +179,7 @@ class Invocation:
             output_chars=agent.max_output_chars,
             sees=all(each.profile.images for each in self.models),
             files=files,
+            policy=agent.sandbox(signature).policy if agent.python == "guarded" else None,
         )
         self._journal: RunJournal | None = None
         try:
@@ -478,6 +479,7 @@ class Invocation:
             python=self._python,
             extras=self._extras if self._files is not None else "",
             recap=self._recap(),
+            cached=self._cached(),
         )
         return self._with(self.models[0], self._brief)
 
@@ -499,6 +501,13 @@ class Invocation:
 
     def _recap(self) -> str:
         return self._files.recap() if self._files is not None else ""
+
+    def _cached(self) -> tuple[Any, ...]:
+        """Return the keys of the cache; none where its content is a worker's, or cannot be read."""
+        if self.call.view is None or self._session.packs:
+            return ()
+        cache = self.call.view.cache
+        return tuple(cache) if type(cache) is dict else ()
 
     def _shown(self) -> dict[str, Any]:
         """Return the state's variables as they are shown: what is of a worker's code is sketched."""
