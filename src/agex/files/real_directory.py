@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar
 from monkeyfs import suspend
 
 from agex.errors import DefinitionError
-from agex.files.file_tree import FileTree, Names, failure, metadata
+from agex.files.file_tree import FileTree, Names, Revision, failure, metadata
 from agex.files.quota import Quota
 
 if TYPE_CHECKING:
@@ -82,6 +82,14 @@ class IsolatedFiles(FileTree):
     def view(self) -> IsolatedFiles:
         """Return the same files with a working directory of their own."""
         return _View(self)
+
+    def revision(self) -> Revision:
+        about = os.fstat(self._root)
+        return Revision((about.st_dev, about.st_ino), None)
+
+    @_on_host
+    def stamps(self) -> dict[str, object]:
+        return dict(_stamps(self._root))
 
     # -- walking ---------------------------------------------------------------------------------
 
@@ -315,6 +323,22 @@ def _walk(at: int, path: str, shown: str = "") -> Iterator[str]:
                 yield from _walk(below, path, f"{shown}{name}/")
             finally:
                 os.close(below)
+
+
+def _stamps(at: int, shown: str = "") -> Iterator[tuple[str, object]]:
+    """Yield a stamp of each file and directory below an open directory; links and the like are left out."""
+    with os.scandir(at) as entries:
+        found = [(entry.name, entry.stat(follow_symlinks=False)) for entry in entries]
+    for name, about in found:
+        if stat.S_ISDIR(about.st_mode):
+            yield f"{shown}{name}/", None
+            below = _open_directory(name, at, shown + name)
+            try:
+                yield from _stamps(below, f"{shown}{name}/")
+            finally:
+                os.close(below)
+        elif stat.S_ISREG(about.st_mode) and about.st_nlink == 1 and not name.startswith(_UNFINISHED):
+            yield shown + name, (about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns)
 
 
 def _bytes_below(at: int) -> int:

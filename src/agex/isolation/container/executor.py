@@ -34,11 +34,10 @@ from agex.isolation.process.executor import ProcessExecutor, Saved
 from agex.isolation.rpc.module_sources import files_of, is_installed, package_files
 from agex.isolation.wire.error_codec import OutOfMemory, ProtocolError, WorkerGone
 from agex.isolation.wire.framing import Buffer, Channel, Pipes
+from agex.isolation.wire.process_identity import has_ended, this_process
 from agex.isolation.worker.environment import (
     PROGRAM,
-    has_ended,
     import_path,
-    this_process,
     worker_environment,
 )
 from agex.sandbox import Limits

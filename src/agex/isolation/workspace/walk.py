@@ -185,12 +185,13 @@ def stamp_of(about: os.stat_result) -> FileStamp:
 
 
 def _is_opaque(directory: int) -> bool:
-    try:
-        return os.getxattr(directory, _OPAQUE[os.geteuid() != 0]) == b"y"
-    except OSError as error:
-        if error.errno in (errno.ENODATA, errno.ENOTSUP):
-            return False
-        raise
+    for name in _OPAQUE:
+        try:
+            return os.getxattr(directory, name) == b"y"
+        except OSError as error:
+            if error.errno not in (errno.ENODATA, errno.ENOTSUP):
+                raise
+    return False
 
 
 def _kind(mode: int) -> str:
