@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, ParamSpec, TypeVar, overload
 
-from agex.agent.base import VIRTUAL_FS, AgentBase, Isolation
+from agex.agent.base import VIRTUAL_FS, AgentBase, Isolation, Python
 from agex.agent.call.budget import Budget
 from agex.agent.call.terms import Check
 from agex.agent.registration import Access, Registration
@@ -36,6 +36,9 @@ class Agent(AgentBase):
         isolation: where code runs. ``"none"`` is in this process: a guard rail for cooperative
             code, not a boundary. ``"process"`` can be killed; ``"kernel"`` and ``"container"`` are
             boundaries, see docs/isolation.md.
+        python: ``"guarded"`` is Python behind guards; ``"full"`` is all of CPython with every installed
+            package, for a worker: a boundary at ``"kernel"`` and ``"container"``, none at ``"process"``.
+            None for the default of the level, see docs/where-code-runs.md.
         max_iterations: turns of one task.
         timeout_seconds: wall seconds of one action.
         max_memory_mb: megabytes an action may add; None for no limit.
@@ -60,6 +63,7 @@ class Agent(AgentBase):
         state: State | None = None,
         fs: Any = VIRTUAL_FS,
         isolation: Isolation = "none",
+        python: Python | None = None,
         max_iterations: int = 10,
         timeout_seconds: float = 30.0,
         max_memory_mb: int | None = None,
@@ -77,6 +81,7 @@ class Agent(AgentBase):
             state=state,
             fs=fs,
             isolation=isolation,
+            python=python,
             max_iterations=max_iterations,
             timeout_seconds=timeout_seconds,
             max_memory_mb=max_memory_mb,

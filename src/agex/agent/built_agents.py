@@ -105,6 +105,7 @@ class BuiltAgent:
             model=maker.model,
             fs=None,
             isolation=maker.isolation,
+            python=maker.python,
             max_iterations=_at_most(max_iterations, maker.max_iterations),
             timeout_seconds=_at_most(timeout_seconds, maker.timeout_seconds),
             max_memory_mb=maker.max_memory_mb,

@@ -130,7 +130,7 @@ class AgentBase(Registry):
 
             classes = host_classes(self._registrations, signature)
             session = executor_of(self.isolation).session(
-                sandbox.policy, sandbox.limits, {}, classes=classes, files=workspace
+                sandbox.policy, sandbox.limits, {}, classes=classes, files=workspace, python=self.python
             )
         if files is not None:
             files.attach(session)

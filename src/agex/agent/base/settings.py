@@ -10,10 +10,13 @@ from agex.display import Shown
 from agex.errors import DefinitionError
 from agex.state import State
 
-__all__ = ["VIRTUAL_FS", "AgentSettings", "Isolation", "require_isolation"]
+__all__ = ["VIRTUAL_FS", "AgentSettings", "Isolation", "Python", "require_isolation"]
 
 Isolation: TypeAlias = Literal["none", "process", "kernel", "container"]
 """Where an agent's code runs."""
+
+Python: TypeAlias = Literal["guarded", "full"]
+"""Whether an agent's code is guarded, or is CPython's own with every installed package."""
 
 
 class _Default(Enum):
@@ -41,6 +44,7 @@ class AgentSettings(Shown):
         state: State | None,
         fs: Any,
         isolation: Isolation,
+        python: Python | None,
         max_iterations: int,
         timeout_seconds: float,
         max_memory_mb: int | None,
@@ -72,6 +76,7 @@ class AgentSettings(Shown):
         self.model = model
         self.state = state
         self.isolation: Isolation = isolation
+        self.python: Python = _resolved(python, isolation)
         self.max_iterations = max_iterations
         self.timeout_seconds = timeout_seconds
         self.max_memory_mb = max_memory_mb
@@ -103,3 +108,16 @@ def require_isolation(isolation: Isolation) -> None:
         from agex.isolation import executor_of
 
         executor_of(isolation)
+
+
+def _resolved(python: Python | None, isolation: Isolation) -> Python:
+    """Return the interpreter of an agent's code.
+
+    Raises:
+        DefinitionError: it is none, or one that the level cannot have.
+    """
+    if python is None and isolation == "none":
+        return "guarded"  # without the import of a room that such an agent does not use
+    from agex.isolation import resolve_python
+
+    return resolve_python(python, isolation)

@@ -27,6 +27,7 @@ from typing import Any
 
 from agex._interpreter import threads
 from agex.errors import IsolationUnavailable
+from agex.isolation.executor import Python
 from agex.isolation.wire.error_codec import ProtocolError, WorkerGone
 from agex.isolation.wire.fd_passing import receive_order, send_order
 from agex.isolation.wire.framing import Channel, SocketStream
@@ -61,6 +62,8 @@ class Order:
     resources: Mapping[str, int] = field(default_factory=dict)
     has_files: bool = False
     """Whether its code has a workspace, in the host."""
+    python: Python = "guarded"
+    """The interpreter of its code."""
     walls: Mapping[str, Any] = field(default_factory=dict)
     """Its confinement by the kernel; empty at level ``process``."""
 
@@ -322,6 +325,7 @@ def _text(order: Order) -> dict[str, Any]:
         "limits": order.limits,
         "resources": order.resources,
         "has_files": order.has_files,
+        "python": order.python,
         "walls": order.walls,
     }
 

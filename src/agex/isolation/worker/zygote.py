@@ -31,7 +31,8 @@ from agex.isolation.wire.framing import Channel, SocketStream
 from agex.isolation.worker.environment import reset_signals
 from agex.isolation.worker.rlimits import apply_resources
 from agex.isolation.worker.server import Template, WorkerServer
-from agex.sandbox import Limits
+from agex.sandbox import Limits, Policy, Session
+from agex.values.checks.opcode_audit import compile_patterns
 
 __all__ = ["main"]
 
@@ -192,7 +193,14 @@ class Zygote:
         for grant in policy.modules.values():
             if grant.root not in sys.stdlib_module_names:
                 grant.copy()
+        _prepare(policy)
         return Template(policy, classes, stubs)
+
+
+def _prepare(policy: Policy) -> None:
+    """Do once what each worker would do first: compile patterns, install the patches of the sandbox."""
+    compile_patterns()
+    Session(policy, Limits(), {})
 
 
 def _load(name: str) -> None:
