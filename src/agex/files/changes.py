@@ -34,11 +34,17 @@ class WatchedFiles(FileTree):
         self._before: dict[str, bytes | None] = {}
         """The former bytes of each touched file, None for a new one; a digest of them would cost as much."""
 
+    def max_bytes(self) -> int | None:
+        return self._files.max_bytes()
+
     def revision(self) -> Revision:
         return self._files.revision()
 
     def stamps(self) -> dict[str, object]:
         return self._files.stamps()
+
+    def stamp(self, path: str) -> object:
+        return self._files.stamp(path)
 
     def take_changes(self) -> Changes:
         """Return what was changed since the last time."""

@@ -173,6 +173,10 @@ class FileTree(abc.ABC):
 
     realpath = resolve_path
 
+    def max_bytes(self) -> int | None:
+        """Return the most bytes that all files may have together; None for no limit."""
+        return None
+
     def revision(self) -> Revision:
         """Return what tells the files of now from those of another time."""
         return Revision(self, None)
@@ -183,13 +187,15 @@ class FileTree(abc.ABC):
         Two stamps of one path are equal only if the content is the same.
         """
         found: dict[str, object] = {}
-        for about in self.list_detailed("/", recursive=True):
-            path = about.path.lstrip("/")
-            if about.is_dir:
-                found[f"{path}/"] = None
-            else:
-                found[path] = about.size, about.created_at, about.modified_at
+        for path in self.list("/", recursive=True):
+            is_dir = self.isdir(f"/{path}")
+            found[f"{path}/" if is_dir else path] = None if is_dir else self.stamp(path)
         return found
+
+    def stamp(self, path: str) -> object:
+        """Return the stamp of a file."""
+        about = self.stat(f"/{path}")
+        return about.size, about.created_at, about.modified_at
 
     def getcwd(self) -> str:
         """Return the working directory."""

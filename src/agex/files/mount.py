@@ -48,6 +48,9 @@ class MountedFiles(FileTree):
         start = directory.rstrip("/") + "/"
         return {point[len(start) :].split("/")[0] for point in self._mounts if point.startswith(start)}
 
+    def max_bytes(self) -> int | None:
+        return self._base.max_bytes()
+
     def revision(self) -> Revision:
         own = self._base.revision()
         return Revision(own.origin, own.version, (*own.mounts, *self._mounts.items()))
@@ -64,6 +67,10 @@ class MountedFiles(FileTree):
             found |= {"/".join(names[:depth]) + "/": None for depth in range(1, len(names) + 1)}
             found |= {f"{point[1:]}/{path}": stamp for path, stamp in tree.stamps().items()}
         return found
+
+    def stamp(self, path: str) -> object:
+        tree, inner = self._at(f"/{path}")
+        return tree.stamp(inner[1:])
 
     def stat(self, path: str) -> FileMetadata:
         tree, inner = self._at(path)

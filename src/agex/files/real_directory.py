@@ -83,9 +83,17 @@ class IsolatedFiles(FileTree):
         """Return the same files with a working directory of their own."""
         return _View(self)
 
+    def max_bytes(self) -> int | None:
+        return None if self._quota is None else self._quota.most
+
     def revision(self) -> Revision:
         about = os.fstat(self._root)
         return Revision((about.st_dev, about.st_ino), None)
+
+    @_on_host
+    def stamp(self, path: str) -> object:
+        with self._parent(f"/{path}") as (at, name):
+            return _stamp(_lstat(name, at, path))
 
     @_on_host
     def stamps(self) -> dict[str, object]:
@@ -338,7 +346,11 @@ def _stamps(at: int, shown: str = "") -> Iterator[tuple[str, object]]:
             finally:
                 os.close(below)
         elif stat.S_ISREG(about.st_mode) and about.st_nlink == 1 and not name.startswith(_UNFINISHED):
-            yield shown + name, (about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns)
+            yield shown + name, _stamp(about)
+
+
+def _stamp(about: os.stat_result) -> tuple[int, ...]:
+    return about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns
 
 
 def _bytes_below(at: int) -> int:

@@ -103,6 +103,9 @@ class VirtualFiles(FileTree):
         with _indexes_lock:
             self._index = _indexes.setdefault(space, _Index(space))
 
+    def max_bytes(self) -> int | None:
+        return self._most
+
     def revision(self) -> Revision:
         if isinstance(self.space, MemorySpace):
             return Revision(*self.space.lineage())
@@ -111,6 +114,9 @@ class VirtualFiles(FileTree):
     def stamps(self) -> dict[str, object]:
         with self._index.lock:
             return {path: self.space.stamp(path) for path in self.space.entries}
+
+    def stamp(self, path: str) -> object:
+        return self.space.stamp(path)
 
     # -- looking ---------------------------------------------------------------------------------
 

@@ -25,7 +25,7 @@ import time
 import weakref
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agex.errors import IsolationUnavailable
 from agex.isolation.executor import Level, Python, Wall
@@ -40,7 +40,11 @@ from agex.isolation.worker.environment import (
     import_path,
     worker_environment,
 )
+from agex.isolation.workspace.directory import WorkerDirectory
 from agex.sandbox import Limits
+
+if TYPE_CHECKING:
+    from agex.files import FileTree
 
 __all__ = ["ContainerExecutor"]
 
@@ -102,7 +106,14 @@ class ContainerExecutor(ProcessExecutor):
         )
 
     def _launch(
-        self, saved: Saved, limits: Limits, about: Mapping[str, Any], *, has_files: bool, python: Python
+        self,
+        saved: Saved,
+        limits: Limits,
+        about: Mapping[str, Any],
+        *,
+        has_files: bool,
+        python: Python,
+        tree: FileTree | None,
     ) -> ContainerWorker:
         memory_mb = limits.memory_mb or _MEMORY_MB
         files = files_of([*saved.modules, *saved.imports])
@@ -274,6 +285,7 @@ class ContainerWorker:
         self._container = container
         self._memory_mb = memory_mb
         self._is_killed = False
+        self.directory: WorkerDirectory | None = None
         attached = container.attach_socket(params={"stdin": 1, "stdout": 1, "stream": 1})
         self._stream = _Attached(attached)
         self.channel = Channel(self._stream)

@@ -23,6 +23,7 @@ from agex.isolation.wire.codec import CannotCross, Packing, pack, pack_groups, u
 from agex.isolation.wire.error_codec import WorkerGone, pack_error, unpack_error
 from agex.isolation.wire.framing import Channel, Frame
 from agex.isolation.wire.worker_channel import WorkerChannel
+from agex.isolation.workspace.requests import apply_changes
 from agex.sandbox import Limits, Policy, Result, Sandbox, Session
 from agex.sandbox.runtime import audit_hook as wall
 from agex.sandbox.runtime.output import CAPTURE, Output
@@ -106,6 +107,7 @@ class WorkerServer:
         self._link = WorkerChannel(channel, self._serve)
         self._requests: Mapping[str, Callable[[Frame], None]] = {
             "put": self._put,
+            "files": self._files,
             "run": self._run,
             "script": self._script,
             "call": self._call,
@@ -192,6 +194,11 @@ class WorkerServer:
         self._note(found)
         self._is_given = False
         self._link.hand_over({"k": "done"})
+
+    def _files(self, frame: Frame) -> None:
+        """Change files of the worker's own directory as the host did in the workspace."""
+        failed = wall.call_as_host(apply_changes, frame.header["ops"], frame.parts, frame.header["root"])
+        self._link.hand_over({"k": "done", "failed": failed})
 
     def _run(self, frame: Frame) -> None:
         source, filename = (bytes(part).decode("utf-8", "surrogatepass") for part in frame.parts)

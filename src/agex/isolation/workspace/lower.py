@@ -28,6 +28,7 @@ from agex.isolation.wire.process_identity import has_ended, this_process
 __all__ = [
     "EMPTY", "LowerDirectories", "LowerDirectory", "fill", "lowers", "modified_at", "new_directory",
     "remove_directory",
+    "remove_own",
 ]  # fmt: skip
 
 _PREFIX = "agex-workspaces-"
@@ -253,14 +254,15 @@ def new_directory() -> Path:
             _remove_left_behind()
             base = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{this_process()}-"))
             _bases[os.getpid()] = base
-            atexit.register(_remove_own, os.getpid(), base)
+            atexit.register(remove_own, os.getpid(), base)
     directory = Path(tempfile.mkdtemp(prefix="w-", dir=base))
     directory.chmod(0o777)
     _hand_over(directory)
     return directory
 
 
-def _remove_own(process: int, base: Path) -> None:
+def remove_own(process: int, base: Path) -> None:
+    """Remove a directory of a process, unless this is one that was forked from it."""
     if os.getpid() == process:
         remove_directory(base)
 
