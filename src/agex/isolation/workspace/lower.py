@@ -66,9 +66,6 @@ class LowerDirectory:
         return sorted({path.rstrip("/") for path in self.stamps} | self.directories)
 
 
-EMPTY = LowerDirectory()
-
-
 def _directories(stamps: Mapping[str, object]) -> set[str]:
     found: set[str] = set()
     for path in stamps:
@@ -77,6 +74,10 @@ def _directories(stamps: Mapping[str, object]) -> set[str]:
             found.add(above)
             above = above.rpartition("/")[0]
     return found
+
+
+EMPTY = LowerDirectory()
+"""The lower directory of no files, which no directory of the host is needed for."""
 
 
 class LowerDirectories:
