@@ -165,24 +165,36 @@ _FULL_BY_DEFAULT: frozenset[Level] = frozenset()
 """The levels that run all of Python unless told otherwise."""
 
 
-def resolve_python(python: Python | None, level: Level) -> Python:
+_FULL_MEMORY_MB = 1024
+"""The least address space of full Python: a thread takes 72 MB of it, and libraries hang without."""
+_LIMITS_SPACE: frozenset[Level] = frozenset({"process", "kernel"})
+"""The levels whose limit of memory is one of address space."""
+
+
+def resolve_python(python: Python | None, level: Level, memory_mb: int | None = None) -> Python:
     """Return the interpreter of guest code at a level.
 
     Args:
         python: the setting; None for the default of the level.
         level: where the code runs.
+        memory_mb: the limit of its memory.
 
     Raises:
-        DefinitionError: it is no interpreter, or one that this level cannot have.
+        DefinitionError: it is no interpreter, or one that this level or this limit cannot have.
     """
     if python is None:
-        return "full" if level in _FULL_BY_DEFAULT else "guarded"
+        python = "full" if level in _FULL_BY_DEFAULT else "guarded"
     if python not in get_args(Python):
         raise DefinitionError(f"python={python!r} is none of: {', '.join(get_args(Python))}.")
     if python == "full" and level == "none":
         raise DefinitionError(
             "python='full' has no guards, so at isolation='none' the code could do all that this process "
             "may do. Use isolation='kernel' or 'container', which are boundaries, or python='guarded'."
+        )
+    if python == "full" and level in _LIMITS_SPACE and memory_mb is not None and memory_mb < _FULL_MEMORY_MB:
+        raise DefinitionError(
+            f"max_memory_mb={memory_mb} is too little for python='full', whose libraries and threads need "
+            f"{_FULL_MEMORY_MB:,} MB of address space; give that much, or python='guarded'."
         )
     return python
 

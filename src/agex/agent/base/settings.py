@@ -76,7 +76,7 @@ class AgentSettings(Shown):
         self.model = model
         self.state = state
         self.isolation: Isolation = isolation
-        self.python: Python = _resolved(python, isolation)
+        self.python: Python = _resolved(python, isolation, max_memory_mb)
         self.max_iterations = max_iterations
         self.timeout_seconds = timeout_seconds
         self.max_memory_mb = max_memory_mb
@@ -110,14 +110,14 @@ def require_isolation(isolation: Isolation) -> None:
         executor_of(isolation)
 
 
-def _resolved(python: Python | None, isolation: Isolation) -> Python:
+def _resolved(python: Python | None, isolation: Isolation, memory_mb: int | None) -> Python:
     """Return the interpreter of an agent's code.
 
     Raises:
-        DefinitionError: it is none, or one that the level cannot have.
+        DefinitionError: it is none, or one that the level or the limit of memory cannot have.
     """
     if python is None and isolation == "none":
         return "guarded"  # without the import of a room that such an agent does not use
     from agex.isolation import resolve_python
 
-    return resolve_python(python, isolation)
+    return resolve_python(python, isolation, memory_mb)

@@ -130,6 +130,7 @@ class ContainerExecutor(ProcessExecutor):
                 "limits": {"seconds": limits.seconds, "output_chars": limits.output_chars},
                 "has_files": has_files,
                 "python": python,
+                "level": self.level,
             },
             [saved.data],
         )

@@ -47,7 +47,7 @@ class ProcessExecutor:
         files: Files | None = None,
         python: Python = "guarded",
     ) -> RemoteSession:
-        resolve_python(python, self.level)
+        resolve_python(python, self.level, limits.memory_mb)
         if files is not None:
             policy.use_paths()
         saved = _saved(policy, tuple(sorted(classes, key=lambda cls: (cls.__module__, cls.__qualname__))))
@@ -79,7 +79,9 @@ class ProcessExecutor:
         python: Python,
         tree: FileTree | None,
     ) -> WorkerHandle:
-        order = replace(self._order(saved, limits, about), has_files=has_files, python=python)
+        order = replace(
+            self._order(saved, limits, about), has_files=has_files, python=python, level=self.level
+        )
         directory = None if tree is None else self._directory(tree)
         if python == "full":
             order = self._placed(order, limits, directory)

@@ -55,6 +55,7 @@ class PipedExecutor(ProcessExecutor):
             "limits": {"seconds": limits.seconds, "output_chars": limits.output_chars},
             "has_files": has_files,
             "python": python,
+            "level": self.level,
             **self._confinement(limits),
         }
         try:

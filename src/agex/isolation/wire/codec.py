@@ -207,12 +207,14 @@ def session_header(
 def session_groups(
     plain: Mapping[str, Any], level: str, *, allow: values.Allow, guest: values.GuestCode
 ) -> list[values.Group]:
-    """Return values as groups; the groups of a worker go back unchanged.
+    """Return values as groups; those of a worker of this level go back unchanged.
+
+    Code from another level stays out: what ran behind a boundary does not run where there is none.
 
     Raises:
         CannotCross: one can neither be copied nor used from there.
     """
-    whole = list(values.packed_groups(plain))
+    whole = [group for group in values.packed_groups(plain) if group.origin in {"", level}]
     rest = {name: plain[name] for name in plain.keys() - {n for g in whole for n in g.names}}
     rest = values.opened(rest, allow=allow, guest=guest)
     groups = values.encode(rest, allow=allow, guest=guest) if rest else []

@@ -25,6 +25,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from agex.isolation.executor import Python
 from agex.isolation.rpc.host_proxies import Stubs
 from agex.isolation.rpc.policy_codec import load_policy
 from agex.isolation.wire.fd_passing import close_all_but, receive_order, send_order
@@ -92,7 +93,7 @@ class Zygote:
                 for name in order["modules"]:
                     _load(name)
             elif order["do"] == "policy":
-                self._template = self._loaded(order["about"], data)
+                self._template = self._loaded(order["about"], data, order["python"])
             elif order["do"] == "fork":
                 answer["pid"] = self._fork(order, descriptors)
                 given = [self._forked[answer["pid"]]]
@@ -184,7 +185,14 @@ class Zygote:
             _confine(order, channel)
             assert self._template is not None
             limits = Limits(**order["limits"])
-            worker = WorkerServer(channel, self._template, limits, has_files=order["has_files"])
+            worker = WorkerServer(
+                channel,
+                self._template,
+                limits,
+                has_files=order["has_files"],
+                python=order["python"],
+                level=order["level"],
+            )
             self._ask = worker.ask
             _serve(worker, channel)
             status = 0
@@ -195,10 +203,10 @@ class Zygote:
         """Ask the host: in the worker that this process became."""
         return self._ask(what, of, name, args, kwargs)
 
-    def _loaded(self, about: Mapping[str, Any], data: bytes) -> Template:
+    def _loaded(self, about: Mapping[str, Any], data: bytes, python: Python) -> Template:
         stubs = Stubs(self._asked)
         policy, classes = load_policy(data, functools.partial(_granted, stubs, about))
-        for grant in policy.modules.values():
+        for grant in policy.modules.values() if python == "guarded" else ():
             if grant.root not in sys.stdlib_module_names:
                 grant.copy()
         _prepare(policy)
