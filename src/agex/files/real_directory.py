@@ -191,6 +191,7 @@ class IsolatedFiles(FileTree):
 
     @_on_host
     def write(self, path: str, content: bytes, mode: str = "w") -> None:
+        self.writes += 1
         if mode not in ("w", "a"):
             raise ValueError(f"invalid mode: {mode!r}; give 'w' or 'a'")
         with self._accounted(path):
@@ -208,6 +209,7 @@ class IsolatedFiles(FileTree):
 
     @_on_host
     def remove(self, path: str) -> None:
+        self.writes += 1
         with self._accounted(path), self._parent(path) as (at, name):
             if stat.S_ISDIR(_lstat(name, at, path).st_mode):
                 raise failure(errno.EISDIR, path)
@@ -215,6 +217,7 @@ class IsolatedFiles(FileTree):
 
     @_on_host
     def rmdir(self, path: str) -> None:
+        self.writes += 1
         with self._parent(path) as (at, name):
             if name == ".":
                 raise failure(errno.EBUSY, path)
@@ -225,6 +228,7 @@ class IsolatedFiles(FileTree):
 
     @_on_host
     def mkdir(self, path: str, parents: bool = False, exist_ok: bool = False) -> None:
+        self.writes += 1
         names = [name for name in self.resolve_path(path).split("/") if name]
         if parents:
             for depth in range(1, len(names)):
@@ -241,6 +245,7 @@ class IsolatedFiles(FileTree):
 
     @_on_host
     def rename(self, src: str, dst: str) -> None:
+        self.writes += 1
         goes = 0 if self.resolve_path(src) == self.resolve_path(dst) else self._size(dst)
         with self._parent(src) as (at, name), self._parent(dst) as (to, new):
             found = _lstat(name, at, src)
@@ -255,6 +260,7 @@ class IsolatedFiles(FileTree):
 
     @_on_host
     def utime(self, path: str, times: tuple[float, float] | None = None) -> None:
+        self.writes += 1
         with self._parent(path) as (at, name):
             descriptor = _opened(name, _READ, at, path)
         try:

@@ -231,7 +231,7 @@ class WorkerDirectory:
             again, self._was_mapped = is_mapped or self._was_mapped, is_mapped
             self._take_all(found, again=again)
             self._mark = self._expected if is_same and self._expected == self._now() else None
-            self._problems += [(each.path, each.reason) for each in found.refused]
+            self._problems += sorted((each.path, each.reason) for each in found.refused)
             return self._notes("not kept in the workspace")
 
     def _take_all(self, found: Walk, *, again: bool) -> None:

@@ -35,7 +35,7 @@ def _moving(rename: Any) -> Any:
             rename(src, dst, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd)
         except OSError as error:
             is_whole = src_dir_fd is None and dst_dir_fd is None
-            if error.errno != errno.EXDEV or not is_whole or not _is_directory(src):
+            if error.errno != errno.EXDEV or not is_whole or not _stay_together(src, dst):
                 raise
             _copy_over(os.fspath(src), os.fspath(dst))
 
@@ -44,8 +44,10 @@ def _moving(rename: Any) -> Any:
     return moved
 
 
-def _is_directory(path: Any) -> bool:
-    return Path(os.fsdecode(path)).is_dir() and not Path(os.fsdecode(path)).is_symlink()
+def _stay_together(source: Any, target: Any) -> bool:
+    """Return whether a directory is to be moved within one file system: between two it cannot be."""
+    place, parent = Path(os.fsdecode(source)), Path(os.fsdecode(target)).absolute().parent
+    return place.is_dir() and not place.is_symlink() and place.stat().st_dev == parent.stat().st_dev
 
 
 def _copy_over(source: Any, target: Any) -> None:
