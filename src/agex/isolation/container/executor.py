@@ -40,7 +40,13 @@ from agex.isolation.worker.environment import (
     import_path,
     worker_environment,
 )
-from agex.isolation.workspace.directory import WorkerDirectory
+from agex.isolation.workspace.directory import (
+    TEMPORARY_MB,
+    ReportedDirectory,
+    WorkerDirectory,
+    scratch,
+    workspace_path,
+)
 from agex.sandbox import Limits
 
 if TYPE_CHECKING:
@@ -64,6 +70,8 @@ _LABEL = "agex.worker"
 """The label of containers and images that says which process made them."""
 _OWN = "/agex"
 """The folder of the files in the image."""
+_TEMPORARY = "/tmp"  # noqa: S108 - of the container
+_NOTHING = "ro,size=64k,nosuid,nodev,noexec"
 _KILLED = 128 + signal.SIGKILL
 
 
@@ -116,9 +124,15 @@ class ContainerExecutor(ProcessExecutor):
         tree: FileTree | None,
     ) -> ContainerWorker:
         memory_mb = limits.memory_mb or _MEMORY_MB
+        path = workspace_path(installation())
+        directory = ReportedDirectory(tree, path) if tree is not None else None
+        place = {"path": path, "temporary": _TEMPORARY} if python == "full" else {}
+        writable = _writable(path, scratch(path)["size_mb"] if directory is None else directory.size_mb)
+        if not place:
+            writable = {}
         files = files_of([*saved.modules, *saved.imports])
         try:
-            container = self._created(files, limits, memory_mb)
+            container = self._created(files, limits, memory_mb, writable)
             worker = ContainerWorker(container, self._address, memory_mb)
         except _errors() as error:
             raise IsolationUnavailable(f"a container cannot be started: {error}") from error
@@ -130,24 +144,31 @@ class ContainerExecutor(ProcessExecutor):
                 "limits": {"seconds": limits.seconds, "output_chars": limits.output_chars},
                 "has_files": has_files,
                 "python": python,
+                "place": place,
                 "level": self.level,
             },
             [saved.data],
         )
         _require_ready(worker)
+        worker.directory = directory
         return worker
 
-    def _created(self, files: Mapping[str, Path], limits: Limits, memory_mb: int) -> Any:
+    def _created(
+        self, files: Mapping[str, Path], limits: Limits, memory_mb: int, writable: Mapping[str, str]
+    ) -> Any:
         from docker.errors import ImageNotFound
 
         image = self._image(files)
         try:
-            return self._client.containers.create(**self._settings(image, limits, memory_mb))
+            return self._client.containers.create(**self._settings(image, limits, memory_mb, writable))
         except ImageNotFound:  # another process cleaned up
             self._images = {key: each for key, each in self._images.items() if each != image}
-            return self._client.containers.create(**self._settings(self._image(files), limits, memory_mb))
+            image = self._image(files)
+            return self._client.containers.create(**self._settings(image, limits, memory_mb, writable))
 
-    def _settings(self, image: str, limits: Limits, memory_mb: int) -> dict[str, Any]:
+    def _settings(
+        self, image: str, limits: Limits, memory_mb: int, writable: Mapping[str, str]
+    ) -> dict[str, Any]:
         from docker.types import Mount, Ulimit
 
         mounts = {**{path: path for path in installation()}, f"{_OWN}/python": _executable()}
@@ -168,7 +189,7 @@ class ContainerExecutor(ProcessExecutor):
             "network_mode": "none",
             "read_only": True,
             # podman would put writable memory in these places.
-            "tmpfs": dict.fromkeys(("/tmp", "/run", "/var/tmp"), "ro,size=64k,nosuid,nodev,noexec"),  # noqa: S108
+            "tmpfs": {**dict.fromkeys((_TEMPORARY, "/run", "/var/tmp"), _NOTHING), **writable},  # noqa: S108
             "cap_drop": ["ALL"],
             "security_opt": ["no-new-privileges"],
             "user": _NOBODY,
@@ -229,6 +250,14 @@ _PROXIES = ("http_proxy", "https_proxy", "ftp_proxy", "no_proxy")
 _NO_PROXIES = {each: "" for name in _PROXIES for each in (name, name.upper())}
 """podman would pass the variables of its service, which may hold a password."""
 _HOST_NAMES = ("/etc/hosts", "/etc/resolv.conf")
+
+
+def _writable(path: str, size_mb: int) -> dict[str, str]:
+    """Return the file systems in memory that a worker of full Python may write in."""
+    return {
+        path: f"rw,exec,size={size_mb}m,mode=1777,nosuid,nodev",  # a user's compiled modules are mapped from it
+        _TEMPORARY: f"rw,size={TEMPORARY_MB}m,mode=1777,nosuid,nodev,noexec",
+    }
 
 
 def _executable() -> str:

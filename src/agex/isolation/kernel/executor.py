@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,12 @@ from agex.isolation.process.executor import ProcessExecutor, Saved
 from agex.isolation.process.subprocess_executor import PipedExecutor
 from agex.isolation.worker.launch import Launcher, Order
 from agex.isolation.worker.rlimits import resources_of
-from agex.isolation.workspace.directory import OverlayDirectory, WorkerDirectory, scratch
+from agex.isolation.workspace.directory import (
+    OverlayDirectory,
+    WorkerDirectory,
+    scratch,
+    workspace_path,
+)
 from agex.sandbox import Limits
 
 if TYPE_CHECKING:
@@ -28,7 +33,6 @@ _MEMORY_MB = 4096
 """Growth of a worker's address space without a limit: there must be one."""
 _OPEN_FILES = 64
 _OPEN_FILES_OF_FULL = 1024
-_WORKSPACES = ("/workspace", "/agex/workspace", "/agents/workspace")
 _THREADS = 64
 """Enough for a linear algebra library on a large machine."""
 _MACOS_SYSTEM = ["/System/Library", "/usr/lib", "/private/var/db/dyld", "/private/var/db/timezone"]
@@ -70,10 +74,10 @@ class KernelExecutor(ProcessExecutor):
         )
 
     def _directory(self, tree: FileTree) -> WorkerDirectory:
-        return OverlayDirectory(tree, _workspace(installation()))
+        return OverlayDirectory(tree, workspace_path(installation()))
 
     def _placed(self, order: Order, limits: Limits, directory: WorkerDirectory | None) -> Order:
-        place = scratch(_workspace(installation())) if directory is None else directory.order
+        place = scratch(workspace_path(installation())) if directory is None else directory.order
         resources = {**order.resources, "file_size_mb": place["size_mb"]}
         if limits.open_files is None:
             resources["open_files"] = _OPEN_FILES_OF_FULL
@@ -83,13 +87,6 @@ class KernelExecutor(ProcessExecutor):
             walls={**order.walls, "directory": place},
             place={"path": place["path"], "temporary": TEMPORARY},
         )
-
-
-def _workspace(readable: Sequence[str]) -> str:
-    """Return the path of the workspace in a worker: one that hides nothing of the installation."""
-    return next(
-        path for path in _WORKSPACES if not any(f"{each}/".startswith(f"{path}/") for each in readable)
-    )
 
 
 class SeatbeltExecutor(PipedExecutor):

@@ -48,6 +48,10 @@ class PipedExecutor(ProcessExecutor):
         python: Python,
         tree: FileTree | None,
     ) -> WorkerHandle:
+        if tree is not None:
+            raise IsolationUnavailable(
+                "python='full' has no directory for its files at this level here; use python='guarded', or fs=None"
+            )
         worker = _Piped()
         order = {
             "about": about,

@@ -180,9 +180,15 @@ class WorkerConnection:
         if self.worker is None or self.worker.directory is None:
             return []
         try:
-            return self.worker.directory.collect()
-        except TimeoutError as error:
+            return self.worker.directory.collect(self._report)
+        except (TimeoutError, ProtocolError) as error:
             raise self.lose(error) from error
+
+    def _report(self, bounds: Mapping[str, Any]) -> Sequence[memoryview]:
+        assert self.worker is not None
+        assert self.worker.directory is not None
+        root = self.worker.directory.order["path"]
+        return self.chore({"k": "report", "root": root, "bounds": bounds}).parts
 
     def checked(self, work: Callable[[], T]) -> T:
         """Read what the worker sent; a worker that sent what no worker sends is lost.

@@ -14,7 +14,7 @@ import os
 import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, TypeAlias
 
@@ -32,6 +32,7 @@ from agex.isolation.workspace.lower import (
     remove_own,
 )
 from agex.isolation.workspace.process_control import ProcessControl
+from agex.isolation.workspace.report import read_report
 from agex.isolation.workspace.walk import (
     FileStamp,
     Refused,
@@ -39,22 +40,35 @@ from agex.isolation.workspace.walk import (
     Walk,
     WalkBounds,
     read_file,
-    stamp_of,
     walk,
 )
 
-__all__ = ["OverlayDirectory", "PlainDirectory", "Send", "WorkerDirectory", "scratch"]
+__all__ = [
+    "OverlayDirectory",
+    "PlainDirectory",
+    "ReportedDirectory",
+    "Send",
+    "WorkerDirectory",
+    "scratch",
+    "workspace_path",
+]
 
 Send: TypeAlias = Callable[[Sequence[tuple[str, str, float]], Sequence[bytes]], Sequence[tuple[str, str]]]
 """Sends a worker changes of files; returns the paths that it could not change, each with the reason."""
 
+Ask: TypeAlias = Callable[[Mapping[str, Any]], Sequence[memoryview]]
+"""Asks a worker to report its files; returns the parts of the report."""
+
 _ABSENT = object()
 _SETTLED_NS = 50_000_000
 """Age from which a file's times tell of another write: clocks of file systems tick every few milliseconds."""
+_PATHS = ("/workspace", "/agex-workspace", "/agents-workspace")
 _SIZE_MB = 1024
 """MiB of changes without a limit of the workspace: they are in memory, so there must be one."""
-_TEMPORARY_MB = 256
-_ENTRIES = 50_000
+TEMPORARY_MB = 256
+"""MiB of temporary files."""
+_ENTRIES = 20_000
+"""Files and directories that one worker may make or change."""
 _AT_ONCE = 500
 _BYTES_AT_ONCE = 64 << 20
 _REMEMBERED = 10_000
@@ -211,28 +225,43 @@ class WorkerDirectory:
 
     # -- what the worker changed -----------------------------------------------------------------------
 
-    def collect(self) -> list[str]:
-        """Stop the worker, take over what it changed, and return what to tell the agent of it.
+    def collect(self, ask: Ask) -> list[str]:
+        """Take over what the worker changed, and return what to tell the agent of it.
+
+        Args:
+            ask: asks the worker to report its files, where the host does not see them.
 
         Raises:
-            TimeoutError: it does not stop.
+            TimeoutError: the worker does not stop.
         """
-        assert self._process is not None, "a worker was started"
         with suspend():
-            self._process.stop()
             self._problems = []
             try:
-                found = walk(self._descriptor, self._bounds, overlay=self.overlay)
+                found = self._look(ask)
             except TooManyEntries as error:
                 return [f"Note: nothing that was changed in the working directory was kept: {error}."]
             self._expected = self._now()
             is_same = self._expected == self._mark
-            is_mapped = bool(self._known.files) and self._process.may_write_mapped()
-            again, self._was_mapped = is_mapped or self._was_mapped, is_mapped
-            self._take_all(found, again=again)
+            self._take_all(found, again=self._is_to_be_read())
             self._mark = self._expected if is_same and self._expected == self._now() else None
             self._problems += sorted((each.path, each.reason) for each in found.refused)
             return self._notes("not kept in the workspace")
+
+    def _look(self, _ask: Ask) -> Walk:
+        """Stop the worker, and return what is in its directory."""
+        assert self._process is not None, "a worker was started"
+        self._process.stop()
+        return walk(self._descriptor, self._bounds, overlay=self.overlay)
+
+    def _is_to_be_read(self) -> bool:
+        """Return whether the times of files do not tell which of them changed."""
+        assert self._process is not None, "a worker was started"
+        is_mapped = bool(self._known.files) and self._process.may_write_mapped()
+        was_mapped, self._was_mapped = self._was_mapped, is_mapped
+        return is_mapped or was_mapped
+
+    def _read(self, path: str) -> tuple[bytes, FileStamp] | Refused:
+        return read_file(self._descriptor, path, self._bounds)
 
     def _take_all(self, found: Walk, *, again: bool) -> None:
         """Carry out on the workspace what a walk found: first what went, then what came."""
@@ -301,19 +330,19 @@ class WorkerDirectory:
         known = self._known.files.get(path)
         if known is not None and known.stamp == stamp and not again:
             return known
-        read = read_file(self._descriptor, path, self._bounds)
+        read = self._read(path)
         if isinstance(read, Refused):
             self._problems.append((path, read.reason))
             return known or _Seen(None)
-        content, about = read
-        settled = time.time_ns() - max(about.st_mtime_ns, about.st_ctime_ns) > _SETTLED_NS
-        seen = _Seen(stamp_of(about) if settled else None, _digest(content))
+        content, stamp = read
+        settled = time.time_ns() - max(stamp[2:]) > _SETTLED_NS
+        seen = _Seen(stamp if settled else None, _digest(content))
         if known is not None and known.digest == seen.digest:
             return seen
         if known is None and self._has(path, content):
             return seen
         if self._do(path, self._tree.write, f"/{path}", content):
-            at = about.st_mtime_ns / 1e9
+            at = stamp[2] / 1e9
             self._do(path, self._tree.utime, f"/{path}", (at, at))
             self._own[path] = self._tree.stamp(path)
             return seen
@@ -368,6 +397,43 @@ class OverlayDirectory(WorkerDirectory):
         self.order = {**scratch(path), "lower": self._lower.path, "size_mb": self._size_mb}
 
 
+class ReportedDirectory(WorkerDirectory):
+    """A directory in a container, filled over the wire and reported by the worker.
+
+    Args:
+        tree: the workspace.
+        path: the directory's path in the worker.
+    """
+
+    overlay = False
+
+    def __init__(self, tree: FileTree, path: str) -> None:
+        super().__init__(tree)
+        with suspend():
+            self._bounds = replace(self._bounds, entries=len(tree.stamps()) + _ENTRIES)
+        self.order = {"path": path}
+        self._changed: dict[str, tuple[bytes, int]] = {}
+
+    def _look(self, ask: Ask) -> Walk:
+        bounds = {"entries": self._bounds.entries, "size": self._bounds.size}
+        found, self._changed = read_report(ask(bounds), self._bounds)
+        return found
+
+    def _is_to_be_read(self) -> bool:
+        return False
+
+    def _read(self, path: str) -> tuple[bytes, FileStamp] | Refused:
+        if path not in self._changed:
+            return Refused(path, "the worker did not send it")
+        content, modified = self._changed.pop(path)
+        return content, (int.from_bytes(_digest(content), "big"), len(content), modified, 0)
+
+
+def workspace_path(readable: Sequence[str]) -> str:
+    """Return the path of the workspace in a worker: one that hides nothing of the folders that it reads."""
+    return next(path for path in _PATHS if not any(f"{each}/".startswith(f"{path}/") for each in readable))
+
+
 def scratch(path: str) -> dict[str, Any]:
     """Return the order for an empty overlay that nobody collects."""
     return {
@@ -375,7 +441,7 @@ def scratch(path: str) -> dict[str, Any]:
         "lower": "",
         "size_mb": _SIZE_MB,
         "entries": _ENTRIES,
-        "temporary_mb": _TEMPORARY_MB,
+        "temporary_mb": TEMPORARY_MB,
     }
 
 
@@ -401,6 +467,7 @@ class PlainDirectory(WorkerDirectory):
             self._own = {path: stamp for path, stamp in stamps.items() if path not in refused}
             self._look_at(os.open(work, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
             found = walk(self._descriptor, WalkBounds(entries=1 << 30), overlay=False)
+            self._bounds = replace(self._bounds, entries=len(stamps) + len(found.directories) + _ENTRIES)
             digests = {path: _digest(tree.read(f"/{path}")) for path in found.files}
             files = {path: _Seen(stamp, digests[path]) for path, stamp in found.files.items()}
             self._known = _Known(files, set(found.directories))

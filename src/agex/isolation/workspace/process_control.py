@@ -8,7 +8,7 @@ import signal
 import time
 from pathlib import Path
 
-__all__ = ["ProcessControl"]
+__all__ = ["ProcessControl", "may_write_mapped"]
 
 _STOP_SECONDS = 5.0
 _AGAIN_SECONDS = 0.0001
@@ -70,23 +70,28 @@ class ProcessControl:
             return True
 
     def may_write_mapped(self) -> bool:
-        """Return whether a file is mapped that can be changed without a call of the kernel.
-
-        Such a write changes the times of a file in memory only the first time.
-        """
-        try:
-            lines = (self._folder / "maps").read_bytes().splitlines()
-        except OSError:
-            return True
-        for line in lines:
-            _, rights, _, _, inode, *_ = line.split(maxsplit=5)
-            if rights[1:2] == b"w" and rights[3:4] == b"s" and inode != b"0":
-                return True
-        return False
+        """Return whether it has a file mapped that it may change without a call of the kernel."""
+        return may_write_mapped(self._folder.name)
 
     def close(self) -> None:
         """Close the copy of the descriptor."""
         os.close(self._pidfd)
+
+
+def may_write_mapped(process: str) -> bool:
+    """Return whether a process has a file mapped that it may change without a call of the kernel.
+
+    Such a write changes the times of a file in memory only the first time.
+    """
+    try:
+        lines = Path("/proc", process, "maps").read_bytes().splitlines()
+    except OSError:
+        return True
+    for line in lines:
+        _, rights, _, _, inode, *_ = line.split(maxsplit=5)
+        if rights[1:2] == b"w" and rights[3:4] == b"s" and inode != b"0":
+            return True
+    return False
 
 
 def _stands(thread: Path) -> bool:
