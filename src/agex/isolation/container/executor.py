@@ -255,7 +255,7 @@ _HOST_NAMES = ("/etc/hosts", "/etc/resolv.conf")
 def _writable(path: str, size_mb: int) -> dict[str, str]:
     """Return the file systems in memory that a worker of full Python may write in."""
     return {
-        path: f"rw,exec,size={size_mb}m,mode=1777,nosuid,nodev",  # a user's compiled modules are mapped from it
+        path: f"rw,exec,size={size_mb}m,mode=1777,nosuid,nodev",  # compiled modules are mapped from it
         _TEMPORARY: f"rw,size={TEMPORARY_MB}m,mode=1777,nosuid,nodev,noexec",
     }
 

@@ -247,6 +247,8 @@ class WorkerServer:
     def _files(self, frame: Frame) -> None:
         """Change files of the worker's own directory as the host did in the workspace."""
         failed = apply_changes(frame.header["ops"], frame.parts, frame.header["root"])
+        if self._reporter is not None:
+            self._reporter.forget(path for _, path, _ in frame.header["ops"])
         self._link.hand_over({"k": "done", "failed": failed})
 
     def _report_files(self, frame: Frame) -> None:

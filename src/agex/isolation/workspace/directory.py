@@ -263,6 +263,10 @@ class WorkerDirectory:
     def _read(self, path: str) -> tuple[bytes, FileStamp] | Refused:
         return read_file(self._descriptor, path, self._bounds)
 
+    def _settled(self, stamp: FileStamp) -> FileStamp | None:
+        """Return the stamp of a file if any later write is to change it."""
+        return stamp if time.time_ns() - max(stamp[2:]) > _SETTLED_NS else None
+
     def _take_all(self, found: Walk, *, again: bool) -> None:
         """Carry out on the workspace what a walk found: first what went, then what came."""
         hiding = self._hiding(found)
@@ -335,8 +339,7 @@ class WorkerDirectory:
             self._problems.append((path, read.reason))
             return known or _Seen(None)
         content, stamp = read
-        settled = time.time_ns() - max(stamp[2:]) > _SETTLED_NS
-        seen = _Seen(stamp if settled else None, _digest(content))
+        seen = _Seen(self._settled(stamp), _digest(content))
         if known is not None and known.digest == seen.digest:
             return seen
         if known is None and self._has(path, content):
@@ -421,6 +424,9 @@ class ReportedDirectory(WorkerDirectory):
 
     def _is_to_be_read(self) -> bool:
         return False
+
+    def _settled(self, stamp: FileStamp) -> FileStamp | None:
+        return (*stamp[:2], 0, 0)
 
     def _read(self, path: str) -> tuple[bytes, FileStamp] | Refused:
         if path not in self._changed:

@@ -1,7 +1,7 @@
 """A worker's report of its own directory, where the host cannot look into it: in a container.
 
-The worker says what is there, and sends the bytes of what changed since it last did. It may lie: about its own
-files, which it may write as it likes anyway. The host bounds and checks what could harm anybody else.
+The worker says what is there, and sends the bytes of what changed since it last did. It may lie about its own
+files, which it may write as it likes anyway. The host checks and bounds what could harm anybody else.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from agex.isolation.wire.error_codec import ProtocolError
@@ -42,6 +42,11 @@ class Reporter:
         self._root = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         self._known: dict[str, tuple[FileStamp | None, bytes]] = {}
         self._was_mapped = False
+
+    def forget(self, paths: Iterable[str]) -> None:
+        """Report files anew, which the host wrote."""
+        for path in paths:
+            self._known.pop(path, None)
 
     def report(self, bounds: WalkBounds) -> tuple[bytes, bytes]:
         """Return the directory's content as JSON, and the bytes of the files that changed."""
@@ -107,7 +112,7 @@ def _read(
         number, place = int.from_bytes(bytes.fromhex(digest)[:_HASHED], "big"), _path(path, bounds)
         if type(size) is not int or not 0 <= size <= bounds.size or type(modified) is not int:
             raise ValueError("a file of a size that none has")
-        found.files[place] = (number, size, modified, 0)
+        found.files[place] = (number, size, 0, 0)
         if is_new is True:
             changed[place] = bytes(contents[at : at + size]), modified
             at += size
