@@ -50,7 +50,7 @@ class PipedExecutor(ProcessExecutor):
     ) -> WorkerHandle:
         if tree is not None:
             raise IsolationUnavailable(
-                "python='full' has no directory for its files at this level here; use python='guarded' or fs=None"
+                "python='full' has no directory for its files at this level here; python='guarded' has"
             )
         worker = _Piped()
         order = {
