@@ -25,11 +25,12 @@ class Agent(AgentBase):
     """A model with what its code may use. Safe to share between threads.
 
     Args:
-        name: how it is called in events; names need not be unique.
-        primer: standing instructions, put after the rules in the prompt.
         model: a string such as ``"openai:gpt-5-mini"`` or ``"local"``, a pydantic-ai model, an
             ``agex.testing`` double, a function of the messages that returns or awaits the answer's text,
-            or None for what the environment offers. Looked up at the first call of a task.
+            or None for what the environment offers. A list of these is asked in its order: the next one
+            goes on where a model fails too often or cannot be asked. Looked up at the first call of a task.
+        name: how it is called in events; names need not be unique.
+        primer: standing instructions, put after the rules in the prompt.
         state: where variables live from task to task; None for nowhere.
         fs: the workspace, of ``connect_fs``: by default a virtual one, which is kept in the state; None
             for no files. It is of the host at every level of *isolation*.
@@ -48,6 +49,7 @@ class Agent(AgentBase):
         budget: what one call may spend, with all the tasks it calls.
         llm_retries: how often a failed request is repeated.
         llm_timeout: seconds to wait for one answer of the model, and at most before a retry.
+        escalate_after: failed turns of one task before the next model of a list is asked.
 
     Raises:
         DefinitionError: a setting cannot work.
@@ -56,10 +58,10 @@ class Agent(AgentBase):
 
     def __init__(
         self,
+        model: object = None,
         *,
         name: str | None = None,
         primer: str | None = None,
-        model: object = None,
         state: State | None = None,
         fs: Any = VIRTUAL_FS,
         isolation: Isolation = "none",
@@ -73,6 +75,7 @@ class Agent(AgentBase):
         budget: Budget | None = None,
         llm_retries: int = 2,
         llm_timeout: float = 120.0,
+        escalate_after: int = 2,
     ) -> None:
         super().__init__(
             name=name,
@@ -91,6 +94,7 @@ class Agent(AgentBase):
             budget=budget,
             llm_retries=llm_retries,
             llm_timeout=llm_timeout,
+            escalate_after=escalate_after,
         )
 
     # A coroutine function is also a function of R: the first that fits is meant.

@@ -112,7 +112,10 @@ class BuiltAgent:
             max_open_files=maker.max_open_files,
             max_output_chars=maker.max_output_chars,
             budget=_within(budget, maker.budget),
+            max_actions=maker.max_actions,
             llm_retries=maker.llm_retries,
+            llm_timeout=maker.llm_timeout,
+            escalate_after=maker.escalate_after,
         )
 
     def __init_subclass__(cls) -> None:

@@ -49,6 +49,8 @@ def _model(model: object) -> str:
     """Name a model; what else is in it may be a key."""
     if model is None:
         return "what the environment offers"
+    if isinstance(model, list | tuple):
+        return ", then ".join(map(_model, model))
     if type(model) is str:
         return model
     name = (

@@ -54,6 +54,7 @@ class AgentSettings(Shown):
         budget: Budget | None,
         llm_retries: int,
         llm_timeout: float,
+        escalate_after: int,
     ) -> None:
         require_isolation(isolation)
         _require(
@@ -71,9 +72,14 @@ class AgentSettings(Shown):
         _require(max_actions >= 1, f"max_actions={max_actions}: an answer has at least 1 action.")
         _require(llm_retries >= 0, f"llm_retries={llm_retries}: give 0 or more.")
         _require(llm_timeout > 0, f"llm_timeout={llm_timeout}: give more than 0 seconds.")
+        _require(escalate_after >= 1, f"escalate_after={escalate_after}: give at least 1 turn.")
+        _require(
+            not isinstance(model, list | tuple) or (len(model) > 0 and None not in model),
+            f"model={model!r}: a list names at least one model, the cheapest first.",
+        )
         self.name = name or "agent"
         self.primer = primer
-        self.model = model
+        self.model = tuple(model) if isinstance(model, list) else model
         self.state = state
         self.isolation: Isolation = isolation
         self.python: Python = _resolved(python, isolation, max_memory_mb)
@@ -86,6 +92,7 @@ class AgentSettings(Shown):
         self.budget = budget
         self.llm_retries = llm_retries
         self.llm_timeout = llm_timeout
+        self.escalate_after = escalate_after
         self._fs = fs
 
 

@@ -231,6 +231,8 @@ class ActionEvent(_Event):
     truncated: bool = False
     """The answer was cut, so nothing of it is executed."""
     usage: Usage = Field(default_factory=Usage)
+    model: str = ""
+    """Which model it was: ``"provider:name"``."""
     seconds: float = 0.0
     """How long the model took."""
 

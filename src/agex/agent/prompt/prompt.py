@@ -113,6 +113,8 @@ class Brief:
     """Skills and commands of the workspace, as they are listed."""
     recap: str = ""
     """The content of the workspace when the task begins."""
+    handover: str = ""
+    """The turns of another model before this one."""
 
 
 def system_prompt(
@@ -160,6 +162,7 @@ def task_prompt(brief: Brief) -> str:
         _named("Variables kept from earlier tasks (shown in short)", brief.variables, texts),
         f"What is in the workspace:\n{brief.recap}" if brief.recap else "",
         _setup(brief),
+        brief.handover,
         _async_note(brief),
     ]
     return "\n\n".join(part for part in parts if part)

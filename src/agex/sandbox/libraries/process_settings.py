@@ -203,7 +203,7 @@ def _disable(_: Any, level: Any) -> None:
 
 
 def _mime_types() -> list[Setting]:
-    """Return the tables of MIME types: those of the module, and those that it made of them at its first use."""
+    """Return the tables of MIME types: the module's, and those that it made of them at its first use."""
     names = ("types_map", "common_types", "encodings_map", "suffix_map", "knownfiles", "inited", "_db")
 
     def made() -> dict[Any, Any]:
