@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from agex import Agent, DefinitionError
+from agex import Agent, DefinitionError, TaskStartEvent
 from agex.isolation import InProcessExecutor, ProcessExecutor, resolve_python
 from agex.sandbox import Limits, Policy
+from agex.testing import ScriptedModel, python_action
 
 
 def test_code_in_this_process_is_guarded():
@@ -53,3 +54,19 @@ def test_the_enforcement_says_which_python_ran():
         session.close()
     finally:
         executor.close()
+
+
+@pytest.mark.parametrize("python", ["guarded", "full"])
+def test_the_prompt_and_the_first_event_say_which_python_it_is(python):
+    model = ScriptedModel([[python_action("task_success(1)")]])
+    agent = Agent(model=model, isolation="process", python=python)
+
+    @agent.task
+    def work() -> int:
+        """Work."""
+
+    run = work.run()
+    prompt = str(model.requests[0])
+    assert ("This is all of CPython" in prompt) == (python == "full")
+    assert ("Common standard library modules" in prompt) == (python == "guarded")
+    assert [event.python for event in run.events if isinstance(event, TaskStartEvent)] == [python]

@@ -211,6 +211,8 @@ class TaskStartEvent(_Event):
     type: Literal["task_start"] = "task_start"
     inputs: Values = Field(default_factory=dict)
     """The arguments by name."""
+    python: str = "guarded"
+    """The interpreter of the agent's code: ``"guarded"`` or ``"full"``."""
 
     def summary(self) -> str:
         return "\n".join(f"{name} = {preview(value, PREVIEW_CHARS)}" for name, value in self.inputs.items())

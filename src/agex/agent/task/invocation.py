@@ -131,6 +131,7 @@ class Invocation:
         self._solved = solved
         self._value: Any = None
         self._agent_primer = agent.primer
+        self._python = agent.python
         self._extras = agent.extras
         self._session = session = agent.session(signature, files)
         self._variables: dict[str, Any] = {}
@@ -267,7 +268,7 @@ class Invocation:
             raise
 
     def _steps(self) -> Loop[Any]:
-        yield self.plan.event(TaskStartEvent, 0, inputs=self.values)
+        yield self.plan.event(TaskStartEvent, 0, inputs=self.values, python=self._python)
         for name in self._hidden:
             note = (
                 f"The state's variable {name!r} stays as it is, out of reach of code: that name is agex's. "
@@ -303,6 +304,7 @@ class Invocation:
             setup=self.definition.setup,
             setup_shown=setup_shown,
             turns=self.plan.max_iterations,
+            python=self._python,
             extras=self._extras if self._files is not None else "",
             recap=self._recap(),
         )

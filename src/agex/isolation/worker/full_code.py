@@ -70,7 +70,7 @@ class ClassStatements:
             statement = self.of(object) if isinstance(object, type) else None
             return find_file(object) if statement is None else statement.body.__code__.co_filename
 
-        vars(builtins)["__build_class__"] = build_noted
+        setattr(builtins, build.__name__, build_noted)
         inspect.getfile = getfile
 
     def of(self, cls: type) -> Statement | None:
@@ -116,7 +116,7 @@ class FullCode:
         return self._session.statements.of(value) is not None
 
     def source(self, code: types.CodeType) -> str | None:
-        return self._session.notes.source(code)
+        return self._session.programs.notes.source(code)
 
     def class_body(self, value: type) -> types.FunctionType | None:
         statement = self._session.statements.of(value)

@@ -16,7 +16,6 @@ import contextlib
 import ctypes
 import importlib
 import inspect
-import linecache
 import os
 import signal
 import sys
@@ -27,14 +26,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NoReturn, TypeVar
 
 from agex.errors import EvalError, SandboxError
-from agex.isolation.worker.full_code import ClassStatements, CodeNotes
+from agex.isolation.worker.full_code import ClassStatements
+from agex.isolation.worker.full_programs import Programs
 from agex.isolation.worker.guest_streams import CapturedDescriptors, use_streams
 from agex.isolation.worker.soft_deadline import SoftDeadline
 from agex.sandbox import Limits, Policy, Result
 from agex.sandbox.runtime.limits import Stop, TimeLimit
 from agex.sandbox.runtime.output import Output, echo_text
 from agex.sandbox.runtime.result import enforced
-from agex.sandbox.runtime.scopes import defined_in
 from agex.sandbox.runtime.workspace_files import Files, outside
 from agex.sandbox.stdlib.traceback import format_own
 from agex.values import NotKept
@@ -67,11 +66,8 @@ class FullSession:
         self._limits = limits
         self._make_output = output
         self.guest_files = None if files is None else files.guarded(outside)
-        self.notes = CodeNotes()
-        self.statements = ClassStatements(self.notes)
-        self._sources: dict[str, list[str]] = {}
-        self._program: types.CodeType | None = None
-        self._dotted: dict[str, None] = {}
+        self.programs = Programs()
+        self.statements = ClassStatements(self.programs.notes)
         self._missing: dict[str, tuple[Any, str]] = {}
         self._ending: BaseException | None = None
         self._clock = SoftDeadline(None)
@@ -80,7 +76,6 @@ class FullSession:
         self._process = os.getpid()
         self._runs = 0
         self._host_works = 0  # requests of the main thread that the host works on
-        self.defined: frozenset[str] = frozenset()
         self._main = types.ModuleType("__main__")
         self._main.__dict__["__builtins__"] = builtins
         self.globals = vars(self._main)
@@ -91,7 +86,8 @@ class FullSession:
     def _set_up(self, policy: Policy) -> None:
         sys.modules["__main__"] = self._main
         sys.argv = [""]
-        vars(builtins).update({name: v for name, v in policy.names.items() if not hasattr(builtins, name)})
+        for name in policy.names.keys() - vars(builtins).keys():
+            self.bind(name, policy.names[name])
         for name, module in _registered(policy):
             sys.modules.setdefault(name, module)
         _share_arenas()
@@ -100,6 +96,11 @@ class FullSession:
         signal.signal(signal.SIGALRM, self._alarm)
 
     # -- names -----------------------------------------------------------------------------
+
+    @property
+    def defined(self) -> frozenset[str]:
+        """Names that the last run bound by ``def`` or ``class`` at its top level."""
+        return self.programs.defined
 
     @property
     def builtins(self) -> Mapping[str, Any]:
@@ -129,7 +130,9 @@ class FullSession:
 
     def is_guest_function(self, value: object) -> bool:
         """Return whether guest code defined a function."""
-        return isinstance(value, types.FunctionType) and self.notes.source(value.__code__) is not None
+        return (
+            isinstance(value, types.FunctionType) and self.programs.notes.source(value.__code__) is not None
+        )
 
     @property
     def importer(self) -> FullSession:
@@ -165,9 +168,7 @@ class FullSession:
             if marker is not None and value is marker:
                 found[name] = text
             elif type(value) is types.ModuleType and (home := module_name(value)) is not None:
-                found[name] = " ".join(
-                    [home, *(each for each in self._dotted if each.startswith(f"{home}."))]
-                )
+                found[name] = " ".join([home, *self.programs.modules_in(home)])
         return found
 
     def import_again(self, modules: Mapping[str, str]) -> None:
@@ -181,7 +182,7 @@ class FullSession:
             except ImportError as error:
                 module = NotKept(name, "module", str(error))
                 self._missing[name] = module, text
-            self._dotted.update(dict.fromkeys(inside))
+            self.programs.dotted.update(dict.fromkeys(inside))
             self.globals[name] = module
 
     # -- running ---------------------------------------------------------------------------
@@ -197,7 +198,7 @@ class FullSession:
         """Run a program; with *awaits* in an event loop, with ``await`` at its top level."""
 
         def work(result: Result) -> None:
-            codes = self._compiled(source, filename, echo=echo, awaits=awaits)
+            codes = self.programs.compiled(source, filename, echo=echo, awaits=awaits)
             value = asyncio.run(self._finish(codes)) if awaits else self._go(codes)
             if echo and value is not None:
                 result.value = value
@@ -224,7 +225,7 @@ class FullSession:
 
         def work(_: Result) -> None:
             namespace.setdefault("__name__", "__main__")
-            exec(self._noted(source, filename, ast.parse(source, filename)), namespace)  # noqa: S102 - see `_go`
+            exec(self.programs.noted(source, filename, ast.parse(source, filename)), namespace)  # noqa: S102 - see `_go`
 
         return self._guarded(work)
 
@@ -244,33 +245,6 @@ class FullSession:
             return await value if inspect.isawaitable(value) else value
 
         return self.call(lambda: asyncio.run(awaited()))
-
-    def _compiled(self, source: str, filename: str, *, echo: bool, awaits: bool) -> list[types.CodeType]:
-        """Compile a program, and its last expression apart, so that its value can be shown."""
-        flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT if awaits else 0
-        tree: ast.Module = compile(source, filename, "exec", flags | ast.PyCF_ONLY_AST, dont_inherit=True)
-        self._dotted.update(dict.fromkeys(_dotted_imports(tree)))
-        last = tree.body.pop() if echo and tree.body and isinstance(tree.body[-1], ast.Expr) else None
-        self._program = first = self._noted(source, filename, tree, flags)
-        self.defined = frozenset(defined_in(first))
-        if last is None:
-            return [first]
-        assert isinstance(last, ast.Expr)
-        futures = first.co_flags & _FUTURES
-        shown = self._noted(source, filename, ast.Expression(last.value), flags | futures)
-        return [first, shown] if tree.body else [shown]
-
-    def _noted(
-        self, source: str, filename: str, tree: ast.Module | ast.Expression, flags: int = 0
-    ) -> types.CodeType:
-        """Compile a tree; keep its source for tracebacks, for `inspect` and for the next worker."""
-        mode = "eval" if isinstance(tree, ast.Expression) else "exec"
-        code: types.CodeType = compile(tree, filename, mode, flags, dont_inherit=True)
-        lines = source.splitlines(keepends=True)
-        self._sources[filename] = [line.rstrip("\r\n") for line in lines]
-        linecache.cache[filename] = (len(source), None, lines, filename)
-        self.notes.add(code, source)
-        return code
 
     # -- one run ---------------------------------------------------------------------------
 
@@ -335,7 +309,7 @@ class FullSession:
         """Return the traceback of guest code's own frames; its objects may take their time for a text."""
         shown = told.with_traceback(raised.__traceback__)
         try:
-            return self.in_time(lambda: format_own(shown, self._is_own, self._sources), _TEXT_SECONDS)
+            return self.in_time(lambda: format_own(shown, self._is_own, self.programs.sources), _TEXT_SECONDS)
         except Exception as broken:  # noqa: BLE001 - guest code may define __str__
             return f"{type(told).__name__}: (its text could not be made: {type(broken).__name__})"
 
@@ -355,7 +329,7 @@ class FullSession:
                 clock.cancel()
         except Exception:
             raise
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001 - a limit, or what guest code raises to end all
             clock.cancel()
             what = f"it takes longer than {seconds:g} s" if isinstance(error, Stop) else repr(type(error))
             raise RuntimeError(what) from None
@@ -363,7 +337,7 @@ class FullSession:
             self._clock, self._ending = outer, ending
 
     def _is_own(self, frame: types.FrameType) -> bool:
-        return self.notes.source(frame.f_code) is not None
+        return self.programs.notes.source(frame.f_code) is not None
 
     # -- output ----------------------------------------------------------------------------
 
@@ -423,11 +397,6 @@ class FullSession:
         self._clock.charge(seconds)
 
 
-_FUTURES = 0
-for _feature in __import__("__future__").all_feature_names:
-    _FUTURES |= getattr(__import__("__future__"), _feature).compiler_flag
-
-
 _M_ARENA_MAX = -8
 
 
@@ -458,10 +427,3 @@ def module_name(module: types.ModuleType) -> str | None:
     if type(name) is str and sys.modules.get(name) is module:
         return name
     return next((each for each, found in list(sys.modules.items()) if found is module), None)
-
-
-def _dotted_imports(tree: ast.AST) -> Iterator[str]:
-    """Return the names of modules that a program imports out of packages."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from (each.name for each in node.names if "." in each.name)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import functools
+import importlib
 import os
 import socket
 import sys
@@ -33,13 +34,14 @@ def name_level(level: str) -> None:
 
 
 def _name_in_modules(reason: str) -> None:
-    import _multiprocessing
     import _posixsubprocess
+
+    semaphores = importlib.import_module("_multiprocessing")
 
     _posixsubprocess.fork_exec = _with_reason(_posixsubprocess.fork_exec, reason)
     if "subprocess" in sys.modules:
         vars(sys.modules["subprocess"])["_fork_exec"] = _posixsubprocess.fork_exec
-    _multiprocessing.SemLock = _refusing_class(_multiprocessing.SemLock, reason)  # type: ignore[misc]
+    vars(semaphores)["SemLock"] = _refusing_class(vars(semaphores)["SemLock"], reason)
 
 
 def _with_reason(call: Callable[..., Any], reason: str) -> Callable[..., Any]:

@@ -1,7 +1,7 @@
-"""Objects of types that only a worker has, kept as sealed bytes: pickled here, and unpickled in a worker only.
+"""Objects of types that only a worker has, kept as sealed bytes.
 
-They are pickles, which run code when they are loaded. Workers of the level that made them load them; the host
-and guarded workers never do.
+The bytes are a pickle, which runs code when it is loaded. Only a worker of full Python loads them, at the
+level that made them; the host and guarded workers never do.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import cloudpickle
 
 from agex.isolation.rpc.guest_codecs import InboundCode, OutboundCode, StoredCode
 from agex.isolation.rpc.host_proxies import Stubs
-from agex.values import GuestCode
+from agex.values import GuestCode, SealingCode
 
 __all__ = ["SealedInboundCode", "SealedStoredCode"]
 
@@ -21,7 +21,7 @@ _SECONDS = 3.0
 """Seconds for the pickling of one object, which runs its code: less than a worker may take for all."""
 
 
-class _Seals:
+class _Seals(SealingCode):
     """Seals objects, and opens seals; the base of codecs that do.
 
     Args:

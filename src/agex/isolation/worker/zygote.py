@@ -206,16 +206,17 @@ class Zygote:
     def _loaded(self, about: Mapping[str, Any], data: bytes, python: Python) -> Template:
         stubs = Stubs(self._asked)
         policy, classes = load_policy(data, functools.partial(_granted, stubs, about))
-        for grant in policy.modules.values() if python == "guarded" else ():
-            if grant.root not in sys.stdlib_module_names:
-                grant.copy()
-        _prepare(policy)
+        compile_patterns()
+        if python == "guarded":
+            _prepare(policy)
         return Template(policy, classes, stubs)
 
 
 def _prepare(policy: Policy) -> None:
-    """Do once what each worker would do first: compile patterns, install the patches of the sandbox."""
-    compile_patterns()
+    """Do once what each worker would do first: copy the modules, install the patches of the sandbox."""
+    for grant in policy.modules.values():
+        if grant.root not in sys.stdlib_module_names:
+            grant.copy()
     Session(policy, Limits(), {})
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from types import CodeType, FunctionType
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 from agex.errors import SandboxError
 
-__all__ = ["CodeElsewhere", "ForwardedCode", "GuestCode", "SealingCode"]
+__all__ = ["CodeElsewhere", "ForwardedCode", "GuestCode", "SealingCode", "sealing"]
 
 
 class GuestCode(Protocol):
@@ -107,13 +108,13 @@ class GuestCode(Protocol):
         ...
 
 
-@runtime_checkable
-class SealingCode(Protocol):
+class SealingCode(ABC):
     """Guest code of a worker that also keeps objects of types that only a worker has: as sealed bytes.
 
     A host never opens a seal. A worker opens those that came from a worker of its own level.
     """
 
+    @abstractmethod
     def sealed(self, found: Sequence[Any]) -> tuple[bytes, Mapping[int, str]]:
         """Return objects as bytes.
 
@@ -122,6 +123,7 @@ class SealingCode(Protocol):
         """
         ...
 
+    @abstractmethod
     def unsealed(self, sealed: bytes) -> Sequence[Any]:
         """Return the objects in the bytes, at their places; None for one that is not in them.
 
@@ -129,6 +131,11 @@ class SealingCode(Protocol):
             Exception: they cannot be loaded.
         """
         ...
+
+
+def sealing(guest: object) -> SealingCode | None:
+    """Return guest code that seals objects; None for any other."""
+    return guest if isinstance(guest, SealingCode) else None
 
 
 class ForwardedCode:

@@ -15,7 +15,7 @@ from agex._interpreter.type_slots import bases_of, mro_of
 from agex.values.adapters import stdlib as plain
 from agex.values.base.allowlist import Allow
 from agex.values.base.function_wrappers import functions_of, plain_function
-from agex.values.base.guest_code import GuestCode, SealingCode
+from agex.values.base.guest_code import GuestCode, sealing
 from agex.values.base.type_checks import is_a, is_class, is_function, package_of
 from agex.values.code import callables
 from agex.values.code import source as definitions
@@ -40,7 +40,7 @@ class GuestClasses:
     def __init__(self, allow: Allow, guest: GuestCode | None) -> None:
         self.allow = allow
         self.guest = guest
-        self.seals = guest if isinstance(guest, SealingCode) else None
+        self.seals = sealing(guest)
         """Keeps objects of other types; None where they are lost."""
         self._sealable: dict[type, bool] = {}
         self._outer: dict[int, type] = {}

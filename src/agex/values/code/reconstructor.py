@@ -19,7 +19,7 @@ from agex.values.adapters.callable_builder import exact, made_of, missing, missi
 from agex.values.base.allowlist import Allow
 from agex.values.base.decode_budget import CALL, current, spend
 from agex.values.base.function_wrappers import MANAGERS, functions_of, plain_function
-from agex.values.base.guest_code import GuestCode, SealingCode
+from agex.values.base.guest_code import GuestCode, sealing
 from agex.values.base.handle import Handle, unwrapped
 from agex.values.base.placeholders import SEALED, NotKept
 from agex.values.base.type_checks import is_a, is_class, is_function
@@ -101,11 +101,12 @@ class Builder(InstanceBuilder):
 
     def sealed(self, path: str, type_: str, sealed: bytes, place: int) -> Any:
         """Take an object of a type that only a worker has out of its seal; elsewhere, a placeholder."""
-        if not isinstance(self._guest, SealingCode):
+        code = sealing(self._guest)
+        if code is None:
             return NotKept(exact(path), exact(type_), SEALED)
         if sealed not in self._unsealed:
             try:
-                self._unsealed[sealed] = self._guest.unsealed(sealed)
+                self._unsealed[sealed] = code.unsealed(sealed)
             except Exception as error:  # noqa: BLE001 - its own code runs
                 self._unsealed[sealed] = f"it cannot be loaded: {type(error).__name__}: {error}"
         found = self._unsealed[sealed]
