@@ -95,7 +95,7 @@ def test_duckdb_reads_a_variable_and_a_file_and_writes_one(worker, files):
         import duckdb, pandas as pd
         known = pd.DataFrame({"a": [1, 3], "c": [10, 20]})
         with duckdb.connect("own.duckdb") as db:
-            print(duckdb.sql("select sum(c) from known").fetchone()[0])
+            print(db.execute("select sum(c) from known").fetchone()[0])
             print(db.execute("select sum(b * c) from 'rows.csv' join known using (a)").fetchone()[0])
             _ = db.execute("copy (select 1 as x) to 'out.parquet'")
     """)
