@@ -6,8 +6,6 @@ import asyncio
 from typing import Any
 
 import pytest
-from pydantic_ai.models.fallback import FallbackModel
-from pydantic_ai.models.test import TestModel
 
 from agex import Agent, Budget, Live
 from agex.errors import BudgetExceeded, DefinitionError, LLMFail, TaskTimeout
@@ -179,14 +177,3 @@ def test_a_list_of_no_model_is_refused(model: Any) -> None:
 def test_a_count_of_no_turns_is_refused() -> None:
     with pytest.raises(DefinitionError, match="escalate_after=0"):
         Agent([named("a", [])], escalate_after=0)
-
-
-def test_a_fallback_model_of_pydantic_ai_is_a_model() -> None:
-    reply = "```python\ntask_success(42)\n```"
-    agent = Agent(FallbackModel(TestModel(custom_output_text=reply), TestModel()))
-
-    @agent.task
-    def answer(question: str) -> int:
-        """Answer it."""
-
-    assert answer("?") == 42
