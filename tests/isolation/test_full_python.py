@@ -248,7 +248,7 @@ def test_code_past_its_deadline_ends_and_its_variables_stay(opened, source):
 
 def test_code_that_catches_everything_once_ends_at_its_deadline(opened):
     session = opened(seconds=0.3)
-    source = "x = 1\ntry:\n    while True: len(rows)\nexcept:\n    x = 2\nwhile True: len(rows)\n"
+    source = "import time\nx = 1\ntry:\n    time.sleep(9)\nexcept:\n    x = 2\nwhile True: len(rows)\n"
     assert "ran longer" in str(session.run(source).error)
     assert ran(session, "x").echo == "2"
 

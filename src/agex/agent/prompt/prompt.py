@@ -66,8 +66,9 @@ _LOOKING = """\
 _LIBRARIES = {
     "guarded": "Common standard library modules can be imported. There is no access to {access}\n"
     "  beyond what is listed below; what is refused raises an error that says so.",
-    "full": "This is all of CPython: the whole standard library and every installed package can be imported,\n"
-    "  and threads run. What is refused here, as processes and the network are, raises an error that says so.",
+    "full": "This is all of CPython: the whole standard library and every installed package can be\n"
+    "  imported, and threads run. What is refused here, as processes and the network may be, raises an\n"
+    "  error that says so.",
 }
 """By the interpreter of the code."""
 _ACCESS = {False: "files, network or processes", True: "the host's files, network or processes"}
