@@ -12,6 +12,7 @@ import os
 import pytest
 from directory_worker import Worker, content, do_anything
 
+from agex.errors import EvalError
 from agex.files import MountedFiles, Workspace, connect_fs
 from agex.isolation import KernelExecutor, ProcessExecutor
 from agex.isolation.kernel import missing
@@ -292,6 +293,26 @@ def test_what_a_killed_action_wrote_is_dropped(level, files):
         assert worker.run("import os; print(sorted(os.listdir()))") == "['folder', 'kept', 'old.txt']\n"
 
 
+def test_files_and_variables_of_an_action_are_kept_or_lost_together(level, files):
+    with Worker(level, files) as worker:
+        worker.run("x = 1; open('one', 'w').write('1')")
+        assert worker.session.namespace["x"] is not None
+        before, at = content(files), files.stat("old.txt")
+        worker.run("""
+            import os, shutil
+            x = 2
+            shutil.rmtree("folder"); os.mkdir("new"); open("new/file", "w").write("2")
+            open("one", "w").write("2"); open("old.txt", "a").write("2")
+        """)
+        assert content(files) != before
+        worker.session._connection.worker.terminate()
+        with pytest.raises(EvalError):
+            _ = worker.session.namespace
+        assert content(files) == before
+        assert files.stat("old.txt") == at
+        assert worker.run("print(open('one').read())") == "1\n"
+
+
 def test_files_outside_of_the_workspace_are_not_kept(level, files):
     before = content(files)
     with Worker(level, files) as worker:
@@ -470,4 +491,4 @@ def test_a_worker_that_ends_leaves_no_mount_and_no_descriptor(kernel, files):
         worker.session.close()
     assert len(os.listdir("/proc/self/fd")) <= before
     assert mounts() == []
-    assert all(each.users == 0 for each in lowers._made)
+    assert all(each.users == 0 for each in lowers.held())

@@ -77,7 +77,7 @@ class OwnDirectory:
         Path(root + _LOCALTIME).write_bytes(content if len(content) <= _MOST_OF_A_ZONE else b"")
 
     def give(self, give: Callable[[int], None]) -> None:
-        """Give the descriptor of the upper directory away, and close it here."""
+        """Pass on the descriptor of the upper directory, and close it here."""
         give(self._upper)
         os.close(self._upper)
         self._upper = -1

@@ -298,6 +298,8 @@ class WorkerConnection:
     def lose(self, error: Exception) -> WorkerLost:
         """Kill the worker; return the error that says why, and what is left."""
         worker, self.worker = self.worker, None
+        if self.has_run and worker is not None and worker.directory is not None:
+            worker.directory.take_back()
         self.has_run = False
         ended = worker.kill() if worker is not None else "it was ended before"
         lost = WorkerLost(outcome.lost_because(error, ended, self.clock))

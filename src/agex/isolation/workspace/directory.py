@@ -15,6 +15,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, TypeAlias
 
@@ -87,7 +88,7 @@ class _Seen:
 
 @dataclass
 class _Known:
-    """What the last walk found, and what the worker was sent since."""
+    """The findings of the last walk, with what the worker was sent since."""
 
     files: dict[str, _Seen] = field(default_factory=dict)
     directories: set[str] = field(default_factory=set)
@@ -123,6 +124,8 @@ class WorkerDirectory:
         self._expected: object = None
         self._told: set[tuple[str, str]] = set()
         self._problems: list[tuple[str, str]] = []
+        self._undo: list[Callable[[], None]] = []
+        """What takes back the changes of the last collection, in their order."""
         self._was_mapped = False
         self._process: ProcessControl | None = None
         self._ends: list[weakref.finalize[..., Any]] = []
@@ -163,6 +166,7 @@ class WorkerDirectory:
 
     def push(self, send: Send) -> list[str]:
         """Send the worker what the host changed; return what to tell the agent of it."""
+        self._undo = []  # the action before has ended well
         with suspend():
             now = self._now()
             if now == self._mark:
@@ -247,6 +251,13 @@ class WorkerDirectory:
             self._problems += sorted((each.path, each.reason) for each in found.refused)
             return self._notes("not kept in the workspace")
 
+    def take_back(self) -> None:
+        """Take back what the last collection changed: the rest of its action is lost."""
+        undo, self._undo = self._undo, []
+        with suspend():
+            for change in reversed(undo):
+                change()
+
     def _look(self, _ask: Ask) -> Walk:
         """Stop the worker, and return what is in its directory."""
         assert self._process is not None, "a worker was started"
@@ -317,16 +328,21 @@ class WorkerDirectory:
         return any("/".join(parts[:depth]) in hiding for depth in range(1, len(parts) + 1))
 
     def _remove(self, path: str) -> None:
-        if self._tree.isdir(f"/{path}"):
-            self._do(path, self._tree.rmdir, f"/{path}")
+        place = f"/{path}"
+        if self._tree.isdir(place):
+            if self._do(path, self._tree.rmdir, place):
+                self._undo.append(partial(self._tree.mkdir, place, parents=True, exist_ok=True))
             self._own[f"{path}/"] = _ABSENT
-        elif self._tree.isfile(f"/{path}"):
-            self._do(path, self._tree.remove, f"/{path}")
+        elif self._tree.isfile(place):
+            former = self._tree.read(place), modified_at(self._tree, path)
+            if self._do(path, self._tree.remove, place):
+                self._undo.append(partial(self._restore, place, *former))
         self._own[path] = _ABSENT
 
     def _make(self, path: str) -> None:
         if path not in self._known.directories and not self._tree.isdir(f"/{path}"):
-            self._do(path, self._tree.mkdir, f"/{path}")
+            if self._do(path, self._tree.mkdir, f"/{path}"):
+                self._undo.append(partial(self._tree.rmdir, f"/{path}"))
             self._own[f"{path}/"] = None
 
     def _taken(self, path: str, stamp: FileStamp, *, again: bool) -> _Seen:
@@ -344,12 +360,20 @@ class WorkerDirectory:
             return seen
         if known is None and self._has(path, content):
             return seen
-        if self._do(path, self._tree.write, f"/{path}", content):
-            at = stamp[2] / 1e9
-            self._do(path, self._tree.utime, f"/{path}", (at, at))
+        place, at = f"/{path}", stamp[2] / 1e9
+        undo = partial(self._tree.remove, place)
+        if self._tree.isfile(place):
+            undo = partial(self._restore, place, self._tree.read(place), modified_at(self._tree, path))
+        if self._do(path, self._tree.write, place, content):
+            self._undo.append(undo)
+            self._do(path, self._tree.utime, place, (at, at))
             self._own[path] = self._tree.stamp(path)
             return seen
         return _Seen(None)
+
+    def _restore(self, place: str, content: bytes, modified: float) -> None:
+        self._tree.write(place, content)
+        self._tree.utime(place, (modified, modified))
 
     def _has(self, path: str, content: bytes) -> bool:
         """Return whether the workspace has a file of this content."""
@@ -486,7 +510,7 @@ class PlainDirectory(WorkerDirectory):
 
 
 def _at_end(owner: WorkerDirectory, function: Callable[..., None], *args: Any) -> weakref.finalize[..., Any]:
-    """Have a function called once, when an object is collected or earlier.
+    """Call a function once, when an object is collected or earlier.
 
     In a context of its own: a collection may strike while guest code runs, which touches no file of the host.
     """

@@ -84,9 +84,10 @@ class LowerDirectories:
     """The lower directories of this process. Safe to share between threads."""
 
     def __init__(self) -> None:
-        self._reset()
+        self.reset()
 
-    def _reset(self) -> None:
+    def reset(self) -> None:
+        """Know of none: in a forked process, which has those of its parent no more."""
         self._lock = threading.Lock()
         self._made: list[LowerDirectory] = []
 
@@ -128,6 +129,11 @@ class LowerDirectories:
                 return each
         return None
 
+    def held(self) -> tuple[LowerDirectory, ...]:
+        """Return all that there are."""
+        with self._lock:
+            return tuple(self._made)
+
     def give_back(self, lower: LowerDirectory) -> None:
         """Take note that a worker has a directory no more."""
         if lower is EMPTY:
@@ -152,7 +158,7 @@ class LowerDirectories:
 
 lowers = LowerDirectories()
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=lowers._reset)
+    os.register_at_fork(after_in_child=lowers.reset)
 
 
 def _is_of(lower: LowerDirectory, revision: Revision) -> bool:
