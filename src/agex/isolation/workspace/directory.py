@@ -125,7 +125,7 @@ class WorkerDirectory:
         self._told: set[tuple[str, str]] = set()
         self._problems: list[tuple[str, str]] = []
         self._undo: list[Callable[[], None]] = []
-        """What takes back the changes of the last collection, in their order."""
+        """Calls that take back the changes of the last collection, in their order."""
         self._was_mapped = False
         self._process: ProcessControl | None = None
         self._ends: list[weakref.finalize[..., Any]] = []
