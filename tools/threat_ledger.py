@@ -47,8 +47,6 @@ NO_ATTACKS = {
     "tests/isolation/test_full_python.py": "what full Python can do, and how it ends",
     "tests/isolation/test_full_python_terminal.py": "the files of a terminal in full Python",
     "tests/isolation/test_files.py": "the workspace of a worker",
-    "tests/isolation/test_full_python.py": "what full Python can do, and how it ends",
-    "tests/isolation/test_full_python_state.py": "variables of full Python, from task to task",
     "tests/isolation/workspace/test_libraries.py": "compiled libraries over real files",
     "tests/isolation/test_host_time.py": "whose time a call takes",
     "tests/isolation/test_terminal.py": "the terminal of a worker",
