@@ -228,6 +228,8 @@ class WorkerConnection:
             stood = self.clock.stood - stood
         reply["seconds"] = max(time.monotonic() - begun - stood, 0.0)
         reply["v"] = packed.header
+        if worker.directory is not None:
+            worker.directory.go_on()  # it stood while its files were collected for a command
         worker.channel.send(reply, packed.parts, deadline=self._due())
 
     # -- runs ----------------------------------------------------------------------

@@ -271,7 +271,7 @@ class WorkerServer:
     def _script(self, frame: Frame) -> None:
         """Run shell commands: the shell runs here, and asks the host for host commands."""
         if self._terminal is None:
-            commands = {name: asking(name, self.ask) for name in frame.header["commands"]}
+            commands = {name: asking(name, self.ask, self._folder()) for name in frame.header["commands"]}
             self._terminal = guest_terminal(self._session, commands)
         mark = len(self._outputs)
         result = self._session.call(
@@ -279,6 +279,13 @@ class WorkerServer:
         )
         result.value = told_transcript(result.value)
         self._finish(result, mark, with_value=True)
+
+    def _folder(self) -> Callable[[], str] | None:
+        """Return what tells the current folder of the terminal; None where the host knows it."""
+        session = self._session
+        if not isinstance(session, FullSession) or not session.has_directory:
+            return None
+        return lambda: str(session.guest_files.getcwd())
 
     def _call(self, frame: Frame) -> None:
         args, kwargs = self._unpack(frame, frame.parts)
