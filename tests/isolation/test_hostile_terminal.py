@@ -31,7 +31,7 @@ def with_files(act):
 
 def test_a_command_is_not_asked_for_while_no_script_runs():
     RAN.clear()
-    session, made = with_files(asks([], b"", {}))
+    session, made = with_files(asks([], b"", {}, ""))
     error = session.run("x").error
     assert type(error) is EvalError
     assert "no script runs" in str(error)
@@ -51,28 +51,29 @@ def test_nor_once_it_is_over():
 
 def _answer_and_ask(puppet):
     puppet.peer.send({**DONE, "v": 1}, [b"", b"", b"", stream(("", False, 0))])
-    header, part = call([], b"", {})
+    header, part = call([], b"", {}, "")
     puppet.peer.send(header, [part])
 
 
 @pytest.mark.parametrize(
     ("act", "says"),
     [
-        (asks([], b"", {}, name="other"), "which it was not given"),
-        (asks([], b"", {}, name="__class__"), "which it was not given"),
-        (asks([], b"", {}, name=None), "which it was not given"),
-        (asks([], b"", {}, name=["note"]), "which it was not given"),
+        (asks([], b"", {}, "", name="other"), "which it was not given"),
+        (asks([], b"", {}, "", name="__class__"), "which it was not given"),
+        (asks([], b"", {}, "", name=None), "which it was not given"),
+        (asks([], b"", {}, "", name=["note"]), "which it was not given"),
         (asks(), "something else than it takes"),
-        (asks([], b""), "something else than it takes"),
+        (asks([], b"", {}), "something else than it takes"),
+        (asks([], b"", {}, "", ""), "something else than it takes"),
         (asks([], b"", {}, {}), "something else than it takes"),
-        (asks(("a",), b"", {}), "something else than it takes"),
-        (asks([1], b"", {}), "something else than it takes"),
-        (asks([b"a"], b"", {}), "something else than it takes"),
-        (asks([], "text", {}), "something else than it takes"),
-        (asks([], b"", {"A": 1}), "something else than it takes"),
-        (asks([], b"", {1: "a"}), "something else than it takes"),
-        (asks([], b"", []), "something else than it takes"),
-        (asks([], b"", {}, env={}), "something else than it takes"),
+        (asks(("a",), b"", {}, ""), "something else than it takes"),
+        (asks([1], b"", {}, ""), "something else than it takes"),
+        (asks([b"a"], b"", {}, ""), "something else than it takes"),
+        (asks([], "text", {}, ""), "something else than it takes"),
+        (asks([], b"", {"A": 1}, ""), "something else than it takes"),
+        (asks([], b"", {1: "a"}, ""), "something else than it takes"),
+        (asks([], b"", [], ""), "something else than it takes"),
+        (asks([], b"", {}, "", env={}), "something else than it takes"),
         (sends({"k": "ask", "what": "command", "of": "", "name": "note", "v": 1}, b"garbage"), "sent what no worker"),
         (sends({**DONE, "v": 0}, b"", b"", b""), "what a script showed"),
         (sends({**DONE, "v": 1}, b"", b"", b"", stream("text")), "what a script showed"),
@@ -94,8 +95,13 @@ def test_what_no_worker_sends_of_a_script_ends_it(act, says):
 
 def test_a_commands_files_are_the_guests():
     def act(puppet, frame):
-        for path in ("/etc/passwd", "../../../etc/passwd"):
-            header, part = call([path], b"", {}, name="show")
+        for path, folder in (
+            ("/etc/passwd", ""),
+            ("../../../etc/passwd", ""),
+            ("passwd", "/etc"),
+            ("passwd", "../../etc"),
+        ):
+            header, part = call([path], b"", {}, folder, name="show")
             puppet.peer.send(header, [part])
             replies.append(puppet.peer.receive())
         puppet.peer.send({**DONE, "v": 1}, [b"", b"", b"", stream(("", False, 0))])
@@ -105,7 +111,7 @@ def test_a_commands_files_are_the_guests():
     session, _ = with_files(act)
     assert session.run_script("true", {"show": show}).value.text == ""
     assert all(b"root:" not in bytes(part) for reply in replies for part in reply.parts)
-    assert len(replies) == 2
+    assert len(replies) == 4
     session.close()
 
 
@@ -114,7 +120,7 @@ def test_a_command_that_ends_everything_ends_the_script_only():
         raise SystemExit(3)
 
     def act(puppet, frame):
-        header, part = call([], b"", {}, name="leave")
+        header, part = call([], b"", {}, "", name="leave")
         replies.append(
             puppet.ask({name: value for name, value in header.items() if name != "k"}, part).header
         )
