@@ -29,6 +29,7 @@ from agex.errors import EvalError, SandboxError
 from agex.sandbox.classes.host_calls import Hooks
 from agex.sandbox.guards.guards import Guards
 from agex.sandbox.libraries import process_state
+from agex.sandbox.libraries.session_settings import SessionSettings
 from agex.sandbox.patches.install import install
 from agex.sandbox.patches.threading import THREADED, end_elsewhere
 from agex.sandbox.policy.advice import explained, refused_member
@@ -164,6 +165,7 @@ class Runner:
         self._thread = 0  # the one that runs
         self._base: types.FrameType | None = None  # where the outermost run begins
         self._stopped: list[Runner] = []  # others that were stopped with this one
+        self._settings = SessionSettings()
         self._runs = 0  # nested: a host function that guest code called may call guest code
         self._raises = True  # whether a deadline may raise in this thread: not beside an event loop
         self.globals: dict[str, Any] = {
@@ -344,6 +346,8 @@ class Runner:
             self._base = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
             if process_state.may_change(self._policy):
                 run.process = process_state.hold()
+            if self._policy.covers("numpy") or run.process is not None:
+                self._settings.begin()
         run.resources.begin()
         # From here the context is that of guest code: output is caught, and the audit hook permits nothing.
         run.decimals = process_state.take_decimals(self._decimals)
@@ -358,6 +362,8 @@ class Runner:
         """Put back all that `_prepare` and `_begin` set, and complete the result."""
         result = run.result
         try:
+            if self._runs == 1:
+                self._settings.end()
             run.put_back()
         finally:
             if run.is_begun:

@@ -12,8 +12,10 @@ if TYPE_CHECKING:
     from agex.sandbox.policy.module_grant import ModuleGrant
 
 __all__ = [
+    "BESIDE",
     "EVALUATING",
     "OPEN_UNSEEN",
+    "STANDARD",
     "WITH_CLASS_RULES",
     "find",
     "has_policy",
@@ -35,7 +37,7 @@ _POLICIES = {
     "pandas": "pandas.policy",
     "pathlib": "pathlib",
     "plotly": "plotly",
-    "polars": "polars",
+    "polars": "polars.policy",
     "pyarrow": "pyarrow.policy",
     "pydantic": "pydantic",
     "scipy": "scipy.policy",
@@ -45,6 +47,17 @@ _POLICIES = {
     "sympy": "sympy",
 }
 """Import name to the module of `agex.sandbox.libraries` that has its policy."""
+
+BESIDE = {
+    "seaborn": ("matplotlib", "numpy", "pandas"),
+    "statsmodels": ("numpy", "pandas", "scipy"),
+    "xarray": ("numpy", "pandas"),
+}
+"""Libraries without a policy: those with one that their users take for granted beside them, and that they
+need themselves."""
+
+STANDARD = ("sqlite3",)
+"""Libraries with a policy that belong to the standard set."""
 
 OPEN_UNSEEN = ("polars", "pyarrow", "pydantic")
 """Libraries with methods that open paths, or read attributes, in compiled code: in force in every policy."""

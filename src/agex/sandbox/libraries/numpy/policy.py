@@ -20,8 +20,8 @@ __all__ = ["DENIED", "LIBRARIES"]
 _TOP = less(
     # read and write files with C's own stdio, or map them
     "fromfile memmap",
-    # change how numpy works for the whole process; np.errstate and np.printoptions are limited to a block
-    "seterr seterrcall setbufsize set_printoptions geterrcall",
+    # change how numpy works for the whole process; what seterr and set_printoptions set ends with the run
+    "seterrcall setbufsize geterrcall",
     # take raw memory from other objects
     "from_dlpack nested_iters",
     # np.bmat looks names up in the frame that calls it
