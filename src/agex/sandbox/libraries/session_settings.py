@@ -57,7 +57,7 @@ def _differs(one: Any, other: Any) -> bool:
 
 def _loaded() -> Iterator[tuple[str, _Values]]:
     for name, (read, _) in _TABLE.items():
-        if name in sys.modules:
+        if sys.modules.get(name) is not None:
             with contextlib.suppress(AttributeError):  # still loading, or another version
                 yield name, read()
 
@@ -128,7 +128,7 @@ def _set_polars(values: Mapping[str, Any]) -> None:
 _POLARS = process_settings.POLARS
 
 _TABLE: dict[str, tuple[Callable[[], _Values], Callable[[Mapping[str, Any]], None]]] = {
-    "numpy": (_numpy, _set_numpy),
+    "numpy._core.printoptions": (_numpy, _set_numpy),  # since numpy 2.1
     "pandas._config.config": (_pandas, _set_pandas),
     "matplotlib": (_matplotlib, _set_matplotlib),
     "polars.config": (lambda: dict(_POLARS.read()), _set_polars),
