@@ -20,7 +20,7 @@ import sys
 import threading
 import time
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextvars import Token, copy_context
 from typing import Any, NoReturn
 
@@ -35,7 +35,7 @@ from agex.sandbox.patches.threading import THREADED, end_elsewhere
 from agex.sandbox.policy.advice import explained, refused_member
 from agex.sandbox.policy.policy import Policy
 from agex.sandbox.runtime import audit_hook
-from agex.sandbox.runtime.asyncio_cleanup import end_callbacks, watch_generators
+from agex.sandbox.runtime.asyncio_cleanup import end_callbacks, in_new_loop, watch_generators
 from agex.sandbox.runtime.context import CURRENT, RUNS, as_host
 from agex.sandbox.runtime.deadline import RUNNING, Deadline
 from agex.sandbox.runtime.host_time import host_works
@@ -283,18 +283,74 @@ class Runner:
             self._end(run)
         return run.result
 
-    async def _aguarded(self, work: Callable[[Result], Any]) -> Result:
+    def run_coroutine(self, coro: Coroutine[Any, Any, Any]) -> Any:
+        """Run a coroutine of guest code that runs now to its end, in an event loop of its own.
+
+        The clock of the run around it stands still meanwhile, for its strike could meet the loop; what is left
+        of it is the limit here, which ends guest code as in a task of the host's loop.
+        """
+        deadline, around = self._deadline, CAPTURE.get()
+        before, raises = self._ending, self._raises
+        limits = self._limits
+        if deadline is not None:
+            deadline.pause()
+            limits = limits._replace(seconds=deadline.left)
+        start = time.perf_counter()
+        try:
+            with as_host(), audit_hook.without_workspace(), self._hooks.paused(self._guards.classes.made()):
+                result, ended = in_new_loop(lambda: self._whole(coro, limits, around))
+        finally:
+            self._raises, self._ending = raises, before or self._ending
+            if deadline is not None:
+                deadline.charge(time.perf_counter() - start)
+                deadline.resume()  # it may strike at once
+        if self._ending is not None:
+            self.stop(self._ending)
+        if ended is not None:
+            raise ended
+        if result.error is not None:
+            raise result.error
+        return result.value
+
+    async def _whole(self, coro: Coroutine[Any, Any, Any], limits: Limits, output: Any) -> tuple[Result, SystemExit | None]:
+        """Run a coroutine and the tasks that it leaves, within the run of this session."""
+        from agex.sandbox.stdlib.asyncio_tasks import end_tasks
+
+        exits: list[SystemExit] = []
+
+        async def work(result: Result) -> None:
+            try:
+                result.value = await coro
+            except SystemExit as error:  # it ends the program around, not this loop
+                exits.append(error)
+            finally:
+                await end_tasks(self._guards)
+
+        result = await self._aguarded(work, limits, output)
+        return result, exits.pop() if exits else None
+
+    async def _aguarded(
+        self, work: Callable[[Result], Any], limits: Limits | None = None, output: Any = None
+    ) -> Result:
         """Run guest code in the caller's event loop."""
         import asyncio  # takes longer than the rest of this room, and synchronous hosts do without
 
         from agex.sandbox.stdlib.asyncio_tasks import end_tasks, run_apart
 
+        exits: list[SystemExit] = []
+
         async def guest() -> None:
             if self._runs == 1:
                 self._base = sys._getframe()  # pyright: ignore[reportPrivateUsage] - its task begins here
-            await work(run.result)
+            try:
+                await work(run.result)
+            except SystemExit as error:  # it would end the loop of the host
+                exits.append(error)
 
-        run = self._prepare(raises=False)
+        limits = self._limits if limits is None else limits
+        run = self._prepare(raises=False, limits=limits)
+        if output is not None:
+            run.output = output
         try:
             self._begin(run)
             with self._own_files(), self._hooks.waiting(self._guards.classes.made):
@@ -302,7 +358,9 @@ class Runner:
                 try:
                     try:
                         run.start_clock()
-                        await run_apart(self._guards, guest, self._limits.seconds, self.expire)
+                        await run_apart(self._guards, guest, limits.seconds, self.expire)
+                        if exits:
+                            raise exits.pop()
                     finally:
                         try:
                             if self._runs == 1:  # else the run around this one ends them, with its own
@@ -320,11 +378,12 @@ class Runner:
             self._end(run)
         return run.result
 
-    def _prepare(self, *, raises: bool) -> _Run:
+    def _prepare(self, *, raises: bool, limits: Limits | None = None) -> _Run:
         """Note what is in force, for a run that is about to begin. The caller ends it with `_end`."""
         require_room()
         looks = host_works if self._policy.has_host_time or self.serves else None
-        run = _Run(self._limits, self._output, self.expire, raises=raises, host_works=looks)
+        limits = self._limits if limits is None else limits
+        run = _Run(limits, self._output, self.expire, raises=raises, host_works=looks)
         run.outer, self._deadline = self._deadline, run.deadline
         self._raises = raises
         self._ending = None
@@ -453,6 +512,8 @@ class Runner:
             raise error  # of another session or of the host
         elif issubclass(kind, MemoryError):
             self._fail(result, _wrapped(error), error)
+        elif issubclass(kind, SystemExit):
+            self._settle_exit(result, error)
         elif issubclass(kind, Exception):
             told: Any = explained(error) if type(error) is AttributeError else error
             self._fail(result, told, error)
@@ -462,6 +523,17 @@ class Runner:
             )
             refusal.__cause__ = error
             self._fail(result, refusal, error)
+
+    def _settle_exit(self, result: Result, error: BaseException) -> None:
+        """Settle ``sys.exit()``: a normal end without a code or with 0, an error with any other."""
+        code = _EXIT_CODE(error)
+        result.value, result.echo = None, None
+        if code is None or (type(code) is int and code == 0):
+            return
+        said = repr(code) if type(code) in {int, str} else f"a {name_of(type(code))}"
+        refusal = SandboxError(f"the program ended itself by sys.exit({said}); sys.exit() is a normal end")
+        refusal.__cause__ = error
+        self._fail(result, refusal, error)
 
     def _fail(self, result: Result, error: Exception, raised: BaseException) -> None:
         result.error = error
@@ -491,6 +563,9 @@ _TEXT_SECONDS = 1.0
 _TRACEBACK: Callable[[BaseException], types.TracebackType | None] = vars(BaseException)[
     "__traceback__"
 ].__get__
+
+
+_EXIT_CODE: Callable[[BaseException], object] = vars(SystemExit)["code"].__get__
 
 
 def _wrapped(cause: BaseException) -> EvalError:

@@ -34,7 +34,7 @@ def outcome(source: str) -> dict[str, str]:
     main = types.ModuleType("__main__")
     vars(main).update(names)
     sys.modules["__main__"] = main
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(io.StringIO()):
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
         try:
             exec(code, vars(main))
         except SystemExit as ending:

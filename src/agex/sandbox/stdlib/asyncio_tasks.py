@@ -26,6 +26,7 @@ from agex.sandbox.patches import methods
 from agex.sandbox.runtime.asyncio_cleanup import closed_by, no_exit, retrieve_exception
 from agex.sandbox.runtime.context import CURRENT, take_over
 from agex.sandbox.runtime.limits import Stop
+from agex.sandbox.runtime.provenance import session_in
 
 if TYPE_CHECKING:
     import asyncio
@@ -225,7 +226,32 @@ def as_completed(fs: Any, *, timeout: Any = None) -> Any:
     return asyncio.as_completed([_task(each) for each in given.values()], timeout=seconds(timeout))
 
 
+def run(main: Any, *, debug: Any = None, loop_factory: Any = None) -> Any:
+    """Do what ``asyncio.run`` does: run a coroutine in an event loop of its own."""
+    import asyncio
+
+    if asyncio._get_running_loop() is not None:
+        if type(main) is types.CoroutineType:
+            main.close()
+        raise RuntimeError("asyncio.run() cannot be called from a running event loop; write await main() here")
+    if not is_coroutine(main):
+        raise ValueError(f"a coroutine was expected, got {type(main).__name__}")
+    guards = CURRENT.get()
+    session: Any = None if guards is None else session_in(guards.builtins)
+    if session is None:
+        raise SandboxTypeError("asyncio.run() is for code that runs in the sandbox, not after it")
+    return session.run_coroutine(_coroutine(main))
+
+
+async def to_thread(func: Any, /, *args: Any, **kwargs: Any) -> Any:
+    """Call a function; there is one thread, so the call is over before another task goes on."""
+    check_keywords(kwargs)
+    return func(*args, **kwargs)
+
+
 ASYNCIO: dict[str, Any] = {
+    "run": run,
+    "to_thread": to_thread,
     "as_completed": as_completed,
     "create_task": create_task,
     "ensure_future": ensure_future,

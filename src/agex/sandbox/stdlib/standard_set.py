@@ -13,7 +13,7 @@ import functools
 import sys
 import types
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 from agex.sandbox.classes import stand_ins as instead
 from agex.sandbox.classes import unsafe_protocols
@@ -94,6 +94,9 @@ _ONLY: dict[str, tuple[str, ...]] = {
                     "asdict", "astuple", "is_dataclass", "make_dataclass", "replace"),
     "functools": ("cache", "cached_property", "cmp_to_key", "lru_cache", "partial", "partialmethod", "reduce",
                   "total_ordering", "WRAPPER_ASSIGNMENTS", "WRAPPER_UPDATES"),
+    "codecs": ("BOM_UTF8", "decode", "encode"),
+    "http": ("HTTPMethod", "HTTPStatus"),
+    "quopri": ("decodestring", "encodestring"),
     "hashlib": ("md5", "sha1", "sha224", "sha256", "sha384", "sha512", "blake2b", "blake2s",
     "sha3_224", "sha3_256",
                 "sha3_384", "sha3_512", "shake_128", "shake_256", "new", "algorithms_available",
@@ -122,7 +125,7 @@ _ONLY: dict[str, tuple[str, ...]] = {
                 "Queue", "LifoQueue", "PriorityQueue", "QueueShutDown", "QueueEmpty", "QueueFull",
                 "Lock", "Event", "Semaphore", "BoundedSemaphore", "Condition", "TaskGroup", "timeout",
                 "TimeoutError", "CancelledError", "InvalidStateError",
-                "FIRST_COMPLETED", "ALL_COMPLETED", "FIRST_EXCEPTION", "iscoroutinefunction"),
+                "run", "to_thread", "FIRST_COMPLETED", "ALL_COMPLETED", "FIRST_EXCEPTION", "iscoroutinefunction"),
     "ast": ("literal_eval",),
     "ipaddress": ipaddress.MEMBERS,
     "fnmatch": plain_values.FNMATCH,
@@ -136,7 +139,7 @@ _ONLY: dict[str, tuple[str, ...]] = {
     "warnings": tuple(WARNINGS),
     "sys": ("maxsize", "float_info", "int_info", "version_info", "version", "byteorder", "maxunicode",
     "getsizeof",
-            "getrecursionlimit", "hash_info", "implementation", "platform"),
+            "getrecursionlimit", "hash_info", "implementation", "platform", "argv", "exit", "path"),
     "collections.abc": (),
 }  # fmt: skip
 """Modules of which only the named members are granted."""
@@ -201,7 +204,7 @@ def _replacements() -> dict[str, dict[str, Any]]:
             **typing_marks(),
             **generic_alias.TYPING,
         },
-        "sys": STREAMS,
+        "sys": {**STREAMS, "exit": _exit},
         "traceback": TRACEBACK,
         "warnings": WARNINGS,
         "zoneinfo": {"available_timezones": _available_timezones},
@@ -225,9 +228,18 @@ def _name_after(module: str, members: Mapping[str, Any]) -> None:
                 instead.note_ours(value)
 
 
-def _own_implementation() -> dict[str, Any]:
-    """Return a copy of ``sys.implementation``, because it is writable."""
-    return {"implementation": unsafe_protocols.SimpleNamespace(**vars(sys.implementation))}
+def _own_system() -> dict[str, Any]:
+    """Return members of ``sys`` that can be written to, anew for each session.
+
+    Changes of ``path`` have no effect: all files of the workspace can be imported.
+    """
+    implementation = unsafe_protocols.SimpleNamespace(**vars(sys.implementation))
+    return {"argv": [""], "path": [""], "implementation": implementation}
+
+
+def _exit(status: Any = None, /) -> NoReturn:
+    """End the program, as ``sys.exit`` does."""
+    raise SystemExit(*(() if status is None else (status,)))
 
 
 _PER_SESSION: dict[str, Callable[[], Mapping[str, Any]]] = {
@@ -236,7 +248,7 @@ _PER_SESSION: dict[str, Callable[[], Mapping[str, Any]]] = {
     "queue": queue.members,
     "random": random_members,
     "statistics": statistics_members,
-    "sys": _own_implementation,
+    "sys": _own_system,
     "zoneinfo": stdlib_caches.zone_members,
     **methods.LATE,
     **plain_values.LATE,
