@@ -18,6 +18,7 @@ from agex.sandbox.runtime.limits import Limits
 from agex.sandbox.runtime.output import Output, echo_text
 from agex.sandbox.runtime.result import Result
 from agex.sandbox.runtime.scopes import defined_in, is_bindable
+from agex.sandbox.stdlib.guest_facts import AT_EXIT
 
 if TYPE_CHECKING:
     from agex.sandbox.guards.import_statement import Importer
@@ -134,7 +135,11 @@ class Session(Runner):
         """Run a program. An error of guest code is in the result and not raised."""
 
         def work(result: Result) -> None:
-            exec(self._compile(source, filename, self._policy.text, echo=echo), self.globals)  # noqa: S102 - rewritten code
+            code = self._compile(source, filename, self._policy.text, echo=echo)
+            try:
+                exec(code, self.globals)  # noqa: S102 - rewritten code
+            finally:
+                self._call_at_exit()
             self._take_value(result)
 
         return self._guarded(work)
@@ -150,6 +155,13 @@ class Session(Runner):
             self._take_value(result)
 
         return await self._aguarded(work)
+
+    def _call_at_exit(self) -> None:
+        """Call what the program registered by ``atexit``, the last first."""
+        calls = self._guards.notes.pop(AT_EXIT, None)
+        while calls:
+            function, args, kwargs = calls.pop()
+            function(*args, **kwargs)
 
     def define(self, source: str, filename: str, namespace: dict[str, Any], *, main: bool = False) -> Result:
         """Run a program in a namespace of its own. Its functions and classes are guest code of this session.

@@ -15,7 +15,7 @@ from typing import Any
 from agex.errors import SandboxTypeError
 from agex.sandbox.runtime.context import asking, frames_of
 
-__all__ = ["CONTEXTS", "INSPECTION", "TESTING"]
+__all__ = ["AT_EXIT", "CONTEXTS", "INSPECTION", "TESTING", "at_exit"]
 
 
 def _guards() -> Any:
@@ -117,6 +117,15 @@ def main_names() -> dict[str, Any]:
     found: dict[str, Any] = (outermost or frames[-1]).f_globals
     return found
 
+
+def at_exit() -> list[Any]:
+    """Return the calls that guest code has registered for the end of its program."""
+    calls: list[Any] = _guards().notes.setdefault(AT_EXIT, [])
+    return calls
+
+
+AT_EXIT = "at exit"
+"""The note of a session that holds them: functions, arguments, keywords."""
 
 _PREDICATES = """
     isasyncgen isasyncgenfunction isawaitable isbuiltin iscoroutine iscoroutinefunction isfunction isgenerator

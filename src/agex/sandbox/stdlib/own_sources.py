@@ -17,14 +17,18 @@ __all__ = ["MODULES", "text_of"]
 _REPLACED: dict[str, tuple[tuple[str, str], ...]] = {
     "_markupbase": (),
     "argparse": (
-        ("from gettext import gettext as _, ngettext", _GETTEXT := "def _(text): return text\ndef ngettext(one, many, n): return one if n == 1 else many"),
+        (
+            "from gettext import gettext as _, ngettext",
+            "def _(text): return text\ndef ngettext(one, many, n): return one if n == 1 else many",
+        ),
         ("import os as _os", "import sys as _sys"),
         ("_os.path.basename(", "str("),
         ("_os.fspath(", "str("),
+        ("import shutil\n", "pass\n"),
+        ("shutil.get_terminal_size().columns", "80"),
     ),
     "configparser": (),
     "html.parser": (),
-    "sched": (),
 }
 """By module: texts, and what stands in their place."""
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from agex.sandbox.language.compiler import compile_module
 from agex.sandbox.policy.module_grant import ModuleGrant, blank
 from agex.sandbox.runtime.context import asking, frames_of
-from agex.sandbox.stdlib import guest_facts, own_sources, xml_etree
+from agex.sandbox.stdlib import guest_facts, own_sources, texts, xml_etree
 from agex.sandbox.stdlib.traceback import handled
 from agex.sandbox.stdlib.weakref import REFERENCES
 
@@ -28,8 +28,9 @@ __all__ = ["WRITTEN", "WrittenGrant"]
 # Read at import: a worker that the kernel confines can open nothing but its installation later.
 _HERE = Path(__file__).parent
 _OURS = (
-    "concurrent.futures", "contextvars", "filecmp", "fileinput", "gc", "importlib", "inspect", "linecache", "locale",
-    "logging", "platform", "threading", "timeit", "unittest", "unittest.mock", "weakref",
+    "atexit", "concurrent.futures", "contextvars", "doctest", "filecmp", "fileinput", "gc", "getpass", "importlib", "inspect",
+    "linecache", "locale", "logging", "mimetypes", "multiprocessing", "platform", "sched", "threading", "timeit",
+    "unittest", "unittest.mock", "weakref",
 )  # fmt: skip
 """Modules whose source is a file beside this one."""
 _TEXTS = {name: (_HERE / f"source_{name.replace('.', '_')}.txt").read_text("utf-8") for name in _OURS}
@@ -89,8 +90,11 @@ def calling_place(level: int) -> tuple[str, int, str]:
 _MOST = 1000
 _HELPERS: dict[str, dict[str, Any]] = {
     "logging": {each.__name__: each for each in (calling_place, handled_error)},
+    "atexit": {"at_exit": guest_facts.at_exit},
     "contextvars": guest_facts.CONTEXTS,
+    "doctest": guest_facts.TESTING,
     "inspect": guest_facts.INSPECTION,
+    "mimetypes": {"tables": texts.mime_tables},
     "unittest": guest_facts.TESTING,
     "unittest.mock": guest_facts.TESTING,
     "weakref": REFERENCES,

@@ -20,7 +20,16 @@ from agex.sandbox.classes import unsafe_protocols
 from agex.sandbox.patches import enum, methods, stdlib_caches
 from agex.sandbox.policy.module_grant import ModuleGrant
 from agex.sandbox.runtime import audit_hook
-from agex.sandbox.stdlib import asyncio_tasks, dataclasses, generic_alias, ipaddress, plain_values, queue
+from agex.sandbox.runtime.context import asking
+from agex.sandbox.stdlib import (
+    asyncio_tasks,
+    dataclasses,
+    generic_alias,
+    ipaddress,
+    plain_values,
+    queue,
+    texts,
+)
 from agex.sandbox.stdlib.abc import ABC
 from agex.sandbox.stdlib.contextlib import CONTEXTLIB
 from agex.sandbox.stdlib.copy import COPY
@@ -125,8 +134,11 @@ _ONLY: dict[str, tuple[str, ...]] = {
                 "Queue", "LifoQueue", "PriorityQueue", "QueueShutDown", "QueueEmpty", "QueueFull",
                 "Lock", "Event", "Semaphore", "BoundedSemaphore", "Condition", "TaskGroup", "timeout",
                 "TimeoutError", "CancelledError", "InvalidStateError",
-                "run", "to_thread", "FIRST_COMPLETED", "ALL_COMPLETED", "FIRST_EXCEPTION", "iscoroutinefunction"),
-    "ast": ("literal_eval",),
+                "run", "to_thread", "Runner", "get_event_loop", "new_event_loop", "set_event_loop",
+                 "FIRST_COMPLETED", "ALL_COMPLETED", "FIRST_EXCEPTION", "iscoroutinefunction"),
+    "ast": ("literal_eval", *texts.AST),
+    "tokenize": texts.TOKENIZE,
+    **texts.EMAIL,
     "ipaddress": ipaddress.MEMBERS,
     "fnmatch": plain_values.FNMATCH,
     "email.utils": plain_values.MAIL,
@@ -139,7 +151,7 @@ _ONLY: dict[str, tuple[str, ...]] = {
     "warnings": tuple(WARNINGS),
     "sys": ("maxsize", "float_info", "int_info", "version_info", "version", "byteorder", "maxunicode",
     "getsizeof",
-            "getrecursionlimit", "hash_info", "implementation", "platform", "argv", "exit", "path"),
+            "getrecursionlimit", "hash_info", "implementation", "platform", "argv", "exit", "modules", "path"),
     "collections.abc": (),
 }  # fmt: skip
 """Modules of which only the named members are granted."""
@@ -182,7 +194,8 @@ def _replacements() -> dict[str, dict[str, Any]]:
     return {
         "abc": ABC,
         "array": ARRAY,
-        "ast": {"literal_eval": literal_eval},
+        "ast": {"literal_eval": literal_eval, **texts.ast_members()},
+        "tokenize": texts.tokenize_members(),
         "time": {"sleep": queue.sleep},
         "asyncio": asyncio_tasks.ASYNCIO,
         "contextlib": CONTEXTLIB,
@@ -234,7 +247,9 @@ def _own_system() -> dict[str, Any]:
     Changes of ``path`` have no effect: all files of the workspace can be imported.
     """
     implementation = unsafe_protocols.SimpleNamespace(**vars(sys.implementation))
-    return {"argv": [""], "path": [""], "implementation": implementation}
+    guards: Any = asking()
+    modules = types.MappingProxyType({} if guards is None else guards.importer.handed_out)
+    return {"argv": [""], "path": [""], "modules": modules, "implementation": implementation}
 
 
 def _exit(status: Any = None, /) -> NoReturn:

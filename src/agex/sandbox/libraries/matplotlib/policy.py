@@ -10,6 +10,7 @@ from typing import Any
 from agex.errors import SandboxError
 from agex.sandbox.classes.errors import check_keywords
 from agex.sandbox.libraries.argument_checks import Stream, guarded
+from agex.sandbox.libraries.matplotlib.animations import hold_folders
 from agex.sandbox.libraries.matplotlib.artists import prepare_artists
 from agex.sandbox.libraries.matplotlib.figures import close, note_figures
 from agex.sandbox.libraries.matplotlib.settings import pyplot_members, settings_members, style_members
@@ -40,6 +41,7 @@ _PYPLOT = less(
 
 _MODULES = {
     "": only("colormaps rcParams rcParamsDefault rc rc_context rcdefaults get_backend style"),
+    "animation": only("Animation ArtistAnimation FuncAnimation HTMLWriter PillowWriter TimedAnimation"),
     "axes": only("Axes"),
     "backends": only(),
     "backends.backend_agg": only("FigureCanvas FigureCanvasAgg"),
@@ -153,6 +155,7 @@ def _prepare() -> None:
     _prepare_effects()
     prepare_artists()
     note_figures()
+    hold_folders()
     hold_zones()
     lock()
 
@@ -226,6 +229,7 @@ LIBRARIES = {
         entrances=("pyplot",),
         has_settings=True,
         preload=(
+            "matplotlib.animation",
             "matplotlib.backends.backend_agg",
             "matplotlib.backends.backend_pdf",
             "matplotlib.backends.backend_svg",
