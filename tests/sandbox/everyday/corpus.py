@@ -13,6 +13,8 @@ import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
+from everyday.native import Outcome, plain
+
 from agex import connect_fs
 from agex.errors import SandboxError
 from agex.sandbox import Limits, Policy, Sandbox
@@ -47,21 +49,6 @@ class Snippet:
     def id(self) -> str:
         """The name by which the ledger knows it."""
         return f"{self.library}: {self.name}"
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What a snippet printed, and the class of the exception that escaped it."""
-
-    stdout: str
-    error: str = ""
-    message: str = ""
-    refused: bool = False
-
-    @property
-    def seen(self) -> tuple[str, str]:
-        """The part that is compared."""
-        return self.stdout, self.error
 
 
 def snippets() -> list[Snippet]:
@@ -106,6 +93,31 @@ def run_guest(snippet: Snippet, policy: Policy) -> Outcome:
     )
 
 
-def plain(text: str) -> str:
-    """Return a text without addresses of memory and times."""
-    return re.sub(r" in \d+\.\d+s\b", " in 0s", re.sub(r"0x[0-9a-fA-F]+", "0x", text))
+LIBRARIES = {
+    "Python": ("stdlib_text", "stdlib_data", "stdlib_system"),
+    "pandas": ("pandas",),
+    "numpy": ("numpy",),
+    "matplotlib": ("matplotlib",),
+    "scikit-learn": ("sklearn",),
+    "polars": ("polars",),
+    "seaborn": ("seaborn",),
+    "networkx": ("networkx",),
+    "openpyxl": ("openpyxl",),
+}
+"""The rows of the table, and the files of each."""
+
+
+def table() -> str:
+    """Return the table of docs/libraries.md: how many snippets run, and what to write in place of the others."""
+    found, refused = snippets(), ledger()
+    lines = ["| | Snippets | Run | Not run | Why | Instead |", "|---|---|---|---|---|---|"]
+    for title, files in LIBRARIES.items():
+        known = [each for each in found if each.library in files]
+        out = [each for each in known if each.id in refused]
+        counts = f"{len(known)} | {len(known) - len(out)}"
+        for at, each in enumerate(out or [None]):
+            row = f"{title} | {counts}" if at == 0 else " | | "
+            said = {"why": "", "instead": ""} if each is None else refused[each.id]
+            lines.append(f"| {row} | {'' if each is None else each.name} | {said['why']} | {said['instead']} |")
+    lines.append(f"| all | {len(found)} | {len(found) - len(refused)} | | | |")
+    return "\n".join(re.sub(r" +", " ", line) for line in lines)

@@ -1,70 +1,62 @@
-"""Runs the corpus and prints what differs, by library: ``python measure.py [library ...]``."""
+"""Runs the corpus, prints what differs and counts by file; ``--table`` writes the table into docs/libraries.md.
+
+``python tests/sandbox/everyday/measure.py [--table | beginning of a snippet's name ...]``
+"""
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
+import importlib
+import re
 import sys
 from collections import Counter
+from pathlib import Path
 
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-os.environ.setdefault("MPLBACKEND", "Agg")
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from everyday import corpus
+from everyday.native import Native
+
+DOCS = Path(__file__).parents[3] / "docs" / "libraries.md"
+BEGIN, END = "<!-- everyday: begin -->\n", "<!-- everyday: end -->"
 
 
-class Native:
-    """The process that runs snippets under plain CPython."""
+def write_table() -> None:
+    """Write the table into the docs."""
+    text = DOCS.read_text("utf-8")
+    before, _, rest = text.partition(BEGIN)
+    DOCS.write_text(f"{before}{BEGIN}{corpus.table()}\n{END}{rest.partition(END)[2]}", "utf-8")
 
-    def __init__(self, library: str) -> None:
-        # polars starts threads that a fork has not
-        loads = [each for each in corpus.REGISTERED[library] if each != "polars"]
-        self._process = subprocess.Popen(
-            [sys.executable, str(corpus.HERE / "native.py"), *loads],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            env={**os.environ, "MPLBACKEND": "Agg"},
-        )
 
-    def run(self, snippet: corpus.Snippet) -> corpus.Outcome:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write(json.dumps(snippet.source) + "\n")
-        self._process.stdin.flush()
-        said = json.loads(self._process.stdout.readline())
-        return corpus.Outcome(corpus.plain(said["stdout"]), said["error"])
-
-    def close(self) -> None:
-        self._process.stdin.close()
-        self._process.wait()
+def measure(beginnings: list[str]) -> None:
+    """Run the snippets whose names begin so, all of them where none is given."""
+    total: Counter[str] = Counter()
+    ran: Counter[str] = Counter()
+    natives: dict[str, Native] = {}
+    for snippet in corpus.snippets():
+        if beginnings and not snippet.id.startswith(tuple(beginnings)):
+            continue
+        if snippet.library not in natives:
+            natives[snippet.library] = Native(corpus.REGISTERED[snippet.library])
+        expected = natives[snippet.library].run(snippet.source)
+        actual = corpus.run_guest(snippet, corpus.policy_of(snippet.library))
+        importlib.import_module("matplotlib.pyplot").close("all")
+        total[snippet.library] += 1
+        ran[snippet.library] += actual.seen == expected.seen
+        if expected.error:
+            print(f"!! {snippet.id}: CPython raises {expected.error}")
+        if actual.seen != expected.seen:
+            print(f"-- {snippet.id}: {actual.error} {actual.message[:300]}")
+            if not actual.error:
+                print(f"   expected {expected.stdout[:300]!r}\n   got      {actual.stdout[:300]!r}")
+    for library in total:
+        print(f"{library:15} {ran[library]:4} of {total[library]}")
+    print(f"{'all':15} {sum(ran.values()):4} of {sum(total.values())}")
+    for each in natives.values():
+        each.close()
 
 
 if __name__ == "__main__":
-    import matplotlib.pyplot as plt
-    args = sys.argv[1:]
-    total, ran = Counter(), Counter()
-    policies, natives = {}, {}
-    for s in corpus.snippets():
-        if args and not any(s.id.startswith(a) for a in args):
-            continue
-        if s.library not in natives:
-            natives[s.library] = Native(s.library)
-            policies[s.library] = corpus.policy_of(s.library)
-        expected = natives[s.library].run(s)
-        got = corpus.run_guest(s, policies[s.library])
-        plt.close("all")
-        total[s.library] += 1
-        if got.seen == expected.seen:
-            ran[s.library] += 1
-            if expected.error: print(f"?? {s.id}: native {expected.error}")
-        elif got.error:
-            print(f"-- {s.id}: {got.error}: {got.message[:300]}" + (f"  [native {expected.error}]" if expected.error else ""))
-        else:
-            print(f"!= {s.id}: native {expected.error or ''} {expected.stdout[:300]!r}\n        guest {got.stdout[:300]!r}")
-    for lib in total:
-        print(f"{lib:15} {ran[lib]:4} of {total[lib]}")
-    print(f"{'all':15} {sum(ran.values())} of {sum(total.values())}")
-    for n in natives.values():
-        n.close()
+    if sys.argv[1:] == ["--table"]:
+        write_table()
+    else:
+        measure([re.sub(r"\s+", " ", each) for each in sys.argv[1:]])

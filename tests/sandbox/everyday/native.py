@@ -1,6 +1,6 @@
 """Snippets under plain CPython, each in a child process and a folder of its own.
 
-As a program it imports the modules that its arguments name, reads snippets as lines of JSON, and answers each
+As a program this imports the modules that its arguments name, reads snippets as lines of JSON, and answers each
 with a line of JSON. A child is a fork, so what it imports and sets ends with it.
 """
 
@@ -11,12 +11,67 @@ import importlib
 import io
 import json
 import os
+import re
+import subprocess
 import sys
 import tempfile
 import types
 import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The output of a snippet, and the class and text of the exception that escaped it."""
+
+    stdout: str
+    error: str = ""
+    message: str = ""
+    refused: bool = False
+
+    @property
+    def seen(self) -> tuple[str, str]:
+        """The part that is compared."""
+        return self.stdout, self.error
+
+
+def plain(text: str) -> str:
+    """Return a text without addresses of memory and times."""
+    return re.sub(r" in \d+\.\d+s\b", " in 0s", re.sub(r"0x[0-9a-fA-F]+", "0x", text))
+
+
+class Native:
+    """The process that runs snippets under plain CPython."""
+
+    def __init__(self, modules: Sequence[str]) -> None:
+        loads = [each for each in modules if each != "polars"]  # it starts threads, which a fork has not
+        self._process = subprocess.Popen(
+            [sys.executable, __file__, *loads],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "MPLBACKEND": "Agg"},
+        )
+
+    def run(self, source: str) -> Outcome:
+        """Run one snippet."""
+        stdin, stdout = self._process.stdin, self._process.stdout
+        assert stdin is not None
+        assert stdout is not None
+        stdin.write(json.dumps(source) + "\n")
+        stdin.flush()
+        said = json.loads(stdout.readline())
+        return Outcome(plain(said["stdout"]), said["error"])
+
+    def close(self) -> None:
+        """End the process."""
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                pipe.close()
+        self._process.wait()
 
 
 def outcome(source: str) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from importlib import import_module
 from typing import Any
@@ -24,12 +25,14 @@ def _folder(real: Any) -> Any:
     return make
 
 
+_NUMBERS = itertools.count()
+
+
 class _OfWorkspace:
     """Stands for a ``tempfile.TemporaryDirectory``."""
 
-    name = "/tmp/frames"  # noqa: S108 - of the workspace
-
     def __init__(self) -> None:
+        self.name = f"/tmp/frames{next(_NUMBERS)}"  # noqa: S108 - of the workspace
         workspace()  # without one the folder would be the host's
         os.makedirs(self.name, exist_ok=True)  # noqa: PTH103 - the workspace's, while guest code runs
 
