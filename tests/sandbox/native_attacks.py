@@ -212,7 +212,7 @@ _POLARS = {
     "sql that reads a name in quotes": "F.sql(f'select * from \"read_csv\"(\\'{FOLDER}a.csv\\')')",
     "sql that reads in capitals": "F.lazy().sql(f\"select * from READ_PARQUET('{FOLDER}a.parquet')\")",
     "sql with a comment": "pl.sql(f\"select * from read_csv/**/('{FOLDER}a.csv')\")",
-    "sql of a context": "pl.SQLContext(f=F).execute(f\"select * from read_ipc('{FOLDER}a.ipc')\")",
+    "sql of a context that reads": "pl.SQLContext(f=F).execute(f\"select * from read_ipc('{FOLDER}a.ipc')\")",
     "sql that writes": "pl.SQLContext(f=F).execute(f\"copy f to '{OUT}'\")",
     "catalogs": "pl.SQLContext(f=F).register_catalog('c', 'x')",
     "options from a file": "pl.Config.load_from_file(FOLDER + 'a.json')",

@@ -40,9 +40,7 @@ def _require(library: str) -> None:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the snippets run natively in forks")
 @pytest.mark.parametrize("snippet", EQUAL, ids=lambda snippet: snippet.id)
-def test_a_snippet_does_what_it_does_in_cpython(
-    snippet: corpus.Snippet, natives: dict[str, Native]
-) -> None:
+def test_a_snippet_does_what_it_does_in_cpython(snippet: corpus.Snippet, natives: dict[str, Native]) -> None:
     _require(snippet.library)
     if snippet.library not in natives:
         natives[snippet.library] = Native(corpus.REGISTERED[snippet.library])

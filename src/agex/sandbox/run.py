@@ -284,10 +284,10 @@ class Runner:
         return run.result
 
     def run_coroutine(self, coro: Coroutine[Any, Any, Any]) -> Any:
-        """Run a coroutine of guest code that runs now to its end, in an event loop of its own.
+        """Run a coroutine of guest code to its end, in an event loop of its own.
 
-        The clock of the run around it stands still meanwhile, for its strike could meet the loop; what is left
-        of it is the limit here, which ends guest code as in a task of the host's loop.
+        The clock of the run around it stands still meanwhile, for its strike could meet the loop. The rest
+        of it is the limit here, which ends guest code as it does beside an event loop.
         """
         deadline, around = self._deadline, CAPTURE.get()
         before, raises = self._ending, self._raises
@@ -312,7 +312,9 @@ class Runner:
             raise result.error
         return result.value
 
-    async def _whole(self, coro: Coroutine[Any, Any, Any], limits: Limits, output: Any) -> tuple[Result, SystemExit | None]:
+    async def _whole(
+        self, coro: Coroutine[Any, Any, Any], limits: Limits, output: Any
+    ) -> tuple[Result, SystemExit | None]:
         """Run a coroutine and the tasks that it leaves, within the run of this session."""
         from agex.sandbox.stdlib.asyncio_tasks import end_tasks
 
@@ -337,15 +339,10 @@ class Runner:
 
         from agex.sandbox.stdlib.asyncio_tasks import end_tasks, run_apart
 
-        exits: list[SystemExit] = []
-
         async def guest() -> None:
             if self._runs == 1:
                 self._base = sys._getframe()  # pyright: ignore[reportPrivateUsage] - its task begins here
-            try:
-                await work(run.result)
-            except SystemExit as error:  # it would end the loop of the host
-                exits.append(error)
+            await work(run.result)
 
         limits = self._limits if limits is None else limits
         run = self._prepare(raises=False, limits=limits)
@@ -359,8 +356,6 @@ class Runner:
                     try:
                         run.start_clock()
                         await run_apart(self._guards, guest, limits.seconds, self.expire)
-                        if exits:
-                            raise exits.pop()
                     finally:
                         try:
                             if self._runs == 1:  # else the run around this one ends them, with its own
@@ -512,8 +507,6 @@ class Runner:
             raise error  # of another session or of the host
         elif issubclass(kind, MemoryError):
             self._fail(result, _wrapped(error), error)
-        elif issubclass(kind, SystemExit):
-            self._settle_exit(result, error)
         elif issubclass(kind, Exception):
             told: Any = explained(error) if type(error) is AttributeError else error
             self._fail(result, told, error)
@@ -523,17 +516,6 @@ class Runner:
             )
             refusal.__cause__ = error
             self._fail(result, refusal, error)
-
-    def _settle_exit(self, result: Result, error: BaseException) -> None:
-        """Settle ``sys.exit()``: a normal end without a code or with 0, an error with any other."""
-        code = _EXIT_CODE(error)
-        result.value, result.echo = None, None
-        if code is None or (type(code) is int and code == 0):
-            return
-        said = repr(code) if type(code) in {int, str} else f"a {name_of(type(code))}"
-        refusal = SandboxError(f"the program ended itself by sys.exit({said}); sys.exit() is a normal end")
-        refusal.__cause__ = error
-        self._fail(result, refusal, error)
 
     def _fail(self, result: Result, error: Exception, raised: BaseException) -> None:
         result.error = error
@@ -563,9 +545,6 @@ _TEXT_SECONDS = 1.0
 _TRACEBACK: Callable[[BaseException], types.TracebackType | None] = vars(BaseException)[
     "__traceback__"
 ].__get__
-
-
-_EXIT_CODE: Callable[[BaseException], object] = vars(SystemExit)["code"].__get__
 
 
 def _wrapped(cause: BaseException) -> EvalError:

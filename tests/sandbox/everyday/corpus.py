@@ -56,7 +56,9 @@ def snippets() -> list[Snippet]:
     found: list[Snippet] = []
     for library in REGISTERED:
         prelude = ""
-        for part in re.split(r"^(?=# (?:---|===) )", (HERE / f"{library}.txt").read_text("utf-8"), flags=re.M):
+        for part in re.split(
+            r"^(?=# (?:---|===) )", (HERE / f"{library}.txt").read_text("utf-8"), flags=re.MULTILINE
+        ):
             head, _, source = part.partition("\n")
             if head == "# === prelude":
                 prelude = source
@@ -81,7 +83,9 @@ def policy_of(library: str) -> Policy:
 
 def run_guest(snippet: Snippet, policy: Policy) -> Outcome:
     """Run a snippet in the sandbox, with an empty workspace."""
-    sandbox = Sandbox(policy, fs=connect_fs(type="virtual"), limits=Limits(seconds=60, output_chars=1_000_000))
+    sandbox = Sandbox(
+        policy, fs=connect_fs(type="virtual"), limits=Limits(seconds=60, output_chars=1_000_000)
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         result = sandbox.session().run(snippet.source, "<agent>", echo=False)
@@ -118,6 +122,8 @@ def table() -> str:
         for at, each in enumerate(out or [None]):
             row = f"{title} | {counts}" if at == 0 else " | | "
             said = {"why": "", "instead": ""} if each is None else refused[each.id]
-            lines.append(f"| {row} | {'' if each is None else each.name} | {said['why']} | {said['instead']} |")
+            lines.append(
+                f"| {row} | {'' if each is None else each.name} | {said['why']} | {said['instead']} |"
+            )
     lines.append(f"| all | {len(found)} | {len(found) - len(refused)} | | | |")
     return "\n".join(re.sub(r" +", " ", line) for line in lines)

@@ -107,19 +107,20 @@ def answer(source: str) -> str:
         os.close(reads)
         sys.stdin.close()
         with tempfile.TemporaryDirectory() as folder:
-            os.mkdir(os.path.join(folder, "work"))
-            os.chdir(os.path.join(folder, "work"))
+            work = Path(folder, "work")
+            work.mkdir()
+            os.chdir(work)
             sys.path.insert(0, "")
             try:
                 said = outcome(source)
             except BaseException as broken:  # noqa: BLE001 - a broken harness answers too
                 said = {"stdout": "", "error": f"harness: {broken!r}"}
-            with open(writes, "w", encoding="utf-8") as pipe:
+            with os.fdopen(writes, "w", encoding="utf-8") as pipe:
                 pipe.write(json.dumps(said))
             os.chdir("/")
         os._exit(0)
     os.close(writes)
-    with open(reads, encoding="utf-8") as pipe:
+    with os.fdopen(reads, encoding="utf-8") as pipe:
         text = pipe.read()
     os.waitpid(child, 0)
     return text

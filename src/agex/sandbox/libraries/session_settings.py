@@ -19,7 +19,7 @@ _Values = dict[str, Any]
 
 
 class SessionSettings:
-    """What guest code of one session has set, by library and name."""
+    """The settings that guest code of one session has made, by library and name."""
 
     def __init__(self) -> None:
         self._kept: dict[str, _Values] = {}

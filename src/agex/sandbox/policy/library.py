@@ -12,7 +12,18 @@ from agex._interpreter.type_slots import module_of, mro_of, qualname_of
 from agex.sandbox.classes.errors import check_keywords
 from agex.sandbox.runtime import provenance
 
-__all__ = ["ClassRules", "Guard", "Library", "ModuleMembers", "PathGuard", "Replacements", "guarded", "homes", "less", "only"]
+__all__ = [
+    "ClassRules",
+    "Guard",
+    "Library",
+    "ModuleMembers",
+    "PathGuard",
+    "Replacements",
+    "guarded",
+    "homes",
+    "less",
+    "only",
+]
 
 Guard: TypeAlias = Callable[..., Any]
 """Called as ``guard(real, *args, **kwargs)``; checks the arguments and calls *real*, or raises."""

@@ -30,6 +30,7 @@ from agex.sandbox.runtime.provenance import session_in
 
 if TYPE_CHECKING:
     import asyncio
+    from typing import Self
 
     from agex.sandbox.runtime.membrane import Membrane
 
@@ -233,14 +234,16 @@ def run(main: Any, *, debug: Any = None, loop_factory: Any = None) -> Any:
     if asyncio._get_running_loop() is not None:
         if type(main) is types.CoroutineType:
             main.close()
-        raise RuntimeError("asyncio.run() cannot be called from a running event loop; write await main() here")
+        raise RuntimeError(
+            "asyncio.run() cannot be called from a running event loop; write await main() here"
+        )
     if not is_coroutine(main):
         raise ValueError(f"a coroutine was expected, got {type(main).__name__}")
     guards = CURRENT.get()
     session: Any = None if guards is None else session_in(guards.builtins)
     if session is None:
         raise SandboxTypeError("asyncio.run() is for code that runs in the sandbox, not after it")
-    return session.run_coroutine(_coroutine(main))
+    return session.run_coroutine(main if type(main) is types.CoroutineType else _awaited(main))
 
 
 class _Loop:
@@ -280,7 +283,7 @@ class _Runner(_Loop):
     def __init__(self, *, debug: Any = None, loop_factory: Any = None) -> None:
         super().__init__()
 
-    def __enter__(self) -> _Runner:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *raised: object) -> None:

@@ -122,7 +122,7 @@ REFUSING: dict[str, Any] = {
     }.items()
 }
 REFUSING |= {name: as_builtin(name, _exit) for name in ("exit", "quit")}
-"""Builtins that only refuse, or end the program. All sessions share them, since damage to one can do no more than refuse."""
+"""Builtins that only refuse, or end the program. All sessions share them: damage to one can do no more."""
 
 
 def source_text(source: Any, function: str) -> str:

@@ -1,4 +1,4 @@
-"""What guest sources of the standard library ask about guest code: its signatures, sources, variables.
+"""Facts about guest code for guest sources of the standard library: signatures, sources, variables.
 
 A fact about a function is handed out only where the function is guest code of the session: defaults of a host
 function may be objects that were never granted.
@@ -44,7 +44,9 @@ def _function(value: Any) -> types.FunctionType:
     )
 
 
-def parameters_of(value: Any) -> tuple[list[tuple[str, int, tuple[Any, ...], tuple[Any, ...]]], tuple[Any, ...]]:
+def parameters_of(
+    value: Any,
+) -> tuple[list[tuple[str, int, tuple[Any, ...], tuple[Any, ...]]], tuple[Any, ...]]:
     """Return the parameters of a guest function or class, and what it returns.
 
     A default or annotation is a tuple of one, or an empty one.
@@ -52,7 +54,9 @@ def parameters_of(value: Any) -> tuple[list[tuple[str, int, tuple[Any, ...], tup
     function, skip = value, 1 if type(value) is types.MethodType else 0
     if isinstance(value, type) and _guards().classes.is_guest(value):
         function, skip = vars(value).get("__init__") or value.__init__, 1  # type: ignore[misc]
-    elif not isinstance(value, (types.FunctionType, types.MethodType)) and _guards().classes.is_guest(type(value)):
+    elif not isinstance(value, (types.FunctionType, types.MethodType)) and _guards().classes.is_guest(
+        type(value)
+    ):
         function, skip = type(value).__call__, 1
     known = inspect.signature(_function(function))
     empty = inspect.Parameter.empty
@@ -65,11 +69,15 @@ def parameters_of(value: Any) -> tuple[list[tuple[str, int, tuple[Any, ...], tup
         )
         for each in known.parameters.values()
     ][skip:]
-    returned = () if known.return_annotation is empty or skip and isinstance(value, type) else (known.return_annotation,)
+    returned = (
+        ()
+        if known.return_annotation is empty or (skip and isinstance(value, type))
+        else (known.return_annotation,)
+    )
     return found, returned
 
 
-def bases_of(class_: type) -> tuple[type, ...]:
+def bases_of(class_: Any) -> tuple[type, ...]:
     """Return a class and its bases, in the order in which members are looked up."""
     return tuple(type.mro(class_)) if isinstance(class_, type) else ()
 

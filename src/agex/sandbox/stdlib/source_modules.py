@@ -27,11 +27,13 @@ __all__ = ["WRITTEN", "WrittenGrant"]
 
 # Read at import: a worker that the kernel confines can open nothing but its installation later.
 _HERE = Path(__file__).parent
-_OURS = (
-    "atexit", "concurrent.futures", "contextvars", "doctest", "filecmp", "fileinput", "gc", "getpass", "importlib", "inspect",
-    "linecache", "locale", "logging", "mimetypes", "multiprocessing", "platform", "sched", "threading", "timeit",
-    "unittest", "unittest.mock", "weakref",
-)  # fmt: skip
+_OURS = tuple(
+    """
+    atexit concurrent.futures contextvars doctest filecmp fileinput gc getpass importlib inspect
+    linecache locale logging mimetypes multiprocessing platform sched threading timeit unittest
+    unittest.mock weakref
+""".split()
+)
 """Modules whose source is a file beside this one."""
 _TEXTS = {name: (_HERE / f"source_{name.replace('.', '_')}.txt").read_text("utf-8") for name in _OURS}
 

@@ -151,7 +151,8 @@ _ONLY: dict[str, tuple[str, ...]] = {
     "warnings": tuple(WARNINGS),
     "sys": ("maxsize", "float_info", "int_info", "version_info", "version", "byteorder", "maxunicode",
     "getsizeof",
-            "getrecursionlimit", "hash_info", "implementation", "platform", "argv", "exit", "modules", "path"),
+            "getrecursionlimit", "hash_info", "implementation", "platform",
+            "argv", "exit", "modules", "path"),
     "collections.abc": (),
 }  # fmt: skip
 """Modules of which only the named members are granted."""

@@ -19,11 +19,21 @@ __all__ = ["AST", "EMAIL", "TOKENIZE", "ast_members", "mime_tables", "tokenize_m
 _NODES = tuple(
     name for name, value in vars(ast).items() if isinstance(value, type) and issubclass(value, ast.AST)
 )
-AST = (*_NODES, "NodeVisitor", "dump", "get_docstring", "iter_child_nodes", "iter_fields", "parse", "unparse", "walk")
+AST = (
+    *_NODES,
+    "NodeVisitor",
+    "dump",
+    "get_docstring",
+    "iter_child_nodes",
+    "iter_fields",
+    "parse",
+    "unparse",
+    "walk",
+)
 """The members of ``ast``, beside ``literal_eval``."""
 TOKENIZE = (
-    "COMMENT", "DEDENT", "ENDMARKER", "INDENT", "NAME", "NEWLINE", "NL", "NUMBER", "OP", "STRING", "TokenError",
-    "TokenInfo", "generate_tokens", "tok_name",
+    "COMMENT", "DEDENT", "ENDMARKER", "INDENT", "NAME", "NEWLINE", "NL", "NUMBER", "OP", "STRING",
+    "TokenError", "TokenInfo", "generate_tokens", "tok_name",
 )  # fmt: skip
 """The members of ``tokenize``."""
 EMAIL: dict[str, tuple[str, ...]] = {
@@ -50,7 +60,8 @@ def _parse(source: Any, filename: Any = "<unknown>", mode: Any = "exec", **other
         raise TypeError(f"ast.parse() takes text, not {type(text).__name__}")
     if mode not in {"exec", "eval", "single"}:
         raise ValueError("ast.parse() mode must be 'exec', 'eval' or 'single'")
-    return ast.parse(text, "<unknown>", mode)
+    tree: ast.AST = ast.parse(text, "<unknown>", mode)
+    return tree
 
 
 def ast_members() -> dict[str, Any]:
@@ -74,7 +85,7 @@ def tokenize_members() -> dict[str, Any]:
 
 
 def mime_tables() -> tuple[dict[str, str], ...]:
-    """Return the interpreter's tables of types of files: by ending, uncommon ones, encodings, short endings."""
+    """Return the interpreter's tables of file types: by ending, uncommon ones, encodings, short endings."""
     import mimetypes
 
     known = mimetypes.MimeTypes()

@@ -13,8 +13,9 @@ from agex.sandbox.runtime.workspace_files import workspace
 
 __all__ = ["hold_folders"]
 
+
 def hold_folders() -> None:
-    """Make the folder of frames in the workspace where guest code asks: the real one is removed by its number."""
+    """Make the folder of frames in the workspace where guest code asks."""
     replace(import_module("matplotlib.animation"), "TemporaryDirectory", _folder)
 
 
@@ -37,7 +38,7 @@ class _OfWorkspace:
         os.makedirs(self.name, exist_ok=True)  # noqa: PTH103 - the workspace's, while guest code runs
 
     def cleanup(self) -> None:
-        """Remove the folder; nothing after the run, when the name would be that of the host's."""
+        """Remove the folder, but not after the run: then the path is one of the host."""
         if asking() is None or not os.path.isdir(self.name):  # noqa: PTH112
             return
         for name in os.listdir(self.name):  # noqa: PTH208

@@ -66,8 +66,7 @@ _MODULES = {
     "ticker": less(),
     "transforms": only("Affine2D Bbox blended_transform_factory offset_copy"),
 }
-"""Not listed: other backends; animation and image (write files); texmanager, dviread (other programs); testing,
-sphinxext."""
+"""Not listed: other backends; image (writes files); texmanager, dviread (other programs); testing."""
 
 _DENIED = frozenset(
     """

@@ -1,8 +1,8 @@
 """``rcParams``, styles and their kin for guest code: checked, and put back after the run.
 
 They are settings of the process. A run puts back those of the host, and the session keeps its own, see
-`agex.sandbox.libraries.session_settings`. Some are never set by guest code: those that name a backend, which is
-any module, another program or a file.
+`agex.sandbox.libraries.session_settings`. Guest code never sets those that name a backend (any module),
+another program or a file.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ _NEVER = (
     "animation.", "backend", "backend_fallback", "datapath", "docstring.", "examples.", "interactive", "pgf.",
     "ps.", "savefig.directory", "text.latex", "text.usetex", "tk.", "toolbar", "webagg.",
 )  # fmt: skip
-"""Beginnings of names that guest code sets not: backends are modules; the others start programs, name files, or
-belong to windows."""
+"""Beginnings of names that guest code sets not: backends are modules; the others start programs, name files,
+or belong to windows."""
 
 _KINDS = frozenset({bool, bytes, float, int, str, type(None)})
 
@@ -85,7 +85,10 @@ class RcParams:
 
     def get(self, key: str, default: Any = None) -> Any:
         """Return a setting, or *default*."""
-        return self[key] if key in self else default
+        try:
+            return self[key]
+        except KeyError:
+            return default
 
     def keys(self) -> list[str]:
         """Return the names of the settings."""

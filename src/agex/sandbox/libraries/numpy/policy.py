@@ -11,8 +11,8 @@ from typing import Any
 from agex.errors import SandboxError, SandboxTypeError
 from agex.sandbox.libraries.argument_checks import Stream, guarded
 from agex.sandbox.libraries.numpy.read_only_arrays import at_positions
-from agex.sandbox.policy.library import Library, Replacements, less, only
 from agex.sandbox.patches.stdlib_caches import exact
+from agex.sandbox.policy.library import Library, Replacements, less, only
 from agex.sandbox.policy.library_members import unsealed
 from agex.sandbox.stdlib.struct import ARRAY
 
@@ -173,7 +173,9 @@ def _from_file(file: Any, dtype: Any = float, count: Any = -1, sep: Any = "", of
 
     kind = np.dtype(dtype)
     if kind.hasobject or exact(sep) != "":
-        raise SandboxError("np.fromfile(path, dtype) reads bytes of numbers here; use np.loadtxt(path) for text")
+        raise SandboxError(
+            "np.fromfile(path, dtype) reads bytes of numbers here; use np.loadtxt(path) for text"
+        )
     found: bytes = Stream(keyword="file", copied=True)(lambda file: file.read(), file)
     return np.frombuffer(found, kind, int(count), int(offset)).copy()
 

@@ -200,6 +200,7 @@ _GUARDED: dict[str, Guard] = {
     "DataFrame.pivot_table": named_functions(3, "aggfunc"),
 }
 
+
 def _read_feather(real: Callable[..., Any]) -> Callable[..., Any]:
     """Check the table of which the frame is made."""
 

@@ -1,7 +1,8 @@
 """SQL over frames of polars.
 
-A query can read files (``read_csv('...')``), which compiled code opens. And ``polars.sql`` takes frames from the
-variables of all code that called it. Here a query names no such function, and sees the variables of guest code.
+A query can read files (``read_csv('...')``), which compiled code opens. And ``polars.sql`` takes frames from
+the variables of all code that called it. Here a query names no such function, and sees the variables of guest
+code.
 """
 
 from __future__ import annotations
@@ -9,15 +10,21 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from agex.errors import SandboxError, SandboxTypeError
 from agex.sandbox.patches.stdlib_caches import exact
 from agex.sandbox.runtime.context import asking, frames_of
 
+if TYPE_CHECKING:
+    from typing import Self
+
 __all__ = ["SQLContext", "checked", "of_variables"]
 
-_FILES = re.compile(r"\b(?:read|scan)_\w|\bcopy\b|\battach\b|\bcreate\s+external\b|[uU]&|\\|://", re.IGNORECASE)
+_FILES = re.compile(
+    r"\b(?:read|scan)_\w|\bcopy\b|\battach\b|\bcreate\s+external\b|[uU]&|\\|://", re.IGNORECASE
+)
 """Functions that open files, and what could spell one otherwise."""
 
 
@@ -27,7 +34,7 @@ def _text(query: Any) -> str:
         raise SandboxTypeError(f"a query is a str, not {type(found).__name__}")
     if (match := _FILES.search(found)) is not None:
         raise SandboxError(
-            f"a query reads frames here, no files: {match[0]!r} is not available; use pl.read_csv(path) and its kin"
+            f"a query reads frames here, no files: {match[0]!r} is not available; use pl.read_csv(path)"
         )
     return found
 
@@ -43,7 +50,7 @@ class SQLContext:
     def __init__(
         self, frames: Any = None, *, register_globals: bool = False, eager: bool = False, **named: Any
     ) -> None:
-        import polars as pl
+        pl: Any = import_module("polars")
 
         given = {**_variables(), **(frames or {})} if register_globals else dict(frames or {})
         self.__real = pl.SQLContext({**given, **named}, eager=bool(eager))
@@ -53,18 +60,18 @@ class SQLContext:
         return self.__real.execute(_text(query), eager=eager)
 
     def register(self, name: str, frame: Any) -> SQLContext:
-        """Give a frame a name."""
+        """Register a frame under a name."""
         self.__real.register(exact(name), frame)
         return self
 
     def register_many(self, frames: Any = None, **named: Any) -> SQLContext:
-        """Give several frames their names."""
+        """Register several frames under their names."""
         for name, frame in {**(frames or {}), **named}.items():
             self.register(name, frame)
         return self
 
     def register_globals(self) -> SQLContext:
-        """Give the frames among the variables their names."""
+        """Register the frames among the variables."""
         return self.register_many(_variables())
 
     def unregister(self, names: Any) -> SQLContext:
@@ -76,7 +83,7 @@ class SQLContext:
         """Return the names."""
         return list(self.__real.tables())
 
-    def __enter__(self) -> SQLContext:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *raised: object) -> None:
@@ -90,7 +97,7 @@ def of_variables(query: str, *, eager: bool = False) -> Any:
 
 def _variables() -> dict[str, Any]:
     """Return the frames among the variables of the guest code that asks, the innermost first."""
-    import polars as pl
+    pl: Any = import_module("polars")
 
     pandas: Any = sys.modules.get("pandas")
     kinds: tuple[type, ...] = (pl.DataFrame, pl.LazyFrame, pl.Series)

@@ -1,18 +1,22 @@
 """``polars.Config`` for guest code: how frames are shown.
 
-polars keeps it in variables of the environment and in its compiled code. The run puts back what the host had set,
-and the session keeps its own, see `agex.sandbox.libraries.session_settings`.
+polars keeps it in variables of the environment and in its compiled code. The run puts back what the host had
+set, and the session keeps its own, see `agex.sandbox.libraries.session_settings`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from agex.errors import SandboxAttributeError, SandboxTypeError
 from agex.sandbox.libraries.process_settings import POLARS
 from agex.sandbox.patches.stdlib_caches import exact
 from agex.sandbox.runtime import audit_hook
+
+if TYPE_CHECKING:
+    from typing import Self
 
 __all__ = ["Config"]
 
@@ -27,9 +31,7 @@ _PLAIN = frozenset({bool, int, float, str, type(None)})
 
 
 def _real() -> Any:
-    import polars as pl
-
-    return pl.Config
+    return import_module("polars").Config
 
 
 def _set(name: str, *args: Any, **kwargs: Any) -> None:
@@ -39,14 +41,18 @@ def _set(name: str, *args: Any, **kwargs: Any) -> None:
             raise SandboxTypeError(f"Config.{name}() takes plain values, not {type(value).__name__}")
     setter = getattr(_real(), name, None)
     if setter is None or name.removeprefix("set_") not in _SETTERS:
-        raise SandboxAttributeError(f"Config.{name} is not available here; dir(pl.Config) lists what is there")
+        raise SandboxAttributeError(
+            f"Config.{name} is not available here; dir(pl.Config) lists what is there"
+        )
     audit_hook.call_as_host(setter, *given[0], **given[1])
 
 
 class Config:
     """How polars shows frames, until the end of a ``with`` block or for good."""
 
-    def __init__(self, *, restore_defaults: bool = False, apply_on_context_enter: bool = False, **options: Any):
+    def __init__(
+        self, *, restore_defaults: bool = False, apply_on_context_enter: bool = False, **options: Any
+    ) -> None:
         self.__before = dict(POLARS.read())
         self.__late = options if apply_on_context_enter else {}
         if restore_defaults:
@@ -58,7 +64,7 @@ class Config:
         for name, value in options.items():
             _set(name if name.startswith("set_") else f"set_{name}", value)
 
-    def __enter__(self) -> Config:
+    def __enter__(self) -> Self:
         self.__apply(self.__late)
         return self
 
@@ -97,4 +103,4 @@ def _setter(name: str) -> Callable[..., Any]:
 
 
 for _name in _SETTERS:
-    setattr(Config, f"set_{_name}", classmethod(_setter(f"set_{_name}")))  # type: ignore[arg-type]
+    setattr(Config, f"set_{_name}", classmethod(_setter(f"set_{_name}")))

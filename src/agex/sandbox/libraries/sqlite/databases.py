@@ -186,6 +186,8 @@ def _of_workspace(path: str, options: dict[str, Any]) -> sqlite3.Connection:
 
 
 def members(files: bool) -> Replacements:
+    """Return the function that opens a database, for a grant with or without the host's files."""
+
     def connect(database: Any, *args: Any, **options: Any) -> sqlite3.Connection:
         """Open a database in memory or in the workspace; a host file if the host opened its files."""
         check_keywords(options)
