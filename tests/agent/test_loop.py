@@ -22,6 +22,7 @@ from agex.agent.loop.loop import (
     Observation,
     Plan,
     Success,
+    Talk,
     Wait,
     solve,
 )
@@ -51,14 +52,14 @@ class Hands:
     """Answers a loop's effects from lists, and keeps them."""
 
     def __init__(self, plan=None, *, replies=(), outcomes=(), budget=None):
-        self.plan = plan or Plan(agent="a", task="t", provider="p", model="m")
+        self.plan = plan or Plan(agent="a", task="t", models=("p:m",))
         self.notebook = Notebook()
         self.replies, self.outcomes = list(replies), list(outcomes)
         self.effects: list[object] = []
         self.ledger = Ledger(budget)
 
     def run(self):
-        loop = solve(self.plan, self.notebook, self.ledger)
+        loop = solve(self.plan, Talk(self.notebook), self.ledger)
         effect = next(loop)
         while True:
             self.effects.append(effect)
@@ -214,7 +215,7 @@ def test_a_request_that_may_succeed_later_is_repeated_after_growing_pauses():
 
 
 def test_a_model_that_stays_unusable_fails_the_task_with_everything_in_the_error():
-    plan = Plan(agent="a", task="t", provider="p", model="m", llm_retries=1)
+    plan = Plan(agent="a", task="t", models=("p:m",), llm_retries=1)
     busy = ModelError("busy", retryable=True)
     hands = Hands(plan, replies=[busy, busy])
     with pytest.raises(LLMFail, match="p:m gave no usable reply after 1 retry: busy") as caught:

@@ -28,12 +28,55 @@ async def async_empty(x: int) -> int:
     """Double x."""
 
 
-@pytest.mark.parametrize(
-    "function",
-    [ellipsis_only, pass_only, docstring_only, docstring_and_ellipsis, docstring_and_pass, async_empty],
-)
-def test_a_docstring_a_pass_and_an_ellipsis_are_an_empty_body(function):
+def not_implemented(x: int) -> int:
+    raise NotImplementedError
+
+
+def not_implemented_called(x: int) -> int:
+    """Double x."""
+    raise NotImplementedError()  # noqa: RSE102
+
+
+def not_implemented_with_a_text(x: int) -> int:
+    """Double x."""
+    raise NotImplementedError("the model writes it")
+
+
+async def async_not_implemented(x: int) -> int:
+    """Double x."""
+    raise NotImplementedError
+
+
+EMPTY = [
+    ellipsis_only, pass_only, docstring_only, docstring_and_ellipsis, docstring_and_pass, async_empty,
+    not_implemented, not_implemented_called, not_implemented_with_a_text, async_not_implemented,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("function", EMPTY, ids=lambda function: function.__name__)
+def test_a_docstring_a_pass_an_ellipsis_and_a_not_implemented_error_are_an_empty_body(function):
     assert require_empty_body(function) is function
+
+
+@pytest.mark.parametrize("body", ["...", "raise NotImplementedError", "raise NotImplementedError('no')"])
+def test_a_function_without_source_is_told_by_its_code(body):
+    assert require_empty_body(without_source(f"def f(x): {body}")).__name__ == "f"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "raise ValueError",
+        "raise NotImplementedError(x)",
+        "raise NotImplementedError from ValueError()",
+        "raise NotImplemented",
+        "x; raise NotImplementedError",
+        "raise NotImplementedError('a', 'b')",
+    ],
+)
+def test_any_other_error_is_a_body(body):
+    with pytest.raises(DefinitionError, match="must be empty"):
+        require_empty_body(without_source(f"def f(x): {body}"))
 
 
 def returns(x):
@@ -45,7 +88,7 @@ def returns_none(x):
 
 
 def raises(x):
-    raise NotImplementedError
+    raise ValueError
 
 
 def yields():
@@ -72,7 +115,7 @@ def test_the_error_shows_the_statement_and_the_right_form():
     with pytest.raises(DefinitionError) as caught:
         require_empty_body(returns)
     assert "found code: `return x`" in str(caught.value)
-    assert "Leave a docstring, `pass` or `...`" in str(caught.value)
+    assert "Leave a docstring, `pass`, `...` or `raise NotImplementedError`" in str(caught.value)
 
 
 def without_source(source, name="f"):

@@ -51,12 +51,21 @@ def blocks_of(page: Path) -> list[Block]:
 
 
 class _GiveModel(ast.NodeTransformer):
-    """Write ``Agent(...)`` as ``Agent(..., model=scripted_model)`` where no model is given."""
+    """Write ``Agent(...)`` as ``Agent(..., model=scripted_model)`` where no model is given by ``model=``.
+
+    A model that stands first, or each of a list, is the scripted one.
+    """
 
     def visit_Call(self, node: ast.Call) -> ast.Call:
         self.generic_visit(node)
         is_agent = isinstance(node.func, ast.Name) and node.func.id in ("Agent", "TinyCodeAgent")
-        if is_agent and not any(keyword.arg == "model" for keyword in node.keywords):
+        if is_agent and node.args:
+            first = node.args[0]
+            scripted: ast.expr = ast.Name("scripted_model", ast.Load())
+            if isinstance(first, ast.List):
+                scripted = ast.List([scripted] * len(first.elts), ast.Load())
+            node.args[0] = scripted
+        elif is_agent and not any(keyword.arg == "model" for keyword in node.keywords):
             node.keywords.append(ast.keyword("model", ast.Name("scripted_model", ast.Load())))
         return node
 

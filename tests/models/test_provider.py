@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from pydantic_ai.exceptions import ModelAPIError
 from pydantic_ai.messages import (
     BinaryContent,
     ModelMessage,
@@ -21,9 +22,11 @@ from pydantic_ai.messages import (
     ToolReturnPart,
     UserPromptPart,
 )
+from pydantic_ai.models.fallback import FallbackModel
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.models.test import TestModel as PydanticTestModel
+from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.profiles import ModelProfile
 from pydantic_ai.providers.openai import OpenAIProvider
 
@@ -387,3 +390,32 @@ def test_a_forked_child_can_ask_too() -> None:
     if child == 0:
         os._exit(0 if model.ask(HELLO).text == "ok" else 1)
     assert os.waitpid(child, 0)[1] == 0
+
+
+def failing() -> FunctionModel:
+    async def fail(messages: list[Any], info: AgentInfo) -> Any:
+        raise ModelAPIError("first", "is not there")
+
+    return FunctionModel(fail, model_name="first")
+
+
+FALLBACKS: dict[str, Callable[..., Any]] = {
+    "one": lambda answering: FallbackModel(failing(), answering),
+    "in a wrapper": lambda answering: WrapperModel(FallbackModel(failing(), answering)),
+    "in another": lambda answering: FallbackModel(failing(), FallbackModel(failing(), answering)),
+}
+
+
+@pytest.mark.parametrize("make", FALLBACKS.values(), ids=FALLBACKS)
+def test_a_fallback_model_is_asked_like_any_other(make: Callable[..., Any]) -> None:
+    reply = ModelResponse(parts=[TextPart("```python\n1\n```")])
+    model = PydanticAIModel(make(FunctionModel(lambda messages, info: reply, model_name="second")))
+    assert model.provider == "fallback"
+    assert "second" in model.name
+    assert [action.code for action in model.ask(HELLO).actions] == ["1"]
+
+
+def test_a_fallback_model_offers_tools_only_where_each_of_its_models_takes_them() -> None:
+    without = PydanticTestModel(profile=ModelProfile(supports_tools=False))
+    assert PydanticAIModel(FallbackModel(PydanticTestModel(), without)).profile.tools is False
+    assert PydanticAIModel(FallbackModel(PydanticTestModel(), PydanticTestModel())).profile.tools is True

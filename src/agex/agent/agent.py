@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, ParamSpec, TypeVar, overload
 
-from agex.agent.base import VIRTUAL_FS, AgentBase, Isolation
+from agex.agent.base import VIRTUAL_FS, AgentBase, Isolation, Python
 from agex.agent.call.budget import Budget
 from agex.agent.call.terms import Check
 from agex.agent.registration import Access, Registration
@@ -25,17 +25,21 @@ class Agent(AgentBase):
     """A model with what its code may use. Safe to share between threads.
 
     Args:
-        name: how it is called in events; names need not be unique.
-        primer: standing instructions, put after the rules in the prompt.
         model: a string such as ``"openai:gpt-5-mini"`` or ``"local"``, a pydantic-ai model, an
             ``agex.testing`` double, a function of the messages that returns or awaits the answer's text,
-            or None for what the environment offers. Looked up at the first call of a task.
+            or None for what the environment offers. A list of these is asked in its order: the next one
+            goes on where a model fails too often or cannot be asked. Looked up at the first call of a task.
+        name: how it is called in events; names need not be unique.
+        primer: standing instructions, put after the rules in the prompt.
         state: where variables live from task to task; None for nowhere.
         fs: the workspace, of ``connect_fs``: by default a virtual one, which is kept in the state; None
             for no files. It is of the host at every level of *isolation*.
         isolation: where code runs. ``"none"`` is in this process: a guard rail for cooperative
             code, not a boundary. ``"process"`` can be killed; ``"kernel"`` and ``"container"`` are
             boundaries, see docs/isolation.md.
+        python: ``"guarded"`` is Python behind guards; ``"full"`` is all of CPython with every installed
+            package, for a worker: a boundary at ``"kernel"`` and ``"container"``, none at ``"process"``.
+            None for the default of the level, see docs/where-code-runs.md.
         max_iterations: turns of one task.
         timeout_seconds: wall seconds of one action.
         max_memory_mb: megabytes an action may add; None for no limit.
@@ -45,6 +49,7 @@ class Agent(AgentBase):
         budget: what one call may spend, with all the tasks it calls.
         llm_retries: how often a failed request is repeated.
         llm_timeout: seconds to wait for one answer of the model, and at most before a retry.
+        escalate_after: failed turns of one task before the next model of a list is asked.
 
     Raises:
         DefinitionError: a setting cannot work.
@@ -53,13 +58,14 @@ class Agent(AgentBase):
 
     def __init__(
         self,
+        model: object = None,
         *,
         name: str | None = None,
         primer: str | None = None,
-        model: object = None,
         state: State | None = None,
         fs: Any = VIRTUAL_FS,
         isolation: Isolation = "none",
+        python: Python | None = None,
         max_iterations: int = 10,
         timeout_seconds: float = 30.0,
         max_memory_mb: int | None = None,
@@ -69,6 +75,7 @@ class Agent(AgentBase):
         budget: Budget | None = None,
         llm_retries: int = 2,
         llm_timeout: float = 120.0,
+        escalate_after: int = 2,
     ) -> None:
         super().__init__(
             name=name,
@@ -77,6 +84,7 @@ class Agent(AgentBase):
             state=state,
             fs=fs,
             isolation=isolation,
+            python=python,
             max_iterations=max_iterations,
             timeout_seconds=timeout_seconds,
             max_memory_mb=max_memory_mb,
@@ -86,6 +94,7 @@ class Agent(AgentBase):
             budget=budget,
             llm_retries=llm_retries,
             llm_timeout=llm_timeout,
+            escalate_after=escalate_after,
         )
 
     # A coroutine function is also a function of R: the first that fits is meant.

@@ -105,13 +105,17 @@ class BuiltAgent:
             model=maker.model,
             fs=None,
             isolation=maker.isolation,
+            python=maker.python,
             max_iterations=_at_most(max_iterations, maker.max_iterations),
             timeout_seconds=_at_most(timeout_seconds, maker.timeout_seconds),
             max_memory_mb=maker.max_memory_mb,
             max_open_files=maker.max_open_files,
             max_output_chars=maker.max_output_chars,
             budget=_within(budget, maker.budget),
+            max_actions=maker.max_actions,
             llm_retries=maker.llm_retries,
+            llm_timeout=maker.llm_timeout,
+            escalate_after=maker.escalate_after,
         )
 
     def __init_subclass__(cls) -> None:

@@ -16,8 +16,8 @@ __all__ = ["require_empty_body"]
 def require_empty_body(function: object) -> FunctionType:
     """Return *function* if it is a plain function whose body is empty.
 
-    Empty is a docstring, ``pass``, ``...`` and nothing else. The code object decides;
-    where there is source, it also tells ``return None`` from nothing.
+    Empty is a docstring, ``pass``, ``...`` or ``raise NotImplementedError``, and nothing else. The code
+    object decides; where there is source, it also tells ``return None`` from nothing.
 
     Raises:
         DefinitionError: it is something else, or it has a body.
@@ -43,7 +43,8 @@ def _has_body(function: FunctionType, statement: str | None) -> str:
     return (
         f"the body of task {function.__name__!r} must be empty, the model writes it; found code{shown} "
         f"({code.co_filename}, line {code.co_firstlineno}).\n"
-        f"Leave a docstring, `pass` or `...`:\n    def {function.__name__}(...) -> ...:\n"
+        "Leave a docstring, `pass`, `...` or `raise NotImplementedError`:\n"
+        f"    def {function.__name__}(...) -> ...:\n"
         '        """What it does."""'
     )
 
@@ -53,8 +54,12 @@ def _is_empty_code(code: CodeType) -> bool:
 
 
 def _instructions(code: CodeType) -> list[tuple[str, object]]:
-    # A `pass` after a docstring leaves a NOP that stands for its line.
-    return [(i.opname, i.argval) for i in dis.get_instructions(code) if i.opname != "NOP"]
+    # A `pass` after a docstring leaves a NOP that stands for its line. The text of an error may be any.
+    return [
+        (i.opname, "" if isinstance(i.argval, str) and i.opname == "LOAD_CONST" else i.argval)
+        for i in dis.get_instructions(code)
+        if i.opname != "NOP"
+    ]
 
 
 def _compiled(source: str) -> list[tuple[str, object]]:
@@ -62,7 +67,8 @@ def _compiled(source: str) -> list[tuple[str, object]]:
     return next(_instructions(const) for const in module.co_consts if isinstance(const, CodeType))
 
 
-_EMPTY = [_compiled("def f(): ..."), _compiled("async def f(): ...")]
+_BODIES = ("...", "raise NotImplementedError", "raise NotImplementedError()", "raise NotImplementedError('')")
+_EMPTY = [_compiled(f"{kind} f(): {body}") for kind in ("def", "async def") for body in _BODIES]
 
 
 def _first_statement(function: FunctionType) -> str | None:
@@ -87,8 +93,8 @@ def _definition(function: FunctionType) -> ast.FunctionDef | ast.AsyncFunctionDe
 
 
 def _is_nothing(statement: ast.stmt) -> bool:
-    if isinstance(statement, ast.Pass):
-        return True
+    if isinstance(statement, ast.Pass | ast.Raise):
+        return True  # the code object has shown which error it raises
     if not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Constant):
         return False
     return statement.value.value is ... or isinstance(statement.value.value, str)

@@ -10,7 +10,15 @@ never unpickles the bytes of a worker.
 """
 
 from agex.isolation.container.executor import ContainerExecutor
-from agex.isolation.executor import Executor, GuestSession, InProcessExecutor, Level, Wall
+from agex.isolation.executor import (
+    Executor,
+    GuestSession,
+    InProcessExecutor,
+    Level,
+    Python,
+    Wall,
+    resolve_python,
+)
 from agex.isolation.kernel import KernelExecutor
 from agex.isolation.levels import executor_of
 from agex.isolation.process.executor import ProcessExecutor
@@ -23,6 +31,8 @@ __all__ = [
     "KernelExecutor",
     "Level",
     "ProcessExecutor",
+    "Python",
     "Wall",
     "executor_of",
+    "resolve_python",
 ]

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, Protocol, TypeAlias, get_args
 
+from agex.errors import DefinitionError
 from agex.sandbox import Limits, Policy, Result, Session
 
 if TYPE_CHECKING:
@@ -23,13 +24,18 @@ __all__ = [
     "GuestVariables",
     "InProcessExecutor",
     "Level",
+    "Python",
     "SessionControl",
     "Wall",
     "names_of",
+    "resolve_python",
 ]
 
 Level: TypeAlias = Literal["none", "process", "kernel", "container"]
 """Where code runs, from the weakest boundary to the strongest."""
+
+Python: TypeAlias = Literal["guarded", "full"]
+"""Whether guest code is guarded, or is CPython's own with every installed package."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,6 +138,7 @@ class Executor(Protocol):
         *,
         classes: Iterable[type] = (),
         files: Files | None = None,
+        python: Python = "guarded",
     ) -> GuestSession:
         """Open a session for one task.
 
@@ -141,8 +148,10 @@ class Executor(Protocol):
             namespace: its first variables.
             classes: host classes whose instances may cross.
             files: the workspace, which stays in the host; None for no files.
+            python: the interpreter of its code.
 
         Raises:
+            DefinitionError: this level cannot have that interpreter.
             IsolationUnavailable: it cannot be had.
         """
         ...
@@ -150,6 +159,44 @@ class Executor(Protocol):
     def close(self) -> None:
         """End all processes of this level."""
         ...
+
+
+_FULL_BY_DEFAULT: frozenset[Level] = frozenset()
+"""The levels that run all of Python unless told otherwise."""
+
+
+_FULL_MEMORY_MB = 1024
+"""The least address space of full Python: a thread takes 72 MB of it, and libraries hang without."""
+_LIMITS_SPACE: frozenset[Level] = frozenset({"process", "kernel"})
+"""The levels whose limit of memory is one of address space."""
+
+
+def resolve_python(python: Python | None, level: Level, memory_mb: int | None = None) -> Python:
+    """Return the interpreter of guest code at a level.
+
+    Args:
+        python: the setting; None for the default of the level.
+        level: where the code runs.
+        memory_mb: the limit of its memory.
+
+    Raises:
+        DefinitionError: it is no interpreter, or one that this level or this limit cannot have.
+    """
+    if python is None:
+        python = "full" if level in _FULL_BY_DEFAULT else "guarded"
+    if python not in get_args(Python):
+        raise DefinitionError(f"python={python!r} is none of: {', '.join(get_args(Python))}.")
+    if python == "full" and level == "none":
+        raise DefinitionError(
+            "python='full' has no guards, so at isolation='none' the code could do all that this process "
+            "may do. Use isolation='kernel' or 'container', which are boundaries, or python='guarded'."
+        )
+    if python == "full" and level in _LIMITS_SPACE and memory_mb is not None and memory_mb < _FULL_MEMORY_MB:
+        raise DefinitionError(
+            f"max_memory_mb={memory_mb} is too little for python='full', whose libraries and threads need "
+            f"{_FULL_MEMORY_MB:,} MB of address space; give that much, or python='guarded'."
+        )
+    return python
 
 
 def names_of(values: Iterable[str]) -> Iterator[str]:
@@ -175,7 +222,9 @@ class InProcessExecutor:
         *,
         classes: Iterable[type] = (),
         files: Files | None = None,
+        python: Python = "guarded",
     ) -> Session:
+        resolve_python(python, self.level)
         return Session(policy, limits, namespace, files=files)
 
     def close(self) -> None:

@@ -148,6 +148,11 @@ class Model(ABC):
     runs_on_any_loop: bool = False
     """Whether :meth:`aask` may stand in for :meth:`ask` on another event loop, where it can be given up."""
 
+    @property
+    def full_name(self) -> str:
+        """The provider and the model, e.g. ``"openai:gpt-5"``."""
+        return f"{self.provider}:{self.name}"
+
     @abstractmethod
     def ask(self, request: Request, on_text: OnText | None = None) -> Reply:
         """Answer a request.

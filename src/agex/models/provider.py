@@ -11,7 +11,7 @@ import threading
 import traceback
 from contextlib import suppress
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from agex.errors import ModelNotConfigured
 from agex.models import background
@@ -57,16 +57,17 @@ class PydanticAIModel(Model):
         if isinstance(model, str):
             self.provider, _, self.name = model.partition(":")
         else:
-            self.provider, self.name = model.system, model.model_name
+            # A fallback model names all that it asks, with "fallback:" before both.
+            self.provider = model.system.partition(":")[0]
+            self.name = model.model_name.removeprefix(f"{self.provider}:")
 
     @property
     def profile(self) -> Profile:  # type: ignore[override]
         """How the model wants to be talked to, from pydantic-ai's own profile of it."""
-        profile: Mapping[str, Any] = self._model().profile
+        model = self._model()
         _load()
         return Profile(
-            tools=bool(profile.get("supports_tools", True)),
-            images=bool(profile.get("supports_image_input", True)),
+            tools=_supports(model, "supports_tools"), images=_supports(model, "supports_image_input")
         )
 
     def ask(self, request: Request, on_text: OnText | None = None) -> Reply:
@@ -145,18 +146,38 @@ def _unsplit(model: ProviderModel) -> ProviderModel:
     Reasoning that a provider sends apart stays apart. In the text, pydantic-ai looks for one pair of tags:
     it cuts code in two that has them in a string, and takes off an opening one that is never closed.
     """
+    from pydantic_ai.models.fallback import FallbackModel
     from pydantic_ai.models.wrapper import WrapperModel
 
     if isinstance(model, WrapperModel):
         outer = copy.copy(model)
         outer.wrapped = _unsplit(outer.wrapped)
         return outer
+    if isinstance(model, FallbackModel):
+        several = copy.copy(model)
+        several.models = [_unsplit(each) for each in model.models]
+        return several
     modules = [base.__module__ for base in type(model).__mro__]
     if not any(module.startswith(_SPLITTING) for module in modules):
         return model
     whole = copy.copy(model)
     vars(whole)["profile"] = {**model.profile, "thinking_tags": _NO_TAGS}
     return whole
+
+
+def _supports(model: ProviderModel, what: str) -> bool:
+    return all(cast("Mapping[str, Any]", each.profile).get(what, True) for each in _asked(model))
+
+
+def _asked(model: ProviderModel) -> list[ProviderModel]:
+    """Return the models that a model asks: itself, or those of a fallback model, which has no profile."""
+    from pydantic_ai.models.fallback import FallbackModel
+    from pydantic_ai.models.wrapper import WrapperModel
+
+    if isinstance(model, FallbackModel):
+        return [each for one in model.models for each in _asked(one)]
+    inner = _asked(model.wrapped) if isinstance(model, WrapperModel) else [model]
+    return inner if len(inner) > 1 else [model]
 
 
 def _load() -> None:
@@ -198,7 +219,7 @@ async def _respond(
     from pydantic_ai.direct import model_request, model_request_stream
 
     messages = to_messages(request.messages)
-    parameters = to_parameters(request.actions if model.profile.get("supports_tools", True) else ())
+    parameters = to_parameters(request.actions if _supports(model, "supports_tools") else ())
     if on_text is None:
         return await model_request(
             model,

@@ -10,7 +10,7 @@ from agex.agent.call.budget import Ledger
 from agex.agent.call.call import Call, OnEvent, current_call, payer
 from agex.agent.call.events import TaskStartEvent
 from agex.agent.loop.drivers import adrive, drive
-from agex.agent.loop.loop import Loop, Plan, solve
+from agex.agent.loop.loop import Loop, Plan, Talk, solve
 from agex.agent.loop.telemetry import task_span
 from agex.agent.task.run import Run
 from agex.errors import BudgetExceeded, StepLimitReached, TaskCancelled, TaskError, TaskFail, TaskTimeout
@@ -55,8 +55,7 @@ class AgentRun:
         self._plan = Plan(
             agent="TinyCodeAgent",
             task="run",
-            provider=model.provider,
-            model=model.name,
+            models=(model.full_name,),
             max_iterations=min(steps, executor.limits.max_steps),
             endings=("final_answer",),
             ends_by_function=False,
@@ -84,13 +83,13 @@ class AgentRun:
     def run(self) -> RunResult:
         """Carry out the run in this thread."""
         with self._recorded(), self._call.entered(), task_span(self._plan, self._call):
-            self._answer = drive(self._steps(), self._plan, self._call, self._model, self._bench)
+            self._answer = drive(self._steps(), self._plan, self._call, (self._model,), self._bench)
         return self._result()
 
     async def arun(self) -> RunResult:
         """Carry out the run without blocking the event loop."""
         with self._recorded(), self._call.entered(), task_span(self._plan, self._call):
-            self._answer = await adrive(self._steps(), self._plan, self._call, self._model, self._bench)
+            self._answer = await adrive(self._steps(), self._plan, self._call, (self._model,), self._bench)
         return self._result()
 
     @contextmanager
@@ -119,7 +118,7 @@ class AgentRun:
 
     def _steps(self) -> Loop[Any]:
         yield self._plan.event(TaskStartEvent, 0, inputs={"task": self._task})
-        return (yield from solve(self._plan, self._dialogue, self._ledger))
+        return (yield from solve(self._plan, Talk(self._dialogue), self._ledger))
 
     def _told(self, error: TaskError) -> TaskError:
         """Return the error under its public class of this room."""

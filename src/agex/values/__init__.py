@@ -15,7 +15,7 @@ nothing of agents, sandboxes and stores.
 from agex.values.base.allowlist import Allow
 from agex.values.base.fingerprint import Fingerprint, fingerprint
 from agex.values.base.group import BLOCK, Group, Lost
-from agex.values.base.guest_code import GuestCode
+from agex.values.base.guest_code import ForwardedCode, GuestCode, SealingCode
 from agex.values.base.placeholders import NotKept, not_kept_error, stand_in
 from agex.values.base.recipe import Cut, Recipe, cut, from_recipe, put_together, read_recipe
 from agex.values.base.type_checks import type_name
@@ -30,12 +30,14 @@ __all__ = [
     "Allow",
     "Cut",
     "Fingerprint",
+    "ForwardedCode",
     "Group",
     "GuestCode",
     "Lost",
     "NotKept",
     "Packed",
     "Recipe",
+    "SealingCode",
     "Sketch",
     "cut",
     "decode",

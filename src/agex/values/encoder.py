@@ -20,7 +20,7 @@ from agex.values.adapters import stdlib as plain
 from agex.values.base.allowlist import Allow, class_name
 from agex.values.base.decode_budget import BYTES_A_BYTE, unpaid
 from agex.values.base.group import Group, Lost
-from agex.values.base.guest_code import GuestCode
+from agex.values.base.guest_code import GuestCode, SealingCode
 from agex.values.base.object_paths import Paths
 from agex.values.base.placeholders import NotKept, make_not_kept
 from agex.values.base.shared_objects import Cluster, clusters
@@ -28,6 +28,7 @@ from agex.values.base.type_checks import is_class
 from agex.values.checks.opcode_audit import surplus
 from agex.values.code.callables import CannotKeep, is_code
 from agex.values.code.capture import Captures
+from agex.values.code.reconstructor import Builder
 from agex.values.code.stream_markers import (
     CodeReference,
     EarlyNamespaces,
@@ -61,9 +62,8 @@ def _encode(cluster: Cluster, variables: Mapping[str, Any], captures: Captures) 
             return _paid(Group(names=names, stream=pickle.dumps((tuple(values.values()), ()), 5)))
         except RecursionError as error:
             return _last_resort(cluster, variables, captures, error)
-    encoder = Encoder(cluster, values, captures)
     try:
-        stream = encoder.whole(list(values.values()))
+        encoder, stream = _encoded(cluster, values, captures)
     except _UNENCODABLE as error:
         return _last_resort(cluster, variables, captures, error)
     return _paid(
@@ -76,6 +76,16 @@ def _encode(cluster: Cluster, variables: Mapping[str, Any], captures: Captures) 
             is_of_session=encoder.is_of_session,
         )
     )
+
+
+def _encoded(cluster: Cluster, values: Mapping[str, Any], captures: Captures) -> tuple[Encoder, bytes]:
+    """Encode the values of a group; twice where objects are sealed, which are found on the way."""
+    encoder = Encoder(cluster, values, captures)
+    stream = encoder.whole(list(values.values()))
+    if captures.seals is not None and encoder.sealing.objects:
+        encoder = Encoder(cluster, values, captures, sealing=encoder.sealing.closed(captures.seals))
+        stream = encoder.whole(list(values.values()))
+    return encoder, stream
 
 
 def _paid(group: Group) -> Group:
@@ -128,8 +138,7 @@ def _last_resort(
             lost[name] = (Lost(path=name, type=kind, reason=reason),)
         else:
             values[name] = value
-    encoder = Encoder(cluster, values, captures)
-    stream = encoder.whole(list(values.values()))
+    encoder, stream = _encoded(cluster, values, captures)
     return Group(
         names=tuple(cluster.names),
         stream=stream,
@@ -138,6 +147,41 @@ def _last_resort(
         has_code=bool(cluster.code),
         is_of_session=encoder.is_of_session,
     )
+
+
+class Sealing:
+    """The objects of one group that are sealed together, so that they still share what they hold.
+
+    Args:
+        objects: in their places.
+        sealed: their bytes; None while they are collected.
+        failed: why single objects cannot be sealed, by their places.
+    """
+
+    def __init__(
+        self,
+        objects: list[Any] | None = None,
+        sealed: bytes | None = None,
+        failed: Mapping[int, str] | None = None,
+    ) -> None:
+        self.objects = [] if objects is None else objects
+        self.sealed = sealed
+        self._failed = {} if failed is None else failed
+        self._places = {id(each): place for place, each in enumerate(self.objects)}
+
+    def closed(self, code: SealingCode) -> Sealing:
+        """Return the same objects, sealed."""
+        return Sealing(self.objects, *code.sealed(self.objects))
+
+    def place(self, value: Any) -> int | str:
+        """Return the place of an object, or why it has none."""
+        place = self._places.get(id(value))
+        if place is None and self.sealed is not None:
+            return "it was not there at first"
+        if place is None:
+            place = self._places[id(value)] = len(self.objects)
+            self.objects.append(value)
+        return self._failed.get(place, place)
 
 
 class Encoder(pickle.Pickler):
@@ -149,6 +193,7 @@ class Encoder(pickle.Pickler):
         values: Mapping[str, Any],
         captures: Captures,
         outer: Encoder | None = None,
+        sealing: Sealing | None = None,
     ) -> None:
         self._file = io.BytesIO()
         self.pickle_buffers: list[pickle.PickleBuffer] = []
@@ -163,6 +208,7 @@ class Encoder(pickle.Pickler):
         self._refs: list[CodeReference] = []
         self._lost: list[Lost] = [] if outer is None else outer._lost
         self._lost_ids: dict[int, Lost] = {} if outer is None else outer._lost_ids
+        self.sealing: Sealing = (sealing or Sealing()) if outer is None else outer.sealing
         self._paths: Paths | None = None
         self.is_of_session = False
         """See `Group.is_of_session`."""
@@ -244,13 +290,18 @@ class Encoder(pickle.Pickler):
         return len(self._refs) - 1
 
     def lose(self, value: Any, reason: str) -> Any:
-        """Note that an object is not kept, and return its placeholder."""
-        if isinstance(value, CodeReference):
-            value = value.target
+        """Seal an object if that is possible; else note that it is not kept. Return what stands for it."""
+        is_object = not isinstance(value, CodeReference)
+        value = value if is_object else value.target
         if self._paths is None:
             self._paths = Paths(self._values)
         path = self._paths.of(value)
         kind = class_name(type(value)).removeprefix("builtins.")
+        if is_object and self.captures.seals is not None:
+            place = self.sealing.place(value)
+            if type(place) is int:
+                return Builder.sealed, (path, kind, self.sealing.sealed or b"", place)
+            reason = str(place)
         self._lost.append(Lost(path=path, type=kind, reason=reason))
         self._lost_ids[id(value)] = self._lost[-1]
         return make_not_kept, (path, kind, reason)

@@ -6,14 +6,20 @@ Stopped by: sandbox.libraries.process_state, sandbox.libraries.process_settings.
 from __future__ import annotations
 
 import asyncio
+import copyreg
 import decimal
+import email.charset
 import gc
 import locale
 import logging
 import math
+import mimetypes
 import random
+import shutil
+import signal
 import socket
 import sys
+import tempfile
 import threading
 import types
 import warnings
@@ -22,8 +28,10 @@ import matplotlib as mpl
 import matplotlib.colors
 import matplotlib.pyplot as plt
 import matplotlib.units
+import networkx as nx
 import numpy as np
 import pandas as pd
+import PIL.Image
 import plotly.express as px
 import plotly.io as pio
 import polars as pl
@@ -125,6 +133,10 @@ def _handler():
     LOGGER.addHandler(logging.NullHandler())
 
 
+class Handled:
+    """A class of the host."""
+
+
 OWN = {
     "rcParams": (lambda: mpl.rcParams.update({"lines.linewidth": 7}), rc),
     "a list in rcParams": (_font, lambda: list(rc("font.sans-serif"))),
@@ -188,6 +200,52 @@ OWN = {
     "a constructor of yaml": (_constructor, lambda: "!mine" in yaml.SafeLoader.yaml_constructors),
     "the recursion limit": (lambda: sys.setrecursionlimit(1234), sys.getrecursionlimit),
     "the collector": (gc.disable, gc.isenabled),
+    "a filter of a logger": (lambda: LOGGER.addFilter(bool), lambda: list(LOGGER.filters)),
+    "where a logger's records go": (lambda: setattr(LOGGER, "propagate", False), lambda: LOGGER.propagate),
+    "the handler of a signal": (
+        lambda: signal.signal(signal.SIGUSR2, signal.SIG_IGN),
+        lambda: signal.getsignal(signal.SIGUSR2),
+    ),
+    "a type of files": (
+        lambda: mimetypes.add_type("mine/mine", ".mine"),
+        lambda: (mimetypes.guess_type("a.mine"), mimetypes.guess_all_extensions("mine/mine")),
+    ),
+    "how a class is pickled": (
+        lambda: copyreg.pickle(Handled, lambda value: (Handled, ())),
+        lambda: Handled in copyreg.dispatch_table,
+    ),
+    "a format of archives": (
+        lambda: shutil.register_archive_format("mine", print),
+        lambda: ("mine", "") in shutil.get_archive_formats(),
+    ),
+    "a charset of mail": (
+        lambda: email.charset.add_charset("mine", email.charset.QP),
+        lambda: "mine" in email.charset.CHARSETS,
+    ),
+    "the folder of temporary files": (
+        lambda: setattr(tempfile, "tempdir", "elsewhere"),
+        lambda: tempfile.tempdir,
+    ),
+    "what is told of an error in a thread": (
+        lambda: setattr(threading, "excepthook", print),
+        lambda: threading.excepthook,
+    ),
+    "what is told of an error in a finalizer": (
+        lambda: setattr(sys, "unraisablehook", print),
+        lambda: sys.unraisablehook,
+    ),
+    "the bound of Pillow": (
+        lambda: setattr(PIL.Image, "MAX_IMAGE_PIXELS", None),
+        lambda: PIL.Image.MAX_IMAGE_PIXELS,
+    ),
+    "the config of networkx": (
+        lambda: setattr(nx.config, "fallback_to_nx", True),
+        lambda: nx.config.fallback_to_nx,
+    ),
+    "a backend of networkx": (
+        lambda: setattr(nx.config.backend_priority, "algos", ["networkx"]),
+        lambda: list(nx.config.backend_priority.algos),
+    ),
     "the timeout of sockets": (lambda: socket.setdefaulttimeout(3), socket.getdefaulttimeout),
 }  # fmt: skip
 """What a function of a registered module changes, and what tells."""

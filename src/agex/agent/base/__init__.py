@@ -7,6 +7,6 @@ This room never asks a model and never runs code. In order: `settings`, `registr
 from __future__ import annotations
 
 from agex.agent.base.agent_base import AgentBase
-from agex.agent.base.settings import VIRTUAL_FS, Isolation
+from agex.agent.base.settings import VIRTUAL_FS, Isolation, Python
 
-__all__ = ["VIRTUAL_FS", "AgentBase", "Isolation"]
+__all__ = ["VIRTUAL_FS", "AgentBase", "Isolation", "Python"]

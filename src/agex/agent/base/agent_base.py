@@ -38,7 +38,7 @@ class AgentBase(Registry):
 
     def _open(self) -> None:
         self._connected: Workspace | None = None
-        self._resolved: tuple[object, Model] | None = None
+        self._resolved: tuple[object, tuple[Model, ...]] | None = None
         self._sandboxes: WeakKeyDictionary[TaskSignature, tuple[object, Sandbox]] = WeakKeyDictionary()
         self._lock = threading.Lock()
 
@@ -106,16 +106,25 @@ class AgentBase(Registry):
     # -- for a call ------------------------------------------------------------------------
 
     def resolved_model(self) -> Model:
-        """Return the model to ask, looked up once for each value of ``model``.
+        """Return the model that is asked first, looked up once for each value of ``model``.
 
         Raises:
             ModelNotConfigured: there is none.
+        """
+        return self.resolved_models()[0]
+
+    def resolved_models(self) -> tuple[Model, ...]:
+        """Return the models to ask, one after the other.
+
+        Raises:
+            ModelNotConfigured: one cannot be had.
         """
         from agex.models.resolve import resolve_model
 
         with self._lock:
             if self._resolved is None or self._resolved[0] is not self.model:
-                self._resolved = (self.model, resolve_model(self.model))
+                specs = self.model if isinstance(self.model, list | tuple) else [self.model]
+                self._resolved = (self.model, tuple(map(resolve_model, specs)))
             return self._resolved[1]
 
     def session(self, signature: TaskSignature, files: TaskFiles | None = None) -> GuestSession:
@@ -130,7 +139,7 @@ class AgentBase(Registry):
 
             classes = host_classes(self._registrations, signature)
             session = executor_of(self.isolation).session(
-                sandbox.policy, sandbox.limits, {}, classes=classes, files=workspace
+                sandbox.policy, sandbox.limits, {}, classes=classes, files=workspace, python=self.python
             )
         if files is not None:
             files.attach(session)

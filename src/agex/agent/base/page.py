@@ -37,7 +37,8 @@ def _agent_parts(agent: AgentBase) -> Iterator[Part]:
 
 def _settings(agent: AgentBase) -> Iterator[tuple[str, str]]:
     yield "model", _model(agent.model)
-    yield "code runs", "in this process" if agent.isolation == "none" else f"at level {agent.isolation!r}"
+    where = "in this process" if agent.isolation == "none" else f"at level {agent.isolation!r}"
+    yield "code runs", f"{where}, {agent.python} Python"
     yield "state", "none" if agent.state is None else repr(agent.state)
     yield "limits", ", ".join(_limits(agent))
     if agent.budget is not None:
@@ -48,6 +49,8 @@ def _model(model: object) -> str:
     """Name a model; what else is in it may be a key."""
     if model is None:
         return "what the environment offers"
+    if isinstance(model, list | tuple):
+        return ", then ".join(map(_model, model))
     if type(model) is str:
         return model
     name = (

@@ -10,10 +10,13 @@ from agex.display import Shown
 from agex.errors import DefinitionError
 from agex.state import State
 
-__all__ = ["VIRTUAL_FS", "AgentSettings", "Isolation", "require_isolation"]
+__all__ = ["VIRTUAL_FS", "AgentSettings", "Isolation", "Python", "require_isolation"]
 
 Isolation: TypeAlias = Literal["none", "process", "kernel", "container"]
 """Where an agent's code runs."""
+
+Python: TypeAlias = Literal["guarded", "full"]
+"""Whether an agent's code is guarded, or is CPython's own with every installed package."""
 
 
 class _Default(Enum):
@@ -41,6 +44,7 @@ class AgentSettings(Shown):
         state: State | None,
         fs: Any,
         isolation: Isolation,
+        python: Python | None,
         max_iterations: int,
         timeout_seconds: float,
         max_memory_mb: int | None,
@@ -50,6 +54,7 @@ class AgentSettings(Shown):
         budget: Budget | None,
         llm_retries: int,
         llm_timeout: float,
+        escalate_after: int,
     ) -> None:
         require_isolation(isolation)
         _require(
@@ -67,11 +72,17 @@ class AgentSettings(Shown):
         _require(max_actions >= 1, f"max_actions={max_actions}: an answer has at least 1 action.")
         _require(llm_retries >= 0, f"llm_retries={llm_retries}: give 0 or more.")
         _require(llm_timeout > 0, f"llm_timeout={llm_timeout}: give more than 0 seconds.")
+        _require(escalate_after >= 1, f"escalate_after={escalate_after}: give at least 1 turn.")
+        _require(
+            not isinstance(model, list | tuple) or (len(model) > 0 and None not in model),
+            f"model={model!r}: a list names at least one model, the cheapest first.",
+        )
         self.name = name or "agent"
         self.primer = primer
-        self.model = model
+        self.model = tuple(model) if isinstance(model, list) else model
         self.state = state
         self.isolation: Isolation = isolation
+        self.python: Python = _resolved(python, isolation, max_memory_mb)
         self.max_iterations = max_iterations
         self.timeout_seconds = timeout_seconds
         self.max_memory_mb = max_memory_mb
@@ -81,6 +92,7 @@ class AgentSettings(Shown):
         self.budget = budget
         self.llm_retries = llm_retries
         self.llm_timeout = llm_timeout
+        self.escalate_after = escalate_after
         self._fs = fs
 
 
@@ -103,3 +115,16 @@ def require_isolation(isolation: Isolation) -> None:
         from agex.isolation import executor_of
 
         executor_of(isolation)
+
+
+def _resolved(python: Python | None, isolation: Isolation, memory_mb: int | None) -> Python:
+    """Return the interpreter of an agent's code.
+
+    Raises:
+        DefinitionError: it is none, or one that the level or the limit of memory cannot have.
+    """
+    if python is None and isolation == "none":
+        return "guarded"  # without the import of a room that such an agent does not use
+    from agex.isolation import resolve_python
+
+    return resolve_python(python, isolation, memory_mb)

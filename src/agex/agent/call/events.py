@@ -211,6 +211,8 @@ class TaskStartEvent(_Event):
     type: Literal["task_start"] = "task_start"
     inputs: Values = Field(default_factory=dict)
     """The arguments by name."""
+    python: str = "guarded"
+    """The interpreter of the agent's code: ``"guarded"`` or ``"full"``."""
 
     def summary(self) -> str:
         return "\n".join(f"{name} = {preview(value, PREVIEW_CHARS)}" for name, value in self.inputs.items())
@@ -231,6 +233,8 @@ class ActionEvent(_Event):
     truncated: bool = False
     """The answer was cut, so nothing of it is executed."""
     usage: Usage = Field(default_factory=Usage)
+    model: str = ""
+    """Which model it was: ``"provider:name"``."""
     seconds: float = 0.0
     """How long the model took."""
 

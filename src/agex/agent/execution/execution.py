@@ -125,6 +125,11 @@ class Execution:
         self._ran: dict[int, int] = {}
         self._bind()
 
+    @property
+    def names(self) -> list[str]:
+        """Variables, functions and classes that code has made."""
+        return [name for name in self._variables() if name not in self._values]
+
     def run(self, action: Action, turn: int) -> Observation:
         """Carry out an action in this thread."""
         return self._with_files(self._perform(self._act(action, turn)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -32,13 +33,13 @@ class _Done:
     value: Any
 
 
-def drive(loop: Loop[Any], plan: Plan, call: Call, model: Model, runner: ActionRunner) -> Any:
-    """Run *loop* to its end with blocking calls; return its value."""
+def drive(loop: Loop[Any], plan: Plan, call: Call, models: Sequence[Model], runner: ActionRunner) -> Any:
+    """Run *loop* to its end with blocking calls; return its value. *models* are those of the plan."""
     effect = _advance(loop, None)
     while not isinstance(effect, _Done):
         try:
             call.check()
-            answer = _perform(effect, plan, call, model, runner)
+            answer = _perform(effect, plan, call, models, runner)
         except ModelError as error:
             effect = _fail(loop, error)
         except (TaskCancelled, KeyboardInterrupt) as error:
@@ -49,10 +50,12 @@ def drive(loop: Loop[Any], plan: Plan, call: Call, model: Model, runner: ActionR
     return effect.value
 
 
-def _perform(effect: Effect, plan: Plan, call: Call, model: Model, runner: ActionRunner) -> Any:
+def _perform(effect: Effect, plan: Plan, call: Call, models: Sequence[Model], runner: ActionRunner) -> Any:
     match effect:
         case Ask(request, turn):
-            return ask(model, request, call.tokens(plan.agent, plan.task, turn), call, effect.seconds)
+            return ask(
+                models[effect.model], request, call.tokens(plan.agent, plan.task, turn), call, effect.seconds
+            )
         case Execute(action, turn):
             with action_span(plan, action, turn) as record:
                 try:
@@ -68,13 +71,15 @@ def _perform(effect: Effect, plan: Plan, call: Call, model: Model, runner: Actio
             return call.wait(seconds)
 
 
-async def adrive(loop: Loop[Any], plan: Plan, call: Call, model: Model, runner: ActionRunner) -> Any:
+async def adrive(
+    loop: Loop[Any], plan: Plan, call: Call, models: Sequence[Model], runner: ActionRunner
+) -> Any:
     """Run *loop* to its end without blocking the event loop; return its value."""
     effect = _advance(loop, None)
     while not isinstance(effect, _Done):
         try:
             call.check()
-            answer = await _aperform(effect, plan, call, model, runner)
+            answer = await _aperform(effect, plan, call, models, runner)
         except ModelError as error:
             effect = _fail(loop, error)
         except (TaskCancelled, asyncio.CancelledError) as error:
@@ -85,10 +90,14 @@ async def adrive(loop: Loop[Any], plan: Plan, call: Call, model: Model, runner: 
     return effect.value
 
 
-async def _aperform(effect: Effect, plan: Plan, call: Call, model: Model, runner: ActionRunner) -> Any:
+async def _aperform(
+    effect: Effect, plan: Plan, call: Call, models: Sequence[Model], runner: ActionRunner
+) -> Any:
     match effect:
         case Ask(request, turn):
-            return await aask(model, request, call.tokens(plan.agent, plan.task, turn), effect.seconds)
+            return await aask(
+                models[effect.model], request, call.tokens(plan.agent, plan.task, turn), effect.seconds
+            )
         case Execute(action, turn):
             with action_span(plan, action, turn) as record:
                 try:

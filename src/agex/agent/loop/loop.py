@@ -13,6 +13,9 @@ effect                    what it is answered with
 ``Wait(seconds)``         nothing
 ========================  ==================================================
 
+Where a task has several models, the first is asked until it fails too often or cannot be asked; then the
+next goes on, told in short what was tried.
+
 A turn is: ask the model, execute its actions in order, show it what happened. An action
 that fails, or that ends the task, stops those after it. An answer that was cut is not
 executed at all. Each executed action is a commit, which holds what was recorded since the
@@ -24,7 +27,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeAlias, TypeVar
 from uuid import uuid4
@@ -65,6 +68,8 @@ __all__ = [
     "Observation",
     "Plan",
     "Success",
+    "Talk",
+    "Tried",
     "Wait",
     "solve",
 ]
@@ -126,6 +131,8 @@ class Ask:
     turn: int
     seconds: float = math.inf
     """How long to wait for the answer."""
+    model: int = 0
+    """Which of the task's models."""
 
 
 @dataclass(frozen=True)
@@ -161,6 +168,8 @@ Effect: TypeAlias = Ask | Execute | Emit | Commit | Wait
 T = TypeVar("T")
 Loop: TypeAlias = Generator[Effect, Any, T]
 E = TypeVar("E", bound=Event)
+Tried: TypeAlias = tuple[Reply, Observation]
+"""A turn: an answer, and what the model was shown of its effect."""
 
 
 class Conversation(Protocol):
@@ -183,8 +192,10 @@ class Plan:
 
     agent: str
     task: str
-    provider: str = ""
-    model: str = ""
+    models: tuple[str, ...] = ("",)
+    """The models to ask, one after the other: ``"provider:name"``."""
+    escalate_after: int = 2
+    """Failed turns of a model before the next one is asked."""
     max_iterations: int = 10
     """Turns."""
     llm_retries: int = 2
@@ -210,12 +221,25 @@ class Plan:
         return Emit(kind(agent=self.agent, task=self.task, run_id=self.run_id, turn=turn, **fields))
 
 
-def solve(plan: Plan, conversation: Conversation, ledger: Ledger, *, turn: int = 0) -> Loop[Any]:
+@dataclass
+class Talk:
+    """The conversation with the model that is asked now, and the turns that led to it."""
+
+    conversation: Conversation
+    successor: Callable[[int, Sequence[Tried]], Conversation] | None = None
+    """Makes the conversation with a further model, out of what was tried before."""
+    model: int = 0
+    failed: int = 0
+    """Turns of this model that failed."""
+    tried: list[Tried] = field(default_factory=list)
+
+
+def solve(plan: Plan, talk: Talk, ledger: Ledger, *, turn: int = 0) -> Loop[Any]:
     """Run a task's turns to its end.
 
     Args:
         plan: the task.
-        conversation: what the model is told.
+        talk: what the model is told.
         ledger: what it may spend.
         turn: the last turn before a question that has been answered; the turns are counted on.
 
@@ -237,12 +261,45 @@ def solve(plan: Plan, conversation: Conversation, ledger: Ledger, *, turn: int =
             yield plan.event(ErrorEvent, turn, message=late.message, error="TaskTimeout")
             raise late
         turn += 1
-        request = _sendable(plan, conversation.request(turn, end - turn))
-        reply = yield from _ask(plan, request, ledger, turn)
+        reply = yield from _answer(plan, talk, ledger, turn, end - turn)
         ending, shown = yield from _act(plan, reply, turn)
         last = shown.text if shown.failed else ""
-        conversation.add(reply, shown)
+        talk.conversation.add(reply, shown)
+        talk.tried.append((reply, shown))
+        talk.failed += shown.failed
+        if ending is None and talk.failed >= plan.escalate_after and turn < end and _has_next(plan, talk):
+            yield from _escalate(plan, talk, turn, f"failed {_turns(talk.failed)}")
     return (yield from _conclude(plan, ending, turn))
+
+
+def _answer(plan: Plan, talk: Talk, ledger: Ledger, turn: int, turns_left: int) -> Loop[Reply]:
+    """Ask for the actions of a turn; a model that cannot be asked is followed by the next."""
+    while True:
+        request = _sendable(plan, talk.conversation.request(turn, turns_left))
+        try:
+            return (yield from _ask(plan, request, ledger, turn, talk.model))
+        except LLMFail:
+            if not _has_next(plan, talk):
+                raise
+            yield from _escalate(plan, talk, turn, "cannot be asked")
+
+
+def _has_next(plan: Plan, talk: Talk) -> bool:
+    return talk.successor is not None and talk.model + 1 < len(plan.models)
+
+
+def _escalate(plan: Plan, talk: Talk, turn: int, why: str) -> Loop[None]:
+    """Hand the task over to the next model."""
+    assert talk.successor is not None
+    before = plan.models[talk.model]
+    talk.model, talk.failed = talk.model + 1, 0
+    talk.conversation = talk.successor(talk.model, talk.tried)
+    note = f"The task goes on with {plan.models[talk.model]}, because {before} {why}."
+    yield plan.event(SystemNoteEvent, turn, message=note)
+
+
+def _turns(count: int) -> str:
+    return f"{count} turn{'' if count == 1 else 's'}"
 
 
 def _try_kept_code(plan: Plan) -> Loop[Ending | None]:
@@ -260,7 +317,7 @@ def _try_kept_code(plan: Plan) -> Loop[Ending | None]:
     return None
 
 
-def _ask(plan: Plan, request: Request, ledger: Ledger, turn: int) -> Loop[Reply]:
+def _ask(plan: Plan, request: Request, ledger: Ledger, turn: int, model: int) -> Loop[Reply]:
     retries = 0
     while True:
         yield from _within_budget(plan, turn, ledger.admit)
@@ -268,7 +325,7 @@ def _ask(plan: Plan, request: Request, ledger: Ledger, turn: int) -> Loop[Reply]
         try:
             # A little more than is left, so that the budget is used up when the wait is over.
             limit = min(plan.llm_timeout, ledger.seconds_left + 0.01)
-            reply = _readable((yield Ask(request, turn, limit)))
+            reply = _readable((yield Ask(request, turn, limit, model)))
         except ModelError as error:
             yield from _within_budget(plan, turn, ledger.charge, Usage(requests=1))
             if ledger.seconds_left <= 0:
@@ -278,7 +335,9 @@ def _ask(plan: Plan, request: Request, ledger: Ledger, turn: int) -> Loop[Reply]
                 ErrorEvent, turn, message=encodable(str(error)), error=type(error).__name__, recoverable=again
             )
             if not again:
-                raise LLMFail(_no_reply(plan, error, retries), plan.provider, plan.model, retries) from error
+                provider, _, name = plan.models[model].partition(":")
+                told = _no_reply(plan, plan.models[model], error, retries)
+                raise LLMFail(told, provider, name, retries) from error
             yield Wait(min(_pause(error, retries), ledger.seconds_left + 0.01))
             retries += 1
         else:
@@ -289,6 +348,7 @@ def _ask(plan: Plan, request: Request, ledger: Ledger, turn: int) -> Loop[Reply]
                 text=reply.text,
                 truncated=reply.truncated,
                 usage=reply.usage,
+                model=plan.models[model],
                 seconds=ledger.seconds - started,
             )
             yield from _within_budget(plan, turn, ledger.charge, reply.usage)
@@ -468,9 +528,9 @@ def _backoff(retries: int) -> float:
     return pause * random.uniform(0.5, 1.0)  # noqa: S311 - it spreads load, it guards nothing
 
 
-def _no_reply(plan: Plan, error: ModelError, retries: int) -> str:
+def _no_reply(plan: Plan, model: str, error: ModelError, retries: int) -> str:
     times = f" after {retries} retr{'y' if retries == 1 else 'ies'}" if retries else ""
-    told = f"{plan.provider}:{plan.model} gave no usable reply{times}: {error}"
+    told = f"{model} gave no usable reply{times}: {error}"
     if error.retryable and _asks_too_much(plan, error):
         asked, limit = error.retry_after, plan.llm_timeout
         told += f" It asks to wait {asked:g} s, which is longer than llm_timeout={limit:g} s."

@@ -58,11 +58,12 @@ def _same(observation: Observation) -> Observation:
 
 @contextmanager
 def _task_span(tracer: Tracer, plan: Plan, call: Call) -> Iterator[None]:
+    provider, _, model = plan.models[0].partition(":")
     attributes = {
         "gen_ai.operation.name": "invoke_agent",
         "gen_ai.agent.name": plan.agent,
-        "gen_ai.provider.name": plan.provider,
-        "gen_ai.request.model": plan.model,
+        "gen_ai.provider.name": provider,
+        "gen_ai.request.model": model,
         "agex.task.name": plan.task,
         "agex.run.id": plan.run_id,
     }

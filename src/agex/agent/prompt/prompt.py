@@ -58,12 +58,19 @@ Names in your code
   do not change them unless the task says so.
 - cache: a dict; it is kept for later tasks where the caller keeps state.
 - help() lists what you were given, help(x) says how to use it; dir() lists names, dir(x) attributes.
-- Common standard library modules can be imported. There is no access to {access}
-  beyond what is listed below; what is refused raises an error that says so."""
+- {libraries}"""
 
 _LOOKING = """\
 - view_image(x): look at a picture, a matplotlib or plotly figure or an array of 8-bit pixels, after this
   piece of code."""
+_LIBRARIES = {
+    "guarded": "Common standard library modules can be imported. There is no access to {access}\n"
+    "  beyond what is listed below; what is refused raises an error that says so.",
+    "full": "This is all of CPython: the whole standard library and every installed package can be\n"
+    "  imported, and threads run. What is refused here, as processes and the network may be, raises an\n"
+    "  error that says so.",
+}
+"""By the interpreter of the code."""
 _ACCESS = {False: "files, network or processes", True: "the host's files, network or processes"}
 
 _FILES = """\
@@ -111,8 +118,12 @@ class Brief:
     actions: tuple[str, ...] = ("python_action",)
     extras: str = ""
     """Skills and commands of the workspace, as they are listed."""
+    python: str = "guarded"
+    """The interpreter of its code, see `Agent`."""
     recap: str = ""
     """The content of the workspace when the task begins."""
+    handover: str = ""
+    """The turns of another model before this one."""
 
 
 def system_prompt(
@@ -123,6 +134,7 @@ def system_prompt(
     *,
     actions: tuple[str, ...] = ("python_action",),
     extras: str = "",
+    python: str = "guarded",
 ) -> str:
     """Return the rules, what the agent may use, and the agent's own primer."""
     import sys
@@ -131,7 +143,8 @@ def system_prompt(
     tools = profile.tools
     has_files = "write_file" in actions
     version = f"{sys.version_info[0]}.{sys.version_info[1]}"
-    rules = _RULES.format(answer=_ANSWERS[tools], turns=turns, python=version, access=_ACCESS[has_files])
+    libraries = _LIBRARIES[python].format(access=_ACCESS[has_files])
+    rules = _RULES.format(answer=_ANSWERS[tools], turns=turns, python=version, libraries=libraries)
     if profile.images:
         rules = f"{rules}\n{_LOOKING}"
     listed = listing(registrations)
@@ -160,6 +173,7 @@ def task_prompt(brief: Brief) -> str:
         _named("Variables kept from earlier tasks (shown in short)", brief.variables, texts),
         f"What is in the workspace:\n{brief.recap}" if brief.recap else "",
         _setup(brief),
+        brief.handover,
         _async_note(brief),
     ]
     return "\n\n".join(part for part in parts if part)
@@ -210,6 +224,7 @@ class FullConversation:
             profile,
             actions=brief.actions,
             extras=brief.extras,
+            python=brief.python,
         )
         names, images = pictures_of(brief.inputs, nullcontext) if profile.images else ([], ())
         shown = f"\n\nShown here: {', '.join(names)}, in this order." if names else ""

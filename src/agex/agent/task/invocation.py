@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from agex import values
@@ -24,9 +25,10 @@ from agex.agent.execution.execution import Execution
 from agex.agent.execution.grants import host_classes, named_by
 from agex.agent.execution.name_bindings import RESERVED
 from agex.agent.loop.drivers import adrive, drive
-from agex.agent.loop.loop import Commit, Conversation, Execute, Loop, Observation, Plan, solve
+from agex.agent.loop.loop import Commit, Conversation, Execute, Loop, Observation, Plan, Talk, Tried, solve
 from agex.agent.loop.telemetry import task_span
 from agex.agent.prompt.completion import CompletionConversation
+from agex.agent.prompt.handover import handover
 from agex.agent.prompt.prompt import Brief, FullConversation
 from agex.agent.task.returned_functions import Origin, handed_over
 from agex.agent.task.run import Resume, Run
@@ -89,7 +91,7 @@ class Invocation:
         signature = definition.terms.signature
         options.require_usable(in_async_task=signature.is_async)
         self.values = signature.bind(args, kwargs)
-        self.model: Model = agent.resolved_model()
+        self.models: tuple[Model, ...] = agent.resolved_models()
         self.definition = definition
         self.registrations = agent.registrations
         self.state: State | None = agent.state if options.state is UNSET else options.state
@@ -109,15 +111,15 @@ class Invocation:
         self.plan = Plan(
             agent=agent.name,
             task=signature.name,
-            provider=self.model.provider,
-            model=self.model.name,
+            models=tuple(each.full_name for each in self.models),
+            escalate_after=agent.escalate_after,
             max_iterations=agent.max_iterations,
             llm_retries=agent.llm_retries,
             llm_timeout=agent.llm_timeout,
             max_actions=agent.max_actions,
             output_chars=agent.max_output_chars,
             kept_code=kept_code,
-            actions=_offered(self.model, files),
+            actions=max((_offered(each, files) for each in self.models), key=len),
         )
         self.record: Run[Any] = Run(
             run_id=self.plan.run_id,
@@ -129,6 +131,7 @@ class Invocation:
         self._solved = solved
         self._value: Any = None
         self._agent_primer = agent.primer
+        self._python = agent.python
         self._extras = agent.extras
         self._session = session = agent.session(signature, files)
         self._variables: dict[str, Any] = {}
@@ -153,7 +156,7 @@ class Invocation:
             call=self.call,
             registrations=self.registrations,
             output_chars=agent.max_output_chars,
-            sees=self.model.profile.images,
+            sees=all(each.profile.images for each in self.models),
             files=files,
         )
         try:
@@ -175,13 +178,13 @@ class Invocation:
 
     def _carry_out(self, steps: Loop[Any]) -> None:
         with self._recorded(), self.call.entered(), task_span(self.plan, self.call), self._settled_on_error():
-            self._value = drive(steps, self.plan, self.call, self.model, self.execution)
+            self._value = drive(steps, self.plan, self.call, self.models, self.execution)
             self.call.settle(f"{self.plan.task}: done", last=True)
 
     async def _acarry_out(self, steps: Loop[Any]) -> None:
         span = task_span(self.plan, self.call)
         with self._recorded(), self._driven(), self.call.entered(), span, self._settled_on_error():
-            self._value = await adrive(steps, self.plan, self.call, self.model, self.execution)
+            self._value = await adrive(steps, self.plan, self.call, self.models, self.execution)
             await self.call.asettle(f"{self.plan.task}: done", last=True)
 
     @contextmanager
@@ -246,7 +249,7 @@ class Invocation:
         self.record.reopen(self.call)
         self.ledger.resume()
         yield self.plan.event(SystemNoteEvent, turn, message=f"{ANSWERED}{answer}")
-        self._talk.answered(answer)
+        self._talk.conversation.answered(answer)
         return (yield from solve(self.plan, self._talk, self.ledger, turn=turn))
 
     @contextmanager
@@ -265,7 +268,7 @@ class Invocation:
             raise
 
     def _steps(self) -> Loop[Any]:
-        yield self.plan.event(TaskStartEvent, 0, inputs=self.values)
+        yield self.plan.event(TaskStartEvent, 0, inputs=self.values, python=self._python)
         for name in self._hidden:
             note = (
                 f"The state's variable {name!r} stays as it is, out of reach of code: that name is agex's. "
@@ -273,7 +276,7 @@ class Invocation:
             )
             yield self.plan.event(SystemNoteEvent, 0, message=note)
         shown = (yield from self._set_up(self.definition.setup)) if self.definition.setup else ""
-        self._talk = self._conversation(shown)
+        self._talk = Talk(self._conversation(shown), self._successor)
         return (yield from solve(self.plan, self._talk, self.ledger))
 
     def _set_up(self, setup: str) -> Loop[str]:
@@ -291,7 +294,7 @@ class Invocation:
         return seen.text
 
     def _conversation(self, setup_shown: str) -> Conversation:
-        brief = Brief(
+        self._brief = Brief(
             terms=self.definition.terms,
             inputs=self.values,
             variables=self._shown(),
@@ -301,13 +304,30 @@ class Invocation:
             setup=self.definition.setup,
             setup_shown=setup_shown,
             turns=self.plan.max_iterations,
-            actions=self.plan.actions,
+            python=self._python,
             extras=self._extras if self._files is not None else "",
-            recap=self._files.recap() if self._files is not None else "",
+            recap=self._recap(),
         )
-        if self.model.profile.style == "completion":
+        return self._with(self.models[0], self._brief)
+
+    def _successor(self, model: int, tried: Sequence[Tried]) -> Conversation:
+        """Begin the conversation with a further model, which is told what was tried."""
+        told = handover(tried, self.execution.names)
+        conversation = self._with(
+            self.models[model], replace(self._brief, handover=told, recap=self._recap())
+        )
+        if tried and isinstance(conversation, CompletionConversation):
+            conversation.add(*tried[-1])  # it is shown the last attempt, and nothing of the others
+        return conversation
+
+    def _with(self, model: Model, brief: Brief) -> Conversation:
+        brief = replace(brief, actions=_offered(model, self._files))
+        if model.profile.style == "completion":
             return CompletionConversation(brief)
-        return FullConversation(brief, self.model.profile)
+        return FullConversation(brief, model.profile)
+
+    def _recap(self) -> str:
+        return self._files.recap() if self._files is not None else ""
 
     def _shown(self) -> dict[str, Any]:
         """Return the state's variables as they are shown: what is of a worker's code is sketched."""

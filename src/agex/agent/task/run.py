@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from agex.agent.call.events import Event
+from agex.agent.call.events import ActionEvent, Event
 from agex.display import Shown
 from agex.errors import TaskClarify
 from agex.models.base import Usage
@@ -110,6 +110,15 @@ class Run(Shown, Generic[R]):
     def usage(self) -> Usage:
         """Of this call and of all tasks it called."""
         return self._so_far().usage
+
+    @property
+    def usage_by_model(self) -> dict[str, Usage]:
+        """Of the answers of each model, by ``"provider:name"``; requests without an answer are not in it."""
+        found: dict[str, Usage] = {}
+        for event in self.events:
+            if isinstance(event, ActionEvent):
+                found[event.model] = found.get(event.model, Usage()) + event.usage
+        return found
 
     @property
     def cost(self) -> float | None:

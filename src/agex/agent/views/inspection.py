@@ -47,7 +47,8 @@ def view(subject: Agent | State | Past, *, profile: Profile | None = None, focus
             cache, ``tokens`` how many tokens each would take, as shown, by a rule of thumb.
     """
     if isinstance(subject, Agent):
-        return system_prompt(subject.registrations, subject.primer, subject.max_iterations, profile)
+        registrations, turns = subject.registrations, subject.max_iterations
+        return system_prompt(registrations, subject.primer, turns, profile, python=subject.python)
     if not isinstance(subject, State | Past):
         raise TypeError(f"view() takes an agent, a state or a checkout, not {subject!r}.")
     if focus not in {"recent", "full", "tokens"}:

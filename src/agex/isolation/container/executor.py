@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from agex.errors import IsolationUnavailable
-from agex.isolation.executor import Level, Wall
+from agex.isolation.executor import Level, Python, Wall
 from agex.isolation.lockdown.namespaces import installation
 from agex.isolation.process.executor import ProcessExecutor, Saved
 from agex.isolation.rpc.module_sources import files_of, is_installed, package_files
@@ -103,7 +103,7 @@ class ContainerExecutor(ProcessExecutor):
         )
 
     def _launch(
-        self, saved: Saved, limits: Limits, about: Mapping[str, Any], *, has_files: bool
+        self, saved: Saved, limits: Limits, about: Mapping[str, Any], *, has_files: bool, python: Python
     ) -> ContainerWorker:
         memory_mb = limits.memory_mb or _MEMORY_MB
         files = files_of([*saved.modules, *saved.imports])
@@ -119,6 +119,8 @@ class ContainerExecutor(ProcessExecutor):
                 "modules": list(saved.modules),
                 "limits": {"seconds": limits.seconds, "output_chars": limits.output_chars},
                 "has_files": has_files,
+                "python": python,
+                "level": self.level,
             },
             [saved.data],
         )

@@ -43,7 +43,8 @@ class _Contained:
             self._channel.send({"k": "failed", "why": f"{type(error).__name__}: {error}"})
             raise
         limits = Limits(**order.header["limits"])
-        self._worker = WorkerServer(self._channel, template, limits, has_files=order.header["has_files"])
+        settings = {name: order.header[name] for name in ("has_files", "python", "level")}
+        self._worker = WorkerServer(self._channel, template, limits, **settings)
         self._channel.send({"k": "ready"})
         self._worker.run()
 

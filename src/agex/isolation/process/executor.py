@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from agex.isolation.executor import Level, Wall
+from agex.isolation.executor import Level, Python, Wall, resolve_python
 from agex.isolation.rpc.policy_codec import granted, save_policy
 from agex.isolation.rpc.task_environment import TaskEnvironment, WorkerHandle
 from agex.isolation.worker.host_session import RemoteSession
@@ -43,13 +43,15 @@ class ProcessExecutor:
         *,
         classes: Iterable[type] = (),
         files: Files | None = None,
+        python: Python = "guarded",
     ) -> RemoteSession:
+        resolve_python(python, self.level, limits.memory_mb)
         if files is not None:
             policy.use_paths()
         saved = _saved(policy, tuple(sorted(classes, key=lambda cls: (cls.__module__, cls.__qualname__))))
 
         def start(about: Mapping[str, Any]) -> WorkerHandle:
-            return self._launch(saved, limits, about, has_files=files is not None)
+            return self._launch(saved, limits, about, has_files=files is not None, python=python)
 
         environment = TaskEnvironment(
             level=self.level,
@@ -59,14 +61,16 @@ class ProcessExecutor:
             granted=saved.granted,
             start=start,
             files=files,
+            python=python,
             walls=tuple(f"{wall.name} ({wall.detail})" for wall in self.walls()),
         )
         return RemoteSession(environment, namespace)
 
     def _launch(
-        self, saved: Saved, limits: Limits, about: Mapping[str, Any], *, has_files: bool
+        self, saved: Saved, limits: Limits, about: Mapping[str, Any], *, has_files: bool, python: Python
     ) -> WorkerHandle:
-        return self._launcher.launch(replace(self._order(saved, limits, about), has_files=has_files))
+        order = self._order(saved, limits, about)
+        return self._launcher.launch(replace(order, has_files=has_files, python=python, level=self.level))
 
     def _order(self, saved: Saved, limits: Limits, about: Mapping[str, Any]) -> Order:
         return Order(

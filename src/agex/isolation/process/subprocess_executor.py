@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agex.errors import IsolationUnavailable
+from agex.isolation.executor import Python
 from agex.isolation.process.executor import ProcessExecutor, Saved
 from agex.isolation.rpc.task_environment import WorkerHandle
 from agex.isolation.wire.error_codec import ProtocolError, WorkerGone
@@ -34,7 +35,7 @@ class PipedExecutor(ProcessExecutor):
     """Starts an interpreter for each task. It needs less of the system than forking, and takes longer."""
 
     def _launch(
-        self, saved: Saved, limits: Limits, about: Mapping[str, Any], *, has_files: bool
+        self, saved: Saved, limits: Limits, about: Mapping[str, Any], *, has_files: bool, python: Python
     ) -> WorkerHandle:
         worker = _Piped()
         order = {
@@ -42,6 +43,8 @@ class PipedExecutor(ProcessExecutor):
             "modules": list(saved.modules),
             "limits": {"seconds": limits.seconds, "output_chars": limits.output_chars},
             "has_files": has_files,
+            "python": python,
+            "level": self.level,
             **self._confinement(limits),
         }
         try:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import inspect
 import json
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from agex._interpreter.type_slots import name_of
 from agex.isolation.rpc import signatures
 from agex.isolation.rpc.host_proxies import LiveStub, Stubs
-from agex.sandbox import KeptCode, Sandbox, Session
+from agex.values import ForwardedCode, GuestCode
 
 __all__ = ["InboundCode", "OutboundCode", "StoredCode"]
 
@@ -19,15 +19,15 @@ _CALLABLE = (types.FunctionType, types.BuiltinFunctionType, types.MethodType)
 _CHARS = 200
 
 
-class OutboundCode(KeptCode):
+class OutboundCode(ForwardedCode):
     """The `agex.values.GuestCode` of a worker, for values that go to the host.
 
     A guest function goes by number. Guest classes do not cross, and their instances only as those of
     registered classes.
     """
 
-    def __init__(self, sandbox: Sandbox, session: Session, stubs: Stubs) -> None:
-        super().__init__(sandbox, session)
+    def __init__(self, code: GuestCode, stubs: Stubs) -> None:
+        super().__init__(code)
         self._stubs = stubs
         self._functions: list[Callable[..., Any]] = []
         self._ids: dict[int, int] = {}
@@ -71,12 +71,17 @@ class OutboundCode(KeptCode):
         }
 
 
-class StoredCode(KeptCode):
-    """The `agex.values.GuestCode` of a worker, for variables that are returned to be stored."""
+class StoredCode(ForwardedCode):
+    """The `agex.values.GuestCode` of a worker, for variables that are returned to be stored.
 
-    def __init__(self, sandbox: Sandbox, session: Session) -> None:
-        super().__init__(sandbox, session)
-        self._names = session.builtins
+    Args:
+        code: of the session.
+        names: that guest code finds beside its variables.
+    """
+
+    def __init__(self, code: GuestCode, names: Mapping[str, Any]) -> None:
+        super().__init__(code)
+        self._names = names
 
     def host_name(self, value: object) -> str | None:
         if not isinstance(value, LiveStub):
@@ -85,11 +90,11 @@ class StoredCode(KeptCode):
         return next((name for name, each in self._names.items() if each is value and "!" not in name), None)
 
 
-class InboundCode(KeptCode):
+class InboundCode(ForwardedCode):
     """The `agex.values.GuestCode` of a worker, for values from the host."""
 
-    def __init__(self, sandbox: Sandbox, session: Session, stubs: Stubs, given: OutboundCode) -> None:
-        super().__init__(sandbox, session)
+    def __init__(self, code: GuestCode, stubs: Stubs, given: OutboundCode) -> None:
+        super().__init__(code)
         self._stubs = stubs
         self._given = given
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from agex.isolation.executor import Level
+from agex.isolation.executor import Level, Python
 from agex.isolation.wire.framing import Channel
 from agex.sandbox import Limits, Policy
 
@@ -51,6 +51,8 @@ class TaskEnvironment:
     walls: tuple[str, ...] = ()
     files: Files | None = None
     """The workspace of guest code."""
+    python: Python = "guarded"
+    """The interpreter of guest code."""
 
     def file_requests(self) -> FileRequests | None:
         """Return the server of file requests for one session; None where there is no workspace."""

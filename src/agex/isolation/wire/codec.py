@@ -207,14 +207,16 @@ def session_header(
 def session_groups(
     plain: Mapping[str, Any], level: str, *, allow: values.Allow, guest: values.GuestCode
 ) -> list[values.Group]:
-    """Return values as groups; the groups of a worker go back unchanged.
+    """Return values as groups; those of a worker of this level go back unchanged.
+
+    Code from another level stays out: what ran behind a boundary does not run where there is none.
 
     Raises:
         CannotCross: one can neither be copied nor used from there.
     """
-    whole = list(values.packed_groups(plain))
+    whole = [group for group in values.packed_groups(plain) if group.origin in {"", level}]
     rest = {name: plain[name] for name in plain.keys() - {n for g in whole for n in g.names}}
-    rest = values.opened(rest, allow=allow, guest=guest)
+    rest = values.opened(rest, allow=allow, guest=_OfAnotherSession(guest))
     groups = values.encode(rest, allow=allow, guest=guest) if rest else []
     for group in groups:
         for lost in group.lost.values():
@@ -222,6 +224,16 @@ def session_groups(
                 f"{lost[0].path} ({lost[0].type}) cannot be used at isolation={level!r}: {lost[0].reason}"
             )
     return [*whole, *groups]
+
+
+class _OfAnotherSession(values.ForwardedCode):
+    """Guest code that was kept by another session, which may have been given other objects."""
+
+    def host_object(self, name: str) -> Any:
+        try:
+            return super().host_object(name)
+        except ProtocolError as error:
+            raise KeyError(name) from error
 
 
 def is_kept(value: Any) -> bool:

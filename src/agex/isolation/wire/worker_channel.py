@@ -64,9 +64,20 @@ class WorkerChannel:
         gc.enable()
         return frame
 
-    def ask(self, header: Mapping[str, Any], parts: Sequence[Any]) -> Frame:
-        """Ask the host, and serve its requests until it answers."""
+    def close(self) -> None:
+        """Close the connection in a process that guest code forked: the host talks to one process only."""
+        self._channel.close()
+
+    def ask(
+        self, header: Mapping[str, Any], parts: Sequence[Any], require: Callable[[], None] | None = None
+    ) -> Frame:
+        """Ask the host, and serve its requests until it answers.
+
+        *require* raises an error where it may not be asked: a thread waits here for its turn.
+        """
         with self._turn:
+            if require is not None:
+                require()
             self.hand_over(header, parts)
             while True:
                 frame = self.receive()

@@ -1,7 +1,8 @@
 """Workers and both ends of a session over them.
 
 In reading order: in the host `host_session`, `connection`, `session_variables`, `host_requests`, `launch`;
-in the worker `zygote`, `server`, `environment`, `rlimits`.
+in the worker `zygote`, `server`, `environment`, `rlimits`; for full Python there `full_python`,
+`full_programs`, `full_code`, `sealed_objects`, `guest_streams`, `soft_deadline`, `process_refusals`.
 
 The host never believes a worker; a worker never outlives its host.
 """

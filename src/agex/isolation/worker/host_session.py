@@ -264,6 +264,7 @@ class RemoteSession:
             result.duration = time.perf_counter() - start
             result.enforcement = result.enforcement._replace(
                 isolation=self._environment.level,
+                python=self._environment.python,
                 memory=self._environment.limits.memory_mb is not None,
                 walls=self._environment.walls,
             )

@@ -27,6 +27,7 @@ from typing import Any
 
 from agex._interpreter import threads
 from agex.errors import IsolationUnavailable
+from agex.isolation.executor import Level, Python
 from agex.isolation.wire.error_codec import ProtocolError, WorkerGone
 from agex.isolation.wire.fd_passing import receive_order, send_order
 from agex.isolation.wire.framing import Channel, SocketStream
@@ -61,6 +62,10 @@ class Order:
     resources: Mapping[str, int] = field(default_factory=dict)
     has_files: bool = False
     """Whether its code has a workspace, in the host."""
+    python: Python = "guarded"
+    """The interpreter of its code."""
+    level: Level = "process"
+    """Where it runs, for errors that say so."""
     walls: Mapping[str, Any] = field(default_factory=dict)
     """Its confinement by the kernel; empty at level ``process``."""
 
@@ -246,14 +251,16 @@ class Launcher:
         """Return the zygote of a policy, forked when it is first needed."""
         load = {"do": "load", "modules": [*order.modules], "path": import_path()}
         modules = json.dumps(load)
-        key = hashlib.blake2b(order.policy + modules.encode() + json.dumps(order.about).encode()).hexdigest()
+        about = json.dumps([order.about, order.python])
+        key = hashlib.blake2b(order.policy + modules.encode() + about.encode()).hexdigest()
         with self._lock:
             root = self._started()
             if key not in self._of_policies:
                 loaded = self._of_modules.get(modules)
                 if loaded is None:
                     loaded = self._of_modules[modules] = root.fork(load)
-                self._of_policies[key] = loaded.fork({"do": "policy", "about": order.about}, order.policy)
+                policy = {"do": "policy", "about": order.about, "python": order.python}
+                self._of_policies[key] = loaded.fork(policy, order.policy)
                 while len(self._of_policies) > _POLICIES:
                     self._of_policies.popitem(last=False)
             self._of_policies.move_to_end(key)
@@ -322,6 +329,8 @@ def _text(order: Order) -> dict[str, Any]:
         "limits": order.limits,
         "resources": order.resources,
         "has_files": order.has_files,
+        "python": order.python,
+        "level": order.level,
         "walls": order.walls,
     }
 

@@ -7,13 +7,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
+import os
 import signal
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 from agex import values
+from agex.isolation.executor import Level, Python
 from agex.isolation.rpc.command_rpc import asking, told_transcript
 from agex.isolation.rpc.declarations import declared, told
 from agex.isolation.rpc.file_rpc import HostFiles
@@ -23,7 +27,11 @@ from agex.isolation.wire.codec import CannotCross, Packing, pack, pack_groups, u
 from agex.isolation.wire.error_codec import WorkerGone, pack_error, unpack_error
 from agex.isolation.wire.framing import Channel, Frame
 from agex.isolation.wire.worker_channel import WorkerChannel
-from agex.sandbox import Limits, Policy, Result, Sandbox, Session
+from agex.isolation.worker.full_code import FullCode
+from agex.isolation.worker.full_python import FullSession
+from agex.isolation.worker.process_refusals import name_level
+from agex.isolation.worker.sealed_objects import SealedInboundCode, SealedStoredCode
+from agex.sandbox import KeptCode, Limits, Policy, Result, Sandbox, Session
 from agex.sandbox.runtime import audit_hook as wall
 from agex.sandbox.runtime.output import CAPTURE, Output
 from agex.shell import Terminal, guest_terminal
@@ -98,10 +106,19 @@ class WorkerServer:
         template: the policy and classes of its code.
         limits: of one run.
         has_files: whether it has a workspace, in the host.
+        python: the interpreter of its code.
+        level: of isolation.
     """
 
     def __init__(
-        self, channel: Channel, template: Template, limits: Limits, *, has_files: bool = False
+        self,
+        channel: Channel,
+        template: Template,
+        limits: Limits,
+        *,
+        has_files: bool = False,
+        python: Python = "guarded",
+        level: Level = "process",
     ) -> None:
         self._link = WorkerChannel(channel, self._serve)
         self._requests: Mapping[str, Callable[[Frame], None]] = {
@@ -116,11 +133,24 @@ class WorkerServer:
         }
         self._outputs: list[_Streamed] = []
         files = HostFiles(self.ask) if has_files else None
-        self._session = Session(template.policy, limits, {}, files=files, output=self._output)
-        sandbox = Sandbox(template.policy, limits=limits)
-        self._given = OutboundCode(sandbox, self._session, template.stubs)
-        self._taken = InboundCode(sandbox, self._session, template.stubs, self._given)
-        self._code = StoredCode(sandbox, self._session)
+        self._session: Session | FullSession
+        code: values.GuestCode
+        if python == "full":
+            self._session = full = FullSession(template.policy, limits, self._output, files)
+            code = FullCode(full)
+            os.register_at_fork(after_in_child=self._link.close)
+            if level == "kernel":
+                name_level(level)
+        else:
+            self._session = guarded = Session(template.policy, limits, {}, files=files, output=self._output)
+            code = KeptCode(Sandbox(template.policy, limits=limits), guarded)
+        self._given = OutboundCode(code, template.stubs)
+        self._taken = InboundCode(code, template.stubs, self._given)
+        self._code = StoredCode(code, self._session.builtins)
+        if isinstance(self._session, FullSession):
+            in_time = self._session.in_time
+            self._taken = SealedInboundCode(code, template.stubs, self._given, in_time)
+            self._code = SealedStoredCode(code, self._session.builtins, in_time)
         self._allow = values.Allow(template.classes)
         self._inputs: dict[str, Any] = {}
         self._kept: dict[str, Any] = {}
@@ -140,25 +170,40 @@ class WorkerServer:
 
     def ask(self, what: str, of: int | str, name: str | None, args: Any, kwargs: Any) -> Any:
         """Ask the host to work for guest code, on the host's time."""
-        session = self._session
-        if what != "file" and (self._is_given or not session.is_running):
-            raise AttributeError("host objects are used only while code runs, and none does")
+        session, is_file = self._session, what == "file"
+        if not is_file:
+            self._require_run()
         with session.paused():
             asked = self._pack((tuple(args), dict(kwargs)), "an argument")
             header = {"k": "ask", "what": what, "of": of, "name": name, "v": asked.header}
-            reply = self._link.ask(header, asked.parts)
+            reply = self._link.ask(header, asked.parts, None if is_file else self._require_run)
             session.charge(float(reply.header["seconds"]))
             error = reply.header.get("error")
             value = None if error or reply.header.get("stop") else self._unpack(reply, reply.parts)
         if printed := reply.header.get("out"):
-            output = CAPTURE.get()
-            if output is not None:
-                output.write(printed)
+            self._print(printed)
         if reply.header.get("stop"):
             session.stop(_Ended())
         if error:
             raise unpack_error(error, self._allow.registered)
         return value
+
+    def _require_run(self) -> None:
+        """Refuse a request that the host does not listen for.
+
+        Raises:
+            AttributeError: no code runs, or only a thread that an earlier run left.
+        """
+        if self._is_given or not self._session.is_running:
+            raise AttributeError("host objects are used only while code runs, and none does")
+
+    def _print(self, text: str) -> None:
+        """Show what host code printed."""
+        output = CAPTURE.get()
+        if isinstance(self._session, FullSession):
+            sys.stdout.write(text)
+        elif output is not None:
+            output.write(text)
 
     def _pack(self, value: Any, what: str) -> Packing:
         return pack(value, what, allow=self._allow, guest=self._given)
@@ -195,8 +240,11 @@ class WorkerServer:
 
     def _run(self, frame: Frame) -> None:
         source, filename = (bytes(part).decode("utf-8", "surrogatepass") for part in frame.parts)
-        echo, session, mark = bool(frame.header["echo"]), self._session, len(self._outputs)
-        if frame.header["await"]:
+        echo, awaits = bool(frame.header["echo"]), bool(frame.header["await"])
+        session, mark = self._session, len(self._outputs)
+        if isinstance(session, FullSession):
+            self._finish(session.run(source, filename, echo=echo, awaits=awaits), mark)
+        elif awaits:
             self._finish(asyncio.run(session.arun(source, filename, echo=echo)), mark)
         else:
             self._finish(session.run(source, filename, echo=echo), mark)
@@ -216,10 +264,14 @@ class WorkerServer:
     def _call(self, frame: Frame) -> None:
         args, kwargs = self._unpack(frame, frame.parts)
         function, mark = self._given.function(frame.header["id"]), len(self._outputs)
-        if frame.header["await"]:
-            result = asyncio.run(self._session.acall(function, *args, **kwargs))
+        session, awaits = self._session, bool(frame.header["await"])
+        if isinstance(session, FullSession):
+            work = functools.partial(function, *args, **kwargs)
+            result = session.call_awaiting(work) if awaits else session.call(work)
+        elif awaits:
+            result = asyncio.run(session.acall(function, *args, **kwargs))
         else:
-            result = self._session.call(function, *args, **kwargs)
+            result = session.call(function, *args, **kwargs)
         self._finish(result, mark, with_value=True)
 
     def _finish(self, result: Result, mark: int, *, with_value: bool = False) -> None:
@@ -279,7 +331,9 @@ class WorkerServer:
         function: Any = self._given.function(frame.header["id"])
         session = self._session
         is_own = session.is_guest_function(function)
-        self._link.hand_over({"k": "done", "d": told(declared(function), session) if is_own else None})
+        self._link.hand_over(
+            {"k": "done", "d": told(declared(function), cast("Session", session)) if is_own else None}
+        )
 
     def _sync(self, frame: Frame) -> None:
         """Send the variables that changed since they were sent, and the names of all."""

@@ -24,6 +24,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from agex.isolation.executor import Python
 from agex.isolation.rpc.host_proxies import Stubs
 from agex.isolation.rpc.policy_codec import load_policy
 from agex.isolation.wire.fd_passing import close_all_but, receive_order, send_order
@@ -31,7 +32,8 @@ from agex.isolation.wire.framing import Channel, SocketStream
 from agex.isolation.worker.environment import reset_signals
 from agex.isolation.worker.rlimits import apply_resources
 from agex.isolation.worker.server import Template, WorkerServer
-from agex.sandbox import Limits
+from agex.sandbox import Limits, Policy, Session
+from agex.values.checks.opcode_audit import compile_patterns
 
 __all__ = ["main"]
 
@@ -88,7 +90,7 @@ class Zygote:
                 for name in order["modules"]:
                     _load(name)
             elif order["do"] == "policy":
-                self._template = self._loaded(order["about"], data)
+                self._template = self._loaded(order["about"], data, order["python"])
             elif order["do"] == "fork":
                 answer["pid"] = self._fork(order, descriptors[0])
                 given = [self._forked[answer["pid"]]]
@@ -175,7 +177,14 @@ class Zygote:
             _confine(order, channel)
             assert self._template is not None
             limits = Limits(**order["limits"])
-            worker = WorkerServer(channel, self._template, limits, has_files=order["has_files"])
+            worker = WorkerServer(
+                channel,
+                self._template,
+                limits,
+                has_files=order["has_files"],
+                python=order["python"],
+                level=order["level"],
+            )
             self._ask = worker.ask
             _serve(worker, channel)
             status = 0
@@ -186,13 +195,21 @@ class Zygote:
         """Ask the host: in the worker that this process became."""
         return self._ask(what, of, name, args, kwargs)
 
-    def _loaded(self, about: Mapping[str, Any], data: bytes) -> Template:
+    def _loaded(self, about: Mapping[str, Any], data: bytes, python: Python) -> Template:
         stubs = Stubs(self._asked)
         policy, classes = load_policy(data, functools.partial(_granted, stubs, about))
-        for grant in policy.modules.values():
-            if grant.root not in sys.stdlib_module_names:
-                grant.copy()
+        compile_patterns()
+        if python == "guarded":
+            _prepare(policy)
         return Template(policy, classes, stubs)
+
+
+def _prepare(policy: Policy) -> None:
+    """Do once what each worker would do first: copy the modules, install the patches of the sandbox."""
+    for grant in policy.modules.values():
+        if grant.root not in sys.stdlib_module_names:
+            grant.copy()
+    Session(policy, Limits(), {})
 
 
 def _load(name: str) -> None:

@@ -8,6 +8,7 @@ are used, and none is imported.
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -117,6 +118,20 @@ def _called(module: str, get: str, put: str) -> Setting:
     return Setting(lambda: {put: _at(module, get)()}, lambda _, value: _at(module, put)(value))
 
 
+def _attributes(module: str, path: str, *names: str) -> Setting:
+    """Return attributes of the object at a path, or that the function at a path returns."""
+
+    def holder() -> Any:
+        found = _at(module, path)
+        return found() if callable(found) else found
+
+    return Setting(
+        lambda: {name: getattr(holder(), name) for name in names},
+        lambda name, value: setattr(holder(), name, value),
+        holds_tables=True,
+    )
+
+
 def _slots(module: str, path: str) -> Setting:
     """Return the attributes of an object that has slots."""
 
@@ -160,7 +175,7 @@ def _decimals() -> Setting:
 
 
 def _loggers() -> list[Setting]:
-    """Return the levels and handlers of loggers. A new logger stays as it is."""
+    """Return the levels, handlers and filters of loggers. A new logger stays as it is."""
 
     def known() -> list[Any]:
         root = _at("logging", "root")
@@ -170,19 +185,54 @@ def _loggers() -> list[Setting]:
         if level is not Setting.NONE:
             logger.setLevel(level)  # it also clears the caches of loggers
 
-    def add_or_remove(logger: Any, handlers: Any) -> None:
-        if handlers is not Setting.NONE:
-            logger.handlers = handlers
+    def of_each(name: str) -> Setting:
+        def put(logger: Any, value: Any) -> None:
+            if value is not Setting.NONE:
+                setattr(logger, name, value)
+
+        return Setting(lambda: {each: getattr(each, name) for each in known()}, put, holds_tables=True)
 
     return [
         Setting(lambda: {each: each.level for each in known()}, write),
-        Setting(lambda: {each: each.handlers for each in known()}, add_or_remove, holds_tables=True),
+        *(of_each(name) for name in ("handlers", "filters", "propagate", "disabled")),
         Setting(lambda: {"": _at("logging", "root.manager.disable")}, _disable),
     ]
 
 
 def _disable(_: Any, level: Any) -> None:
     _at("logging", "disable")(level)
+
+
+def _mime_types() -> list[Setting]:
+    """Return the tables of MIME types: the module's, and those that it made of them at its first use."""
+    names = ("types_map", "common_types", "encodings_map", "suffix_map", "knownfiles", "inited", "_db")
+
+    def made() -> dict[Any, Any]:
+        made = _at("mimetypes", "_db")
+        if made is None:
+            return {}
+        tables = *made.types_map, *made.types_map_inv, made.encodings_map, made.suffix_map
+        return dict(enumerate(tables))
+
+    return [
+        *_all_named("mimetypes", *names),
+        Setting(made, lambda _, table: None, holds_tables=True, deep=True),
+    ]
+
+
+def _signals() -> Setting:
+    """Return the handlers of signals. Only code in the main thread can have changed them."""
+
+    def read() -> dict[Any, Any]:
+        get = _at("_signal", "getsignal")
+        return {number: get(number) for number in range(1, _at("_signal", "NSIG"))}
+
+    def write(number: Any, handler: Any) -> None:
+        # None is one that C code installed.
+        if handler is not None and threading.current_thread() is threading.main_thread():
+            _at("_signal", "signal")(number, handler)
+
+    return Setting(read, write)
 
 
 def _forget_filters() -> None:
@@ -235,8 +285,10 @@ POLARS = _polars()
 
 _SETTINGS: dict[str, list[Setting]] = {
     # Python
+    "copyreg": _all_named("copyreg", "dispatch_table"),
     "csv": [_called("csv", "field_size_limit", "field_size_limit")],
     "decimal": [_decimals()],
+    "email.charset": _all_named("email.charset", "ALIASES", "CHARSETS", "CODEC_MAP"),
     "gc": [
         Setting(
             lambda: {"": _at("gc", "isenabled")()}, lambda _, on: _at("gc", "enable" if on else "disable")()
@@ -244,13 +296,18 @@ _SETTINGS: dict[str, list[Setting]] = {
     ],
     "locale": [_locale()],
     "logging": _loggers(),
+    "mimetypes": _mime_types(),
+    "shutil": _all_named("shutil", "_ARCHIVE_FORMATS", "_UNPACK_FORMATS"),
+    "_signal": [_signals()],
     "socket": [_called("socket", "getdefaulttimeout", "setdefaulttimeout")],
     "sys": [
         _called("sys", "getrecursionlimit", "setrecursionlimit"),
         _called("sys", "getswitchinterval", "setswitchinterval"),
         _called("sys", "get_int_max_str_digits", "set_int_max_str_digits"),
-        *_all_named("sys", "displayhook", "excepthook"),
+        *_all_named("sys", "displayhook", "excepthook", "unraisablehook"),
     ],
+    "tempfile": _all_named("tempfile", "tempdir"),
+    "threading": _all_named("threading", "excepthook"),
     "warnings": [
         _named("warnings", "filters", after=_forget_filters),
         *_all_named("warnings", "showwarning", "formatwarning"),
@@ -285,6 +342,20 @@ _SETTINGS: dict[str, list[Setting]] = {
     "pandas.core.series": _accessors("pandas.core.series", "Series"),
     "pandas.plotting._core": _all_named("pandas.plotting._core", "_backends"),
     # others
+    "dask.config": [_named("dask.config", "config", deep=True)],
+    "h5py.h5": [
+        _attributes("h5py.h5", "get_config", name)
+        for name in ("track_order", "default_file_mode", "complex_names", "bool_names")
+    ],
+    "networkx.utils.configs": [
+        _attributes("networkx.utils.configs", "config", name)
+        for name in ("backends", "cache_converted_graphs", "fallback_to_nx", "warnings_to_ignore")
+    ]
+    + [
+        _attributes("networkx.utils.configs", "config.backend_priority", name)
+        for name in ("algos", "generators", "classes")
+    ],
+    "PIL.Image": _all_named("PIL.Image", "MAX_IMAGE_PIXELS", "EXTENSION", "MIME", "OPEN", "SAVE", "SAVE_ALL"),
     "plotly.express._core": [_slots("plotly.express._core", "defaults")],
     "plotly.io._renderers": _all_named(
         "plotly.io._renderers",

@@ -19,6 +19,8 @@ class Enforcement(NamedTuple):
     """Whether the address space was limited."""
     walls: tuple[str, ...] = ()
     """Boundaries of the kernel around the code, each with its version; empty in process."""
+    python: str = "guarded"
+    """``"guarded"`` has the guards around the code; ``"full"`` is CPython's own code, without guards."""
 
 
 _NOT_ENFORCED = Enforcement()

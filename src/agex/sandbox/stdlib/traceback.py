@@ -14,7 +14,7 @@ from agex.errors import EvalError, SandboxError
 from agex.sandbox.runtime.context import asking
 from agex.sandbox.stdlib.sys_streams import write_error
 
-__all__ = ["TRACEBACK", "format_error", "handled"]
+__all__ = ["TRACEBACK", "format_error", "format_own", "handled"]
 
 _FRAMES = 20  # at each end: the thousand equal frames of a RecursionError tell nothing new
 _CAUSES = 3
@@ -26,10 +26,18 @@ _EXCEPTIONS: Callable[[BaseException], tuple[BaseException, ...]] = vars(BaseExc
 ].__get__
 
 
-def format_error(
-    error: BaseException, builtins: Mapping[str, Any], sources: Mapping[str, list[str]], depth: int = 0
+def format_error(error: BaseException, builtins: Mapping[str, Any], sources: Mapping[str, list[str]]) -> str:
+    """Format *error* and its causes, with the frames that run with *builtins*."""
+    return format_own(error, lambda frame: frame.f_builtins is builtins, sources)
+
+
+def format_own(
+    error: BaseException,
+    is_own: Callable[[types.FrameType], bool],
+    sources: Mapping[str, list[str]],
+    depth: int = 0,
 ) -> str:
-    """Format *error* and its causes, with the frames that run with *builtins*.
+    """Format *error* and its causes, with the frames of guest code.
 
     The members of a group stand below it; *depth* is the number of groups around it.
     """
@@ -40,8 +48,8 @@ def format_error(
         seen.add(id(current))
         cause = None if isinstance(current, EvalError) else current.__cause__  # its text contains the cause
         context = None if current.__suppress_context__ else current.__context__
-        members = _members(current, builtins, sources, depth)
-        parts.append("\n".join([_format_one(current, builtins, sources), *members]))
+        members = _members(current, is_own, sources, depth)
+        parts.append("\n".join([_format_one(current, is_own, sources), *members]))
         if cause is not None:
             parts.append("\nThe above exception was the direct cause of the following exception:\n")
         elif context is not None:
@@ -50,8 +58,10 @@ def format_error(
     return "\n".join(reversed(parts if len(parts) % 2 else parts[:-1]))
 
 
-def _format_one(error: BaseException, builtins: Mapping[str, Any], sources: Mapping[str, list[str]]) -> str:
-    lines = [_frame(frame, line, sources) for frame, line in _guest_frames(error.__traceback__, builtins)]
+def _format_one(
+    error: BaseException, is_own: Callable[[types.FrameType], bool], sources: Mapping[str, list[str]]
+) -> str:
+    lines = [_frame(frame, line, sources) for frame, line in _guest_frames(error.__traceback__, is_own)]
     if len(lines) > 2 * _FRAMES:
         lines[_FRAMES:-_FRAMES] = [f"  ... [{len(lines) - 2 * _FRAMES} frames cut] ..."]
     head = ["Traceback (most recent call last):", *lines] if lines else []
@@ -59,7 +69,10 @@ def _format_one(error: BaseException, builtins: Mapping[str, Any], sources: Mapp
 
 
 def _members(
-    error: BaseException, builtins: Mapping[str, Any], sources: Mapping[str, list[str]], depth: int
+    error: BaseException,
+    is_own: Callable[[types.FrameType], bool],
+    sources: Mapping[str, list[str]],
+    depth: int,
 ) -> Iterator[str]:
     """Yield the lines of the members of an exception group."""
     if not issubclass(type(error), BaseExceptionGroup):
@@ -67,7 +80,7 @@ def _members(
     found = _EXCEPTIONS(error) if depth < _DEPTH else ()
     for number, each in enumerate(found[:_MEMBERS], 1):
         yield f"  +---------------- {number} ----------------"
-        for line in format_error(each, builtins, sources, depth + 1).splitlines():
+        for line in format_own(each, is_own, sources, depth + 1).splitlines():
             yield f"  | {line}"
     if len(found) > _MEMBERS:
         yield f"  +---------------- ... [{len(found) - _MEMBERS} exceptions cut] ..."
@@ -88,10 +101,10 @@ def _last_lines(error: BaseException) -> Iterator[str]:
 
 
 def _guest_frames(
-    tb: types.TracebackType | None, builtins: Mapping[str, Any]
+    tb: types.TracebackType | None, is_own: Callable[[types.FrameType], bool]
 ) -> Iterator[tuple[types.FrameType, int]]:
     while tb is not None:
-        if tb.tb_frame.f_builtins is builtins:
+        if is_own(tb.tb_frame):
             yield tb.tb_frame, tb.tb_lineno
         tb = tb.tb_next
 

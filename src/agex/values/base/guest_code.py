@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from types import CodeType, FunctionType
 from typing import Any, Protocol
 
 from agex.errors import SandboxError
 
-__all__ = ["CodeElsewhere", "GuestCode"]
+__all__ = ["CodeElsewhere", "ForwardedCode", "GuestCode", "SealingCode", "sealing"]
 
 
 class GuestCode(Protocol):
@@ -106,17 +108,45 @@ class GuestCode(Protocol):
         ...
 
 
-class CodeElsewhere:
-    """Finds host objects, and makes no code: it may run only at the level it comes from.
+class SealingCode(ABC):
+    """Guest code of a worker that also keeps objects of types that only a worker has: as sealed bytes.
 
-    Args:
-        guest: the code of this process.
-        origin: the level that the code comes from.
+    A host never opens a seal. A worker opens those that came from a worker of its own level.
     """
 
-    def __init__(self, guest: GuestCode, origin: str) -> None:
+    @abstractmethod
+    def sealed(self, found: Sequence[Any]) -> tuple[bytes, Mapping[int, str]]:
+        """Return objects as bytes.
+
+        Returns:
+            The bytes; and why single objects are not in them, by their place in *found*.
+        """
+        ...
+
+    @abstractmethod
+    def unsealed(self, sealed: bytes) -> Sequence[Any]:
+        """Return the objects in the bytes, at their places; None for one that is not in them.
+
+        Raises:
+            Exception: they cannot be loaded.
+        """
+        ...
+
+
+def sealing(guest: object) -> SealingCode | None:
+    """Return guest code that seals objects; None for any other."""
+    return guest if isinstance(guest, SealingCode) else None
+
+
+class ForwardedCode:
+    """Guest code that answers as another does; base of those that differ in a few answers.
+
+    Args:
+        guest: the other.
+    """
+
+    def __init__(self, guest: GuestCode) -> None:
         self._guest = guest
-        self._origin = origin
 
     def is_guest_function(self, value: object) -> bool:
         return self._guest.is_guest_function(value)
@@ -140,7 +170,7 @@ class CodeElsewhere:
         return self._guest.home_of(value)
 
     def at_home(self, home: str) -> Any:
-        return None
+        return self._guest.at_home(home)
 
     def may_store(self, value: type, name: str) -> bool:
         return self._guest.may_store(value, name)
@@ -155,7 +185,7 @@ class CodeElsewhere:
         self._guest.store(value, name, attribute)
 
     def rebuild(self, source: str, name: str, namespace: dict[str, Any]) -> Any:
-        raise SandboxError(f"it is code from isolation={self._origin!r} and can be used only there")
+        return self._guest.rebuild(source, name, namespace)
 
     def host_name(self, value: object) -> str | None:
         return self._guest.host_name(value)
@@ -168,3 +198,22 @@ class CodeElsewhere:
 
     def method(self, owner: Any, name: str) -> Any:
         return self._guest.method(owner, name)
+
+
+class CodeElsewhere(ForwardedCode):
+    """Finds host objects, and makes no code: it may run only at the level it comes from.
+
+    Args:
+        guest: the code of this process.
+        origin: the level that the code comes from.
+    """
+
+    def __init__(self, guest: GuestCode, origin: str) -> None:
+        super().__init__(guest)
+        self._origin = origin
+
+    def at_home(self, home: str) -> Any:
+        return None
+
+    def rebuild(self, source: str, name: str, namespace: dict[str, Any]) -> Any:
+        raise SandboxError(f"it is code from isolation={self._origin!r} and can be used only there")

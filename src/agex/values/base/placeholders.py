@@ -6,11 +6,13 @@ from typing import Any, NoReturn
 
 from agex.errors import UnpicklableVariableError
 
-__all__ = ["MODULE", "NotKept", "make_not_kept", "not_kept_error", "stand_in", "take_not_kept"]
+__all__ = ["MODULE", "SEALED", "NotKept", "make_not_kept", "not_kept_error", "stand_in", "take_not_kept"]
 
 
 MODULE = "module"
 """The type noted for a module that cannot be imported again."""
+SEALED = "it is kept for the code that made it, and can be loaded by that alone"
+"""The reason noted for an object in a seal, see `SealingCode`."""
 
 
 def not_kept_error(lost: NotKept, name: str | None = None) -> UnpicklableVariableError:
@@ -31,6 +33,8 @@ def not_kept_error(lost: NotKept, name: str | None = None) -> UnpicklableVariabl
         if variable.isidentifier()
         else f"The part {variable or 'of a variable'} ({type_}) is not available."
     )
+    if reason == SEALED:
+        return UnpicklableVariableError(f"{about} {SEALED[0].upper()}{SEALED[1:]}.")
     return UnpicklableVariableError(
         f"{about}\nIt was not persisted from a previous execution because it is unpicklable: {reason}.\n\n"
         "Solutions:\n"

@@ -57,6 +57,10 @@ class Code(Protocol):
         """Return whether instances of a class are taken apart; others are lost or kept by name."""
         ...
 
+    def is_sealed(self, cls: type) -> bool:
+        """Return whether instances of a class are kept as wholes: what they hold is not looked at."""
+        ...
+
     def successors(self, value: Any) -> Iterable[Any]:
         """Return the objects that a guest function or class refers to."""
         ...
@@ -196,6 +200,8 @@ class _Walk:
         if is_class(each) or is_function(each):
             self.code.append((i, each))
             return self._guest.successors(each)
+        if self._guest.is_sealed(kind):
+            return ()
         if self._guest.is_own(kind):
             return gc.get_referents(each)  # over an array or not: its attributes are guest code
         if is_made_of(kind, "numpy", "ndarray"):

@@ -31,6 +31,7 @@ __all__ = [
     "after",
     "at_most",
     "audit",
+    "compile_patterns",
     "count",
     "surplus",
     "unframed",
@@ -55,6 +56,12 @@ class Seen(NamedTuple):
     """Whether it may put many keys somewhere that have one hash."""
     first_noted: int | None = None
     """Position among the opcodes of the first noted tuple, or their end. None where tuples are many."""
+
+
+def compile_patterns() -> None:
+    """Compile the patterns of audits, some 20 ms: before a process forks others that decode."""
+    for pattern in (plain_runs, safe_runs, shallow_runs):
+        pattern()
 
 
 def audit(stream: bytes) -> Seen:

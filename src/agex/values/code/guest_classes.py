@@ -15,7 +15,7 @@ from agex._interpreter.type_slots import bases_of, mro_of
 from agex.values.adapters import stdlib as plain
 from agex.values.base.allowlist import Allow
 from agex.values.base.function_wrappers import functions_of, plain_function
-from agex.values.base.guest_code import GuestCode
+from agex.values.base.guest_code import GuestCode, sealing
 from agex.values.base.type_checks import is_a, is_class, is_function, package_of
 from agex.values.code import callables
 from agex.values.code import source as definitions
@@ -40,6 +40,9 @@ class GuestClasses:
     def __init__(self, allow: Allow, guest: GuestCode | None) -> None:
         self.allow = allow
         self.guest = guest
+        self.seals = sealing(guest)
+        """Keeps objects of other types; None where they are lost."""
+        self._sealable: dict[type, bool] = {}
         self._outer: dict[int, type] = {}
         """Classes by the ids of what their bodies made."""
 
@@ -49,6 +52,17 @@ class GuestClasses:
 
     def leads_on(self, cls: type) -> bool:
         """Return whether instances of a class are taken apart; the graph behind others is not walked."""
+        return self.seals is not None or self._is_taken_apart(cls)
+
+    def is_sealed(self, cls: type) -> bool:
+        """Return whether instances of a class are kept as wholes, in sealed bytes."""
+        if self.seals is None:
+            return False
+        if cls not in self._sealable:
+            self._sealable[cls] = not self._is_taken_apart(cls)
+        return self._sealable[cls]
+
+    def _is_taken_apart(self, cls: type) -> bool:
         if cls in _LEADING or issubclass(cls, type) or self.is_own(cls) or self.allow.is_registered(cls):
             return True
         return package_of(cls) in {"numpy", "pandas", "plotly", "polars"}

@@ -19,9 +19,9 @@ from agex.values.adapters.callable_builder import exact, made_of, missing, missi
 from agex.values.base.allowlist import Allow
 from agex.values.base.decode_budget import CALL, current, spend
 from agex.values.base.function_wrappers import MANAGERS, functions_of, plain_function
-from agex.values.base.guest_code import GuestCode
+from agex.values.base.guest_code import GuestCode, sealing
 from agex.values.base.handle import Handle, unwrapped
-from agex.values.base.placeholders import NotKept
+from agex.values.base.placeholders import SEALED, NotKept
 from agex.values.base.type_checks import is_a, is_class, is_function
 from agex.values.code.instance_builder import OBJECT, PLACE, InstanceBuilder, is_guests, refused
 
@@ -73,6 +73,7 @@ class Builder(InstanceBuilder):
         self._later = [] if later is None else later
         self._unhashed = unhashed
         self._makers: dict[Any, Callable[[], Any]] = {}
+        self._unsealed: dict[bytes, Sequence[Any] | str] = {}
         self._at_home: dict[int, Any] = {}
         """Functions and classes of guest modules, by id: they keep the attributes that they have there."""
         self._filled: dict[int, type] = {}
@@ -97,6 +98,19 @@ class Builder(InstanceBuilder):
             return Handle(self._guest.host_object(name))
         except KeyError:
             return missing_host(name)
+
+    def sealed(self, path: str, type_: str, sealed: bytes, place: int) -> Any:
+        """Take an object of a type that only a worker has out of its seal; elsewhere, a placeholder."""
+        code = sealing(self._guest)
+        if code is None:
+            return NotKept(exact(path), exact(type_), SEALED)
+        if sealed not in self._unsealed:
+            try:
+                self._unsealed[sealed] = code.unsealed(sealed)
+            except Exception as error:  # noqa: BLE001 - its own code runs
+                self._unsealed[sealed] = f"it cannot be loaded: {type(error).__name__}: {error}"
+        found = self._unsealed[sealed]
+        return NotKept(exact(path), exact(type_), found) if isinstance(found, str) else found[place]
 
     def named(self, name: str) -> Any:
         """Find a class by its name."""

@@ -1,0 +1,191 @@
+"""Variables of full Python: what the next worker has, what the host reads, and what is nobody else's."""
+
+from __future__ import annotations
+
+import builtins
+import contextlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agex import Agent, Live, OutputEvent, UnpicklableVariableError, Versioned
+from agex.isolation.kernel import missing
+from agex.testing import ScriptedModel, python_action
+
+needs_kernel = pytest.mark.skipif(bool(missing()), reason=f"the kernel level does not hold: {missing()}")
+LEVELS = ["process", pytest.param("kernel", marks=needs_kernel)]
+
+
+@pytest.fixture(params=LEVELS)
+def level(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+def outputs(state: Any, level: str, *codes: str, python: Any = "full") -> list[str]:
+    """Run each code as a task of its own over one state; return what was printed."""
+    model = ScriptedModel([[python_action(f"{code}\ntask_success(None)")] for code in codes])
+    agent = Agent(model=model, state=state, isolation=level, python=python)
+
+    @agent.task
+    def work() -> None:
+        """Work."""
+
+    runs = [work.run() for _ in codes]
+    return ["".join(e.text for e in run.events if isinstance(e, OutputEvent)).strip() for run in runs]
+
+
+@pytest.mark.parametrize("make", [Versioned, Live], ids=["versioned", "live"])
+def test_an_object_of_a_type_that_only_the_worker_has_is_there_in_the_next_task(level, make):
+    printed = outputs(
+        make(),
+        level,
+        "import xml.etree.ElementTree as ET\ntree = ET.fromstring('<a><b/></a>')",
+        "print(tree.tag, len(tree))",
+    )
+    assert printed[1] == "a 1"
+
+
+def test_variables_that_share_such_an_object_still_share_it(level):
+    printed = outputs(
+        Versioned(),
+        level,
+        "import xml.etree.ElementTree as ET\na = ET.Element('a')\npair = [a, a]\nkept = {'one': a, 'n': 3}",
+        "print(pair[0] is a, pair[1] is a, kept['one'] is a, kept['n'])",
+    )
+    assert printed[1] == "True True True 3"
+
+
+def test_functions_and_classes_of_the_code_are_there_in_the_next_task(level):
+    first = (
+        "class Node:\n    count = 0\n    def __init__(self, v, next=None):\n        self.v, self.next = v, next\n"
+        "    def total(self):\n        return self.v + (self.next.total() if self.next else 0)\n"
+        "b = Node(2)\na = Node(1, b)\nfactor = 10\ndef scaled(x):\n    return x * factor + a.total()\n"
+        "import dataclasses\n@dataclasses.dataclass\nclass P:\n    x: int = 1\np = P(4)"
+    )
+    second = "print(a.total(), a.next is b, isinstance(b, Node), scaled(2), p, P(), scaled.__name__)"
+    assert outputs(Versioned(), level, first, second)[1] == "3 True True 23 P(x=4) P(x=1) scaled"
+
+
+def test_modules_and_their_submodules_are_imported_again(level):
+    printed = outputs(
+        Versioned(),
+        level,
+        "import xml.etree.ElementTree\nimport numpy as np",
+        "print(xml.etree.ElementTree.__name__, np.__name__)",
+    )
+    assert printed[1] == "xml.etree.ElementTree numpy"
+
+
+def test_what_cannot_be_kept_is_said_leaf_by_leaf(level):
+    _, read = outputs(
+        Versioned(),
+        level,
+        "import threading\nthings = {'n': 3, 'lock': threading.Lock()}\nlines = (n for n in range(3))",
+        "print(things['n'])\nfor use in (lambda: things['lock'].acquire(), lambda: next(lines)):\n"
+        "    try:\n        use()\n    except Exception as error:\n        print(error)",
+    )
+    assert read.startswith("3\n")
+    assert "The part things['lock'] (_thread.lock) is not available." in read
+    assert "cannot pickle '_thread.lock' object" in read
+    assert "Variable 'lines' (generator) is not available." in read
+    assert "cannot pickle 'generator' object" in read
+
+
+EVIL = (
+    "class Evil:\n    def __reduce__(self):\n"
+    "        return exec, ('import builtins; builtins.opened_a_seal = True',)\n"
+    "import xml.etree.ElementTree as ET\nholder = ET.Element('a')\nholder.set('k', 'v')\n"
+    "import random\nclass Odd(random.Random):\n    def __reduce__(self):\n"
+    "        return exec, ('import builtins; builtins.opened_a_seal = True',)\n"
+    "import copyreg, fractions, io\n"
+    "copyreg.pickle(ET.Element, lambda e: (exec, ('import builtins; builtins.opened_a_seal = True',)))\n"
+)
+
+
+def test_the_host_opens_no_seal(level):
+    state = Versioned()
+    outputs(state, level, EVIL)
+    with pytest.raises(UnpicklableVariableError, match="kept for the code that made it"):
+        len(state["holder"])
+    for name in state:
+        with contextlib.suppress(UnpicklableVariableError):
+            repr(state[name])
+    assert not hasattr(builtins, "opened_a_seal")
+
+
+def test_a_worker_of_the_level_opens_it(level):
+    assert (
+        outputs(Versioned(), level, EVIL, "import builtins\nprint(hasattr(builtins, 'opened_a_seal'))")[1]
+        == "True"
+    )
+
+
+def test_a_guarded_worker_opens_no_seal(level):
+    state = Versioned()
+    outputs(state, level, "import xml.etree.ElementTree as ET\ntree = ET.fromstring('<a/>')\nn = 3")
+    code = "try:\n    print(tree.tag)\nexcept Exception as error:\n    print(n, error)"
+    assert outputs(state, level, code, python="guarded")[0].startswith("3 Variable 'tree'")
+
+
+def test_a_guarded_task_between_leaves_the_seal_whole(level):
+    state = Versioned()
+    outputs(state, level, "import xml.etree.ElementTree as ET\ntree = ET.fromstring('<a/>')\nn = 3")
+    outputs(state, level, "n = 4", python="guarded")
+    assert outputs(state, level, "print(n, tree.tag)") == ["4 a"]
+
+
+@needs_kernel
+def test_code_from_behind_a_boundary_does_not_run_where_there_is_none(tmp_path: Path):
+    state, canary = Versioned(), tmp_path / "canary"
+    outputs(
+        state,
+        "kernel",
+        "import copyreg, os, xml.etree.ElementTree as ET\n"
+        f"copyreg.pickle(ET.Element, lambda e: (open, ({str(canary)!r}, 'w')))\nholder = ET.Element('a')\n"
+        f"class Made:\n    if os.path.isdir({str(tmp_path)!r}):\n        open({str(canary)!r}, 'w').close()\n"
+        "def f(): return 1\nplain = [1]",
+    )
+    code = "print(plain)\nfor name in ('holder', 'Made', 'f'):\n    try:\n        globals()[name].x\n    except Exception as error:\n        print(type(error).__name__)"
+    printed = outputs(state, "process", code)[0]
+    assert not canary.exists()
+    assert printed.splitlines() == ["[1]", *["UnpicklableVariableError"] * 3]
+
+
+def test_an_object_whose_pickling_never_ends_is_lost_alone(level):
+    source = (
+        "import xml.etree.ElementTree as ET, copyreg\nbad, good = [ET.Element('a')], 3\n"
+        "def endless(_):\n    while True: pass\ncopyreg.pickle(ET.Element, endless)"
+    )
+    printed = outputs(
+        Versioned(),
+        level,
+        source,
+        "try:\n    bad[0].tag\nexcept Exception as e:\n    print(good, str(e).splitlines()[1])",
+    )
+    assert "takes longer than" in printed[1]
+    assert printed[1].startswith("3 ")
+
+
+def test_a_function_that_a_task_returns_runs_at_its_level_after_it(level):
+    model = ScriptedModel(
+        [
+            [
+                python_action(
+                    "import os, sys\ndef f(x):\n    return [x * 2, os.getpid(), ().__class__.__base__ is object]\ntask_success(f)"
+                )
+            ]
+        ]
+    )
+    agent = Agent(model=model, isolation=level, python="full")
+
+    @agent.task
+    def make() -> Any:
+        """Make a function."""
+
+    import os
+
+    function = make()
+    value, pid, is_full = function(4)
+    assert (value, is_full) == (8, True)
+    assert pid != os.getpid()
