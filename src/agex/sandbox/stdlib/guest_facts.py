@@ -14,6 +14,7 @@ from typing import Any
 
 from agex.errors import SandboxTypeError
 from agex.sandbox.runtime.context import asking, frames_of
+from agex.sandbox.runtime.scopes import Names
 
 __all__ = ["AT_EXIT", "CONTEXTS", "INSPECTION", "TESTING", "at_exit"]
 
@@ -115,15 +116,10 @@ def _block(lines: list[str], first: int) -> list[str]:
     return inspect.getblock([f"{line}\n" for line in lines[first - 1 :]])
 
 
-def main_names() -> dict[str, Any]:
-    """Return the variables of the guest program that asks: those of its outermost frame."""
-    outermost = None
-    for frame in frames_of(_guards()):
-        if not frame.f_code.co_filename.startswith("<") or frame.f_code.co_filename == "<agent>":
-            outermost = frame
+def main_names() -> Names:
+    """Return a live view of the variables of the guest program that asks, as ``globals()`` there does."""
     frames = list(frames_of(_guards()))
-    found: dict[str, Any] = (outermost or frames[-1]).f_globals
-    return found
+    return Names(frames[-1].f_globals)
 
 
 def at_exit() -> list[Any]:

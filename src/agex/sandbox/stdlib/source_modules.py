@@ -30,7 +30,7 @@ _HERE = Path(__file__).parent
 _OURS = tuple(
     """
     atexit concurrent.futures contextvars doctest filecmp fileinput gc getpass importlib inspect
-    linecache locale logging mimetypes multiprocessing platform sched threading timeit unittest
+    linecache locale logging mimetypes multiprocessing platform pytest sched threading timeit unittest
     unittest.mock weakref
 """.split()
 )
@@ -97,6 +97,7 @@ _HELPERS: dict[str, dict[str, Any]] = {
     "doctest": guest_facts.TESTING,
     "inspect": guest_facts.INSPECTION,
     "mimetypes": {"tables": texts.mime_tables},
+    "pytest": {"parameters_of": guest_facts.parameters_of},
     "unittest": guest_facts.TESTING,
     "unittest.mock": guest_facts.TESTING,
     "weakref": REFERENCES,
