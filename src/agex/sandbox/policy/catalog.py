@@ -40,18 +40,19 @@ _POLICIES = {
     "polars": "polars.policy",
     "pyarrow": "pyarrow.policy",
     "pydantic": "pydantic",
+    "pypdf": "pypdf",
     "scipy": "scipy.policy",
     "sklearn": "sklearn.policy",
     "sqlite3": "sqlite.policy",
     "struct": "struct",
     "sympy": "sympy",
+    "xarray": "xarray",
 }
 """Import name to the module of `agex.sandbox.libraries` that has its policy."""
 
 BESIDE = {
     "seaborn": ("matplotlib", "numpy", "pandas"),
     "statsmodels": ("numpy", "pandas", "scipy"),
-    "xarray": ("numpy", "pandas"),
 }
 """Libraries without a policy: those with one that their users take for granted beside them, and that they
 need themselves."""
