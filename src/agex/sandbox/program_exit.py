@@ -23,5 +23,5 @@ def require_good_end(ending: SystemExit) -> None:
         return
     said = repr(code) if type(code) in {int, str} else f"a {name_of(type(code))}"
     raise SandboxError(
-        f"the program ended itself by sys.exit({said}); sys.exit() is a normal end"
+        f"SystemExit: the program ended itself by sys.exit({said}); sys.exit() is a normal end"
     ) from ending

@@ -88,11 +88,8 @@ def mime_tables() -> tuple[dict[str, str], ...]:
     """Return the interpreter's tables of file types: by ending, uncommon ones, encodings, short endings."""
     import mimetypes
 
-    known = mimetypes.MimeTypes()
-    own: Any = mimetypes
-    strict = dict(getattr(own, "_types_map_default", known.types_map[True]))
-    common = dict(getattr(own, "_common_types_default", known.types_map[False]))
-    return strict, common, dict(known.encodings_map), dict(known.suffix_map)
+    names = ("_types_map_default", "_common_types_default", "_encodings_map_default", "_suffix_map_default")
+    return tuple(dict(getattr(mimetypes, name)) for name in names)
 
 
 for _function, _name, _home in ((_parse, "parse", "ast"), (_generate_tokens, "generate_tokens", "tokenize")):
