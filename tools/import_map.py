@@ -18,8 +18,8 @@ ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "design" / "0017-a-house-of-sub-rooms.md"
 BEGIN, END = "<!-- import map: begin -->\n", "<!-- import map: end -->\n"
 ROOMS = ("agex", "agex.sandbox", "agex.values", "agex.isolation", "agex.state", "agex.agent")
-# The type of `error.run`, for users' checkers.
-LEFT_OUT = {("agex.errors", "agex.agent.task.run")}
+# The types of `error.run` and `error.call`, for users' checkers.
+LEFT_OUT = {("agex.errors", "agex.agent.task.run"), ("agex.errors", "agex.agent.durable.host_calls")}
 
 
 def modules() -> dict[str, Path]:

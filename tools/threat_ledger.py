@@ -44,6 +44,7 @@ NO_ATTACKS = {
     "tests/isolation/test_module_sources.py": "files that a container is given",
     "tests/isolation/test_conformance.py": "the levels run the same code",
     "tests/isolation/test_faults.py": "errors across the border",
+    "tests/isolation/test_full_python.py": "what full Python can do, and how it ends",
     "tests/isolation/test_files.py": "the workspace of a worker",
     "tests/isolation/test_host_time.py": "whose time a call takes",
     "tests/isolation/test_terminal.py": "the terminal of a worker",

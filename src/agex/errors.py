@@ -24,6 +24,10 @@
         │   │   └── StepLimitReached a TinyCodeAgent is out of steps                        (RuntimeError)
         │   ├── TaskCancelled        the host cancelled it
         │   └── LLMFail              the model or its provider failed, retries included
+        ├── TaskSuspended        a call waits for approval; carries ``.run`` and ``.call``
+        ├── ReplayMismatch       a resumed run made another call than it did before
+        ├── CallInDoubt          guest: a call to the world that may have been made            (RuntimeError)
+        ├── CallRejected         guest: a person refused a call                              (RuntimeError)
         ├── ToolError            another program: an MCP server or a tool of it failed   (RuntimeError)
         ├── EvalError            guest: the code ran out of a resource (time, memory, ...)
         │   └── ExecutionTimeout     a step of a TinyCodeAgent ran out of time              (TimeoutError)
@@ -48,11 +52,14 @@ import types
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from agex.agent.durable.host_calls import HostCall
     from agex.agent.task.run import Run
 
 __all__ = [
     "AgexError",
     "BudgetExceeded",
+    "CallInDoubt",
+    "CallRejected",
     "CheckError",
     "DefinitionError",
     "EvalError",
@@ -61,6 +68,7 @@ __all__ = [
     "IsolationUnavailable",
     "LLMFail",
     "ModelNotConfigured",
+    "ReplayMismatch",
     "SandboxAttributeError",
     "SandboxError",
     "SandboxImportError",
@@ -77,6 +85,7 @@ __all__ = [
     "TaskClarify",
     "TaskError",
     "TaskFail",
+    "TaskSuspended",
     "TaskTimeout",
     "ToolDefinitionError",
     "ToolError",
@@ -242,6 +251,41 @@ class LLMFail(TaskError):
         self.provider = provider
         self.model = model
         self.retries = retries
+
+
+class TaskSuspended(AgexError):
+    """A call of the agent's code waits for approval; the run goes on with ``run.approve()`` or ``reject()``.
+
+    Attributes:
+        call: the :class:`~agex.HostCall`.
+        run: the :class:`~agex.Run`.
+    """
+
+    def __init__(self, message: str, call: HostCall) -> None:
+        super().__init__(message)
+        self.call = call
+
+
+class ReplayMismatch(AgexError):
+    """A resumed run made another call to the world than it did before it stopped; none was made now.
+
+    Attributes:
+        expected: the call that is recorded, as text.
+        got: the one that was made instead.
+    """
+
+    def __init__(self, message: str, expected: str = "", got: str = "") -> None:
+        super().__init__(message)
+        self.expected = expected
+        self.got = got
+
+
+class CallInDoubt(AgexError, RuntimeError):
+    """A call to the world was begun, and its result was lost with the process: it may have been made."""
+
+
+class CallRejected(AgexError, RuntimeError):
+    """A person, or the host, refused a call that needs approval; the message has the reason."""
 
 
 class ToolError(AgexError, RuntimeError):

@@ -1,6 +1,6 @@
 """Full Python that attacks its host, its level and its neighbours.
 
-Stopped by: isolation.host, isolation.kernel.
+Stopped by: isolation.worker.connection, isolation.wire, isolation.kernel.
 """
 
 from __future__ import annotations

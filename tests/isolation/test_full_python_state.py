@@ -1,4 +1,7 @@
-"""Variables of full Python: what the next worker has, what the host reads, and what is nobody else's."""
+"""Variables of full Python: what the next worker has, what the host reads, and what is nobody else's.
+
+Stopped by: values.decoder, isolation.wire.codec.
+"""
 
 from __future__ import annotations
 

@@ -4,8 +4,8 @@ This room decides what a model is told and what its answers mean. It never asks 
 (``models``), never runs code itself (``sandbox``), never decides what fits a type (``contract``).
 
 In order (imports run to the right only): `views`, `ray`; `agent`; `built_agents` with `task_stubs`; `task`;
-`base`, an agent without tasks; `execution` of actions; `prompt`; `loop` of turns; `call` in progress;
-`registration`; `rendering`.
+`base`, an agent without tasks; `execution` of actions; `prompt`; `durable` runs; `loop` of turns; `call` in
+progress; `registration`; `rendering`.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ from agex.agent.call.events import (
     TaskStartEvent,
     event_from_json,
 )
+from agex.agent.durable.host_calls import HostCall
+from agex.agent.durable.saved_runs import RunInfo, runs
 from agex.agent.task.run import Run
 from agex.agent.task.state_codec import remember
 from agex.agent.task.task import AsyncTask, Task
@@ -46,8 +48,10 @@ __all__ = [
     "Event",
     "FailEvent",
     "FileEvent",
+    "HostCall",
     "OutputEvent",
     "Run",
+    "RunInfo",
     "SuccessEvent",
     "SystemNoteEvent",
     "Task",
@@ -57,5 +61,6 @@ __all__ = [
     "events",
     "pprint_events",
     "pprint_tokens",
+    "runs",
     "view",
 ]

@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 
 from agex.display import plain
-from agex.errors import AgexError, ModelNotConfigured, TaskError
+from agex.errors import AgexError, ModelNotConfigured, TaskError, TaskSuspended
 
 __all__ = ["main"]
 
@@ -198,6 +198,47 @@ def branch_command(
     _print(entries, history.print_branches, as_json)
 
 
+@app.command("runs")
+def runs_command(directory: Directory, branch: Branch = "main", as_json: Json = False) -> None:
+    """List the runs of a state: which go on, which wait for approval or an answer, which are over."""
+    from agex.cli import history, runs
+
+    with _Reporting(), history.opened(directory, branch) as state:
+        entries = runs.list_runs(state)
+    _print(entries, runs.print_runs, as_json)
+
+
+@app.command()
+def resume(  # noqa: PLR0917 - typer passes them by name
+    directory: Directory,
+    run: Annotated[str, typer.Argument(help="As `agex runs` lists it.")],
+    task: Annotated[str, typer.Argument(help="MODULE:TASK, whose run it is.")],
+    branch: Branch = "main",
+    model: Model = None,
+    answer: Annotated[str | None, typer.Option(help="To the question that it asked.")] = None,
+    approve: Annotated[bool, typer.Option("--approve", help="Let the call be made that waits.")] = False,
+    reject: Annotated[str | None, typer.Option(metavar="REASON", help="Let it not be made.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Go on with a run whose process ended, or that waits."""
+    from agex.cli.runs import resume_run
+
+    with _Reporting():
+        result = resume_run(
+            directory,
+            run,
+            task,
+            branch=branch,
+            model=model,
+            answer=answer,
+            approve=approve,
+            reject=reject,
+            quiet=as_json,
+        )
+    if as_json:
+        _print_json(result)
+
+
 @app.command()
 def backup(
     directory: Directory,
@@ -349,7 +390,7 @@ class _Reporting:
         if isinstance(error, KeyboardInterrupt):
             typer.echo("Cancelled. What was committed is kept.", err=True)
             raise typer.Exit(1)
-        if isinstance(error, TaskError):
+        if isinstance(error, TaskError | TaskSuspended):
             _quit(error, 1)
         if isinstance(error, ModelNotConfigured | AgexError):
             _quit(error, 2)

@@ -91,9 +91,16 @@ def show(report: dict[str, Any]) -> None:
             table.add_row(level, what, _said(stopped))
     console.print(table)
     for level, found in report["levels"].items():
-        held = ", ".join(found["walls"]) if found["available"] else f"not here: {found['why']}"
-        console.print(f"{level}: {held}", markup=False)
+        console.print(f"{level}: {_held(found)}", markup=False)
     console.print('"none" is a guard rail for cooperative code, not a boundary; see docs/security.md.')
+
+
+def _held(found: dict[str, Any]) -> str:
+    if not found["available"]:
+        return f"not here: {found['why']}"
+    start = found["start_ms"]
+    says = f"a worker starts in {start['later']:g} ms, the first in {start['first']:g}"
+    return f"{found['python']} Python; {says}; {', '.join(found['walls'])}"
 
 
 def _said(stopped: bool | str) -> str:

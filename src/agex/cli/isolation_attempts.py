@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import socket
 import tempfile
+import time
 from pathlib import Path
 from typing import Any, Literal
 
 from agex.errors import IsolationUnavailable
-from agex.isolation import Executor, Level, executor_of
+from agex.isolation import Executor, Level, executor_of, resolve_python
 from agex.sandbox import Limits, Policy, Result
 
 __all__ = ["try_level"]
@@ -81,15 +82,41 @@ class Attempts:
 
 
 def try_level(level: Level) -> dict[str, Any]:
-    """Try a level; return whether it is available, its kernel walls, and the attempts that it stopped."""
+    """Try a level.
+
+    Returns:
+        Whether it is available, its kernel walls, the Python that its code has by default, the milliseconds
+        that a worker of it takes to start, and the attempts that it stopped.
+    """
     try:
         os.environ[_VARIABLE] = "secret"
         executor = executor_of(level)
-        return {"available": True, "walls": _walls(executor), "stopped": _attempts(executor)}
+        return {
+            "available": True,
+            "walls": _walls(executor),
+            "python": resolve_python(None, level),
+            "start_ms": _start(executor),
+            "stopped": _attempts(executor),
+        }
     except IsolationUnavailable as error:
         return {"available": False, "why": str(error)}
     finally:
         os.environ.pop(_VARIABLE, None)
+
+
+def _start(executor: Executor) -> dict[str, float]:
+    """Return the milliseconds until a worker runs code: the first, which loads it all, and a later one."""
+    python = resolve_python(None, executor.level)
+    found: dict[str, float] = {}
+    for which in ("first", "later"):
+        begun = time.perf_counter()
+        session = executor.session(Policy.default(), Limits(seconds=_SECONDS), {}, python=python)
+        try:
+            session.run("1")
+        finally:
+            session.close()
+        found[which] = round((time.perf_counter() - begun) * 1000, 1)
+    return found
 
 
 def _walls(executor: Executor) -> list[str]:

@@ -19,7 +19,7 @@ from agex.contract import preview
 from agex.display import plain
 from agex.errors import DefinitionError
 
-__all__ = ["call_task", "find_task"]
+__all__ = ["as_json", "call_task", "find_task", "shown"]
 
 SHOWN_CHARS = 20_000
 """Of a value that is no text."""
@@ -54,9 +54,9 @@ def call_task(
             task = task.using(on_event=progress.event, on_token=progress.token)
         run = task.run(**inputs)
     if not quiet:
-        console.print(Text(_shown(run.value)))
+        console.print(Text(shown(run.value)))
     return {
-        "value": _as_json(run.value),
+        "value": as_json(run.value),
         "turns": run.turns,
         "tokens": run.usage.tokens,
         "cost": run.cost,
@@ -85,12 +85,12 @@ def find_task(address: str) -> Any:
     return task
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
     """Return a value as text; it may be of a class of the agent's own, of which nothing is run here."""
     return plain(value if type(value) is str else preview(value, SHOWN_CHARS))
 
 
-def _as_json(value: Any, depth: int = 0) -> Any:
+def as_json(value: Any, depth: int = 0) -> Any:
     """Return a value as JSON data; a part without a JSON form becomes its displayed text.
 
     The items of an agent's own subclass of a list or a dict are not read.
@@ -98,12 +98,12 @@ def _as_json(value: Any, depth: int = 0) -> Any:
     if value is None or type(value) in (bool, int, float, str):
         return value
     if depth < _DEEPEST and type(value) in (list, tuple):
-        return [_as_json(item, depth + 1) for item in value]
+        return [as_json(item, depth + 1) for item in value]
     if depth < _DEEPEST and type(value) is dict:
         return {
-            key if type(key) is str else _shown(key): _as_json(item, depth + 1) for key, item in value.items()
+            key if type(key) is str else shown(key): as_json(item, depth + 1) for key, item in value.items()
         }
-    return _shown(value)
+    return shown(value)
 
 
 def _argument(text: str) -> tuple[str, Any]:

@@ -27,6 +27,7 @@ from agex.state.kv.store import KVStore
 from agex.state.repository import Repository
 from agex.state.snapshot import Snapshot, events_until, readable
 from agex.state.tables import counts, held_parts, names_of
+from agex.state.working.entries import Entries
 from agex.state.working.merging import (
     files_to_take,
     marks_between,
@@ -90,6 +91,7 @@ class Versioned(Repository):
             lock=self._lock,
             files=self.files,
             commit=lambda message, view: self._commit(message, view=view),
+            log=self._commit_entries,
             write=self._write_of_host,
             touched=lambda old, new: marks_between(self._journal, old, new),
         )
@@ -277,30 +279,58 @@ class Versioned(Repository):
         clash: set[Mark] = set() if is_alone else self._tasks.clash(line, marks)
         if view is not None and (clash or view.refused or line.side is not None):
             self._refuse(view, message, clash)
-        unchanged = not change.payloads and not files.payloads and not line.pending and merged is None
+        entries = None if view is None else view.entries
+        own = {} if entries is None else entries.payloads
+        unchanged = not (change.payloads or files.payloads or line.pending or own or merged is not None)
         if unchanged and self._head is not None and self._writer.side is None:
             return self._head
         is_behind = line.variables.commit != self._head or line.is_merged
         written = line.onto(self._head, marks, change) if is_behind else change
         parents = tuple(one for one in (self._head, merged) if one is not None)
-        commit, moved = self._writer.write(_draft(parents, message, written, files, line.pending), self._head)
+        draft = _draft(parents, message, written, files, line.pending, entries=entries)
+        commit, moved = self._writer.write(draft, self._head)
+        if entries is not None:
+            entries.written()
         if is_behind:
             line.merged(commit, change)
         else:
             line.variables.committed(commit, change)
         line.given_up()
         self.files.committed(commit, files)
-        for event in line.pending:
-            codec_hooks.events().stamp(event, commit, self._head)
-        if self._known_events is not None:
-            self._known_events += line.pending
-        line.pending = []
-        self._head = commit
+        self._note_events(line, commit, self._head)
         if not is_alone:
             self._tasks.tell(line, marks, written, commit)
         if moved is not None:
             raise self._was_moved(commit, moved)
         return commit
+
+    def _commit_entries(self, message: str, view: LineView) -> str:
+        """Commit the entries of a task's run and its events, and no variable or file of anybody."""
+        line, before = view.line, self._head
+        parents = () if before is None else (before,)
+        draft = _draft(parents, message, Change(), FileChange(), line.pending, entries=view.entries)
+        try:
+            commit = self._writer.write_in_place(draft, before)
+        except HeadMoved as moved:
+            there = "gone" if moved.head is None else f"at {moved.head[:12]}"
+            raise StateConflict(
+                f"Branch {self.branch!r} was moved by another writer: it is {there}. {message!r} was not "
+                f"written. Go on from the other's with reset({self.branch!r})."
+            ) from moved
+        view.entries.written()
+        self._tasks.advance(before, commit)
+        self.files.committed(commit, FileChange())
+        self._note_events(line, commit, before)
+        return commit
+
+    def _note_events(self, line: Line, commit: str, before: str | None) -> None:
+        """Take note that a commit, which is the head now, holds the events of a line."""
+        for event in line.pending:
+            codec_hooks.events().stamp(event, commit, before)
+        if self._known_events is not None:
+            self._known_events += line.pending
+        line.pending = []
+        self._head = commit
 
     def _was_moved(self, commit: str, moved: HeadMoved) -> StateConflict:
         there = "gone" if moved.head is None else f"at {moved.head[:12]}"
@@ -338,6 +368,20 @@ class Versioned(Repository):
             f"The state has their change. This task's, {commit[:12]}, is on branch {line.side!r}; call "
             "the task again, it then begins with what is there now."
         )
+
+    def entry(self, key: str) -> Any:
+        """Return an entry that a run has in the head; None where there is none.
+
+        Raises:
+            StateCorrupt: it is damaged.
+        """
+        with self._lock:
+            return self._variables.entries().read(self._head, key)
+
+    def entry_keys(self) -> list[str]:
+        """Return the keys of all entries of runs in the head, sorted."""
+        with self._lock:
+            return self._variables.entries().keys(self._head)
 
     # -- history -----------------------------------------------------------------------------
 
@@ -451,12 +495,19 @@ def _opened(store: KVStore, branch: str, classes: tuple[type, ...], create: bool
 
 
 def _draft(
-    parents: tuple[str, ...], message: str, change: Change, files: FileChange, events: Iterable[Any]
+    parents: tuple[str, ...],
+    message: str,
+    change: Change,
+    files: FileChange,
+    events: Iterable[Any],
+    *,
+    entries: Entries | None = None,
 ) -> Draft:
+    own, chunks = ({}, {}) if entries is None else (entries.payloads, entries.chunks)
     return Draft(
         parents=parents,
-        changes={**change.payloads, **files.payloads},
-        chunks={**change.chunks, **files.chunks},
+        changes={**change.payloads, **files.payloads, **own},
+        chunks={**change.chunks, **files.chunks, **chunks},
         events=[codec_hooks.events().dump(event) for event in events],
         time=time.time(),
         message=message,

@@ -5,9 +5,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from agex.agent.base.settings import AgentSettings
+from agex.agent.durable.host_calls import Approval
 from agex.agent.registration import Access, Kind, Pattern, Registration, Visibility, add
 from agex.errors import DefinitionError
 
@@ -52,6 +53,8 @@ class Registry(AgentSettings):
         host_fs_access: bool = False,
         network_access: bool = False,
         timeout: float | None = None,
+        external: bool | Literal["idempotent"] = False,
+        approval: Approval = False,
     ) -> F: ...
 
     @overload
@@ -65,6 +68,8 @@ class Registry(AgentSettings):
         host_fs_access: bool = False,
         network_access: bool = False,
         timeout: float | None = None,
+        external: bool | Literal["idempotent"] = False,
+        approval: Approval = False,
     ) -> Callable[[F], F]: ...
 
     def fn(self, f: Any = None, /, *, name: str | None = None, **settings: Any) -> Any:
@@ -78,7 +83,10 @@ class Registry(AgentSettings):
                 ``docstring`` replaces its own in the prompt; ``host_fs_access`` and
                 ``network_access`` let it open files of the host and use the network; ``timeout``
                 is how many seconds an action waits for it, which ends with that. Its time is not
-                the action's own.
+                the action's own. ``external=True`` says that it acts on the world: each call is journalled
+                in the state, and is not made again when the run is resumed; ``"idempotent"`` lets it be made
+                again where its result was lost. ``approval=True``, or a predicate of the call, stops the
+                run before such a call until a person says yes.
 
         Raises:
             DefinitionError: it is no function, a task of this same agent, or the name is taken.

@@ -76,6 +76,12 @@ class Ledger:
         limits = ((ledger, ledger.budget.seconds) for ledger in self._chain())
         return min((most - ledger.seconds for ledger, most in limits if most is not None), default=math.inf)
 
+    def restore(self, used: Usage, seconds: float) -> None:
+        """Go on from what a run had spent when it stopped."""
+        with self._lock:
+            self._used = used
+        self._started = self._clock() - seconds
+
     def begin(self) -> None:
         """Start the clock now: loading until here does not count for the call."""
         self._started = self._clock()

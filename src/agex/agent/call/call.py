@@ -12,7 +12,7 @@ import threading
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias
 
 from agex._interpreter.threads import off_loop
 from agex.agent.call.budget import Budget, Ledger
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Call",
+    "Journal",
+    "OnApproval",
     "OnEvent",
     "OnToken",
     "Token",
@@ -56,6 +58,8 @@ class Token(str):
 
 OnEvent: TypeAlias = Callable[[Any], None] | Callable[[Any], Awaitable[None]]
 """Told each event as it happens; may be async in an async task."""
+OnApproval: TypeAlias = Callable[[Any], Any]
+"""Asked whether a `HostCall` may be made: answers True, False or the call with other arguments."""
 OnToken: TypeAlias = Callable[[Token], None]
 """Told each piece of text, perhaps in another thread."""
 
@@ -104,6 +108,21 @@ def host_time(call: Call | None) -> AbstractContextManager[None]:
     return session.paused() if session is not None else nullcontext()
 
 
+class Journal(Protocol):
+    """The record of a run: it is told what the call does."""
+
+    @property
+    def is_durable(self) -> bool: ...
+
+    def begin_action(self, action: Any, turn: int, progress: Any) -> None: ...
+
+    def end_action(self) -> None: ...
+
+    def advance(self, turn: int, progress: Any) -> None: ...
+
+    def stage(self) -> None: ...
+
+
 class Call:
     """A task call, from its first event to its last.
 
@@ -113,6 +132,8 @@ class Call:
         agent: whose task it is.
         session: where this call's code runs, once there is such a place.
         view: what it has of its state, from when it began.
+        journal: the record of its run and of its calls to the world; None where a call above has it.
+        on_approval: answers whether a call to the world may be made.
         commit: the last commit of this call, where the state has commits.
         loop: the event loop of an async task.
         watchers: called after each event, in whatever thread it happens.
@@ -129,6 +150,7 @@ class Call:
         state: State | None = None,
         on_event: OnEvent | None = None,
         on_token: OnToken | None = None,
+        on_approval: OnApproval | None = None,
         loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
         self.ledger = ledger
@@ -137,6 +159,8 @@ class Call:
         self.state = state
         self.on_event = on_event
         self.on_token = on_token
+        self.on_approval = on_approval
+        self.journal: Journal | None = None
         self.loop = loop
         self.session: GuestSession | None = None
         self.view: View | None = None
@@ -277,6 +301,8 @@ class Call:
 
     def settle(self, message: str, *, last: bool = False) -> None:
         """Let the state keep what was done and recorded until now."""
+        if self.journal is not None and not last:
+            self.journal.stage()
         if self.view is not None:
             self.commit = self.view.settle(message, last=last) or self.commit
 
@@ -284,6 +310,13 @@ class Call:
         """Let the state know that nothing more comes of this call."""
         if self.view is not None:
             self.view.leave()
+
+    def abandon(self) -> None:
+        """Let the state drop what was done since its last commit: it is done again when the run goes on."""
+        if self.view is not None and self.view.log is not None:
+            self.view.log.abandon()
+        else:
+            self.leave()
 
     async def asettle(self, message: str, *, last: bool = False) -> None:
         """Like :meth:`settle`, without holding up the event loop."""
@@ -329,6 +362,10 @@ class Call:
     def depth(self) -> int:
         """How many calls are above this one."""
         return sum(1 for _ in self._chain()) - 1
+
+    def above(self) -> Iterator[Call]:
+        """Yield this call and those above it, from the inside out."""
+        return self._chain()
 
     def _chain(self) -> Iterator[Call]:
         call: Call | None = self

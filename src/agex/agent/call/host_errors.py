@@ -17,15 +17,23 @@ from typing import Any
 from agex.agent.call.call import Call, current_call, host_time
 from agex.contract import holds_guests
 from agex.contract.real_types import class_attribute, class_name, own_attributes
-from agex.errors import CheckError, InputError, TaskError
+from agex.errors import CallRejected, CheckError, InputError, TaskError
 from agex.host_texts import HostTexts
 
-__all__ = ["LOGGER", "faults", "is_of_guest", "message_of", "note_fault", "noting", "tell_host"]
+__all__ = ["LOGGER", "HostFault", "faults", "is_of_guest", "message_of", "note_fault", "noting", "tell_host"]
 
 LOGGER = logging.getLogger("agex")
 
 _WORKERS = "agex.isolation.rpc.guest_functions"
 """The module by which the host calls a guest function in a worker."""
+
+
+class HostFault(BaseException):
+    """Carries an error meant for the host through code that must not catch it."""
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__(error)
+        self.error = error
 
 
 def noting(name: str) -> Callable[[Exception], None]:
@@ -40,7 +48,7 @@ def note_fault(name: str, error: Exception, call: Call | None = None) -> None:
     guest code that the function called.
     """
     call = call or current_call()
-    if call is None or isinstance(error, TaskError | InputError | CheckError):
+    if call is None or isinstance(error, TaskError | InputError | CheckError | CallRejected):
         return
     if is_of_guest(error) or (isinstance(error, TypeError) and not _is_begun(error)):
         return

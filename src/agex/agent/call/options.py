@@ -9,7 +9,7 @@ from enum import Enum
 from typing import Any
 
 from agex.agent.call.budget import Budget
-from agex.agent.call.call import OnEvent, OnToken
+from agex.agent.call.call import OnApproval, OnEvent, OnToken
 from agex.agent.registration import is_async
 from agex.errors import DefinitionError
 from agex.state import State
@@ -30,6 +30,9 @@ UNSET: Any = Unset.UNSET
 """Not given; None is something else."""
 
 
+_NAMES = ("state", "on_event", "on_token", "budget", "on_approval")
+
+
 @dataclass(frozen=True, kw_only=True)
 class CallOptions:
     """Options of one call."""
@@ -40,10 +43,12 @@ class CallOptions:
     on_token: OnToken | None = None
     budget: Budget | None = None
     """Replaces the budget of the agent."""
+    on_approval: OnApproval | None = None
+    """Answers in place whether a call that needs approval may be made."""
 
     def taken_from(self, kwargs: Mapping[str, Any]) -> tuple[CallOptions, dict[str, Any]]:
         """Return these options with those in *kwargs* set, and the other keywords."""
-        own = {name: kwargs[name] for name in ("state", "on_event", "on_token", "budget") if name in kwargs}
+        own = {name: kwargs[name] for name in _NAMES if name in kwargs}
         rest = {name: value for name, value in kwargs.items() if name not in own}
         return replace(self, **own), rest
 
@@ -60,13 +65,18 @@ class CallOptions:
             "state=Live(), state=Versioned(...) or None",
         )
         _require("budget", self.budget, (Budget, type(None)), "budget=Budget(tokens=...)")
-        for name, handler in (("on_event", self.on_event), ("on_token", self.on_token)):
+        handlers = (
+            ("on_event", self.on_event),
+            ("on_token", self.on_token),
+            ("on_approval", self.on_approval),
+        )
+        for name, handler in handlers:
             if handler is None:
                 continue
             if not callable(handler):
                 raise DefinitionError(f"{name}={handler!r} is not callable; give a function of one argument.")
-            if is_async(handler) and not (in_async_task and name == "on_event"):
-                where = "on_token is" if name == "on_token" else "the on_event of a sync task is"
+            if is_async(handler) and not (in_async_task and name != "on_token"):
+                where = "on_token is" if name == "on_token" else f"the {name} of a sync task is"
                 raise DefinitionError(
                     f"{name}={_name(handler)} is async, but {where} called synchronously; use def."
                 )

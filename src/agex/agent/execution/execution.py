@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from agex._interpreter import syntax_trees, threads
 from agex.agent.call.acceptance import GOT_CHARS, Acceptance
 from agex.agent.call.call import Call
+from agex.agent.call.host_errors import HostFault
 from agex.agent.call.terms import Inputs, Terms, example_inputs
 from agex.agent.execution.guest_callable import assigns, plain_function, under_name
 from agex.agent.execution.name_bindings import RESERVED, UNBIND, InputNotes, may_bind_unsaid, refused_binding
-from agex.agent.execution.task_bridge import HostFault, bridged
+from agex.agent.execution.task_bridge import bridged
 from agex.agent.execution.worker_threads import in_thread, or_cancelled, turn_of
 from agex.agent.loop.loop import Clarification, Ending, Failure, Observation, Success
 from agex.agent.prompt.listing import documentation, overview

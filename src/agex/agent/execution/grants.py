@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NewType, TypeVar
 from annotated_types import BaseMetadata
 
 from agex.agent.call.host_errors import noting
+from agex.agent.durable.external_functions import external
 from agex.agent.registration import TAKEN, Registration
 from agex.contract import TaskSignature, annotation_names, is_record
 
@@ -68,7 +69,8 @@ def _grant_registered(policy: Policy, registrations: Iterable[Registration]) -> 
         elif one.kind in ("module", "object"):
             policy.module(one.target, name=one.name, **one.of_module())
         elif one.kind == "function" and not one.is_async:
-            policy.fn(one.target, name=one.name, on_error=noting(one.name), **one.of_function())
+            target = external(one) if one.external else one.target
+            policy.fn(target, name=one.name, on_error=noting(one.name), **one.of_function())
 
 
 def _grant_named(policy: Policy, named: Mapping[str, tuple[Any, bool]]) -> None:

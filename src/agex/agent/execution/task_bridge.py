@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from agex._interpreter.threads import blocks_the_loop
 from agex.agent.call.call import Call, runs_on, too_deep
-from agex.agent.call.host_errors import note_fault
+from agex.agent.call.host_errors import HostFault, note_fault
+from agex.agent.durable.external_functions import aexternal
 from agex.agent.registration import Registration
 from agex.errors import InputError, TaskError
 from agex.sandbox.runtime.host_time import in_host_time
@@ -18,21 +19,13 @@ from agex.sandbox.runtime.host_time import in_host_time
 if TYPE_CHECKING:
     from agex.isolation import GuestSession
 
-__all__ = ["HostFault", "bridged", "without_run"]
+__all__ = ["bridged", "without_run"]
 
 _Packed: TypeAlias = Callable[[tuple[Any, ...], Mapping[str, Any]], Any]
 """A function of arguments and keyword arguments, as a tuple and a mapping."""
 
 POLL = 0.05
 """Seconds between two looks at whether the action was stopped while it waits for a coroutine."""
-
-
-class HostFault(BaseException):
-    """Carries an error meant for the host through code that must not catch it."""
-
-    def __init__(self, error: BaseException) -> None:
-        super().__init__(error)
-        self.error = error
 
 
 def bridged(one: Registration, session: GuestSession, call: Call) -> Callable[..., Any]:
@@ -70,12 +63,14 @@ def _with_permissions(one: Registration, session: GuestSession, call: Call) -> _
     """
     from agex.sandbox.runtime import audit_hook
 
+    target = aexternal(one) if one.external else one.target
+
     async def arun(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         limit = asyncio.timeout(one.timeout)
         try:
             async with limit:
                 with audit_hook.permitted(*one.permissions):
-                    return await one.target(*args, **kwargs)
+                    return await target(*args, **kwargs)
         except Exception as error:
             if not limit.expired():
                 note_fault(one.name, error, call)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -57,7 +58,7 @@ def _perform(effect: Effect, plan: Plan, call: Call, models: Sequence[Model], ru
                 models[effect.model], request, call.tokens(plan.agent, plan.task, turn), call, effect.seconds
             )
         case Execute(action, turn):
-            with action_span(plan, action, turn) as record:
+            with action_span(plan, action, turn) as record, _journalled(call, effect):
                 try:
                     return record(runner.run(action, turn))
                 finally:
@@ -66,6 +67,7 @@ def _perform(effect: Effect, plan: Plan, call: Call, models: Sequence[Model], ru
         case Emit(event):
             return call.tell(event)
         case Commit(turn):
+            _advance_journal(call, effect)
             return call.settle(f"{plan.task}: turn {turn}")
         case Wait(seconds):
             return call.wait(seconds)
@@ -99,7 +101,7 @@ async def _aperform(
                 models[effect.model], request, call.tokens(plan.agent, plan.task, turn), effect.seconds
             )
         case Execute(action, turn):
-            with action_span(plan, action, turn) as record:
+            with action_span(plan, action, turn) as record, _journalled(call, effect):
                 try:
                     return record(await runner.arun(action, turn))
                 finally:
@@ -108,9 +110,26 @@ async def _aperform(
         case Emit(event):
             return await call.atell(event)
         case Commit(turn):
+            _advance_journal(call, effect)
             return await call.asettle(f"{plan.task}: turn {turn}")
         case Wait(seconds):
             return await asyncio.sleep(seconds)
+
+
+@contextmanager
+def _journalled(call: Call, effect: Execute) -> Iterator[None]:
+    """Let the journal of a run know that an action begins, and that it is over."""
+    journal = call.journal
+    if journal is not None:
+        journal.begin_action(effect.action, effect.turn, effect.progress)
+    yield
+    if journal is not None:
+        journal.end_action()
+
+
+def _advance_journal(call: Call, effect: Commit) -> None:
+    if call.journal is not None:
+        call.journal.advance(effect.turn, effect.progress)
 
 
 def _advance(loop: Loop[Any], answer: Any) -> Effect | _Done:

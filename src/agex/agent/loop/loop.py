@@ -67,6 +67,7 @@ __all__ = [
     "Loop",
     "Observation",
     "Plan",
+    "Progress",
     "Success",
     "Talk",
     "Tried",
@@ -135,12 +136,23 @@ class Ask:
     """Which of the task's models."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Progress:
+    """A turn that is not over: the answer, and the effects of those of its actions that were carried out."""
+
+    turn: int
+    reply: Reply
+    seen: tuple[Observation, ...] = ()
+
+
 @dataclass(frozen=True)
 class Execute:
     """Carry out this action where the task runs."""
 
     action: Action
     turn: int
+    progress: Progress | None = field(default=None, compare=False, repr=False)
+    """The turn before this action; None before the first turn."""
 
 
 @dataclass(frozen=True)
@@ -155,6 +167,8 @@ class Commit:
     """Keep what the last action did, and what was recorded."""
 
     turn: int
+    progress: Progress | None = field(default=None, compare=False, repr=False)
+    """The turn after that action; None before the first turn."""
 
 
 @dataclass(frozen=True)
@@ -234,14 +248,24 @@ class Talk:
     tried: list[Tried] = field(default_factory=list)
 
 
-def solve(plan: Plan, talk: Talk, ledger: Ledger, *, turn: int = 0) -> Loop[Any]:
+def solve(
+    plan: Plan,
+    talk: Talk,
+    ledger: Ledger,
+    *,
+    turn: int = 0,
+    last_turn: int | None = None,
+    progress: Progress | None = None,
+) -> Loop[Any]:
     """Run a task's turns to its end.
 
     Args:
         plan: the task.
         talk: what the model is told.
         ledger: what it may spend.
-        turn: the last turn before a question that has been answered; the turns are counted on.
+        turn: the last turn that is over, of a task that goes on; the turns are counted on.
+        last_turn: the last one that it may take; as many as the plan has, from here, if not given.
+        progress: the turn that was not over when the task stopped.
 
     Returns:
         The value of the task.
@@ -254,15 +278,19 @@ def solve(plan: Plan, talk: Talk, ledger: Ledger, *, turn: int = 0) -> Loop[Any]
     """
     ending = (yield from _try_kept_code(plan)) if plan.kept_code is not None and turn == 0 else None
     last = ""
-    end = turn + plan.max_iterations
+    end = turn + plan.max_iterations if last_turn is None else last_turn
     while ending is None:
-        if turn == end:
+        if turn >= end and progress is None:
             late = TaskTimeout(_out_of_turns(plan, last))
             yield plan.event(ErrorEvent, turn, message=late.message, error="TaskTimeout")
             raise late
         turn += 1
-        reply = yield from _answer(plan, talk, ledger, turn, end - turn)
-        ending, shown = yield from _act(plan, reply, turn)
+        if progress is None:
+            reply = yield from _answer(plan, talk, ledger, turn, end - turn)
+            progress = Progress(turn=turn, reply=reply)
+        reply = progress.reply
+        ending, shown = yield from _act(plan, progress)
+        progress = None
         last = shown.text if shown.failed else ""
         talk.conversation.add(reply, shown)
         talk.tried.append((reply, shown))
@@ -303,7 +331,8 @@ def _turns(count: int) -> str:
 
 
 def _try_kept_code(plan: Plan) -> Loop[Ending | None]:
-    observation: Observation = yield Execute(PythonAction(code=plan.kept_code or ""), 0)
+    kept = PythonAction(code=plan.kept_code or "")
+    observation: Observation = yield Execute(kept, 0, Progress(turn=0, reply=Reply(actions=(kept,))))
     if observation.files:
         yield plan.event(FileEvent, 0, **observation.files)
     if isinstance(observation.ending, Success):
@@ -384,17 +413,20 @@ def _within_budget(plan: Plan, turn: int, book: Callable[..., None], *args: Usag
         raise
 
 
-def _act(plan: Plan, reply: Reply, turn: int) -> Loop[tuple[Ending | None, Observation]]:
+def _act(plan: Plan, progress: Progress) -> Loop[tuple[Ending | None, Observation]]:
+    reply, turn = progress.reply, progress.turn
     refusal = _refusal(plan, reply)
     if refusal is not None:
         yield plan.event(OutputEvent, turn, text=refusal, error=True)
         return None, Observation(text=refusal, failed=True, brief=refusal)
     actions, notes = _counted(plan, reply)
-    for note in notes:
+    seen = list(progress.seen)
+    for note in notes if not seen else ():
         yield plan.event(SystemNoteEvent, turn, message=note)
-    seen: list[Observation] = []
-    for number, action in enumerate(actions, start=1):
-        observation: Observation = yield Execute(action, turn)
+    for number, action in enumerate(actions[len(seen) :], start=len(seen) + 1):
+        if seen and seen[-1].failed:
+            break
+        observation: Observation = yield Execute(action, turn, progress)
         skipped = len(actions) - number
         if observation.failed and skipped:
             observation = replace(observation, text=f"{observation.text}\n{_not_executed(skipped)}")
@@ -409,9 +441,10 @@ def _act(plan: Plan, reply: Reply, turn: int) -> Loop[tuple[Ending | None, Obser
             )
         if observation.files:
             yield plan.event(FileEvent, turn, **observation.files)
-        if observation.ending is None:
-            yield Commit(turn)
         seen.append(observation)
+        progress = replace(progress, seen=tuple(seen))
+        if observation.ending is None:
+            yield Commit(turn, progress)
         if observation.failed or observation.ending is not None:
             break
     return seen[-1].ending, _together(seen, (*reply.notes, *notes), plan.output_chars)

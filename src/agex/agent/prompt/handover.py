@@ -1,4 +1,4 @@
-"""What a model is told of the turns that another model took before it, on the same task."""
+"""The summary of the turns that another model took before, on the same task, for the model that goes on."""
 
 from __future__ import annotations
 

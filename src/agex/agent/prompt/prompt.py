@@ -233,6 +233,15 @@ class FullConversation:
             Message(role="user", content=f"{task_prompt(brief)}{shown}", images=images),
         ]
 
+    @property
+    def opening(self) -> tuple[Message, ...]:
+        """The messages that it began with."""
+        return tuple(self._messages[:2])
+
+    def reopen(self, opening: tuple[Message, ...]) -> None:
+        """Begin with these messages, of a run that goes on."""
+        self._messages[:2] = opening
+
     def request(self, turn: int, turns_left: int) -> Request:
         """Return the request of this turn; the last one asks for an end."""
         messages = self._messages = shortened(self._messages)

@@ -44,6 +44,13 @@ class Access:
     network_access: bool = False
     timeout: float | None = None
     """Seconds that guest code waits for a function; None for as long as it takes."""
+    external: bool | Literal["idempotent"] = False
+    """Whether a function acts on the world: its calls are journalled, a resumed run makes none again.
+
+    "idempotent": a call of which that is not known may be made again.
+    """
+    approval: Any = False
+    """Whether a person has to say yes to a call: True, or a predicate of the `HostCall`."""
     stays: bool = False
     """Whether the instances of a class stay in the host: a worker uses them from there."""
 

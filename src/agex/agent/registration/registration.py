@@ -54,6 +54,7 @@ class Registration(Access):
         if self.name.startswith("__") and self.name.endswith("__"):
             raise DefinitionError(f"{self.name!r} is a name of Python's own; register under another name.")
         self._require_bools()
+        self._require_external()
         self._require_timeout()
         self._settle_members()
 
@@ -61,6 +62,22 @@ class Registration(Access):
         for setting in ("constructable", "recursive", "host_fs_access", "network_access"):
             if not isinstance(value := getattr(self, setting), bool):
                 raise DefinitionError(f"{setting}={value!r} is neither True nor False.")
+
+    def _require_external(self) -> None:
+        if self.external not in (True, False, "idempotent") or not isinstance(self.external, bool | str):
+            raise DefinitionError(f"external={self.external!r} is none of: True, False, 'idempotent'.")
+        if self.approval not in (True, False) and not callable(self.approval):
+            raise DefinitionError(
+                f"approval={self.approval!r} is neither True, False nor a predicate of a call."
+            )
+        if self.approval is not False and not self.external:
+            raise DefinitionError(
+                f"approval= is for calls that act on the world: add external=True to {self.name!r}."
+            )
+        if self.external and self.kind == "task":
+            raise DefinitionError(
+                f"external= is for functions, and {self.name!r} is a task: its own functions are."
+            )
 
     def _settle_members(self) -> None:
         """Spell the members as the target has them."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -21,6 +22,11 @@ from agex.agent.call.events import (
 )
 from agex.agent.call.options import UNSET, CallOptions
 from agex.agent.call.terms import Definition
+from agex.agent.durable.external_functions import journal_above
+from agex.agent.durable.host_calls import Decision
+from agex.agent.durable.kept_conversation import noted, replay
+from agex.agent.durable.records import RunRecord
+from agex.agent.durable.run_journal import Answer, RunJournal, Saved
 from agex.agent.execution.execution import Execution
 from agex.agent.execution.grants import host_classes, named_by
 from agex.agent.execution.name_bindings import RESERVED
@@ -30,17 +36,22 @@ from agex.agent.loop.telemetry import task_span
 from agex.agent.prompt.completion import CompletionConversation
 from agex.agent.prompt.handover import handover
 from agex.agent.prompt.prompt import Brief, FullConversation
+from agex.agent.task.means import means_of, require_same
 from agex.agent.task.returned_functions import Origin, handed_over
 from agex.agent.task.run import Resume, Run
 from agex.agent.task.state_codec import KeptCode
 from agex.errors import (
     AgexError,
     CheckError,
+    DefinitionError,
+    LLMFail,
+    ReplayMismatch,
     StateError,
     TaskCancelled,
     TaskClarify,
     TaskError,
     TaskFail,
+    TaskSuspended,
 )
 from agex.models.actions import PythonAction
 from agex.models.base import Model
@@ -53,6 +64,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Invocation"]
 
+MESSAGE_CHARS = 2_000
+"""Of why a run failed, in its record."""
 PYTHON_ONLY = ("python_action",)
 ACTIONS = (*PYTHON_ONLY, "write_file", "edit_file", "terminal_action")
 """Actions that a model may ask for where there is a workspace."""
@@ -69,6 +82,10 @@ class Invocation:
         kept_code: code that solved it before.
         solved: told the code that solved it.
         loop: the event loop of an async task.
+        saved: the run that goes on, as the state has it.
+        answer: to what it waits for.
+        record: the run's record, where the host holds it already.
+        wait: makes of the run that stops what goes on with it.
 
     Raises:
         InputError: an argument does not fit.
@@ -87,14 +104,23 @@ class Invocation:
         kept_code: str | None = None,
         solved: Callable[[str], None] | None = None,
         loop: asyncio.AbstractEventLoop | None = None,
+        saved: Saved | None = None,
+        answer: Answer | None = None,
+        record: Run[Any] | None = None,
+        wait: Callable[[Run[Any], int], Resume] | None = None,
     ) -> None:
         signature = definition.terms.signature
         options.require_usable(in_async_task=signature.is_async)
-        self.values = signature.bind(args, kwargs)
+        self.values = signature.bind(args, kwargs) if saved is None else dict(saved.inputs)
+        self._saved = saved
+        self._answer = answer
+        self._wait = wait
         self.models: tuple[Model, ...] = agent.resolved_models()
         self.definition = definition
         self.registrations = agent.registrations
         self.state: State | None = agent.state if options.state is UNSET else options.state
+        self._solved = solved
+        self._value: Any = None
         parent = current_call()
         self.ledger = Ledger(options.budget or agent.budget, parent=payer())
         self.call = Call(
@@ -104,6 +130,7 @@ class Invocation:
             state=self.state,
             on_event=options.on_event,
             on_token=options.on_token,
+            on_approval=options.on_approval,
             loop=loop if signature.is_async else None,
         )
         self.call.require_room()
@@ -121,15 +148,16 @@ class Invocation:
             kept_code=kept_code,
             actions=max((_offered(each, files) for each in self.models), key=len),
         )
-        self.record: Run[Any] = Run(
+        if saved is not None:
+            self.plan = replace(self.plan, run_id=saved.record.run_id)
+        self.record: Run[Any] = record or Run(
             run_id=self.plan.run_id,
             agent=self.plan.agent,
             task=self.plan.task,
             state=self.state,
             call=self.call,
         )
-        self._solved = solved
-        self._value: Any = None
+        self._agent = agent
         self._agent_primer = agent.primer
         self._python = agent.python
         self._extras = agent.extras
@@ -140,14 +168,7 @@ class Invocation:
             here = session if isinstance(session, Session) else None
             code = KeptCode(agent.sandbox(signature), here)
             self.state.admit(host_classes(self.registrations, signature), code)
-        view = self.call.begin_view()
-        if view is not None:
-            found = view.snapshot(packed=session.packs)
-            self._variables = {name: value for name, value in found.items() if name not in RESERVED}
-            self._hidden = [name for name in found if name in RESERVED]
-            imports = view.imports
-            session.import_again({name: imports[name] for name in imports.keys() - self.values.keys()})
-        session.add({**self._variables, **self.values})
+        self._begin_view()
         self.call.session = session
         self.execution = Execution(
             session=session,
@@ -159,12 +180,83 @@ class Invocation:
             sees=all(each.profile.images for each in self.models),
             files=files,
         )
+        self._journal: RunJournal | None = None
         try:
+            self._journal = self.call.journal = self._new_journal()
+            self._require_answer()
             session.open()
         except BaseException:
             self.call.leave()
             raise
         self.ledger.begin()
+        if saved is not None:
+            self.ledger.restore(saved.record.used.usage(), saved.record.seconds)
+        if record is not None:
+            record.reopen(self.call)
+
+    def _begin_view(self) -> None:
+        """Begin a view of the state, and give the session its variables and the inputs."""
+        view, session = self.call.begin_view(), self._session
+        if view is not None:
+            found = view.snapshot(packed=session.packs)
+            self._variables = {name: value for name, value in found.items() if name not in RESERVED}
+            self._hidden = [name for name in found if name in RESERVED]
+            imports = view.imports
+            session.import_again({name: imports[name] for name in imports.keys() - self.values.keys()})
+        rebound = () if self._saved is None else self._saved.record.rebound
+        given = {name: value for name, value in self.values.items() if name not in rebound}
+        session.add({**self._variables, **given})
+
+    def _new_journal(self) -> RunJournal | None:
+        """Return the journal of this run; None for a part of another run that is kept."""
+        log = None if self.call.view is None else self.call.view.log
+        above = journal_above(self.call.parent)
+        if above is not None and (above.is_durable or log is None):
+            if self._saved is not None:
+                raise DefinitionError(
+                    "A run cannot be resumed by the code of another one: resume it from the host."
+                )
+            return None
+        means = (
+            {} if log is None else means_of(self._agent, self.registrations, self.definition.terms.signature)
+        )
+        saved = self._saved
+        if saved is not None:
+            require_same(saved.record.run_id, saved.record.means, means)
+        began = RunRecord(
+            run_id=self.plan.run_id,
+            agent=self.plan.agent,
+            task=self.plan.task,
+            means=means,
+            started=time.time(),
+            last_turn=self.plan.max_iterations,
+        )
+        names = lambda: self._session.namespace  # noqa: E731
+        return RunJournal(
+            began if saved is None else saved.record,
+            log=log,
+            ledger=self.ledger,
+            inputs=self.values,
+            names=names,
+            saved=saved,
+        )
+
+    def _require_answer(self) -> None:
+        """Refuse functions that need a person's yes where nobody can be asked.
+
+        Raises:
+            DefinitionError: nobody can.
+        """
+        needing = [one.name for one in self.registrations if one.approval is not False]
+        journal = journal_above(self.call)
+        if not needing or (journal is not None and journal.is_durable):
+            return
+        if any(each.on_approval is not None for each in self.call.above()):
+            return
+        raise DefinitionError(
+            f"{', '.join(needing)} needs approval, and this run can neither wait nor ask: give the task a "
+            "Versioned state, or on_approval=."
+        )
 
     def run(self) -> Run[Any]:
         """Carry it out in this thread."""
@@ -179,12 +271,14 @@ class Invocation:
     def _carry_out(self, steps: Loop[Any]) -> None:
         with self._recorded(), self.call.entered(), task_span(self.plan, self.call), self._settled_on_error():
             self._value = drive(steps, self.plan, self.call, self.models, self.execution)
+            self._finish()
             self.call.settle(f"{self.plan.task}: done", last=True)
 
     async def _acarry_out(self, steps: Loop[Any]) -> None:
         span = task_span(self.plan, self.call)
         with self._recorded(), self._driven(), self.call.entered(), span, self._settled_on_error():
             self._value = await adrive(steps, self.plan, self.call, self.models, self.execution)
+            self._finish()
             await self.call.asettle(f"{self.plan.task}: done", last=True)
 
     @contextmanager
@@ -196,7 +290,8 @@ class Invocation:
             ended = error if not isinstance(error, asyncio.CancelledError) else TaskCancelled("cancelled")
             self._close(error=ended)
             if isinstance(ended, AgexError):
-                if ended.run is None:
+                is_whole = isinstance(ended, TaskSuspended) and self._journal is not None
+                if ended.run is None or is_whole:
                     ended.run = self.record
                 if self.call.parent is not None and not isinstance(ended, CheckError):
                     _forget_behind(ended)  # an agent's code may catch it, by way of a host function
@@ -214,13 +309,25 @@ class Invocation:
         self.ledger.pause()
         if not isinstance(error, TaskClarify):  # after that it may go on where it stopped
             self._session.close()
-        resume = Resume(sync=self._go_on, asynchronous=self._ago_on)
-        self.record.close(
-            value=value,
-            code=self.execution.solution,
-            error=error,
-            resume=resume if isinstance(error, TaskClarify) else None,
-        )
+        resume = None
+        if isinstance(error, TaskClarify):
+            resume = Resume(sync=self._go_on, asynchronous=self._ago_on)
+        elif isinstance(error, TaskSuspended) and self._journal is not None and self._wait is not None:
+            resume = self._wait(self.record, self._journal.record.waits)
+        self.record.close(value=value, code=self.execution.solution, error=error, resume=resume)
+
+    def _finish(self, error: BaseException | None = None) -> None:
+        """Let the next commit hold how the run ended."""
+        if self._journal is None:
+            return
+        if error is None:
+            self._journal.finish("done", value=self._value)
+        elif isinstance(error, TaskClarify):
+            self._journal.finish("asking", message=error.message)
+        elif isinstance(error, LLMFail):  # the model may answer another day
+            self._journal.finish("open")
+        else:
+            self._journal.finish("failed", message=f"{type(error).__name__}: {error}"[:MESSAGE_CHARS])
 
     @contextmanager
     def _driven(self) -> Iterator[None]:
@@ -237,17 +344,19 @@ class Invocation:
         finally:
             self.call.driven_by(None)
 
-    def _go_on(self, answer: str) -> None:
+    def _go_on(self, answer: Decision) -> None:
         """Carry on with the answer to what the task asked."""
-        self._carry_out(self._answered(answer))
+        self._carry_out(self._answered(answer.text))
 
-    async def _ago_on(self, answer: str) -> None:
-        await self._acarry_out(self._answered(answer))
+    async def _ago_on(self, answer: Decision) -> None:
+        await self._acarry_out(self._answered(answer.text))
 
     def _answered(self, answer: str) -> Loop[Any]:
         turn = self.record.turns
         self.record.reopen(self.call)
         self.ledger.resume()
+        if self._journal is not None:
+            self._journal.take(Answer(text=answer), last_turn=turn + self.plan.max_iterations)
         yield self.plan.event(SystemNoteEvent, turn, message=f"{ANSWERED}{answer}")
         self._talk.conversation.answered(answer)
         return (yield from solve(self.plan, self._talk, self.ledger, turn=turn))
@@ -260,14 +369,20 @@ class Invocation:
         except StateError:
             self.call.leave()
             raise  # what could not be committed is said already
+        except (TaskSuspended, ReplayMismatch):
+            self.call.abandon()
+            raise  # the action is run again, from its beginning
         except BaseException as error:
             try:
+                self._finish(error)
                 self.call.settle(f"{self.plan.task}: {type(error).__name__}", last=True)
             except StateError as unkept:
                 error.add_note(f"Its end could not be committed: {unkept}")
             raise
 
     def _steps(self) -> Loop[Any]:
+        if self._saved is not None:
+            return (yield from self._resumed(self._saved))
         yield self.plan.event(TaskStartEvent, 0, inputs=self.values, python=self._python)
         for name in self._hidden:
             note = (
@@ -275,9 +390,61 @@ class Invocation:
                 f"Keep it under another name: state['my_{name}'] = state.pop({name!r})."
             )
             yield self.plan.event(SystemNoteEvent, 0, message=note)
+        if self._journal is not None and any(one.external for one in self.registrations):
+            yield Commit(0)  # a call to the world may leave no trace but this one
+        return (yield from self._first_turns())
+
+    def _first_turns(self) -> Loop[Any]:
         shown = (yield from self._set_up(self.definition.setup)) if self.definition.setup else ""
-        self._talk = Talk(self._conversation(shown), self._successor)
+        self._talk = self._kept(Talk(self._conversation(shown), self._successor), shown)
         return (yield from solve(self.plan, self._talk, self.ledger))
+
+    def _kept(self, talk: Talk, shown: str) -> Talk:
+        """Let the journal take note of a conversation, and of those with further models."""
+        if self._journal is None:
+            return talk
+        first = talk.conversation
+        self._journal.opened(first.opening if isinstance(first, FullConversation) else (), shown)
+        return noted(talk, self._journal)
+
+    def _resumed(self, saved: Saved) -> Loop[Any]:
+        """Go on where the state says that the run is."""
+        record, journal = saved.record, self._journal
+        assert journal is not None
+        events = () if self.state is None else self.state.events
+        self.call.events[:0] = [event for event in events if event.run_id == record.run_id]
+        last_turn = record.last_turn
+        if self._answer is not None and self._answer.text:
+            last_turn = record.turn + self.plan.max_iterations
+        journal.take(self._answer, last_turn=last_turn)
+        if record.setup_shown is None:
+            return (yield from self._first_turns())
+        first = self._conversation(record.setup_shown)
+        if isinstance(first, FullConversation) and saved.opening:
+            first.reopen(saved.opening)
+        talk = Talk(first, self._successor)
+        replay(talk, self.plan, saved.exchanges)
+        if self._answer is not None and self._answer.text:
+            yield self.plan.event(SystemNoteEvent, record.turn, message=f"{ANSWERED}{self._answer.text}")
+            talk.conversation.answered(self._answer.text)
+        self._talk = noted(talk, journal)
+        progress = saved.progress
+        if progress is not None and progress.turn == 0:  # kept code, which is tried first
+            (action,) = progress.reply.actions
+            assert isinstance(action, PythonAction)
+            plan = replace(self.plan, kept_code=action.code)
+            return (yield from solve(plan, self._talk, self.ledger, last_turn=last_turn))
+        turn = len(saved.exchanges)
+        return (
+            yield from solve(
+                replace(self.plan, kept_code=None),
+                self._talk,
+                self.ledger,
+                turn=turn,
+                last_turn=last_turn,
+                progress=progress,
+            )
+        )
 
     def _set_up(self, setup: str) -> Loop[str]:
         """Run the setup code; return what it showed."""
@@ -285,6 +452,8 @@ class Invocation:
         yield self.plan.event(OutputEvent, 0, text=seen.text, error=seen.failed, seconds=seen.seconds)
         if seen.files:
             yield self.plan.event(FileEvent, 0, **seen.files)
+        if self._journal is not None:
+            self._journal.set_up(seen.text)
         yield Commit(0)
         if seen.failed or seen.ending is not None:
             problem = seen.text if seen.failed else "it ended the task"

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from agex.agent.call.events import ActionEvent, Event
+from agex.agent.durable.host_calls import Decision, HostCall
 from agex.display import Shown
-from agex.errors import TaskClarify
+from agex.errors import DefinitionError, TaskClarify, TaskSuspended
 from agex.models.base import Usage
 
 if TYPE_CHECKING:
@@ -38,10 +39,10 @@ class Outcome:
 
 @dataclass(frozen=True, kw_only=True)
 class Resume:
-    """How a call that ended with a question goes on."""
+    """How a call that waits for an answer, or for approval, goes on."""
 
-    sync: Callable[[str], None]
-    asynchronous: Callable[[str], Awaitable[None]]
+    sync: Callable[[Decision], None]
+    asynchronous: Callable[[Decision], Awaitable[None]]
 
 
 class Run(Shown, Generic[R]):
@@ -59,12 +60,12 @@ class Run(Shown, Generic[R]):
         state: the state it ran with, or None.
     """
 
-    def __init__(self, *, run_id: str, agent: str, task: str, state: Any, call: Call) -> None:
+    def __init__(self, *, run_id: str, agent: str, task: str, state: Any, call: Call | None) -> None:
         self.run_id = run_id
         self.agent = agent
         self.task = task
         self.state = state
-        self._call: Call | None = call
+        self._call = call
         self._record = Outcome()
         self._over = threading.Event()
         self._resume: Resume | None = None
@@ -251,19 +252,78 @@ class Run(Shown, Generic[R]):
             TaskError: the task ended without a value again.
             RuntimeError: the run did not end with a question.
         """
-        self._taken_resume().sync(text)
-        return self
+        return self._decided(Decision(kind="answer", text=text))
 
     async def aanswer(self, text: str) -> Run[R]:
         """Like :meth:`answer`, without blocking the event loop; for async tasks."""
-        await self._taken_resume().asynchronous(text)
+        return await self._adecided(Decision(kind="answer", text=text))
+
+    @property
+    def call(self) -> HostCall | None:
+        """The call that waits for approval, if one does."""
+        return self.error.call if isinstance(self.error, TaskSuspended) else None
+
+    def approve(
+        self, arguments: Mapping[str, Any] | None = None, *, call: HostCall | str | None = None
+    ) -> Run[R]:
+        """Let the call be made that waits; the run goes on, with its action from the beginning.
+
+        Args:
+            arguments: replace some of the call's own, by the names of the function's parameters.
+            call: the call that is meant, or its id; another one is refused.
+
+        Returns:
+            This run, with a value.
+
+        Raises:
+            TaskSuspended: another call waits for approval.
+            TaskError: the task ended without a value.
+            DefinitionError: the function has no such argument, or another call is meant.
+            StateConflict: somebody else carries the run on.
+            RuntimeError: no call waits here, or it was decided already.
+        """
+        return self._decided(Decision(kind="approve", arguments=arguments, call=_id_of(call)))
+
+    def reject(self, reason: str = "", *, call: HostCall | str | None = None) -> Run[R]:
+        """Let the call not be made: it raises `CallRejected` with the reason in the agent's code."""
+        return self._decided(Decision(kind="reject", text=reason, call=_id_of(call)))
+
+    async def aapprove(
+        self, arguments: Mapping[str, Any] | None = None, *, call: HostCall | str | None = None
+    ) -> Run[R]:
+        """Like :meth:`approve`, without blocking the event loop; for async tasks."""
+        return await self._adecided(Decision(kind="approve", arguments=arguments, call=_id_of(call)))
+
+    async def areject(self, reason: str = "", *, call: HostCall | str | None = None) -> Run[R]:
+        """Like :meth:`reject`, without blocking the event loop; for async tasks."""
+        return await self._adecided(Decision(kind="reject", text=reason, call=_id_of(call)))
+
+    def _decided(self, decision: Decision) -> Run[R]:
+        resume = self._taken_resume(decision)
+        try:
+            resume.sync(decision)
+        except DefinitionError:
+            self._resume = self._resume or resume  # it was refused, and nothing done
+            raise
         return self
 
-    def _taken_resume(self) -> Resume:
-        resume, self._resume = self._resume, None
-        if resume is None:
-            asked = "its question was answered already" if isinstance(self.error, TaskClarify) else ""
-            raise RuntimeError(f"{self!r} waits for no answer" + (f": {asked}" if asked else ""))
+    async def _adecided(self, decision: Decision) -> Run[R]:
+        resume = self._taken_resume(decision)
+        try:
+            await resume.asynchronous(decision)
+        except DefinitionError:
+            self._resume = self._resume or resume
+            raise
+        return self
+
+    def _taken_resume(self, decision: Decision) -> Resume:
+        waits = TaskClarify if decision.kind == "answer" else TaskSuspended
+        wanted = "answer" if decision.kind == "answer" else "approval"
+        resume = self._resume
+        if resume is None or not isinstance(self.error, waits):
+            decided = "it was given already" if resume is None and isinstance(self.error, waits) else ""
+            raise RuntimeError(f"{self!r} waits for no {wanted}" + (f": {decided}" if decided else ""))
+        self._resume = None
         return resume
 
     # -- told by the invocation --------------------------------------------------------------
@@ -296,3 +356,13 @@ class Run(Shown, Generic[R]):
         self._over.set()
         for tell in tuple(call.watchers):
             tell()
+
+    def restore(self, record: Outcome, resume: Resume | None) -> None:
+        """Be a run as a state has it, which is over or waits."""
+        self._record = record
+        self._resume = resume
+        self._over.set()
+
+
+def _id_of(call: HostCall | str | None) -> str | None:
+    return call.id if isinstance(call, HostCall) else call

@@ -14,11 +14,12 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Self, TypeAlias, TypeVar
 
 from agex.agent.call.budget import Budget
-from agex.agent.call.call import OnEvent, OnToken, current_call, host_time
+from agex.agent.call.call import OnApproval, OnEvent, OnToken, current_call, host_time
 from agex.agent.call.options import UNSET, CallOptions
 from agex.agent.call.terms import Definition, Terms
 from agex.agent.task.invocation import Invocation
 from agex.agent.task.pickling import Declaration, rebuilt
+from agex.agent.task.resumption import Resumption, waiting_for
 from agex.agent.task.run import Run
 from agex.contract import TaskSignature
 from agex.display import Shown
@@ -67,9 +68,16 @@ class AnyTask(Shown, Generic[P, R]):
         on_event: OnEvent | None = UNSET,
         on_token: OnToken | None = UNSET,
         budget: Budget | None = UNSET,
+        on_approval: OnApproval | None = UNSET,
     ) -> Self:
         """Return this task with call-time keywords set for all its calls; others stay as they are."""
-        options = {"state": state, "on_event": on_event, "on_token": on_token, "budget": budget}
+        options = {
+            "state": state,
+            "on_event": on_event,
+            "on_token": on_token,
+            "budget": budget,
+            "on_approval": on_approval,
+        }
         given, _ = self._options.taken_from({k: v for k, v in options.items() if v is not UNSET})
         other = object.__new__(type(self))
         vars(other).update(vars(self))
@@ -148,7 +156,14 @@ class AnyTask(Shown, Generic[P, R]):
                 kept_code=self._kept_code(terms) if reuse else None,
                 solved=partial(self._keep, terms) if reuse else None,
                 loop=loop,
+                wait=waiting_for(self, options, {}),
             )
+
+    def _resumption(
+        self, state: State | None, run_id: str | None, inputs: Mapping[str, Any] | None
+    ) -> Resumption:
+        where = self.state if state is UNSET else state
+        return Resumption(self, self._options, where, run_id, inputs or {})
 
     def _kept_code(self, terms: _Terms) -> str | None:
         """Return the code that solved this task, if the agent has the same instructions and means as then."""
@@ -195,6 +210,33 @@ class Task(AnyTask[P, R]):
         work = partial(context.run, asyncio.run, _ended(invocation))
         threading.Thread(target=work, name=f"agex {self.__name__}", daemon=True).start()
         return invocation.record
+
+    def resume(
+        self,
+        *,
+        state: State | None = UNSET,
+        run_id: str | None = None,
+        inputs: Mapping[str, Any] | None = None,
+    ) -> Run[R]:
+        """Go on with a run whose process ended; return one that waits as it stands, to be answered.
+
+        Args:
+            state: the ``Versioned`` state that has it; the task's own if not given.
+            run_id: see ``agex.runs(state)``; the only run of this task that can go on if not given.
+            inputs: in the place of those that the state could not keep.
+
+        Returns:
+            The run: with its value; or waiting, see ``run.error``, ``run.approve()`` and ``run.answer()``.
+
+        Raises:
+            StateError: there is no such run, or it has failed.
+            StateConflict: somebody else carries it on.
+            DefinitionError: it began with other registrations, or an input is missing.
+            ReplayMismatch: its code made another call to the world than before.
+            TaskError: the task ended without a value.
+        """
+        found = self._resumption(state, run_id, inputs)
+        return found.invocation(found.saved, None).run() if found.goes_on else found.waiting()
 
     def map(
         self,
@@ -287,6 +329,19 @@ class AsyncTask(AnyTask[P, R]):
         _STARTED.add(task)
         task.add_done_callback(_STARTED.discard)
         return invocation.record
+
+    async def resume(
+        self,
+        *,
+        state: State | None = UNSET,
+        run_id: str | None = None,
+        inputs: Mapping[str, Any] | None = None,
+    ) -> Run[R]:
+        """Go on with a run whose process ended, see :meth:`Task.resume`."""
+        found = self._resumption(state, run_id, inputs)
+        if not found.goes_on:
+            return found.waiting()
+        return await found.invocation(found.saved, asyncio.get_running_loop()).arun()
 
     def run(self, *args: P.args, **kwargs: P.kwargs) -> Run[R]:
         """Like :meth:`arun`, for code that runs no event loop."""

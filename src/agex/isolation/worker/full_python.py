@@ -14,6 +14,7 @@ import asyncio
 import builtins
 import contextlib
 import ctypes
+import functools
 import importlib
 import inspect
 import os
@@ -23,12 +24,15 @@ import threading
 import time
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 from agex.errors import EvalError, SandboxError
+from agex.files import connect_fs
 from agex.isolation.worker.full_code import ClassStatements
 from agex.isolation.worker.full_programs import Programs
 from agex.isolation.worker.guest_streams import CapturedDescriptors, use_streams
+from agex.isolation.worker.own_modules import OwnModules
 from agex.isolation.worker.soft_deadline import SoftDeadline
 from agex.sandbox import Limits, Policy, Result
 from agex.sandbox.runtime.limits import Stop, TimeLimit
@@ -44,6 +48,8 @@ T = TypeVar("T")
 
 _TEXT_SECONDS = 0.2
 """Seconds for the text of an error: an object of guest code may define ``__str__``."""
+_NO_PLACE = "/"
+"""The current directory of a worker that has no directory of its own."""
 _MOST_NAME = 500
 """Characters of a variable's name that the host takes."""
 
@@ -65,7 +71,6 @@ class FullSession:
     ) -> None:
         self._limits = limits
         self._make_output = output
-        self.guest_files = None if files is None else files.guarded(outside)
         self.programs = Programs()
         self.statements = ClassStatements(self.programs.notes)
         self._missing: dict[str, tuple[Any, str]] = {}
@@ -82,6 +87,9 @@ class FullSession:
         self._own = frozenset(self.globals) | {"__annotations__", "__conditional_annotations__", "__file__"}
         self._set_up(policy)
         self._descriptors = CapturedDescriptors()
+        self._place = str(Path.cwd())
+        self._modules = None if self._place == _NO_PLACE else OwnModules(self._place)
+        self._files = files
 
     def _set_up(self, policy: Policy) -> None:
         sys.modules["__main__"] = self._main
@@ -94,6 +102,15 @@ class FullSession:
         use_streams(self._print)
         self.statements.watch()
         signal.signal(signal.SIGALRM, self._alarm)
+
+    @functools.cached_property
+    def guest_files(self) -> Any:
+        """The workspace of the terminal: the directory of this worker, which its code has, too."""
+        if self._files is None:
+            return None
+        if self._place == _NO_PLACE:
+            return self._files.guarded(outside)
+        return connect_fs(type="isolated", root=self._place).guarded(outside)
 
     # -- names -----------------------------------------------------------------------------
 
@@ -257,6 +274,8 @@ class FullSession:
         if self._runs == 0:
             self._ending = None
             signal.signal(signal.SIGALRM, self._alarm)  # an earlier action may have set its own
+            if self._modules is not None:
+                self._modules.forget_changed()
         self._runs += 1
         self._clock = clock
         try:
@@ -278,6 +297,8 @@ class FullSession:
             if os.getpid() != self._process:
                 os._exit(0)  # guest code forked, and its parent goes on
             self._runs -= 1
+            if self._modules is not None:
+                self._modules.note()
             self._print(self._descriptors.take())
             self._clock, self._output = outer, before
             result.enforcement = enforced("none", "signal", self._limits.memory_mb is not None)

@@ -154,6 +154,16 @@ class BranchWriter:
         self.side, commit = self.write_aside(draft, self.side, head)
         return commit, moved
 
+    def write_in_place(self, draft: Draft, head: str | None) -> str:
+        """Commit to the branch, which is expected at *head*, or do nothing.
+
+        Raises:
+            HeadMoved: another writer moved the branch.
+        """
+        if self.side is not None:
+            raise HeadMoved(self.branch, self._journal.branches().get(self.branch))
+        return self._journal.commit(draft, branch=self.branch, expect=head)
+
     def write_aside(self, draft: Draft, side: str | None, start: str | None) -> tuple[str, str]:
         """Commit on a side branch, or on a new one where it is gone; return its name and the commit.
 

@@ -15,7 +15,7 @@ from agex.state.working.variables import Change
 from agex.state.working.view import View
 from agex.state.working.working_copy import GONE, Line, Mark, overlap, put
 
-__all__ = ["LineView", "Tasks"]
+__all__ = ["LineLog", "LineView", "Tasks"]
 
 _ATOMS = frozenset({type(None), bool, int, float, complex, str, bytes, values.Packed})
 """Types whose objects nobody changes in place."""
@@ -28,16 +28,21 @@ class LineView(View):
 
     Attributes:
         line: where its variables are.
+        entries: those that its run put and no commit has yet.
         is_acting: whether its code may be running: its objects are not looked at meanwhile.
         is_over: whether the task has ended. One that asked its caller something may go on.
+        run: the one that it carries on, if it is kept.
         refused: variables that it wrote after another party of its line had written them.
     """
 
     def __init__(self, tasks: Tasks, line: Line) -> None:
         self.tasks = tasks
         self.line = line
+        self.entries = line.variables.entries()
+        self.log = LineLog(self)
         self.is_acting = False
         self.is_over = False
+        self.run: str | None = None
         self.refused: dict[str, Any] = {}
         self._since = line.writes.count
         self._own = 0
@@ -122,6 +127,7 @@ class LineView(View):
                 if name not in self.refused and self.line.variables.look_of(value) != look:
                     self.refused[name] = value
             try:
+                self.tasks.require_own(self)
                 commit = self.tasks.commit(message, self)
             except StateError:
                 self.leave()
@@ -137,6 +143,55 @@ class LineView(View):
             self.tasks.close(self)
 
 
+class LineLog:
+    """The `RunLog` of a task on a line of work."""
+
+    def __init__(self, view: LineView) -> None:
+        self._view = view
+
+    def put(self, key: str, value: Any) -> tuple[Any, ...]:
+        with self._view.tasks.lock:
+            return self._view.entries.put(key, value)
+
+    def remove(self, key: str) -> None:
+        with self._view.tasks.lock:
+            self._view.entries.remove(key)
+
+    def read(self, key: str) -> Any:
+        tasks = self._view.tasks
+        with tasks.lock:
+            return self._view.entries.read(tasks.host.variables.commit, key)
+
+    def keys(self, prefix: str) -> list[str]:
+        tasks = self._view.tasks
+        with tasks.lock:
+            return self._view.entries.keys(tasks.host.variables.commit, prefix)
+
+    def is_same(self, one: Any, other: Any) -> bool:
+        with self._view.tasks.lock:
+            return self._view.line.variables.look_of(one) == self._view.line.variables.look_of(other)
+
+    def claim(self, run: str) -> None:
+        tasks = self._view.tasks
+        with tasks.lock:
+            self._view.run = run
+            tasks.runs[run] = self._view
+
+    def write(self, message: str) -> str:
+        view = self._view
+        with view.tasks.lock:
+            try:
+                view.tasks.require_own(view)
+                return view.tasks.log(message, view)
+            except StateError:
+                view.entries.drop()
+                raise
+
+    def abandon(self) -> None:
+        with self._view.tasks.lock:
+            self._view.tasks.abandon(self._view)
+
+
 class Tasks:
     """The open views of a state, and the line of its host.
 
@@ -147,6 +202,7 @@ class Tasks:
         lock: held while any of it is read or changed.
         files: of the state; tasks share them.
         commit: commits what a task did.
+        log: commits the entries of a task's run, alone.
         write: commits a change on the line of the host that no task did.
         touched: gives what differs between two commits.
     """
@@ -157,12 +213,16 @@ class Tasks:
         lock: threading.RLock,
         files: FileSpace,
         commit: Callable[[str, LineView], str | None],
+        log: Callable[[str, LineView], str],
         write: Callable[[Change], str],
         touched: Callable[[str | None, str], set[Mark]],
     ) -> None:
         self.lock = lock
         self.files = files
         self.commit = commit
+        self.log = log
+        self.runs: dict[str, LineView] = {}
+        """By the run: the task that carries it on."""
         self.host: Line
         """The line with the changes of the host; it stands on the head."""
         self._write = write
@@ -196,6 +256,8 @@ class Tasks:
     def close(self, view: LineView) -> None:
         """Take note that a task is over."""
         view.is_over = True
+        if view.run is not None and self.runs.get(view.run) is view:
+            del self.runs[view.run]
         self._open = [one for one in self._open if one() not in (None, view)]
         if not self._on(view.line):
             view.line.variables.release()
@@ -222,6 +284,37 @@ class Tasks:
     def lines(self) -> list[Line]:
         """Return the line of the host and those of tasks."""
         return list({id(line): line for line in (self.host, *(view.line for view in self._views()))}.values())
+
+    def require_own(self, view: LineView) -> None:
+        """Refuse a task whose run another one carries on.
+
+        Raises:
+            StateConflict: another one does.
+        """
+        if view.run is not None and self.runs.get(view.run) is not view:
+            raise StateConflict(
+                f"Run {view.run} was resumed somewhere else in this process, which carries it on now. "
+                "Nothing was written here."
+            )
+
+    def abandon(self, view: LineView) -> None:
+        """Drop what a task did since its last commit, and close it; what the host did stays."""
+        self.commit_of_host()
+        head = self.host.variables.commit
+        if view.line is self.host:
+            self.part(head)
+        view.entries.drop()
+        view.line.pending = []
+        view.is_acting = False
+        self.close(view)
+        if not list(self._views()):
+            self.files.reset(head)
+
+    def advance(self, old: str | None, new: str) -> None:
+        """Let the lines on a commit stand on the next one, which changed no variable."""
+        for line in self.lines():
+            if line.variables.commit == old:
+                line.variables.stand_on(new)
 
     # -- who changed what --------------------------------------------------------------------
 

@@ -19,6 +19,7 @@ from weakref import WeakValueDictionary
 from agex import values
 from agex.errors import StateCorrupt
 from agex.state.commits.journal import Journal
+from agex.state.working.entries import Entries
 from agex.state.working.stored_variables import (
     CACHE,
     ELSEWHERE,
@@ -383,6 +384,14 @@ class Variables:
             self._held.pop(name, None)
         self._bound.clear()
         self._gone.clear()
+
+    def entries(self) -> Entries:
+        """Return entries of the same journal, none of them put yet."""
+        return Entries(self._journal, self._codec)
+
+    def stand_on(self, commit: str) -> None:
+        """Stand on a commit that changed no variable."""
+        self.commit = commit
 
     # -- beside other lines of work --------------------------------------------------------------
 

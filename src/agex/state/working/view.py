@@ -7,11 +7,61 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from agex.state.working.tracked_files import FileSpace
 
-__all__ = ["View", "Writes"]
+__all__ = ["RunLog", "View", "Writes"]
+
+
+class RunLog(Protocol):
+    """Entries of a state beside its variables, as one run writes them.
+
+    What is put goes with the next commit of the task.
+    """
+
+    def put(self, key: str, value: Any) -> tuple[Any, ...]:
+        """Put an entry; return the parts that it cannot keep."""
+        ...
+
+    def remove(self, key: str) -> None:
+        """Take an entry away."""
+        ...
+
+    def read(self, key: str) -> Any:
+        """Return an entry as it is committed; None where there is none.
+
+        Raises:
+            StateCorrupt: it is damaged.
+        """
+        ...
+
+    def keys(self, prefix: str) -> list[str]:
+        """Return the keys of the committed entries that begin so, sorted."""
+        ...
+
+    def is_same(self, one: Any, other: Any) -> bool:
+        """Return whether two values would be written alike."""
+        ...
+
+    def claim(self, run: str) -> None:
+        """Be the one that carries a run on; who did before can write nothing of it any more."""
+        ...
+
+    def write(self, message: str) -> str:
+        """Commit what was put and the events until now, and no variable or file.
+
+        Returns:
+            The commit.
+
+        Raises:
+            StateConflict: another writer moved the branch, or carries the run on. Nothing is written.
+        """
+        ...
+
+    def abandon(self) -> None:
+        """Drop what the task did to variables and files since its last commit, and leave."""
+        ...
 
 
 class View(abc.ABC):
@@ -20,10 +70,12 @@ class View(abc.ABC):
     Attributes:
         cache: the dict that the task's code sees as ``cache``.
         files: the files of the workspace, by path.
+        log: where a run of a task is kept, where the state can.
     """
 
     cache: dict[str, Any]
     files: FileSpace
+    log: RunLog | None = None
 
     @abc.abstractmethod
     def snapshot(self, *, packed: bool = False) -> dict[str, Any]:

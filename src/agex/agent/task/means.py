@@ -1,0 +1,63 @@
+"""The means of a run, by name: registrations and the place where code runs. It goes on with no others."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from agex.agent.registration import Registration
+from agex.contract import TaskSignature
+from agex.errors import DefinitionError
+
+if TYPE_CHECKING:
+    from agex.agent.base import AgentBase
+
+__all__ = ["means_of", "require_same"]
+
+_TASK = "the task"
+_ISOLATION = "isolation"
+
+
+def means_of(
+    agent: AgentBase, registrations: tuple[Registration, ...], signature: TaskSignature
+) -> dict[str, str]:
+    """Return the means of a run, each as text by its name."""
+    found = {one.name: _described(one) for one in registrations}
+    return {**found, _TASK: signature.render(), _ISOLATION: f"{agent.isolation}, {agent.python}"}
+
+
+def require_same(run_id: str, then: Mapping[str, str], now: Mapping[str, str]) -> None:
+    """Refuse to go on with a run that began with other means; further ones do no harm.
+
+    Raises:
+        DefinitionError: it names those that differ.
+    """
+    wrong = [
+        f"{name} was {then[name]!r} and is {now[name]!r}" if name in now else f"{name} is not registered"
+        for name in sorted(then)
+        if now.get(name) != then[name]
+    ]
+    if wrong:
+        raise DefinitionError(
+            f"Run {run_id} began with other registrations, so it cannot go on with these: {'; '.join(wrong)}."
+        )
+
+
+def _described(one: Registration) -> str:
+    """Return a registration as text that is the same in each process."""
+    marks = [*(["external"] if one.external else []), *(["approval"] if one.approval else [])]
+    if one.kind in ("function", "task"):
+        return " ".join([f"{one.kind}({_parameters(one)})", *marks])
+    if one.kind == "object":
+        return " ".join([f"object {type(one.target).__module__}.{type(one.target).__qualname__}", *marks])
+    home = getattr(one.target, "__module__", None)
+    name = getattr(one.target, "__qualname__", None) or getattr(one.target, "__name__", "")
+    return " ".join([f"{one.kind} {home + '.' if home else ''}{name}", *marks])
+
+
+def _parameters(one: Registration) -> str:
+    try:
+        return ", ".join(inspect.signature(one.target).parameters)
+    except (TypeError, ValueError):  # a builtin need not have a signature
+        return "..."
