@@ -295,7 +295,7 @@ class Policy:
 
     def _grant_beside(self, name: str, library: Library | None) -> None:
         """Grant the libraries that users of a registered module take for granted beside it."""
-        beside = catalog.BESIDE.get(name, ())
+        beside: tuple[str, ...] = catalog.BESIDE.get(name, ())
         if library is not None and name == library.name:
             beside = library.offers
         elif library is not None and name.partition(".")[2] in library.entrances:
