@@ -32,7 +32,7 @@ def _function(value: Any) -> types.FunctionType:
     Raises:
         TypeError: it is none of this session's.
     """
-    found = value
+    found: Any = value
     if type(found) is types.MethodType:
         found = found.__func__
     if type(found) in (staticmethod, classmethod):
